@@ -1,0 +1,116 @@
+//! The one error type: whose fault it is, what went wrong, where, and what would be accepted.
+//!
+//! A message is one line. It names the thing that the user wrote, not the function that failed.
+
+use std::fmt;
+
+/// Who has to act for the error to go away. Each has its own exit status on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The kernel or its data: exit status 1.
+    Input,
+    /// The way it was asked for (an unknown option, plan, parameter): exit status 2.
+    Usage,
+    /// The device or its driver cannot do it: exit status 3.
+    Device,
+    /// A bug of ours: exit status 4.
+    Bug,
+}
+
+/// A result with Headstart's error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, in the words that the command line prints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(Box<Details>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Details {
+    fault: Fault,
+    what: String,
+    place: Option<String>,
+    accepted: Option<String>,
+}
+
+impl Error {
+    fn new(fault: Fault, what: impl Into<String>) -> Error {
+        Error(Box::new(Details { fault, what: what.into(), place: None, accepted: None }))
+    }
+
+    /// The kernel or its input is at fault.
+    pub fn input(what: impl Into<String>) -> Error {
+        Error::new(Fault::Input, what)
+    }
+
+    /// It was asked for in a way that is not understood.
+    pub fn usage(what: impl Into<String>) -> Error {
+        Error::new(Fault::Usage, what)
+    }
+
+    /// The device cannot do it.
+    pub fn device(what: impl Into<String>) -> Error {
+        Error::new(Fault::Device, what)
+    }
+
+    /// Headstart itself is wrong.
+    pub fn bug(what: impl Into<String>) -> Error {
+        Error::new(Fault::Bug, what)
+    }
+
+    /// Adds where it is: `gather.rs:41:9`, `model.toml:12`, `work-item 5 of work-group 2`.
+    #[must_use]
+    pub fn at(mut self, place: impl fmt::Display) -> Error {
+        self.0.place.get_or_insert_with(|| place.to_string());
+        self
+    }
+
+    /// Adds what would be accepted instead.
+    #[must_use]
+    pub fn accepted(mut self, accepted: impl fmt::Display) -> Error {
+        self.0.accepted = Some(accepted.to_string());
+        self
+    }
+
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        self.0.fault
+    }
+
+    /// What went wrong, without place and suggestion.
+    pub fn what(&self) -> &str {
+        &self.0.what
+    }
+
+    /// Where it went wrong, if that is known.
+    pub fn place(&self) -> Option<&str> {
+        self.0.place.as_deref()
+    }
+
+    /// The exit status of a command that ends with this error.
+    pub fn exit_status(&self) -> u8 {
+        match self.0.fault {
+            Fault::Input => 1,
+            Fault::Usage => 2,
+            Fault::Device => 3,
+            Fault::Bug => 4,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.0.place {
+            write!(f, "{place}: ")?;
+        }
+        if self.0.fault == Fault::Bug {
+            write!(f, "a bug in Headstart: ")?;
+        }
+        write!(f, "{}", self.0.what)?;
+        match &self.0.accepted {
+            Some(accepted) => write!(f, "; {accepted}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

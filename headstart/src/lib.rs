@@ -1,0 +1,7 @@
+//! Headstart: prefetching for GPU kernels. Say it, derive it, decide it, measure it.
+
+#![warn(missing_docs)]
+
+pub mod error;
+
+pub use error::{Error, Fault, Result};

@@ -3,5 +3,6 @@
 #![warn(missing_docs)]
 
 pub mod error;
+pub mod ir;
 
 pub use error::{Error, Fault, Result};

@@ -1,0 +1,304 @@
+//! A kernel: its parameters, arrays, values, labels, source places, loads, and its body.
+
+use cranelift_entity::{PrimaryMap, entity_impl};
+
+use super::op::Op;
+use super::types::{Space, Type};
+
+/// A value: a parameter, a constant, or the result of one operation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Value(u32);
+entity_impl!(Value, "v");
+
+/// What `Break` and `Continue` name: a block, `if` or loop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label(u32);
+entity_impl!(Label, "label");
+
+/// A shared or private array.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Array(u32);
+entity_impl!(Array, "array");
+
+/// A load of the source. Copies of it that passes make keep its identity.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LoadId(u32);
+entity_impl!(LoadId, "load");
+
+/// A place in the source.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place(u32);
+entity_impl!(Place, "place");
+
+/// A kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Its parameters, in order.
+    pub params: Vec<Param>,
+    /// Its shared and private arrays.
+    pub arrays: PrimaryMap<Array, ArrayData>,
+    /// The work-group size that a launch must have, if it must; `[x, 1, 1]` for one dimension.
+    pub group_size: Option<[u32; 3]>,
+    /// The sub-group size that a launch must have, if it must.
+    pub sub_group_size: Option<u32>,
+    /// What imported code allows; Rust kernels allow nothing.
+    pub float_mode: FloatMode,
+    /// Every value, with its type.
+    pub values: PrimaryMap<Value, ValueData>,
+    /// Every label, with its name.
+    pub labels: PrimaryMap<Label, LabelData>,
+    /// Every source place. [`Kernel::NOWHERE`] is always there.
+    pub places: PrimaryMap<Place, PlaceData>,
+    /// Every load of the source.
+    pub loads: PrimaryMap<LoadId, LoadData>,
+    /// What each work-item runs. Its terminator is `Return`.
+    pub body: Region,
+}
+
+/// A list of operations that ends with a terminator.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Region {
+    /// The operations, in order.
+    pub ops: Vec<Op>,
+}
+
+/// A parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Param {
+    /// Its name in the source.
+    pub name: String,
+    /// Its value inside the kernel.
+    pub value: Value,
+    /// What is known of a pointer.
+    pub facts: Option<PointerFacts>,
+}
+
+/// What is known of a pointer parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PointerFacts {
+    /// Type of the elements.
+    pub element: Type,
+    /// Alignment of the first element, in bytes.
+    pub align: u32,
+    /// The value (an `I64` parameter or constant) that says how many elements there are.
+    pub length: Option<Value>,
+    /// Nothing writes this memory while the kernel runs.
+    pub read_only: bool,
+    /// No other parameter reaches the same memory (unless both only read).
+    pub unaliased: bool,
+}
+
+/// A shared or private array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayData {
+    /// Its name in the source.
+    pub name: String,
+    /// `Shared` or `Private`.
+    pub space: Space,
+    /// Type of the elements.
+    pub element: Type,
+    /// Number of elements.
+    pub length: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueData {
+    /// Its type.
+    pub ty: Type,
+    /// Its bits, if it is a constant; a constant needs no operation and may be used anywhere.
+    pub constant: Option<u64>,
+    /// A name from the source, for readers only.
+    pub name: Option<String>,
+}
+
+/// A label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelData {
+    /// A name from the source; plans name loops by it.
+    pub name: Option<String>,
+    /// The types of what `Break` passes.
+    pub results: Vec<Type>,
+}
+
+/// A place in the source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PlaceData {
+    /// The file, as the compiler names it; empty if unknown.
+    pub file: String,
+    /// From 1; 0 if unknown.
+    pub line: u32,
+    /// From 1; 0 if unknown.
+    pub column: u32,
+    /// Where the function that this place lies in was called, if it was inlined.
+    pub inlined_at: Option<Place>,
+}
+
+/// A load of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadData {
+    /// The parameter (or array) it reads, as plans name it.
+    pub name: String,
+    /// Where it is written.
+    pub place: Place,
+}
+
+/// What imported code allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FloatMode {
+    /// Subnormal `F32` inputs and results count as zero.
+    pub flush_to_zero: bool,
+    /// A multiplication and an addition may become one `Fma`.
+    pub may_contract: bool,
+}
+
+impl Kernel {
+    /// The place of operations whose source is unknown.
+    pub const NOWHERE: Place = Place(0);
+
+    /// An empty kernel, to be filled.
+    pub fn new(name: impl Into<String>) -> Kernel {
+        let mut places = PrimaryMap::new();
+        places.push(PlaceData { file: String::new(), line: 0, column: 0, inlined_at: None });
+        Kernel {
+            name: name.into(),
+            params: Vec::new(),
+            arrays: PrimaryMap::new(),
+            group_size: None,
+            sub_group_size: None,
+            float_mode: FloatMode::default(),
+            values: PrimaryMap::new(),
+            labels: PrimaryMap::new(),
+            places,
+            loads: PrimaryMap::new(),
+            body: Region::default(),
+        }
+    }
+
+    /// A new value of a type, not yet defined by anything.
+    pub fn value(&mut self, ty: Type) -> Value {
+        self.values.push(ValueData { ty, constant: None, name: None })
+    }
+
+    /// A new value like another: its type and name.
+    pub fn value_like(&mut self, other: Value) -> Value {
+        let ValueData { ty, name, .. } = self.values[other].clone();
+        self.values.push(ValueData { ty, constant: None, name })
+    }
+
+    /// A constant. `bits` beyond the type's width are dropped.
+    pub fn constant(&mut self, ty: Type, bits: u64) -> Value {
+        self.values.push(ValueData { ty, constant: Some(bits & ty.mask()), name: None })
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, value: Value) -> Type {
+        self.values[value].ty
+    }
+
+    /// The bits of a constant.
+    pub fn as_constant(&self, value: Value) -> Option<u64> {
+        self.values[value].constant
+    }
+
+    /// A new label whose `Break` passes values of these types.
+    pub fn label(&mut self, name: Option<String>, results: Vec<Type>) -> Label {
+        self.labels.push(LabelData { name, results })
+    }
+
+    /// The parameter whose value this is.
+    pub fn param_of(&self, value: Value) -> Option<&Param> {
+        self.params.iter().find(|param| param.value == value)
+    }
+
+    /// The parameter of this name.
+    pub fn param(&self, name: &str) -> Option<&Param> {
+        self.params.iter().find(|param| param.name == name)
+    }
+
+    /// Bytes of shared memory that the arrays of one work-group take, each at its alignment, in order.
+    pub fn shared_bytes(&self) -> u64 {
+        self.space_bytes(Space::Shared)
+    }
+
+    /// Bytes of private memory that the arrays of one work-item take.
+    pub fn private_bytes(&self) -> u64 {
+        self.space_bytes(Space::Private)
+    }
+
+    fn space_bytes(&self, space: Space) -> u64 {
+        let arrays = self.arrays.keys().filter(|&array| self.arrays[array].space == space);
+        arrays.map(|array| self.array_offset(array) + self.arrays[array].bytes()).max().unwrap_or(0)
+    }
+
+    /// Where an array starts in its space, in bytes: arrays lie in order, each at its alignment.
+    pub fn array_offset(&self, array: Array) -> u64 {
+        let space = self.arrays[array].space;
+        let mut end = 0u64;
+        for (other, data) in self.arrays.iter().filter(|(_, data)| data.space == space) {
+            let start = end.next_multiple_of(u64::from(data.align.max(1)));
+            if other == array {
+                return start;
+            }
+            end = start + data.bytes();
+        }
+        end
+    }
+
+    /// A place as people read it: `gather.rs:41:9`, with the calls it was inlined through.
+    pub fn describe_place(&self, place: Place) -> String {
+        let data = &self.places[place];
+        let mut text = match (data.file.is_empty(), data.line, data.column) {
+            (true, 0, _) => format!("kernel `{}`", self.name),
+            (true, line, 0) => format!("line {line}"),
+            (true, line, column) => format!("line {line}:{column}"),
+            (false, 0, _) => data.file.clone(),
+            (false, line, 0) => format!("{}:{line}", data.file),
+            (false, line, column) => format!("{}:{line}:{column}", data.file),
+        };
+        if let Some(call) = data.inlined_at {
+            text.push_str(" (called at ");
+            text.push_str(&self.describe_place(call));
+            text.push(')');
+        }
+        text
+    }
+}
+
+impl ArrayData {
+    /// Size in bytes.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.length) * u64::from(self.element.bytes())
+    }
+}
+
+impl Region {
+    /// The terminator, if the region has one already.
+    pub fn terminator(&self) -> Option<&Op> {
+        self.ops.last().filter(|op| op.kind.is_terminator())
+    }
+
+    /// Calls `visit` on each operation, outer ones first, in order.
+    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Op)) {
+        for op in &self.ops {
+            visit(op);
+            for region in op.kind.regions() {
+                region.walk(visit);
+            }
+        }
+    }
+
+    /// Calls `visit` on each operation, outer ones first, in order, to change it.
+    pub fn walk_mut(&mut self, visit: &mut impl FnMut(&mut Op)) {
+        for op in &mut self.ops {
+            visit(op);
+            for region in op.kind.regions_mut() {
+                region.walk_mut(visit);
+            }
+        }
+    }
+}

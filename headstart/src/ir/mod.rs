@@ -1,0 +1,68 @@
+//! The one representation of a kernel: typed SSA in labelled regions.
+//!
+//! # Shape
+//!
+//! A [`Kernel`] has parameters, arrays, and a body. The body is a [`Region`]: a list of operations that
+//! ends with a terminator. Three operations contain regions: [`Block`](OpKind::Block) runs one once,
+//! [`If`](OpKind::If) runs one of two, [`Loop`](OpKind::Loop) runs one until something leaves it. Each
+//! has a label. [`Break`](OpKind::Break) leaves any enclosing label and passes its results;
+//! [`Continue`](OpKind::Continue) starts the next iteration of any enclosing loop and passes its
+//! parameters; [`Return`](OpKind::Return) ends the work-item. Every region ends with exactly one of
+//! them: falling off the end does not exist. This expresses every reducible flow graph without flag
+//! variables.
+//!
+//! A value is defined once: as a parameter, as a constant (which needs no operation), as an
+//! operation's result, or as a loop's parameter. A use must lie after the definition in the same
+//! region, or in a region inside. What is defined inside a region is not visible after it: results
+//! leave through `Break`.
+//!
+//! Counted loops have no operation of their own; `analysis` recognises them.
+//!
+//! # Meaning
+//!
+//! Every operation is total. [`eval`] is the specification of the pure ones; in short: integers wrap,
+//! `x / 0 = 0` and `x % 0 = x`, oversized shifts shift everything out, float to integer clamps and
+//! takes NaN to 0, arithmetic that makes a NaN makes the canonical quiet NaN (sign clear, only the top
+//! mantissa bit set), minimum and maximum are IEEE 754-2019 minimumNumber and maximumNumber. Nothing is
+//! contracted or flushed unless the kernel's [`FloatMode`] says so. `FNeg`, `FAbs`, `CopySign`,
+//! `Select`, loads, stores and bit casts keep a NaN's bits.
+//!
+//! Memory is bytes, little-endian. Out-of-bounds, misaligned and uninitialised accesses are errors of
+//! the kernel; the functional engine reports them, a real device may do anything.
+//!
+//! # Work-items
+//!
+//! Work-items of a work-group run independently between barriers. Work-items of a sub-group run
+//! together: lanes that part at an `If` meet again at its end, lanes that leave a region early wait at
+//! the end of the region they left to. A `Barrier` must be reached by all work-items of the group that
+//! have not returned.
+//!
+//! # Asynchronous copies
+//!
+//! [`Copy`](OpKind::Copy) starts a copy and gives a token; [`Wait`](OpKind::Wait) on the token makes
+//! its target readable by the same work-item. Copies of one work-item complete in order, as far as
+//! waiting is concerned: waiting for one waits for every earlier one. [`Join`](OpKind::Join) gives the
+//! latest of several tokens. The constant token 0 is complete from the start, so a copy under a guard
+//! yields it where the guard fails. Between start and wait, reading or writing the target, or writing
+//! the source, is an error. A kernel must wait for all its copies before a work-item returns. On NVIDIA a
+//! token becomes a commit group: a back end commits where a token leaves the operations that made it,
+//! and counts the commits between there and the wait.
+//!
+//! # Loads keep their identity
+//!
+//! Every load has a [`LoadId`] with the name of the parameter it reads and its source place. Passes
+//! that copy a load keep its id; plans, reports and the checker speak of ids.
+
+mod kernel;
+mod op;
+mod types;
+
+pub use kernel::{
+    Array, ArrayData, FloatMode, Kernel, Label, LabelData, LoadData, LoadId, Param, Place, PlaceData,
+    PointerFacts, Region, Value, ValueData,
+};
+pub use op::{
+    BinaryOp, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Id, LoopWishes, NoWrapOp, Op, OpKind,
+    UnaryOp, UnrollWish, Wrap,
+};
+pub use types::{Space, Type};

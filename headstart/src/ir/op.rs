@@ -1,0 +1,555 @@
+//! The operations: what a kernel can do.
+//!
+//! Every operation is total: its result is specified for every input (see the [module](super) essay and
+//! [`eval`](super::eval), which is the specification in code).
+
+use super::kernel::{Array, Label, LoadId, Place, Region, Value};
+
+/// One operation: what it does, the values it defines, where it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Op {
+    /// What it does, with its operands.
+    pub kind: OpKind,
+    /// The values it defines; how many depends on the kind.
+    pub results: Vec<Value>,
+    /// Where it was written.
+    pub place: Place,
+}
+
+/// What an operation does.
+///
+/// Terminators ([`OpKind::is_terminator`]) end a region and stand nowhere else.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OpKind {
+    // Pure: no effect, and the result depends on the operands alone (and on which work-item runs it).
+    /// Who am I, and among how many. Result `I32`.
+    Id(Id),
+    /// The address of a shared or private array. Result `Ptr`.
+    ArrayAddress(Array),
+    /// One operand, same type out.
+    Unary(UnaryOp, Value),
+    /// Two operands of one type, same type out (a shift's count has the type of its value).
+    Binary(BinaryOp, Value, Value),
+    /// As an integer add, sub or mul, with the promise that the exact result, taken as signed and/or
+    /// unsigned, fits. The functional engine reports a broken promise.
+    NoWrap(NoWrapOp, Wrap, Value, Value),
+    /// `a × b + c` rounded once.
+    Fma(Value, Value, Value),
+    /// Two operands of one type, `Bool` out.
+    Compare(CompareOp, Value, Value),
+    /// `cond ? a : b`, evaluated without a branch.
+    Select(Value, Value, Value),
+    /// To another type; the result's type says which.
+    Convert(ConvertOp, Value),
+    /// `base + index × scale + offset` in bytes, wrapping at 64 bits. `index` is an `I64`.
+    Address {
+        /// A pointer; the result points into the same space.
+        base: Value,
+        /// Counts elements.
+        index: Value,
+        /// Bytes an element.
+        scale: u32,
+        /// Further bytes.
+        offset: i64,
+    },
+
+    // Memory.
+    /// Reads `results.len()` (1, 2 or 4) consecutive values of one type, aligned to their total size.
+    Load {
+        /// From here.
+        ptr: Value,
+        /// Which load of the source this is: unrolled copies share it.
+        id: LoadId,
+        /// What the caches should do.
+        cache: CacheUse,
+    },
+    /// Writes 1, 2 or 4 consecutive values of one type, aligned to their total size. No result.
+    Store {
+        /// To here.
+        ptr: Value,
+        /// What is written.
+        values: Vec<Value>,
+        /// What the caches should do.
+        cache: CacheUse,
+    },
+    /// Starts an asynchronous copy of `bytes` (4, 8 or 16) from global to shared memory, both aligned to
+    /// that. Result: a `Token`. Neither end may be touched before a [`Wait`](OpKind::Wait) on the token.
+    Copy {
+        /// In shared memory.
+        to: Value,
+        /// In global memory.
+        from: Value,
+        /// 4, 8 or 16.
+        bytes: u32,
+        /// Which load of the source this copy replaces.
+        id: LoadId,
+    },
+    /// The latest of several tokens: waiting for it waits for all. Result: a `Token`.
+    Join(Vec<Value>),
+    /// Waits for a token's copy and for every earlier copy of the same work-item. No result.
+    Wait(Value),
+    /// A hint that `bytes` from `ptr` on will be wanted. Never faults, changes no result. No result.
+    Prefetch {
+        /// From here.
+        ptr: Value,
+        /// How many bytes; every cache line they touch counts.
+        bytes: u32,
+        /// Where to.
+        hint: CacheHint,
+        /// The load that profits, if the hint was derived from one.
+        id: Option<LoadId>,
+    },
+    /// All work-items of the group wait here for each other; shared and global memory are ordered.
+    /// Asynchronous copies may remain in flight. No result.
+    Barrier,
+
+    // Structure. Results are given by `Break`.
+    /// Runs `body` once.
+    Block {
+        /// What `Break` names to leave it.
+        label: Label,
+        /// What runs.
+        body: Region,
+    },
+    /// Runs one of two regions.
+    If {
+        /// What `Break` names to leave it.
+        label: Label,
+        /// A `Bool`.
+        cond: Value,
+        /// Where `cond` is true.
+        then: Region,
+        /// Where it is false.
+        otherwise: Region,
+    },
+    /// Runs `body` until something leaves it; `Continue` starts the next iteration with new values.
+    Loop {
+        /// What `Break` and `Continue` name.
+        label: Label,
+        /// Defined anew in each iteration; as many as `initial`.
+        params: Vec<Value>,
+        /// The params' values in the first iteration.
+        initial: Vec<Value>,
+        /// What runs.
+        body: Region,
+        /// What the author asked for.
+        wishes: LoopWishes,
+    },
+
+    // Terminators.
+    /// Leaves an enclosing block, `if` or loop, whose results become `values`.
+    Break(Label, Vec<Value>),
+    /// Starts the next iteration of an enclosing loop, whose params become `values`.
+    Continue(Label, Vec<Value>),
+    /// Ends this work-item.
+    Return,
+}
+
+/// What an author asked of a loop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoopWishes {
+    /// `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]`.
+    pub unroll: Option<UnrollWish>,
+    /// `#[prefetch("PLAN")]`: the plan's spelling.
+    pub plan: Option<String>,
+}
+
+/// How an author wants a loop unrolled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnrollWish {
+    /// `#[unroll(0)]`: keep the loop as it is; no unrolling behind the author's back.
+    Keep,
+    /// `#[unroll]`: completely.
+    Full,
+    /// `#[unroll(N)]`: N iterations at a time.
+    By(u32),
+}
+
+/// Questions about the work-item. Every answer is an `I32`; dimension 0 varies fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Id {
+    /// Position of the work-item in its work-group, in dimension 0 to 2.
+    Local(u8),
+    /// Position of the work-group in the launch.
+    Group(u8),
+    /// Work-items in the work-group.
+    GroupSize(u8),
+    /// Work-groups in the launch.
+    GroupCount(u8),
+    /// Position in the sub-group.
+    Lane,
+    /// Position of the sub-group in the work-group.
+    SubGroup,
+    /// Work-items in this sub-group: the last one may be partial.
+    SubGroupSize,
+    /// Work-items in a full sub-group.
+    MaxSubGroupSize,
+    /// Sub-groups in the work-group.
+    SubGroupCount,
+}
+
+/// One operand, same type out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum UnaryOp {
+    /// Complement of every bit (`Bool`: not).
+    Not,
+    /// Integer: wrapping negation.
+    Neg,
+    /// Float: the sign bit flipped, NaN included.
+    FNeg,
+    /// Float: the sign bit cleared, NaN included.
+    FAbs,
+    /// Float: IEEE square root, rounded to nearest.
+    Sqrt,
+    /// Float: to an integer, towards minus infinity.
+    Floor,
+    /// Float: to an integer, towards plus infinity.
+    Ceil,
+    /// Float: to an integer, towards zero.
+    Trunc,
+    /// Float: to the nearest integer, ties to even.
+    RoundEven,
+    /// Integer: leading zero bits; the width for 0.
+    CountLeadingZeros,
+    /// Integer: bits set.
+    CountOnes,
+    /// Integer: bits in reverse order.
+    ReverseBits,
+}
+
+/// Two operands of one type, same type out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BinaryOp {
+    /// Integer, wrapping.
+    Add,
+    /// Integer, wrapping.
+    Sub,
+    /// Integer, wrapping.
+    Mul,
+    /// Integer: the upper half of the signed double-width product.
+    MulHighS,
+    /// Integer: the upper half of the unsigned double-width product.
+    MulHighU,
+    /// Integer, signed, towards zero; `x / 0 = 0`, `MIN / -1 = MIN`.
+    DivS,
+    /// Integer, unsigned; `x / 0 = 0`.
+    DivU,
+    /// Integer, signed, sign of the dividend; `x % 0 = x`, `MIN % -1 = 0`.
+    RemS,
+    /// Integer, unsigned; `x % 0 = x`.
+    RemU,
+    /// Integer or `Bool`.
+    And,
+    /// Integer or `Bool`.
+    Or,
+    /// Integer or `Bool`.
+    Xor,
+    /// Left; a count of the width or more (unsigned) gives 0.
+    Shl,
+    /// Right, sign-filled; a count of the width or more gives the sign everywhere.
+    ShrS,
+    /// Right, zero-filled; a count of the width or more gives 0.
+    ShrU,
+    /// Integer, signed.
+    MinS,
+    /// Integer, unsigned.
+    MinU,
+    /// Integer, signed.
+    MaxS,
+    /// Integer, unsigned.
+    MaxU,
+    /// Float, rounded to nearest even, never contracted unless the kernel's flags allow it.
+    FAdd,
+    /// Float.
+    FSub,
+    /// Float.
+    FMul,
+    /// Float, correctly rounded.
+    FDiv,
+    /// IEEE 754-2019 minimumNumber: the other operand of a NaN; -0 below +0.
+    FMin,
+    /// IEEE 754-2019 maximumNumber.
+    FMax,
+    /// Magnitude of the first, sign of the second.
+    CopySign,
+}
+
+/// Integer arithmetic with a promise; see [`OpKind::NoWrap`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NoWrapOp {
+    /// Addition.
+    Add,
+    /// Subtraction.
+    Sub,
+    /// Multiplication.
+    Mul,
+}
+
+/// In which reading of the bits a [`NoWrap`](OpKind::NoWrap) operation does not wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wrap {
+    /// Not as signed numbers.
+    NotSigned,
+    /// Not as unsigned numbers.
+    NotUnsigned,
+    /// As neither.
+    Neither,
+}
+
+/// Two operands of one type, `Bool` out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CompareOp {
+    /// Same bits; integers, `Bool`, pointers.
+    Eq,
+    /// Other bits.
+    Ne,
+    /// Signed below.
+    LtS,
+    /// Signed below or equal.
+    LeS,
+    /// Unsigned below; pointers too.
+    LtU,
+    /// Unsigned below or equal; pointers too.
+    LeU,
+    /// Float equal; false on NaN.
+    FEq,
+    /// Float not equal; true on NaN.
+    FNe,
+    /// Float below; false on NaN.
+    FLt,
+    /// Float below or equal; false on NaN.
+    FLe,
+    /// True if either is NaN.
+    FUnordered,
+}
+
+/// Between types. The operand's and the result's types complete the meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConvertOp {
+    /// Integer (or `Bool`) to a wider integer, zero-filled.
+    ExtendU,
+    /// Integer to a wider integer, sign-filled.
+    ExtendS,
+    /// Integer to a narrower integer: the low bits.
+    Truncate,
+    /// Float to float, rounded to nearest even; the canonical NaN for NaN.
+    FloatToFloat,
+    /// Signed integer to float, rounded to nearest even.
+    SignedToFloat,
+    /// Unsigned integer to float, rounded to nearest even.
+    UnsignedToFloat,
+    /// Float to signed integer: towards zero, clamped to the range, 0 for NaN.
+    FloatToSigned,
+    /// Float to unsigned integer: towards zero, clamped to the range, 0 for NaN.
+    FloatToUnsigned,
+    /// Same bits, another type of the same size (integers, floats, pointers).
+    Bits,
+    /// A pointer to global, shared or private memory as a generic one.
+    ToGeneric,
+    /// A generic pointer as one into the result's space; undefined address if it points elsewhere.
+    FromGeneric,
+}
+
+/// Cache levels of the SYCL prefetch extension; the lowest number is nearest to the work-item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CacheLevel {
+    /// Level 1.
+    L1,
+    /// Level 2.
+    L2,
+    /// Level 3.
+    L3,
+    /// Level 4.
+    L4,
+}
+
+/// What a prefetch asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CacheHint {
+    /// Into which level; the report says which one was reached.
+    pub level: CacheLevel,
+    /// The data will not be reused.
+    pub nontemporal: bool,
+}
+
+/// What a load or store asks of the caches. A hint: it never changes a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CacheUse {
+    /// Whatever the device does.
+    #[default]
+    Default,
+    /// Past L1.
+    Bypass,
+    /// The data will not be reused.
+    Streaming,
+    /// Every access reaches memory; never merged, moved or fetched early.
+    Volatile,
+}
+
+impl OpKind {
+    /// Ends a region.
+    pub fn is_terminator(&self) -> bool {
+        matches!(self, OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return)
+    }
+
+    /// Has no effect, and reads nothing but its operands and the work-item's identity: it may be
+    /// repeated, moved or removed.
+    pub fn is_pure(&self) -> bool {
+        matches!(
+            self,
+            OpKind::Id(_)
+                | OpKind::ArrayAddress(_)
+                | OpKind::Unary(..)
+                | OpKind::Binary(..)
+                | OpKind::NoWrap(..)
+                | OpKind::Fma(..)
+                | OpKind::Compare(..)
+                | OpKind::Select(..)
+                | OpKind::Convert(..)
+                | OpKind::Address { .. }
+        )
+    }
+
+    /// Calls `visit` on each operand of this operation itself; regions inside are not entered.
+    pub fn for_each_operand(&self, mut visit: impl FnMut(Value)) {
+        // One list of the operands serves reading and writing; the copy is cheap next to what passes do.
+        let mut copy = self.without_regions();
+        copy.map_operands(|value| {
+            visit(value);
+            value
+        });
+    }
+
+    /// The same operation with its regions emptied, so that copying it is cheap.
+    fn without_regions(&self) -> OpKind {
+        match self {
+            OpKind::Block { label, .. } => OpKind::Block { label: *label, body: Region::default() },
+            OpKind::If { label, cond, .. } => OpKind::If {
+                label: *label,
+                cond: *cond,
+                then: Region::default(),
+                otherwise: Region::default(),
+            },
+            OpKind::Loop { label, params, initial, wishes, .. } => OpKind::Loop {
+                label: *label,
+                params: params.clone(),
+                initial: initial.clone(),
+                body: Region::default(),
+                wishes: wishes.clone(),
+            },
+            other => other.clone(),
+        }
+    }
+
+    /// Replaces each operand of this operation itself; regions inside are not entered.
+    pub fn map_operands(&mut self, mut map: impl FnMut(Value) -> Value) {
+        match self {
+            OpKind::Id(_) | OpKind::ArrayAddress(_) | OpKind::Barrier | OpKind::Return => {}
+            OpKind::Block { .. } => {}
+            OpKind::Unary(_, a) | OpKind::Convert(_, a) | OpKind::Wait(a) => *a = map(*a),
+            OpKind::Binary(_, a, b) | OpKind::NoWrap(_, _, a, b) | OpKind::Compare(_, a, b) => {
+                *a = map(*a);
+                *b = map(*b);
+            }
+            OpKind::Fma(a, b, c) | OpKind::Select(a, b, c) => {
+                *a = map(*a);
+                *b = map(*b);
+                *c = map(*c);
+            }
+            OpKind::Address { base, index, .. } => {
+                *base = map(*base);
+                *index = map(*index);
+            }
+            OpKind::Load { ptr, .. } | OpKind::Prefetch { ptr, .. } => *ptr = map(*ptr),
+            OpKind::Store { ptr, values, .. } => {
+                *ptr = map(*ptr);
+                values.iter_mut().for_each(|value| *value = map(*value));
+            }
+            OpKind::Copy { to, from, .. } => {
+                *to = map(*to);
+                *from = map(*from);
+            }
+            OpKind::If { cond, .. } => *cond = map(*cond),
+            OpKind::Join(values)
+            | OpKind::Loop { initial: values, .. }
+            | OpKind::Break(_, values)
+            | OpKind::Continue(_, values) => values.iter_mut().for_each(|value| *value = map(*value)),
+        }
+    }
+
+    /// The regions inside, in the order they are written.
+    pub fn regions(&self) -> impl Iterator<Item = &Region> {
+        let (first, second) = match self {
+            OpKind::Block { body, .. } | OpKind::Loop { body, .. } => (Some(body), None),
+            OpKind::If { then, otherwise, .. } => (Some(then), Some(otherwise)),
+            _ => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// The regions inside, to be changed.
+    pub fn regions_mut(&mut self) -> impl Iterator<Item = &mut Region> {
+        let (first, second) = match self {
+            OpKind::Block { body, .. } | OpKind::Loop { body, .. } => (Some(body), None),
+            OpKind::If { then, otherwise, .. } => (Some(then), Some(otherwise)),
+            _ => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// The label a block, `if` or loop introduces.
+    pub fn label(&self) -> Option<Label> {
+        match self {
+            OpKind::Block { label, .. } | OpKind::If { label, .. } | OpKind::Loop { label, .. } => Some(*label),
+            _ => None,
+        }
+    }
+}
+
+/// The spelling of an operation's variants in the text form; one list for printer and parser.
+macro_rules! spelled {
+    ($name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
+        impl $name {
+            /// Every variant, in the order of declaration.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            /// The spelling in the text form.
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+
+            /// The variant spelled `name` in the text form.
+            pub fn parse(name: &str) -> Option<$name> {
+                match name { $($text => Some($name::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+spelled!(UnaryOp {
+    Not = "not", Neg = "neg", FNeg = "fneg", FAbs = "fabs", Sqrt = "sqrt", Floor = "floor", Ceil = "ceil",
+    Trunc = "ftrunc", RoundEven = "round_even", CountLeadingZeros = "clz", CountOnes = "popcount",
+    ReverseBits = "reverse_bits",
+});
+spelled!(BinaryOp {
+    Add = "add", Sub = "sub", Mul = "mul", MulHighS = "mulhi.s", MulHighU = "mulhi.u", DivS = "div.s",
+    DivU = "div.u", RemS = "rem.s", RemU = "rem.u", And = "and", Or = "or", Xor = "xor", Shl = "shl",
+    ShrS = "shr.s", ShrU = "shr.u", MinS = "min.s", MinU = "min.u", MaxS = "max.s", MaxU = "max.u",
+    FAdd = "fadd", FSub = "fsub", FMul = "fmul", FDiv = "fdiv", FMin = "fmin", FMax = "fmax",
+    CopySign = "copysign",
+});
+spelled!(NoWrapOp { Add = "add", Sub = "sub", Mul = "mul" });
+spelled!(Wrap { NotSigned = "nsw", NotUnsigned = "nuw", Neither = "nw" });
+spelled!(CompareOp {
+    Eq = "eq", Ne = "ne", LtS = "lt.s", LeS = "le.s", LtU = "lt.u", LeU = "le.u", FEq = "feq", FNe = "fne",
+    FLt = "flt", FLe = "fle", FUnordered = "funordered",
+});
+spelled!(ConvertOp {
+    ExtendU = "extend.u", ExtendS = "extend.s", Truncate = "truncate", FloatToFloat = "float_to_float",
+    SignedToFloat = "signed_to_float", UnsignedToFloat = "unsigned_to_float",
+    FloatToSigned = "float_to_signed", FloatToUnsigned = "float_to_unsigned", Bits = "bits",
+    ToGeneric = "to_generic", FromGeneric = "from_generic",
+});
+spelled!(CacheLevel { L1 = "L1", L2 = "L2", L3 = "L3", L4 = "L4" });
+spelled!(CacheUse { Default = "default", Bypass = "bypass", Streaming = "streaming", Volatile = "volatile" });
+

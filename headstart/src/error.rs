@@ -34,7 +34,12 @@ struct Details {
 
 impl Error {
     fn new(fault: Fault, what: impl Into<String>) -> Error {
-        Error(Box::new(Details { fault, what: what.into(), place: None, accepted: None }))
+        Error(Box::new(Details {
+            fault,
+            what: what.into(),
+            place: None,
+            accepted: None,
+        }))
     }
 
     /// The kernel or its input is at fault.

@@ -163,7 +163,12 @@ impl Kernel {
     /// An empty kernel, to be filled.
     pub fn new(name: impl Into<String>) -> Kernel {
         let mut places = PrimaryMap::new();
-        places.push(PlaceData { file: String::new(), line: 0, column: 0, inlined_at: None });
+        places.push(PlaceData {
+            file: String::new(),
+            line: 0,
+            column: 0,
+            inlined_at: None,
+        });
         Kernel {
             name: name.into(),
             params: Vec::new(),
@@ -181,18 +186,30 @@ impl Kernel {
 
     /// A new value of a type, not yet defined by anything.
     pub fn value(&mut self, ty: Type) -> Value {
-        self.values.push(ValueData { ty, constant: None, name: None })
+        self.values.push(ValueData {
+            ty,
+            constant: None,
+            name: None,
+        })
     }
 
     /// A new value like another: its type and name.
     pub fn value_like(&mut self, other: Value) -> Value {
         let ValueData { ty, name, .. } = self.values[other].clone();
-        self.values.push(ValueData { ty, constant: None, name })
+        self.values.push(ValueData {
+            ty,
+            constant: None,
+            name,
+        })
     }
 
     /// A constant. `bits` beyond the type's width are dropped.
     pub fn constant(&mut self, ty: Type, bits: u64) -> Value {
-        self.values.push(ValueData { ty, constant: Some(bits & ty.mask()), name: None })
+        self.values.push(ValueData {
+            ty,
+            constant: Some(bits & ty.mask()),
+            name: None,
+        })
     }
 
     /// The type of a value.
@@ -231,8 +248,14 @@ impl Kernel {
     }
 
     fn space_bytes(&self, space: Space) -> u64 {
-        let arrays = self.arrays.keys().filter(|&array| self.arrays[array].space == space);
-        arrays.map(|array| self.array_offset(array) + self.arrays[array].bytes()).max().unwrap_or(0)
+        let arrays = self
+            .arrays
+            .keys()
+            .filter(|&array| self.arrays[array].space == space);
+        arrays
+            .map(|array| self.array_offset(array) + self.arrays[array].bytes())
+            .max()
+            .unwrap_or(0)
     }
 
     /// Where an array starts in its space, in bytes: arrays lie in order, each at its alignment.

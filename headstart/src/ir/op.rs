@@ -423,14 +423,23 @@ impl OpKind {
     /// The same operation with its regions emptied, so that copying it is cheap.
     fn without_regions(&self) -> OpKind {
         match self {
-            OpKind::Block { label, .. } => OpKind::Block { label: *label, body: Region::default() },
+            OpKind::Block { label, .. } => OpKind::Block {
+                label: *label,
+                body: Region::default(),
+            },
             OpKind::If { label, cond, .. } => OpKind::If {
                 label: *label,
                 cond: *cond,
                 then: Region::default(),
                 otherwise: Region::default(),
             },
-            OpKind::Loop { label, params, initial, wishes, .. } => OpKind::Loop {
+            OpKind::Loop {
+                label,
+                params,
+                initial,
+                wishes,
+                ..
+            } => OpKind::Loop {
                 label: *label,
                 params: params.clone(),
                 initial: initial.clone(),
@@ -500,7 +509,9 @@ impl OpKind {
     /// The label a block, `if` or loop introduces.
     pub fn label(&self) -> Option<Label> {
         match self {
-            OpKind::Block { label, .. } | OpKind::If { label, .. } | OpKind::Loop { label, .. } => Some(*label),
+            OpKind::Block { label, .. } | OpKind::If { label, .. } | OpKind::Loop { label, .. } => {
+                Some(*label)
+            }
             _ => None,
         }
     }
@@ -552,4 +563,3 @@ spelled!(ConvertOp {
 });
 spelled!(CacheLevel { L1 = "L1", L2 = "L2", L3 = "L3", L4 = "L4" });
 spelled!(CacheUse { Default = "default", Bypass = "bypass", Streaming = "streaming", Volatile = "volatile" });
-

@@ -1,0 +1,3 @@
+//! Devices: what they are made of, and how kernels run on them.
+
+pub mod model;

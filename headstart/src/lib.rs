@@ -5,5 +5,7 @@
 pub mod device;
 pub mod error;
 pub mod ir;
+pub mod prefetch;
+pub mod suggest;
 
 pub use error::{Error, Fault, Result};

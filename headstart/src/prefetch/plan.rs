@@ -1,0 +1,229 @@
+//! A plan: which load is fetched early, by which strategy, how many iterations ahead.
+//!
+//! The one spelling of a plan is used by the command line, the loop attribute, the tuner's log and the reports:
+//!
+//! ```text
+//! values=rolling-async:4/interleaved,indices=rolling-registers:5
+//! unroll:8,values=rolling-async:16
+//! unroll:4
+//! none
+//! ```
+//!
+//! A load is named by the parameter that it reads, and where that is not enough by its loop or its line as well:
+//! `values@row`, `values@gather.rs:41`. A plan knows nothing of kernels: whether its loads exist, and whether it is
+//! legal for them, is the business of the passes.
+//!
+//! ```
+//! use headstart::prefetch::plan::{Layout, Plan, Strategy};
+//! let plan: Plan = "unroll:8,values=rolling-async:16".parse()?;
+//! let (load, strategy) = &plan.loads()[0];
+//! assert_eq!(load.param(), "values");
+//! assert_eq!(strategy.distance().get(), 16);
+//! assert_eq!(strategy.layout(), Some(Layout::Interleaved));
+//! assert_eq!(plan.to_string(), "unroll:8,values=rolling-async:16/interleaved");
+//! # Ok::<(), headstart::Error>(())
+//! ```
+
+mod name;
+mod parse;
+mod strategy;
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use crate::ir::CacheLevel;
+pub use name::{LoadName, LoadPlace};
+pub use strategy::{Distance, Layout, Scope, Strategy, Unroll};
+
+use crate::error::{Error, Result};
+
+/// An assignment of strategies to loads, and the unrolling of the loop they are in.
+///
+/// Loads keep the order in which they were written, the one that matters most usually first. Two plans are equal when
+/// they say the same, in whatever order.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    unroll: Option<Unroll>,
+    loads: Vec<(LoadName, Strategy)>,
+}
+
+impl Plan {
+    /// The most loads that one plan may name.
+    pub const MAX_LOADS: usize = 64;
+
+    /// The plan that leaves the kernel as it is, written `none`.
+    pub fn none() -> Plan {
+        Plan::default()
+    }
+
+    /// Whether this is the plan that leaves the kernel as it is.
+    pub fn is_none(&self) -> bool {
+        self.unroll.is_none() && self.loads.is_empty()
+    }
+
+    /// The same plan with the loop unrolled so.
+    #[must_use]
+    pub fn unrolled(mut self, unroll: Unroll) -> Plan {
+        self.unroll = Some(unroll);
+        self
+    }
+
+    /// The same plan with a strategy for one more load.
+    ///
+    /// # Errors
+    /// The load is named already, or the plan names [`Plan::MAX_LOADS`] loads.
+    pub fn with(mut self, load: LoadName, strategy: Strategy) -> Result<Plan> {
+        if self.strategy(&load).is_some() {
+            return Err(Error::usage(format!("load `{load}` is named twice")).accepted("one strategy a load"));
+        }
+        if self.loads.len() == Plan::MAX_LOADS {
+            return Err(Error::usage(format!(
+                "a plan names at most {} loads",
+                Plan::MAX_LOADS
+            )));
+        }
+        self.loads.push((load, strategy));
+        Ok(self)
+    }
+
+    /// How the loop is unrolled, if the plan says.
+    pub fn unroll(&self) -> Option<Unroll> {
+        self.unroll
+    }
+
+    /// The loads with their strategies, in the order in which they were written.
+    pub fn loads(&self) -> &[(LoadName, Strategy)] {
+        &self.loads
+    }
+
+    /// The strategy of the load of exactly this name.
+    pub fn strategy(&self, load: &LoadName) -> Option<Strategy> {
+        self.loads
+            .iter()
+            .find(|(name, _)| name == load)
+            .map(|&(_, strategy)| strategy)
+    }
+
+    /// The loads sorted by name: what equality, order and hash look at.
+    fn sorted(&self) -> Vec<&(LoadName, Strategy)> {
+        let mut sorted: Vec<_> = self.loads.iter().collect();
+        sorted.sort();
+        sorted
+    }
+}
+
+impl PartialEq for Plan {
+    fn eq(&self, other: &Plan) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Plan {}
+
+impl PartialOrd for Plan {
+    fn partial_cmp(&self, other: &Plan) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Plan {
+    fn cmp(&self, other: &Plan) -> Ordering {
+        self.unroll
+            .cmp(&other.unroll)
+            .then_with(|| self.sorted().cmp(&other.sorted()))
+    }
+}
+
+impl Hash for Plan {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.unroll.hash(state);
+        self.sorted().hash(state);
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_none() {
+            return f.write_str("none");
+        }
+        let mut separator = "";
+        if let Some(unroll) = self.unroll {
+            write!(f, "{unroll}")?;
+            separator = ",";
+        }
+        for (load, strategy) in &self.loads {
+            write!(f, "{separator}{load}={strategy}")?;
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Plan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Plan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Plan, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn plan(text: &str) -> Plan {
+        text.parse().expect("a plan that these tests wrote")
+    }
+
+    #[test]
+    fn the_order_of_loads_is_kept_but_does_not_distinguish() {
+        let one = plan("values=rolling-async:4,indices=rolling-registers:5");
+        let other = plan("indices=rolling-registers:5,values=rolling-async:4");
+        assert_eq!(one, other);
+        assert_ne!(one.to_string(), other.to_string());
+        assert_eq!(HashSet::from([one, other]).len(), 1);
+    }
+
+    #[test]
+    fn plans_that_say_something_else_differ() {
+        assert_ne!(plan("values=cache:L2:4"), plan("values=cache:L2:4/nt"));
+        assert_ne!(plan("unroll:4"), plan("unroll:full"));
+        assert_ne!(plan("values=cache:L2:4"), plan("unroll:2,values=cache:L2:4"));
+        assert!(plan("none").is_none());
+    }
+
+    #[test]
+    fn a_load_is_named_once() {
+        let load = LoadName::of_param("values").expect("a name");
+        let strategy = Strategy::RollingRegisters {
+            distance: Distance::new(2).expect("in range"),
+        };
+        let once = Plan::none().with(load.clone(), strategy).expect("first");
+        assert!(
+            once.with(load, strategy)
+                .unwrap_err()
+                .to_string()
+                .contains("twice")
+        );
+    }
+
+    #[test]
+    fn json_holds_the_spelling() {
+        let json = serde_json::to_string(&plan("unroll:2,v=batched-shared:4/plain")).expect("serializable");
+        assert_eq!(json, r#""unroll:2,v=batched-shared:4/plain""#);
+        assert_eq!(
+            serde_json::from_str::<Plan>(&json).expect("read back"),
+            plan("unroll:2,v=batched-shared:4/plain")
+        );
+        assert!(serde_json::from_str::<Plan>(r#""v=batched-shared:0""#).is_err());
+    }
+}

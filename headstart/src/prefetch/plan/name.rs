@@ -1,0 +1,112 @@
+//! The name of a load in a plan: the parameter that it reads and, where that is not enough, the place of the load.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use crate::error::{Error, Result};
+use crate::suggest::quoted;
+
+/// The load that a strategy is for: `values`, `values@row`, `values@gather.rs:41`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LoadName {
+    param: String,
+    place: Option<LoadPlace>,
+}
+
+/// Which of the loads from one parameter is meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LoadPlace {
+    /// The load in the loop of this name.
+    Loop(String),
+    /// The load on this source line.
+    Line {
+        /// The file as the kernel's source places spell it, or its last part.
+        file: String,
+        /// The line, counted from 1.
+        line: NonZeroU32,
+    },
+}
+
+impl LoadName {
+    /// The longest parameter, loop or file name, in bytes.
+    pub const MAX_BYTES: usize = 1024;
+
+    /// The load from this parameter, wherever it is.
+    ///
+    /// # Errors
+    /// The name is empty, too long, or holds a character that has a meaning in plans.
+    pub fn of_param(param: impl Into<String>) -> Result<LoadName> {
+        let param = param.into();
+        check(&param, "a load's name")?;
+        Ok(LoadName { param, place: None })
+    }
+
+    /// The load from the same parameter at this place.
+    ///
+    /// # Errors
+    /// As for [`LoadName::of_param`], for the loop's or file's name.
+    pub fn at(mut self, place: LoadPlace) -> Result<LoadName> {
+        match &place {
+            LoadPlace::Loop(name) => {
+                check(name, "a loop's name")?;
+                if name.contains(':') {
+                    return Err(Error::usage(format!("{} is no loop's name", quoted(name)))
+                        .accepted("`LOAD@LOOP` or `LOAD@FILE:LINE`"));
+                }
+            }
+            LoadPlace::Line { file, .. } => check(file, "a file's name")?,
+        }
+        self.place = Some(place);
+        Ok(self)
+    }
+
+    /// The parameter that the load reads.
+    pub fn param(&self) -> &str {
+        &self.param
+    }
+
+    /// The loop or line of the load, if the plan says.
+    pub fn place(&self) -> Option<&LoadPlace> {
+        self.place.as_ref()
+    }
+}
+
+/// Refuses names that could not be read back from a plan.
+fn check(name: &str, what: &str) -> Result<()> {
+    if name.is_empty() {
+        return Err(Error::usage(format!("{what} is missing")).accepted("`LOAD=STRATEGY`"));
+    }
+    if name.len() > LoadName::MAX_BYTES {
+        return Err(Error::usage(format!(
+            "{what} is longer than {} bytes",
+            LoadName::MAX_BYTES
+        )));
+    }
+    let forbidden = |c: char| c.is_whitespace() || c.is_control() || matches!(c, ',' | ';' | '=' | '@' | '`');
+    match name.chars().find(|&c| forbidden(c)) {
+        Some(c) => Err(Error::usage(format!(
+            "{what} cannot hold {c:?}: {}",
+            quoted(name)
+        ))),
+        None => Ok(()),
+    }
+}
+
+impl fmt::Display for LoadPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadPlace::Loop(name) => f.write_str(name),
+            LoadPlace::Line { file, line } => write!(f, "{file}:{line}"),
+        }
+    }
+}
+
+impl fmt::Display for LoadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.param)?;
+        match &self.place {
+            Some(place) => write!(f, "@{place}"),
+            None => Ok(()),
+        }
+    }
+}

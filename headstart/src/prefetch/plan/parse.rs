@@ -1,0 +1,397 @@
+//! Reading a plan. Every message names the part at fault, its column, and what would be accepted.
+//!
+//! ```text
+//! plan     = "none" | unroll | [ unroll "," ] load { "," load }
+//! unroll   = "unroll:" ( N | "full" )
+//! load     = PARAM [ "@" ( LOOP | FILE ":" LINE ) ] "=" strategy
+//! strategy = ( "batched-registers" | "rolling-registers" ) ":" D
+//!          | ( "batched-shared" | "rolling-shared" | "rolling-async" ) ":" D [ "/plain" | "/padded" | "/interleaved" ]
+//!          | "cache:" LEVEL ":" D [ "/nt" ]
+//!          | "joint:" LEVEL ":" D [ "/nt" ] [ "/group" ]
+//!          | "bulk:L2:" D
+//! ```
+//!
+//! Spaces around the parts are allowed and not kept.
+
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use super::{Distance, Layout, LoadName, LoadPlace, Plan, Scope, Strategy, Unroll};
+use crate::error::{Error, Result};
+use crate::ir::CacheLevel;
+use crate::suggest::{accepted, quoted};
+
+/// The longest plan that is read, in bytes.
+const MAX_BYTES: usize = 64 * 1024;
+
+impl FromStr for Plan {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Plan> {
+        if text.len() > MAX_BYTES {
+            return Err(
+                Error::usage(format!("a plan of {} bytes is too long", text.len()))
+                    .accepted(format!("at most {MAX_BYTES} bytes")),
+            );
+        }
+        let whole = Part { text, start: 0 };
+        plan(whole).map_err(|Fault { start, error }| {
+            let column = text[..start].chars().count() + 1;
+            error.at(format!("plan {}, column {column}", quoted(text)))
+        })
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Strategy> {
+        strategy(Part { text, start: 0 })
+            .map_err(|fault| fault.error.at(format!("strategy {}", quoted(text))))
+    }
+}
+
+impl FromStr for LoadName {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<LoadName> {
+        load_name(Part { text, start: 0 }).map_err(|fault| fault.error.at(format!("load {}", quoted(text))))
+    }
+}
+
+/// A piece of the plan's text and the byte at which it starts.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    text: &'a str,
+    start: usize,
+}
+
+/// An error and the byte that it is about.
+struct Fault {
+    start: usize,
+    error: Error,
+}
+
+impl<'a> Part<'a> {
+    fn trimmed(self) -> Part<'a> {
+        let text = self.text.trim_start();
+        Part {
+            text: text.trim_end(),
+            start: self.start + (self.text.len() - text.len()),
+        }
+    }
+
+    /// The parts before and after the first separator, both trimmed.
+    fn split_once(self, separator: char) -> Option<(Part<'a>, Part<'a>)> {
+        let (before, after) = self.text.split_once(separator)?;
+        let after = Part {
+            text: after,
+            start: self.start + before.len() + separator.len_utf8(),
+        };
+        Some((
+            Part {
+                text: before,
+                start: self.start,
+            }
+            .trimmed(),
+            after.trimmed(),
+        ))
+    }
+
+    fn split(self, separator: char) -> Vec<Part<'a>> {
+        let mut parts = Vec::new();
+        let mut rest = self.trimmed();
+        while let Some((before, after)) = rest.split_once(separator) {
+            parts.push(before);
+            rest = after;
+        }
+        parts.push(rest);
+        parts
+    }
+
+    fn fault(self, error: Error) -> Fault {
+        Fault {
+            start: self.start,
+            error,
+        }
+    }
+}
+
+fn plan(whole: Part) -> Result<Plan, Fault> {
+    let parts = whole.split(',');
+    if let [only] = parts[..] {
+        match only.text {
+            "none" => return Ok(Plan::none()),
+            "" => {
+                let error = Error::usage("the plan is empty");
+                return Err(only.fault(error.accepted("write `none` to leave the kernel as it is")));
+            }
+            _ => {}
+        }
+    }
+    let mut plan = Plan::none();
+    for (position, part) in parts.into_iter().enumerate() {
+        let (name, rest) = part.split_once(':').unwrap_or((part, part));
+        if part.text.is_empty() {
+            return Err(
+                part.fault(Error::usage("there is nothing between the commas").accepted("`LOAD=STRATEGY`"))
+            );
+        } else if part.text == "none" {
+            let error = Error::usage("`none` is a whole plan");
+            return Err(part.fault(error.accepted("leave out the loads that are to stay as they are")));
+        } else if name.text == "unroll" {
+            if position > 0 {
+                let error = Error::usage("unrolling is said once, in front of the loads");
+                return Err(part.fault(error.accepted("`unroll:N,LOAD=STRATEGY`")));
+            }
+            plan = plan.unrolled(unroll(part, rest)?);
+        } else if let Some((load, text)) = part.split_once('=') {
+            plan = plan
+                .with(load_name(load)?, strategy(text)?)
+                .map_err(|error| part.fault(error))?;
+        } else {
+            return Err(part.fault(no_strategy(name.text, part.text)));
+        }
+    }
+    Ok(plan)
+}
+
+/// The message for a part without `=`: a load without strategy, or a strategy without load.
+fn no_strategy(name: &str, part: &str) -> Error {
+    if Strategy::NAMES.contains(&name) {
+        return Error::usage(format!("{} is for no load", quoted(part))).accepted(format!("`LOAD={part}`"));
+    }
+    let error = Error::usage(format!("{} has no strategy", quoted(part)));
+    match crate::suggest::nearest(name, ["none", "unroll"]) {
+        Some("none") => error.accepted("did you mean `none`?"),
+        Some(_) => error.accepted(format!("did you mean `unroll`? ({})", Unroll::accepted())),
+        None => error.accepted("`LOAD=STRATEGY`, `unroll:N` or `none`"),
+    }
+}
+
+fn unroll(whole: Part, rest: Part) -> Result<Unroll, Fault> {
+    if whole.text == "unroll" {
+        return Err(
+            whole.fault(Error::usage("`unroll` does not say by how many").accepted(Unroll::accepted()))
+        );
+    }
+    if rest.text == "full" {
+        return Ok(Unroll::Full);
+    }
+    let wrong = || {
+        let error = Error::usage(format!("a loop cannot be unrolled by {}", quoted(rest.text)));
+        rest.fault(error.accepted(Unroll::accepted()))
+    };
+    let count = whole_number(rest.text).ok_or_else(wrong)?;
+    Unroll::by(count).map_err(|_| wrong())
+}
+
+fn load_name(whole: Part) -> Result<LoadName, Fault> {
+    let Some((param, place)) = whole.split_once('@') else {
+        return LoadName::of_param(whole.text).map_err(|error| whole.fault(error));
+    };
+    let name = LoadName::of_param(param.text).map_err(|error| param.fault(error))?;
+    let place_of = |text: &str| -> Result<LoadPlace> {
+        let Some((file, line)) = text.rsplit_once(':') else {
+            return Ok(LoadPlace::Loop(text.to_owned()));
+        };
+        match whole_number(line).and_then(NonZeroU32::new) {
+            Some(line) => Ok(LoadPlace::Line {
+                file: file.to_owned(),
+                line,
+            }),
+            None => Err(Error::usage(format!("{} is no line", quoted(line)))
+                .accepted("`LOAD@LOOP` or `LOAD@FILE:LINE`")),
+        }
+    };
+    place_of(place.text)
+        .and_then(|place| name.at(place))
+        .map_err(|error| place.fault(error))
+}
+
+fn strategy(whole: Part) -> Result<Strategy, Fault> {
+    let parts = whole.split('/');
+    let (head, flags) = parts.split_first().expect("a split gives at least one part");
+    let words = head.split(':');
+    let (name, settings) = words.split_first().expect("a split gives at least one part");
+    let strategy = match name.text {
+        "batched-registers" => Strategy::BatchedRegisters {
+            distance: distance(*head, settings)?,
+        },
+        "rolling-registers" => Strategy::RollingRegisters {
+            distance: distance(*head, settings)?,
+        },
+        "batched-shared" => Strategy::BatchedShared {
+            distance: distance(*head, settings)?,
+            layout: Layout::default(),
+        },
+        "rolling-shared" => Strategy::RollingShared {
+            distance: distance(*head, settings)?,
+            layout: Layout::default(),
+        },
+        "rolling-async" => Strategy::RollingAsync {
+            distance: distance(*head, settings)?,
+            layout: Layout::default(),
+        },
+        "cache" => {
+            let (level, settings) = level(*head, settings, CacheLevel::ALL)?;
+            Strategy::Cache {
+                level,
+                distance: distance(*head, settings)?,
+                nontemporal: false,
+            }
+        }
+        "joint" => {
+            let (level, settings) = level(*head, settings, CacheLevel::ALL)?;
+            let distance = distance(*head, settings)?;
+            Strategy::Joint {
+                level,
+                distance,
+                nontemporal: false,
+                scope: Scope::default(),
+            }
+        }
+        "bulk" => {
+            let (_, settings) = level(*head, settings, &[CacheLevel::L2])?;
+            Strategy::Bulk {
+                distance: distance(*head, settings)?,
+            }
+        }
+        "unroll" => {
+            let error = Error::usage("a loop is unrolled, not a load");
+            return Err(name.fault(error.accepted(format!("put `{}` in front of the loads", head.text))));
+        }
+        "" | "none" => {
+            let error = Error::usage("the load has no strategy");
+            return Err(
+                name.fault(error.accepted(format!("leave it out, or one of {}", Strategy::NAMES.join(", "))))
+            );
+        }
+        unknown => {
+            let error = Error::usage(format!("there is no strategy {}", quoted(unknown)));
+            return Err(name.fault(error.accepted(accepted(unknown, "strategies", Strategy::NAMES))));
+        }
+    };
+    flags
+        .iter()
+        .try_fold((strategy, Vec::new()), |(strategy, mut seen), flag| {
+            let strategy = with_flag(strategy, *flag)?;
+            // Two layouts are one flag said twice, as are two `/nt`.
+            let kind = if Layout::ALL.iter().any(|layout| layout.name() == flag.text) {
+                "layout"
+            } else {
+                flag.text
+            };
+            if seen.contains(&kind) {
+                let error = Error::usage(format!("the {kind} is said twice"));
+                return Err(flag.fault(error.accepted("once is enough")));
+            }
+            seen.push(kind);
+            Ok((strategy, seen))
+        })
+        .map(|(strategy, _)| strategy)
+}
+
+/// The one setting that is left after name and level.
+fn distance(head: Part, settings: &[Part]) -> Result<Distance, Fault> {
+    let [setting] = settings else {
+        let (part, what) = match settings {
+            [] => (head, format!("{} has no distance", quoted(head.text))),
+            [_, more, ..] => (*more, format!("{} is one setting too many", quoted(more.text))),
+            [_] => unreachable!("one setting was matched above"),
+        };
+        return Err(part.fault(Error::usage(what).accepted(Distance::accepted())));
+    };
+    match whole_number(setting.text) {
+        Some(iterations) => Distance::new(iterations).map_err(|error| setting.fault(error)),
+        None => {
+            let error = Error::usage(format!("{} is no distance", quoted(setting.text)));
+            Err(setting.fault(error.accepted(Distance::accepted())))
+        }
+    }
+}
+
+/// The cache level that comes first, and the settings after it.
+fn level<'a, 'p>(
+    head: Part<'a>,
+    settings: &'p [Part<'a>],
+    levels: &[CacheLevel],
+) -> Result<(CacheLevel, &'p [Part<'a>]), Fault> {
+    let names = levels.iter().map(|level| level.name());
+    match settings {
+        [first, rest @ ..] => match levels
+            .iter()
+            .find(|level| level.name().eq_ignore_ascii_case(first.text))
+        {
+            Some(&level) => Ok((level, rest)),
+            None => {
+                let error = Error::usage(format!("{} is no cache level here", quoted(first.text)));
+                Err(first.fault(error.accepted(accepted(first.text, "levels", names))))
+            }
+        },
+        [] => {
+            let error = Error::usage(format!("{} has no cache level", quoted(head.text)));
+            Err(head.fault(error.accepted(accepted("", "levels", names))))
+        }
+    }
+}
+
+/// The strategy with a layout or a flag set.
+fn with_flag(mut strategy: Strategy, flag: Part) -> Result<Strategy, Fault> {
+    let chosen = Layout::ALL.into_iter().find(|layout| layout.name() == flag.text);
+    let flags: &[&str] = match (&mut strategy, chosen) {
+        (
+            Strategy::BatchedShared { layout, .. }
+            | Strategy::RollingShared { layout, .. }
+            | Strategy::RollingAsync { layout, .. },
+            Some(chosen),
+        ) => {
+            *layout = chosen;
+            return Ok(strategy);
+        }
+        (
+            Strategy::BatchedShared { .. } | Strategy::RollingShared { .. } | Strategy::RollingAsync { .. },
+            None,
+        ) => &["/plain", "/padded", "/interleaved"],
+        (Strategy::Cache { nontemporal, .. }, _) => {
+            if flag.text == "nt" {
+                *nontemporal = true;
+                return Ok(strategy);
+            }
+            &["/nt"]
+        }
+        (
+            Strategy::Joint {
+                nontemporal, scope, ..
+            },
+            _,
+        ) => {
+            match flag.text {
+                "nt" => *nontemporal = true,
+                "group" => *scope = Scope::WorkGroup,
+                _ => return Err(unknown_flag(strategy, flag, &["/nt", "/group"])),
+            }
+            return Ok(strategy);
+        }
+        _ => &[],
+    };
+    Err(unknown_flag(strategy, flag, flags))
+}
+
+fn unknown_flag(strategy: Strategy, flag: Part, flags: &[&str]) -> Fault {
+    let written = format!("/{}", flag.text);
+    let error = Error::usage(format!("`{}` takes no {}", strategy.name(), quoted(&written)));
+    flag.fault(match flags {
+        [] => error.accepted("it takes nothing after its distance"),
+        _ => error.accepted(accepted(&written, "accepted", flags.iter().copied())),
+    })
+}
+
+/// Digits only: no sign, no spaces, nothing that `u32` could not hold.
+fn whole_number(text: &str) -> Option<u32> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests;

@@ -53,10 +53,13 @@
 //! Every load has a [`LoadId`] with the name of the parameter it reads and its source place. Passes
 //! that copy a load keep its id; plans, reports and the checker speak of ids.
 
+mod builder;
+pub mod eval;
 mod kernel;
 mod op;
 mod types;
 
+pub use builder::Builder;
 pub use kernel::{
     Array, ArrayData, FloatMode, Kernel, Label, LabelData, LoadData, LoadId, Param, Place, PlaceData,
     PointerFacts, Region, Value, ValueData,

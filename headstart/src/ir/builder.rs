@@ -1,0 +1,436 @@
+//! Writing IR: operations appended one after the other, regions by closures.
+//!
+//! The builder gives every result its type. It folds operations whose operands are constants, and the
+//! identities `x + 0`, `x × 1`, `select(c, x, x)`, so that generated code reads as if written by hand.
+//! It does not check: [`verify`](super::verify) does.
+
+use super::eval;
+use super::kernel::{Array, Kernel, Label, LoadId, Place, Region, Value};
+use super::op::{
+    BinaryOp, CacheHint, CacheUse, CompareOp, ConvertOp, Id, LoopWishes, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
+};
+use super::types::Type;
+
+/// Appends operations to a region of a kernel.
+pub struct Builder<'k> {
+    /// The kernel whose values, labels and places are used.
+    pub kernel: &'k mut Kernel,
+    ops: Vec<Op>,
+    place: Place,
+}
+
+impl<'k> Builder<'k> {
+    /// A builder for a region of `kernel`; operations come from `place` until [`Builder::at`] says else.
+    pub fn new(kernel: &'k mut Kernel, place: Place) -> Builder<'k> {
+        Builder {
+            kernel,
+            ops: Vec::new(),
+            place,
+        }
+    }
+
+    /// What was appended.
+    pub fn finish(self) -> Region {
+        Region { ops: self.ops }
+    }
+
+    /// Further operations come from this place.
+    pub fn at(&mut self, place: Place) {
+        self.place = place;
+    }
+
+    /// Where operations come from now.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Appends an operation with results of these types.
+    pub fn push(&mut self, kind: OpKind, types: &[Type]) -> Vec<Value> {
+        let results: Vec<Value> = types.iter().map(|&ty| self.kernel.value(ty)).collect();
+        self.ops.push(Op {
+            kind,
+            results: results.clone(),
+            place: self.place,
+        });
+        results
+    }
+
+    /// Appends a finished operation as it is.
+    pub fn append(&mut self, op: Op) {
+        self.ops.push(op);
+    }
+
+    /// The operations appended to the current region so far.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    fn push_one(&mut self, kind: OpKind, ty: Type) -> Value {
+        let result = self.kernel.value(ty);
+        self.ops.push(Op {
+            kind,
+            results: vec![result],
+            place: self.place,
+        });
+        result
+    }
+
+    fn ty(&self, value: Value) -> Type {
+        self.kernel.ty(value)
+    }
+
+    /// A constant of any type.
+    pub fn constant(&mut self, ty: Type, bits: u64) -> Value {
+        self.kernel.constant(ty, bits)
+    }
+
+    /// An `I32` constant.
+    pub fn i32(&mut self, number: i32) -> Value {
+        self.constant(Type::I32, number as u32 as u64)
+    }
+
+    /// An `I64` constant.
+    pub fn i64(&mut self, number: i64) -> Value {
+        self.constant(Type::I64, number as u64)
+    }
+
+    /// An `F32` constant.
+    pub fn f32(&mut self, number: f32) -> Value {
+        self.constant(Type::F32, u64::from(number.to_bits()))
+    }
+
+    /// An `F64` constant.
+    pub fn f64(&mut self, number: f64) -> Value {
+        self.constant(Type::F64, number.to_bits())
+    }
+
+    /// A `Bool` constant.
+    pub fn bool(&mut self, truth: bool) -> Value {
+        self.constant(Type::Bool, u64::from(truth))
+    }
+
+    /// Answers a question about the work-item. An `I32`.
+    pub fn id(&mut self, id: Id) -> Value {
+        self.push_one(OpKind::Id(id), Type::I32)
+    }
+
+    /// The address of an array.
+    pub fn array_address(&mut self, array: Array) -> Value {
+        let space = self.kernel.arrays[array].space;
+        self.push_one(OpKind::ArrayAddress(array), Type::Ptr(space))
+    }
+
+    /// One operand, same type.
+    pub fn unary(&mut self, op: UnaryOp, a: Value) -> Value {
+        let ty = self.ty(a);
+        match self.kernel.as_constant(a) {
+            Some(bits) => self.constant(ty, eval::unary(op, ty, bits)),
+            None => self.push_one(OpKind::Unary(op, a), ty),
+        }
+    }
+
+    /// Two operands of one type.
+    pub fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
+        let ty = self.ty(a);
+        let constants = (self.kernel.as_constant(a), self.kernel.as_constant(b));
+        match (op, constants) {
+            (_, (Some(x), Some(y))) => self.constant(ty, eval::binary(op, ty, x, y)),
+            (BinaryOp::Add | BinaryOp::Or | BinaryOp::Xor, (Some(0), _)) => b,
+            (
+                BinaryOp::Add
+                | BinaryOp::Sub
+                | BinaryOp::Or
+                | BinaryOp::Xor
+                | BinaryOp::Shl
+                | BinaryOp::ShrS
+                | BinaryOp::ShrU,
+                (_, Some(0)),
+            ) => a,
+            (BinaryOp::Mul, (Some(1), _)) => b,
+            (BinaryOp::Mul | BinaryOp::DivU, (_, Some(1))) => a,
+            (BinaryOp::And, (Some(x), _)) if x == ty.mask() => b,
+            (BinaryOp::And, (_, Some(y))) if y == ty.mask() => a,
+            (BinaryOp::And | BinaryOp::Mul, (Some(0), _) | (_, Some(0))) => self.constant(ty, 0),
+            _ => self.push_one(OpKind::Binary(op, a, b), ty),
+        }
+    }
+
+    /// Integer arithmetic that promises not to wrap.
+    pub fn no_wrap(&mut self, op: NoWrapOp, wrap: Wrap, a: Value, b: Value) -> Value {
+        let ty = self.ty(a);
+        match (op, self.kernel.as_constant(a), self.kernel.as_constant(b)) {
+            (_, Some(x), Some(y)) if eval::no_wrap(op, wrap, ty, x, y).1 => {
+                self.constant(ty, eval::no_wrap(op, wrap, ty, x, y).0)
+            }
+            (NoWrapOp::Add, Some(0), _) | (NoWrapOp::Mul, Some(1), _) => b,
+            (NoWrapOp::Add | NoWrapOp::Sub, _, Some(0)) | (NoWrapOp::Mul, _, Some(1)) => a,
+            _ => self.push_one(OpKind::NoWrap(op, wrap, a, b), ty),
+        }
+    }
+
+    /// Integer `a + b`, wrapping.
+    pub fn add(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::Add, a, b)
+    }
+
+    /// Integer `a - b`, wrapping.
+    pub fn sub(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::Sub, a, b)
+    }
+
+    /// Integer `a × b`, wrapping.
+    pub fn mul(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::Mul, a, b)
+    }
+
+    /// Bitwise or logical and.
+    pub fn and(&mut self, a: Value, b: Value) -> Value {
+        self.binary(BinaryOp::And, a, b)
+    }
+
+    /// `a × b + c`, rounded once.
+    pub fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
+        let ty = self.ty(a);
+        let constants = [a, b, c].map(|value| self.kernel.as_constant(value));
+        match constants {
+            [Some(x), Some(y), Some(z)] => self.constant(ty, eval::fma(ty, x, y, z)),
+            _ => self.push_one(OpKind::Fma(a, b, c), ty),
+        }
+    }
+
+    /// A comparison; a `Bool`.
+    pub fn compare(&mut self, op: CompareOp, a: Value, b: Value) -> Value {
+        let ty = self.ty(a);
+        match (self.kernel.as_constant(a), self.kernel.as_constant(b)) {
+            (Some(x), Some(y)) => self.bool(eval::compare(op, ty, x, y)),
+            _ => self.push_one(OpKind::Compare(op, a, b), Type::Bool),
+        }
+    }
+
+    /// `cond ? a : b` without a branch.
+    pub fn select(&mut self, cond: Value, a: Value, b: Value) -> Value {
+        let ty = self.ty(a);
+        match self.kernel.as_constant(cond) {
+            Some(bits) => {
+                if bits == 0 {
+                    b
+                } else {
+                    a
+                }
+            }
+            None if a == b => a,
+            None => self.push_one(OpKind::Select(cond, a, b), ty),
+        }
+    }
+
+    /// To another type.
+    pub fn convert(&mut self, op: ConvertOp, to: Type, a: Value) -> Value {
+        let from = self.ty(a);
+        match self.kernel.as_constant(a) {
+            Some(bits) => self.constant(to, eval::convert(op, from, to, bits)),
+            None if from == to => a,
+            None => self.push_one(OpKind::Convert(op, a), to),
+        }
+    }
+
+    /// `base + index × scale + offset` in bytes.
+    pub fn address(&mut self, base: Value, index: Value, scale: u32, offset: i64) -> Value {
+        if self.kernel.as_constant(index) == Some(0) && offset == 0 {
+            return base;
+        }
+        let ty = self.ty(base);
+        self.push_one(
+            OpKind::Address {
+                base,
+                index,
+                scale,
+                offset,
+            },
+            ty,
+        )
+    }
+
+    /// Reads one value.
+    pub fn load(&mut self, ty: Type, ptr: Value, id: LoadId) -> Value {
+        self.push_one(
+            OpKind::Load {
+                ptr,
+                id,
+                cache: CacheUse::Default,
+            },
+            ty,
+        )
+    }
+
+    /// Writes one value.
+    pub fn store(&mut self, ptr: Value, value: Value) {
+        self.push(
+            OpKind::Store {
+                ptr,
+                values: vec![value],
+                cache: CacheUse::Default,
+            },
+            &[],
+        );
+    }
+
+    /// Starts an asynchronous copy; a `Token`.
+    pub fn copy(&mut self, to: Value, from: Value, bytes: u32, id: LoadId) -> Value {
+        self.push_one(OpKind::Copy { to, from, bytes, id }, Type::Token)
+    }
+
+    /// The latest of several tokens.
+    pub fn join(&mut self, tokens: Vec<Value>) -> Value {
+        match tokens[..] {
+            [token] => token,
+            _ => self.push_one(OpKind::Join(tokens), Type::Token),
+        }
+    }
+
+    /// The token that is complete from the start.
+    pub fn no_token(&mut self) -> Value {
+        self.constant(Type::Token, 0)
+    }
+
+    /// Waits for a token.
+    pub fn wait(&mut self, token: Value) {
+        if self.kernel.as_constant(token).is_none() {
+            self.push(OpKind::Wait(token), &[]);
+        }
+    }
+
+    /// A cache hint.
+    pub fn prefetch(&mut self, ptr: Value, bytes: u32, hint: CacheHint, id: Option<LoadId>) {
+        self.push(OpKind::Prefetch { ptr, bytes, hint, id }, &[]);
+    }
+
+    /// A barrier of the work-group.
+    pub fn barrier(&mut self) {
+        self.push(OpKind::Barrier, &[]);
+    }
+
+    /// Leaves a label with values.
+    pub fn break_(&mut self, label: Label, values: Vec<Value>) {
+        self.push(OpKind::Break(label, values), &[]);
+    }
+
+    /// Starts a loop's next iteration with values.
+    pub fn continue_(&mut self, label: Label, values: Vec<Value>) {
+        self.push(OpKind::Continue(label, values), &[]);
+    }
+
+    /// Ends the work-item.
+    pub fn return_(&mut self) {
+        self.push(OpKind::Return, &[]);
+    }
+
+    /// Builds a region aside; `write` must end it with a terminator.
+    pub fn region(&mut self, write: impl FnOnce(&mut Builder<'_>)) -> Region {
+        let mut inner = Builder::new(self.kernel, self.place);
+        write(&mut inner);
+        inner.finish()
+    }
+
+    /// An `if`; each side returns the values that it yields.
+    pub fn if_(
+        &mut self,
+        cond: Value,
+        results: &[Type],
+        then: impl FnOnce(&mut Builder<'_>) -> Vec<Value>,
+        otherwise: impl FnOnce(&mut Builder<'_>) -> Vec<Value>,
+    ) -> Vec<Value> {
+        let label = self.kernel.label(None, results.to_vec());
+        let then = self.region(|b| yielding(b, label, then));
+        let otherwise = self.region(|b| yielding(b, label, otherwise));
+        self.push(
+            OpKind::If {
+                label,
+                cond,
+                then,
+                otherwise,
+            },
+            results,
+        )
+    }
+
+    /// Leaves `label` with `values` where `cond` is true, and goes on where it is false.
+    pub fn break_if(&mut self, cond: Value, label: Label, values: Vec<Value>) {
+        let own = self.kernel.label(None, Vec::new());
+        let then = self.region(|b| b.break_(label, values));
+        let otherwise = self.region(|b| b.break_(own, Vec::new()));
+        self.push(
+            OpKind::If {
+                label: own,
+                cond,
+                then,
+                otherwise,
+            },
+            &[],
+        );
+    }
+
+    /// A block; `write` must end it with a terminator.
+    pub fn block(
+        &mut self,
+        name: Option<String>,
+        results: &[Type],
+        write: impl FnOnce(&mut Builder<'_>, Label),
+    ) -> Vec<Value> {
+        let label = self.kernel.label(name, results.to_vec());
+        let body = self.region(|b| write(b, label));
+        self.push(OpKind::Block { label, body }, results)
+    }
+
+    /// A loop; `write` gets its label and parameters, and must end the body with a terminator.
+    pub fn loop_(
+        &mut self,
+        name: Option<String>,
+        initial: Vec<Value>,
+        results: &[Type],
+        wishes: LoopWishes,
+        write: impl FnOnce(&mut Builder<'_>, Label, &[Value]),
+    ) -> Vec<Value> {
+        let label = self.kernel.label(name, results.to_vec());
+        let params: Vec<Value> = initial
+            .iter()
+            .map(|&value| self.kernel.value(self.kernel.ty(value)))
+            .collect();
+        let body = self.region(|b| write(b, label, &params));
+        self.push(
+            OpKind::Loop {
+                label,
+                params,
+                initial,
+                body,
+                wishes,
+            },
+            results,
+        )
+    }
+
+    /// Loads `ptr` where `cond` is true; zero elsewhere.
+    pub fn load_if(&mut self, cond: Value, ty: Type, ptr: Value, id: LoadId) -> Value {
+        if self.kernel.as_constant(cond) == Some(1) {
+            return self.load(ty, ptr, id);
+        }
+        self.if_(
+            cond,
+            &[ty],
+            |b| vec![b.load(ty, ptr, id)],
+            |b| vec![b.constant(ty, 0)],
+        )[0]
+    }
+
+    /// The address of element `index` (an `I64`) of memory that starts at `base`.
+    pub fn element(&mut self, base: Value, element: Type, index: Value) -> Value {
+        self.address(base, index, element.bytes(), 0)
+    }
+}
+
+/// Writes a region that yields values to its own label.
+fn yielding(b: &mut Builder<'_>, label: Label, write: impl FnOnce(&mut Builder<'_>) -> Vec<Value>) {
+    let values = write(b);
+    if !b.ops.last().is_some_and(|op| op.kind.is_terminator()) {
+        b.break_(label, values);
+    }
+}

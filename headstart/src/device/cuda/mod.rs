@@ -1,0 +1,14 @@
+//! NVIDIA GPUs, through the driver that this machine has, if it has one.
+//!
+//! The driver's library is opened at run time, so that nothing of NVIDIA's is needed to build. The
+//! files, from the bottom: [`failure`] sorts error codes; [`gpu`] opens a GPU; [`memory`],
+//! [`module`] and [`launch`] are its buffers, kernels and queue; [`timing`] times candidates against
+//! each other; [`worker`] puts all of it into a process of its own, because a kernel that faults or
+//! hangs takes its process's context with it.
+
+pub mod failure;
+pub mod gpu;
+pub mod launch;
+pub mod memory;
+pub mod module;
+pub mod timing;

@@ -1,0 +1,207 @@
+//! Giving PTX to the driver's compiler, and asking what came out.
+
+use std::ffi::{CString, c_void};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cudarc::driver::{result, sys};
+use serde::{Deserialize, Serialize};
+use sys::CUfunction_attribute_enum as Attribute;
+
+use super::failure::{Failure, FailureKind};
+use super::gpu::Gpu;
+
+/// Room for each of the compiler's two logs, in bytes. Longer logs are cut by the driver.
+const LOG_BYTES: usize = 16 << 10;
+
+/// What the driver's compiler made of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compiled {
+    /// Registers of one work-item.
+    pub registers: u32,
+    /// Private memory of one work-item that did not fit into registers, in bytes.
+    pub local_bytes: u32,
+    /// Shared memory of a work-group that the kernel declares, in bytes.
+    pub static_shared_bytes: u32,
+    /// Most work-items of a work-group.
+    pub max_group: u32,
+    /// From PTX text to a loaded module.
+    pub load_time: Duration,
+    /// What the compiler had to say.
+    pub log: String,
+}
+
+/// A kernel in the GPU, ready to be launched. Unloaded when its last user is gone.
+#[derive(Clone)]
+pub struct Function(Arc<Loaded>);
+
+struct Loaded {
+    gpu: Gpu,
+    module: sys::CUmodule,
+    function: sys::CUfunction,
+    name: String,
+    compiled: Compiled,
+}
+
+// SAFETY: handles of the driver, used only with the context current; see `gpu::Context`.
+unsafe impl Send for Loaded {}
+// SAFETY: as above.
+unsafe impl Sync for Loaded {}
+
+impl Gpu {
+    /// Compiles `ptx` and loads its entry `name`.
+    ///
+    /// May be called from several threads at once: the driver compiles in parallel. A refusal is a
+    /// [`FailureKind::Compilation`] with the compiler's log.
+    pub fn load(&self, ptx: &str, name: &str) -> Result<Function, Failure> {
+        self.enter()?;
+        let bad_text = |_| Failure::new(FailureKind::Request, "PTX holds a zero byte");
+        let text = CString::new(ptx).map_err(bad_text)?;
+        let entry = CString::new(name).map_err(bad_text)?;
+
+        let start = Instant::now();
+        let (module, log) = compile(&text)?;
+        // SAFETY: the module was loaded just now; on failure it is unloaded here, once.
+        let function = unsafe { result::module::get_function(module, entry) }.map_err(|error| {
+            let _ = unsafe { result::module::unload(module) };
+            Failure::of(error, &format!("looking for the entry `{name}`"))
+        })?;
+        let load_time = start.elapsed();
+
+        let attribute = |which| {
+            // SAFETY: the function belongs to the module, which is still loaded.
+            let value = unsafe { result::function::get_function_attribute(function, which) };
+            value.map(|value| u32::try_from(value).unwrap_or(0))
+        };
+        let compiled = (|| {
+            Ok(Compiled {
+                registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+                local_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+                static_shared_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+                max_group: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+                load_time,
+                log,
+            })
+        })()
+        .map_err(|error| {
+            // SAFETY: nothing else holds the module yet.
+            let _ = unsafe { result::module::unload(module) };
+            Failure::of(error, "asking for a kernel's attributes")
+        })?;
+        Ok(Function(Arc::new(Loaded { gpu: self.clone(), module, function, name: name.into(), compiled })))
+    }
+}
+
+/// Hands the text to the driver's compiler. The module, and what the compiler said.
+fn compile(text: &CString) -> Result<(sys::CUmodule, String), Failure> {
+    use sys::CUjit_option as Jit;
+    let mut info = vec![0_u8; LOG_BYTES];
+    let mut errors = vec![0_u8; LOG_BYTES];
+    // An option's value is a pointer, or a number in a pointer's clothes.
+    let number = |value: usize| value as *mut c_void;
+    let mut options = [
+        Jit::CU_JIT_INFO_LOG_BUFFER,
+        Jit::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+        Jit::CU_JIT_ERROR_LOG_BUFFER,
+        Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        Jit::CU_JIT_LOG_VERBOSE,
+        Jit::CU_JIT_GENERATE_LINE_INFO,
+    ];
+    let mut values = [
+        info.as_mut_ptr().cast(),
+        number(LOG_BYTES),
+        errors.as_mut_ptr().cast(),
+        number(LOG_BYTES),
+        number(1),
+        number(1),
+    ];
+    let mut module = std::ptr::null_mut();
+    // SAFETY: `text` ends in a zero byte; options and values correspond one to one; both logs live
+    // until the call returns and are as long as it is told.
+    let code = unsafe {
+        sys::cuModuleLoadDataEx(
+            &mut module,
+            text.as_ptr().cast(),
+            options.len() as u32,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
+    let log = |bytes: &[u8]| {
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).trim().to_string()
+    };
+    match code.result() {
+        Ok(()) => Ok((module, log(&info))),
+        Err(error) => {
+            Err(Failure::of(error, "compiling PTX").with_log([log(&errors), log(&info)].join("\n")))
+        }
+    }
+}
+
+impl Function {
+    /// The entry's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// What the driver's compiler made of it.
+    pub fn compiled(&self) -> &Compiled {
+        &self.0.compiled
+    }
+
+    /// The GPU that it was loaded into.
+    pub fn gpu(&self) -> &Gpu {
+        &self.0.gpu
+    }
+
+    pub(super) fn handle(&self) -> sys::CUfunction {
+        self.0.function
+    }
+
+    /// Allows launches with this much dynamic shared memory. Needed above 48 KiB.
+    pub fn allow_shared_bytes(&self, bytes: u32) -> Result<(), Failure> {
+        self.0.gpu.enter()?;
+        let most = self.0.gpu.facts().shared_bytes_per_group.saturating_sub(self.compiled().static_shared_bytes);
+        if bytes > most {
+            return Err(Failure::new(
+                FailureKind::Resources,
+                format!("`{}` needs {bytes} bytes of dynamic shared memory", self.name()),
+            )
+            .accepted(format!("at most {most} bytes on {}", self.0.gpu.facts().name)));
+        }
+        // SAFETY: the function is loaded; the value was checked against the device's limit.
+        unsafe {
+            result::function::set_function_attribute(
+                self.0.function,
+                Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                bytes as i32,
+            )
+        }
+        .map_err(|error| Failure::of(error, "raising the limit of shared memory"))
+    }
+
+    /// How many work-groups of `group` work-items one core holds at a time, as the driver computes it.
+    pub fn groups_per_core(&self, group: u32, dynamic_shared_bytes: u32) -> Result<u32, Failure> {
+        self.0.gpu.enter()?;
+        // SAFETY: the function is loaded.
+        let groups = unsafe {
+            result::occupancy::max_active_block_per_multiprocessor(
+                self.0.function,
+                group as i32,
+                dynamic_shared_bytes as usize,
+            )
+        }
+        .map_err(|error| Failure::of(error, "asking for the occupancy"))?;
+        Ok(u32::try_from(groups).unwrap_or(0))
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        if self.gpu.enter().is_ok() {
+            // SAFETY: loaded once, unloaded once; launches hold the function until they are done.
+            let _ = unsafe { result::module::unload(self.module) };
+        }
+    }
+}

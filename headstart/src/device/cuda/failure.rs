@@ -43,7 +43,10 @@ pub enum FailureKind {
 impl FailureKind {
     /// Whether nothing more can be done in this process: every later call would fail too.
     pub fn poisons(self) -> bool {
-        matches!(self, FailureKind::Fault | FailureKind::TimeLimit | FailureKind::Worker)
+        matches!(
+            self,
+            FailureKind::Fault | FailureKind::TimeLimit | FailureKind::Worker
+        )
     }
 }
 
@@ -65,7 +68,12 @@ pub struct Failure {
 impl Failure {
     /// A failure of this kind, described in one line.
     pub fn new(kind: FailureKind, what: impl Into<String>) -> Failure {
-        Failure { kind, what: what.into(), accepted: None, log: String::new() }
+        Failure {
+            kind,
+            what: what.into(),
+            accepted: None,
+            log: String::new(),
+        }
     }
 
     /// Adds what would be accepted instead.
@@ -122,10 +130,15 @@ impl Failure {
 /// The driver's name and sentence for its own code.
 fn describe(error: DriverError) -> String {
     let text = |text: Result<&std::ffi::CStr, DriverError>| {
-        text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+        text.map(|text| text.to_string_lossy().into_owned())
+            .unwrap_or_default()
     };
     let (name, sentence) = (text(error.error_name()), text(error.error_string()));
-    if name.is_empty() { format!("error {}", error.0 as u32) } else { format!("{sentence} ({name})") }
+    if name.is_empty() {
+        format!("error {}", error.0 as u32)
+    } else {
+        format!("{sentence} ({name})")
+    }
 }
 
 impl From<Failure> for Error {
@@ -156,12 +169,19 @@ mod tests {
             .with_log("info : 0 bytes\nptxas error : line 7: unknown symbol\nmore".into());
         let error = Error::from(failure);
         assert_eq!(error.fault(), Fault::Bug);
-        assert_eq!(error.what(), "compiling `gather`: ptxas error : line 7: unknown symbol");
+        assert_eq!(
+            error.what(),
+            "compiling `gather`: ptxas error : line 7: unknown symbol"
+        );
     }
 
     #[test]
     fn only_a_lost_context_poisons() {
-        for kind in [FailureKind::Compilation, FailureKind::OutOfMemory, FailureKind::Resources] {
+        for kind in [
+            FailureKind::Compilation,
+            FailureKind::OutOfMemory,
+            FailureKind::Resources,
+        ] {
             assert!(!kind.poisons(), "{kind:?}");
         }
         for kind in [FailureKind::Fault, FailureKind::TimeLimit, FailureKind::Worker] {
@@ -171,8 +191,13 @@ mod tests {
 
     #[test]
     fn a_failure_survives_the_way_through_json() {
-        let failure = Failure::new(FailureKind::OutOfMemory, "no room").accepted("less").with_log("log".into());
+        let failure = Failure::new(FailureKind::OutOfMemory, "no room")
+            .accepted("less")
+            .with_log("log".into());
         let text = serde_json::to_string(&failure).expect("a failure is plain data");
-        assert_eq!(serde_json::from_str::<Failure>(&text).expect("what was written"), failure);
+        assert_eq!(
+            serde_json::from_str::<Failure>(&text).expect("what was written"),
+            failure
+        );
     }
 }

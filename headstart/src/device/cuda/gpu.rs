@@ -70,7 +70,11 @@ fn driver() -> Result<i32, Failure> {
             if version < OLDEST_DRIVER {
                 return Err(Failure::new(
                     FailureKind::OldDriver,
-                    format!("the NVIDIA driver serves CUDA {}.{}", version / 1000, version % 1000 / 10),
+                    format!(
+                        "the NVIDIA driver serves CUDA {}.{}",
+                        version / 1000,
+                        version % 1000 / 10
+                    ),
                 )
                 .accepted("a driver for CUDA 12.0 or later"));
             }
@@ -91,13 +95,15 @@ pub fn facts(ordinal: usize) -> Result<GpuFacts, Failure> {
     let driver = driver()?;
     let count = count()?;
     if ordinal >= count {
-        return Err(Failure::new(FailureKind::NoDevice, format!("there is no GPU cuda:{ordinal}")).accepted(
-            match count {
-                0 => "this machine has none that the driver sees".to_string(),
-                1 => "cuda:0".to_string(),
-                _ => format!("cuda:0 to cuda:{}", count - 1),
-            },
-        ));
+        return Err(
+            Failure::new(FailureKind::NoDevice, format!("there is no GPU cuda:{ordinal}")).accepted(
+                match count {
+                    0 => "this machine has none that the driver sees".to_string(),
+                    1 => "cuda:0".to_string(),
+                    _ => format!("cuda:0 to cuda:{}", count - 1),
+                },
+            ),
+        );
     }
     let asking = |error| Failure::of(error, "asking for the GPU's properties");
     let device = result::device::get(ordinal as i32).map_err(asking)?;
@@ -158,7 +164,10 @@ impl Gpu {
             let (major, minor) = facts.capability;
             return Err(Failure::new(
                 FailureKind::OldDevice,
-                format!("cuda:{ordinal} ({}) has compute capability {major}.{minor}", facts.name),
+                format!(
+                    "cuda:{ordinal} ({}) has compute capability {major}.{minor}",
+                    facts.name
+                ),
             )
             .accepted("a GPU of compute capability 8.0 or later, or a simulated device such as sim:h200"));
         }
@@ -169,7 +178,12 @@ impl Gpu {
         // SAFETY: the context was retained just now.
         unsafe { result::ctx::set_current(context) }.map_err(opening)?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(opening)?;
-        Ok(Gpu(Arc::new(Context { device, context, stream, facts })))
+        Ok(Gpu(Arc::new(Context {
+            device,
+            context,
+            stream,
+            facts,
+        })))
     }
 
     /// What the GPU is.
@@ -185,8 +199,8 @@ impl Gpu {
     /// Global memory that is free now, in bytes.
     pub fn free_bytes(&self) -> Result<u64, Failure> {
         self.enter()?;
-        let (free, _total) = result::mem_get_info()
-            .map_err(|error| Failure::of(error, "asking how much memory is free"))?;
+        let (free, _total) =
+            result::mem_get_info().map_err(|error| Failure::of(error, "asking how much memory is free"))?;
         Ok(free as u64)
     }
 }

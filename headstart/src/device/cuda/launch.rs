@@ -52,16 +52,29 @@ impl Function {
     pub fn launch(&self, geometry: Geometry, arguments: &Arguments) -> Result<(), Failure> {
         let request = |what: String| Failure::new(FailureKind::Request, what);
         if arguments.0.len() > MOST_ARGUMENT_BYTES {
-            return Err(request(format!("`{}` takes more than {MOST_ARGUMENT_BYTES} bytes", self.name())));
+            return Err(request(format!(
+                "`{}` takes more than {MOST_ARGUMENT_BYTES} bytes",
+                self.name()
+            )));
         }
-        let group = geometry.group.iter().map(|&size| u64::from(size)).product::<u64>();
+        let group = geometry
+            .group
+            .iter()
+            .map(|&size| u64::from(size))
+            .product::<u64>();
         if group == 0 || geometry.groups.contains(&0) {
-            return Err(request(format!("`{}` was launched with an empty geometry", self.name())));
+            return Err(request(format!(
+                "`{}` was launched with an empty geometry",
+                self.name()
+            )));
         }
         if group > u64::from(self.compiled().max_group) {
             return Err(Failure::new(
                 FailureKind::Resources,
-                format!("`{}` cannot run in work-groups of {group} work-items", self.name()),
+                format!(
+                    "`{}` cannot run in work-groups of {group} work-items",
+                    self.name()
+                ),
             )
             .accepted(format!("at most {}", self.compiled().max_group)));
         }
@@ -120,7 +133,10 @@ impl Gpu {
         self.enter()?;
         let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT)
             .map_err(|error| Failure::of(error, "making an event"))?;
-        Ok(Event { gpu: self.clone(), event })
+        Ok(Event {
+            gpu: self.clone(),
+            event,
+        })
     }
 
     /// Waits until everything in the queue is done, at most this long.

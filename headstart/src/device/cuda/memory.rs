@@ -37,7 +37,11 @@ impl Gpu {
             )
             .accepted("smaller sizes")
         })?;
-        Ok(Buffer { gpu: self.clone(), address, bytes })
+        Ok(Buffer {
+            gpu: self.clone(),
+            address,
+            bytes,
+        })
     }
 }
 

@@ -88,7 +88,13 @@ impl Gpu {
             let _ = unsafe { result::module::unload(module) };
             Failure::of(error, "asking for a kernel's attributes")
         })?;
-        Ok(Function(Arc::new(Loaded { gpu: self.clone(), module, function, name: name.into(), compiled })))
+        Ok(Function(Arc::new(Loaded {
+            gpu: self.clone(),
+            module,
+            function,
+            name: name.into(),
+            compiled,
+        })))
     }
 }
 
@@ -162,7 +168,12 @@ impl Function {
     /// Allows launches with this much dynamic shared memory. Needed above 48 KiB.
     pub fn allow_shared_bytes(&self, bytes: u32) -> Result<(), Failure> {
         self.0.gpu.enter()?;
-        let most = self.0.gpu.facts().shared_bytes_per_group.saturating_sub(self.compiled().static_shared_bytes);
+        let most = self
+            .0
+            .gpu
+            .facts()
+            .shared_bytes_per_group
+            .saturating_sub(self.compiled().static_shared_bytes);
         if bytes > most {
             return Err(Failure::new(
                 FailureKind::Resources,

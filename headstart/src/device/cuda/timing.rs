@@ -40,7 +40,12 @@ pub struct TimingOptions {
 
 impl Default for TimingOptions {
     fn default() -> TimingOptions {
-        TimingOptions { warm_up: 1, rounds: 9, cache: CacheState::Kept, limit: Duration::from_secs(10) }
+        TimingOptions {
+            warm_up: 1,
+            rounds: 9,
+            cache: CacheState::Kept,
+            limit: Duration::from_secs(10),
+        }
     }
 }
 
@@ -69,7 +74,10 @@ impl Timing {
         // The quantile between two samples is interpolated, as most statistics packages do.
         let quantile = |fraction: f64| {
             let position = fraction * (samples.len() - 1) as f64;
-            let (below, above) = (samples[position.floor() as usize], samples[position.ceil() as usize]);
+            let (below, above) = (
+                samples[position.floor() as usize],
+                samples[position.ceil() as usize],
+            );
             below + (above - below) * position.fract()
         };
         Some(Timing {
@@ -84,7 +92,11 @@ impl Timing {
 
     /// The distance between the quartiles as a share of the median.
     pub fn spread(&self) -> f64 {
-        if self.median_ns > 0.0 { (self.upper_quartile_ns - self.lower_quartile_ns) / self.median_ns } else { 0.0 }
+        if self.median_ns > 0.0 {
+            (self.upper_quartile_ns - self.lower_quartile_ns) / self.median_ns
+        } else {
+            0.0
+        }
     }
 }
 
@@ -121,7 +133,9 @@ pub fn time(gpu: &Gpu, candidates: &[Candidate], options: &TimingOptions) -> Res
                 flush.run()?;
             }
             start.record()?;
-            candidate.function.launch(candidate.geometry, &candidate.arguments)?;
+            candidate
+                .function
+                .launch(candidate.geometry, &candidate.arguments)?;
             end.record()?;
             end.wait(options.limit)?;
             if round >= options.warm_up {

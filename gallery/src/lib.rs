@@ -1,1 +1,5 @@
-//! The gallery.
+//! The gallery: the kernels everyone meets first, and the data of real applications.
+
+#![warn(missing_docs)]
+
+pub mod spatter;

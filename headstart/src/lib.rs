@@ -2,6 +2,7 @@
 
 #![warn(missing_docs)]
 
+pub mod back;
 pub mod device;
 pub mod error;
 pub mod ir;

@@ -1,0 +1,3 @@
+//! Back ends: pure functions from a kernel to what a device, or the timer, takes.
+
+pub mod machine;

@@ -1,0 +1,117 @@
+//! Buffers: memory of a device, and how it is filled at first.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use super::Pattern;
+use crate::ir::Type;
+use crate::{Error, Result};
+
+/// Memory of one device, shared by its clones and freed with the last of them.
+#[derive(Clone)]
+pub struct Buffer {
+    element: Type,
+    length: u64,
+    implementation: Arc<dyn Any + Send + Sync>,
+}
+
+/// What a new buffer holds.
+#[derive(Clone, Debug)]
+pub enum Fill {
+    /// Nothing yet: reading an element before it is written is an error that the simulator reports.
+    Uninitialized,
+    /// These bytes, little-endian, as many as the buffer has.
+    Bytes(Arc<[u8]>),
+    /// A function of the element's index.
+    Pattern(Pattern),
+}
+
+impl Buffer {
+    /// Wraps a device's memory of `length` elements.
+    pub fn new(element: Type, length: u64, implementation: Arc<dyn Any + Send + Sync>) -> Buffer {
+        Buffer {
+            element,
+            length,
+            implementation,
+        }
+    }
+
+    /// Type of its elements.
+    pub fn element(&self) -> Type {
+        self.element
+    }
+
+    /// Number of elements.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.length * u64::from(self.element.bytes())
+    }
+
+    /// Whether both are the same memory.
+    pub fn is_same(&self, other: &Buffer) -> bool {
+        Arc::ptr_eq(&self.implementation, &other.implementation)
+    }
+
+    /// The device's memory behind it.
+    ///
+    /// # Errors
+    /// It is of another device.
+    pub fn implementation<T: Any + Send + Sync>(&self) -> Result<Arc<T>> {
+        let implementation = Arc::clone(&self.implementation);
+        implementation
+            .downcast()
+            .map_err(|_| Error::usage("a buffer of another device was passed"))
+    }
+
+    /// Checks that a range of bytes lies inside.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn check_range(&self, offset: u64, length: u64) -> Result<()> {
+        match offset.checked_add(length) {
+            Some(end) if end <= self.bytes() => Ok(()),
+            _ => Err(Error::usage(format!(
+                "{length} bytes from byte {offset} on are outside a buffer of {} bytes",
+                self.bytes()
+            ))),
+        }
+    }
+}
+
+impl Fill {
+    /// Checks the size of a new buffer against what it is to be filled with, and gives its bytes.
+    ///
+    /// # Errors
+    /// The element is no data, the size does not fit 40 bits, or there are fewer or more bytes to fill it.
+    pub fn check(&self, element: Type, length: u64) -> Result<u64> {
+        if element == Type::Token {
+            return Err(Error::usage("a buffer cannot hold tokens"));
+        }
+        let bytes = length
+            .checked_mul(u64::from(element.bytes()))
+            .filter(|&bytes| bytes < 1 << 40);
+        let bytes = bytes.ok_or_else(|| {
+            Error::usage(format!("a buffer of {length} elements `{element}` is too large"))
+                .accepted("a buffer has less than 2^40 bytes")
+        })?;
+        match self {
+            Fill::Bytes(given) if given.len() as u64 != bytes => Err(Error::usage(format!(
+                "{} bytes cannot fill a buffer of {length} elements `{element}`",
+                given.len()
+            ))
+            .accepted(format!("it takes {bytes}"))),
+            _ => Ok(bytes),
+        }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({} × {})", self.length, self.element)
+    }
+}

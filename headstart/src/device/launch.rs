@@ -1,0 +1,283 @@
+//! Launches: geometry and arguments, and the checks that every device makes alike.
+
+use super::{Buffer, Description};
+use crate::ir::{Kernel, Param, Type};
+use crate::{Error, Result};
+
+/// How a program is run.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Work-groups along each dimension; dimension 0 varies fastest.
+    pub groups: [u32; 3],
+    /// Work-items of a work-group along each dimension.
+    pub group: [u32; 3],
+    /// One for each parameter of the kernel, in order.
+    pub arguments: Vec<Argument>,
+    /// The sub-group size, if it must be one; else the kernel's, else the device's.
+    pub sub_group_size: Option<u32>,
+    /// Gives up with an error when a sub-group has run this many operations; `None` for the device's own
+    /// limit.
+    pub operation_limit: Option<u64>,
+}
+
+/// What a parameter gets.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    /// A pointer to the buffer's first element.
+    Buffer(Buffer),
+    /// A scalar's bits.
+    Scalar(Type, u64),
+}
+
+/// What is known of an argument before the launch; analyses that want numbers ask here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentFacts {
+    /// A buffer.
+    Buffer {
+        /// Type of its elements.
+        element: Type,
+        /// Number of elements.
+        length: u64,
+        /// Position of the first argument that is the same memory; its own if none is earlier.
+        same_as: usize,
+    },
+    /// A scalar.
+    Scalar {
+        /// Its bits.
+        bits: u64,
+    },
+}
+
+impl Launch {
+    /// A launch along one dimension: `groups` work-groups of `group` work-items.
+    pub fn new(groups: u32, group: u32, arguments: Vec<Argument>) -> Launch {
+        Launch {
+            groups: [groups, 1, 1],
+            group: [group, 1, 1],
+            arguments,
+            sub_group_size: None,
+            operation_limit: None,
+        }
+    }
+
+    /// Work-items of a work-group. Saturates.
+    pub fn group_items(&self) -> u64 {
+        product(self.group)
+    }
+
+    /// Work-groups. Saturates.
+    pub fn group_count(&self) -> u64 {
+        product(self.groups)
+    }
+
+    /// What is known of each argument.
+    pub fn facts(&self) -> Vec<ArgumentFacts> {
+        let facts = |(index, argument): (usize, &Argument)| match argument {
+            Argument::Scalar(_, bits) => ArgumentFacts::Scalar { bits: *bits },
+            Argument::Buffer(buffer) => {
+                let same =
+                    |other: &Argument| matches!(other, Argument::Buffer(other) if other.is_same(buffer));
+                ArgumentFacts::Buffer {
+                    element: buffer.element(),
+                    length: buffer.length(),
+                    same_as: self.arguments.iter().position(same).unwrap_or(index),
+                }
+            }
+        };
+        self.arguments.iter().enumerate().map(facts).collect()
+    }
+
+    /// The sub-group size this launch runs with.
+    pub fn sub_group_size(&self, kernel: &Kernel, device: &Description) -> u32 {
+        self.sub_group_size
+            .or(kernel.sub_group_size)
+            .unwrap_or(device.default_sub_group_size)
+    }
+
+    /// Checks a launch of a kernel on a device: geometry, required sizes, shared memory, number and types
+    /// of the arguments, and that they keep what the parameters promise (length, aliasing, read-only).
+    ///
+    /// # Errors
+    /// The first thing that is wrong, and what would be accepted.
+    pub fn check(&self, kernel: &Kernel, device: &Description) -> Result<()> {
+        self.check_geometry(kernel, device)?;
+        self.check_arguments(kernel)?;
+        self.check_promises(kernel)
+    }
+
+    fn check_geometry(&self, kernel: &Kernel, device: &Description) -> Result<()> {
+        let Launch { groups, group, .. } = *self;
+        if product(groups) == 0 || product(group) == 0 {
+            return Err(Error::usage(format!(
+                "a launch of {} work-groups of {} work-items is empty",
+                spelled(groups),
+                spelled(group)
+            ))
+            .accepted("every dimension is at least 1"));
+        }
+        if product(groups) > 1 << 32 {
+            return Err(
+                Error::usage(format!("a launch of {} work-groups is too large", spelled(groups)))
+                    .accepted("at most 2^32 work-groups"),
+            );
+        }
+        let fits = (0..3).all(|axis| group[axis] <= device.max_group_dimensions[axis]);
+        if product(group) > u64::from(device.max_group_size) || !fits {
+            return Err(Error::device(format!(
+                "a work-group of {} work-items is too large for {}",
+                spelled(group),
+                device.name
+            ))
+            .accepted(format!(
+                "at most {} work-items, {} along the dimensions",
+                device.max_group_size,
+                spelled(device.max_group_dimensions)
+            )));
+        }
+        if let Some(required) = kernel.group_size.filter(|&required| required != group) {
+            return Err(Error::usage(format!(
+                "`{}` cannot run with work-groups of {}",
+                kernel.name,
+                spelled(group)
+            ))
+            .accepted(format!("it requires {}", spelled(required))));
+        }
+        let size = self.sub_group_size(kernel, device);
+        if !device.sub_group_sizes.contains(&size) {
+            let sizes: Vec<String> = device.sub_group_sizes.iter().map(u32::to_string).collect();
+            return Err(
+                Error::device(format!("{} has no sub-groups of {size} work-items", device.name))
+                    .accepted(format!("it has {}", sizes.join(", "))),
+            );
+        }
+        if kernel.sub_group_size.is_some_and(|required| required != size) {
+            return Err(Error::usage(format!(
+                "`{}` cannot run with sub-groups of {size} work-items",
+                kernel.name
+            )));
+        }
+        let shared = kernel.shared_bytes();
+        if shared > device.max_shared_bytes {
+            return Err(Error::device(format!(
+                "`{}` takes {shared} bytes of shared memory a work-group",
+                kernel.name
+            ))
+            .accepted(format!(
+                "{} has at most {}",
+                device.name, device.max_shared_bytes
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_arguments(&self, kernel: &Kernel) -> Result<()> {
+        if self.arguments.len() != kernel.params.len() {
+            return Err(Error::usage(format!(
+                "`{}` was given {} arguments",
+                kernel.name,
+                self.arguments.len()
+            ))
+            .accepted(format!("it takes {}", kernel.params.len())));
+        }
+        for (param, argument) in kernel.params.iter().zip(&self.arguments) {
+            let ty = kernel.ty(param.value);
+            let (given, fits) = match argument {
+                Argument::Scalar(given, _) => (format!("`{given}`"), *given == ty),
+                Argument::Buffer(buffer) => {
+                    let element = param.facts.map_or(buffer.element(), |facts| facts.element);
+                    let same_size = element.bytes() == buffer.element().bytes();
+                    (
+                        format!("a buffer of `{}`", buffer.element()),
+                        ty.is_pointer() && same_size,
+                    )
+                }
+            };
+            if !fits {
+                let wanted = match param.facts {
+                    Some(facts) => format!("a buffer of `{}`", facts.element),
+                    None if ty.is_pointer() => "a buffer".to_owned(),
+                    None => format!("`{ty}`"),
+                };
+                return Err(
+                    Error::usage(format!("parameter `{}` was given {given}", param.name))
+                        .accepted(format!("it takes {wanted}")),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_promises(&self, kernel: &Kernel) -> Result<()> {
+        let pointers = || {
+            let both = kernel.params.iter().zip(&self.arguments);
+            both.filter_map(|(param, argument)| match argument {
+                Argument::Buffer(buffer) => Some((param, buffer)),
+                Argument::Scalar(..) => None,
+            })
+        };
+        for (param, buffer) in pointers() {
+            let Some(length) = param.facts.and_then(|facts| facts.length) else {
+                continue;
+            };
+            let promised = self.scalar(kernel, length);
+            if let Some(promised) = promised.filter(|&promised| promised > buffer.length()) {
+                return Err(Error::usage(format!(
+                    "parameter `{}` is said to have {promised} elements, its buffer has {}",
+                    param.name,
+                    buffer.length()
+                )));
+            }
+        }
+        for (index, (param, buffer)) in pointers().enumerate() {
+            let mut rest = pointers().skip(index + 1);
+            let clash = rest.find(|(other, memory)| buffer.is_same(memory) && !may_share(param, other));
+            if let Some((other, _)) = clash {
+                return Err(Error::usage(format!(
+                    "parameters `{}` and `{}` were given the same buffer",
+                    param.name, other.name
+                ))
+                .accepted("what is written through one of them must not be reachable through the other"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number behind a length: a constant, or the argument of a scalar parameter.
+    fn scalar(&self, kernel: &Kernel, value: crate::ir::Value) -> Option<u64> {
+        let param = kernel.params.iter().position(|param| param.value == value);
+        match param.map(|index| &self.arguments[index]) {
+            Some(Argument::Scalar(_, bits)) => Some(*bits),
+            Some(Argument::Buffer(_)) => None,
+            None => kernel.as_constant(value),
+        }
+    }
+}
+
+/// Whether two pointer parameters may be given the same memory.
+fn may_share(one: &Param, other: &Param) -> bool {
+    let facts = |param: &Param| {
+        let facts = param.facts;
+        (
+            facts.is_some_and(|facts| facts.read_only),
+            facts.is_some_and(|facts| facts.unaliased),
+        )
+    };
+    let ((one_read_only, one_unaliased), (other_read_only, other_unaliased)) = (facts(one), facts(other));
+    let both_read = one_read_only && other_read_only;
+    let promised = one_read_only || other_read_only || one_unaliased || other_unaliased;
+    both_read || !promised
+}
+
+fn product(sizes: [u32; 3]) -> u64 {
+    sizes
+        .iter()
+        .fold(1u64, |product, &size| product.saturating_mul(u64::from(size)))
+}
+
+fn spelled(sizes: [u32; 3]) -> String {
+    match sizes {
+        [x, 1, 1] => x.to_string(),
+        [x, y, 1] => format!("{x}×{y}"),
+        [x, y, z] => format!("{x}×{y}×{z}"),
+    }
+}

@@ -1,0 +1,138 @@
+//! Contents of a buffer as a function of the element's index, so that a table of a gigabyte need not
+//! exist before it is read.
+
+use std::fmt;
+use std::sync::Arc;
+
+use half::{bf16, f16};
+
+use crate::ir::Type;
+
+/// What element `i` of a buffer holds. All variants but [`Pattern::Function`] are closed forms that a
+/// device can generate itself.
+#[derive(Clone)]
+pub enum Pattern {
+    /// Every element has these bits.
+    Constant(u64),
+    /// Integers `first + i × step`, wrapping.
+    Steps {
+        /// Element 0.
+        first: u64,
+        /// What each element adds.
+        step: u64,
+    },
+    /// Integers from 0 to `bound - 1`: `splitmix64(i, seed) % bound` ([`splitmix64`]).
+    Below {
+        /// One more than the largest; at least 1.
+        bound: u64,
+        /// Another seed, other numbers.
+        seed: u64,
+    },
+    /// Floats `low + k / 65536` with `k = (i × 2654435761 >> 8) & 0xffff`, in 64 bits, then rounded to the
+    /// element's type (exact in `F32` and `F64` for a small integer `low`).
+    Fractions {
+        /// The least.
+        low: f64,
+    },
+    /// Random bits: the low ones of `splitmix64(i, seed)`.
+    Bits {
+        /// Another seed, other bits.
+        seed: u64,
+    },
+    /// Any function from the index to the element's bits, computed on the host.
+    Function(Arc<dyn Fn(u64) -> u64 + Send + Sync>),
+}
+
+impl Pattern {
+    /// The bits of element `index`.
+    #[inline]
+    pub fn bits(&self, element: Type, index: u64) -> u64 {
+        let bits = match self {
+            Pattern::Constant(bits) => *bits,
+            Pattern::Steps { first, step } => first.wrapping_add(index.wrapping_mul(*step)),
+            Pattern::Below { bound, seed } => splitmix64(index, *seed) % (*bound).max(1),
+            Pattern::Fractions { low } => {
+                let fraction = (index.wrapping_mul(2_654_435_761) >> 8) & 0xffff;
+                float_bits(element, low + fraction as f64 / 65536.0)
+            }
+            Pattern::Bits { seed } => splitmix64(index, *seed),
+            Pattern::Function(function) => function(index),
+        };
+        bits & element.mask()
+    }
+
+    /// The bytes of elements `first` up to `first + count`.
+    pub fn bytes(&self, element: Type, first: u64, count: u64) -> Vec<u8> {
+        let size = element.bytes() as usize;
+        (first..first + count)
+            .flat_map(|index| {
+                self.bits(element, index)
+                    .to_le_bytes()
+                    .into_iter()
+                    .take(size)
+            })
+            .collect()
+    }
+}
+
+/// The `index`-th output of the splitmix64 generator with this seed
+/// (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+#[inline]
+pub fn splitmix64(index: u64, seed: u64) -> u64 {
+    let mut z = index
+        .wrapping_add(1)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .wrapping_add(seed);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// A number as the bits of a type: a float rounded to nearest, an integer truncated.
+fn float_bits(element: Type, number: f64) -> u64 {
+    match element {
+        Type::F64 => number.to_bits(),
+        Type::F32 => u64::from((number as f32).to_bits()),
+        Type::F16 => u64::from(f16::from_f64(number).to_bits()),
+        Type::Bf16 => u64::from(bf16::from_f64(number).to_bits()),
+        _ => number as i64 as u64,
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pattern::Constant(bits) => write!(f, "Constant({bits:#x})"),
+            Pattern::Steps { first, step } => write!(f, "Steps({first}, {step})"),
+            Pattern::Below { bound, seed } => write!(f, "Below({bound}, seed {seed})"),
+            Pattern::Fractions { low } => write!(f, "Fractions({low})"),
+            Pattern::Bits { seed } => write!(f, "Bits(seed {seed})"),
+            Pattern::Function(_) => f.write_str("Function"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splitmix64_gives_the_published_sequence() {
+        // The first outputs of the reference implementation for seed 1234567.
+        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973];
+        assert_eq!([splitmix64(0, 1_234_567), splitmix64(1, 1_234_567)], expected);
+    }
+
+    #[test]
+    fn patterns_fill_elements_of_each_size() {
+        let steps = Pattern::Steps { first: 250, step: 3 };
+        assert_eq!(steps.bytes(Type::I8, 0, 4), [250, 253, 0, 3]);
+        assert_eq!(steps.bytes(Type::I16, 1, 1), [253, 0]);
+        let fractions = Pattern::Fractions { low: 1.0 };
+        let value = |index: u64| f32::from_bits(fractions.bits(Type::F32, index) as u32);
+        assert_eq!(value(0), 1.0);
+        assert_eq!(value(1), 1.0 + ((2_654_435_761u64 >> 8) & 0xffff) as f32 / 65536.0);
+        let below = Pattern::Below { bound: 10, seed: 7 };
+        assert!((0..1000).all(|index| below.bits(Type::I32, index) < 10));
+    }
+}

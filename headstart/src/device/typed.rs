@@ -1,0 +1,179 @@
+//! Buffers that know the Rust type of their elements, and the blocking calls that most programs want.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use half::{bf16, f16};
+
+use super::{Buffer, Command, Device, Fill, Pattern, Queue};
+use crate::Result;
+use crate::ir::Type;
+
+/// A Rust type that a buffer may hold.
+pub trait Element: Copy + Send + Sync + 'static {
+    /// Its type in the IR.
+    const TYPE: Type;
+
+    /// Its bits, in the low end.
+    fn to_bits(self) -> u64;
+
+    /// The element with these bits.
+    fn from_bits(bits: u64) -> Self;
+}
+
+macro_rules! integers {
+    ($($rust:ty: $ir:ident through $unsigned:ty),+ $(,)?) => {$(
+        impl Element for $rust {
+            const TYPE: Type = Type::$ir;
+
+            fn to_bits(self) -> u64 {
+                u64::from(self as $unsigned)
+            }
+
+            fn from_bits(bits: u64) -> Self {
+                bits as $rust
+            }
+        }
+    )+};
+}
+
+integers!(u8: I8 through u8, i8: I8 through u8, u16: I16 through u16, i16: I16 through u16);
+integers!(u32: I32 through u32, i32: I32 through u32, u64: I64 through u64, i64: I64 through u64);
+
+macro_rules! floats {
+    ($($rust:ty: $ir:ident as $bits:ty),+ $(,)?) => {$(
+        impl Element for $rust {
+            const TYPE: Type = Type::$ir;
+
+            fn to_bits(self) -> u64 {
+                u64::from(<$rust>::to_bits(self))
+            }
+
+            fn from_bits(bits: u64) -> Self {
+                <$rust>::from_bits(bits as $bits)
+            }
+        }
+    )+};
+}
+
+floats!(f16: F16 as u16, bf16: Bf16 as u16, f32: F32 as u32, f64: F64 as u64);
+
+impl Element for bool {
+    const TYPE: Type = Type::Bool;
+
+    fn to_bits(self) -> u64 {
+        u64::from(self)
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        bits & 1 != 0
+    }
+}
+
+/// A buffer of `T`.
+pub struct TypedBuffer<T> {
+    buffer: Buffer,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Element> TypedBuffer<T> {
+    /// A buffer with these elements.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn from_slice(device: &dyn Device, elements: &[T]) -> Result<TypedBuffer<T>> {
+        let fill = Fill::Bytes(bytes_of(elements));
+        TypedBuffer::filled(device, elements.len() as u64, fill)
+    }
+
+    /// A buffer of `length` elements made by a pattern.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn from_pattern(device: &dyn Device, length: u64, pattern: Pattern) -> Result<TypedBuffer<T>> {
+        TypedBuffer::filled(device, length, Fill::Pattern(pattern))
+    }
+
+    /// A buffer of `length` elements to be written before they are read.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn uninitialized(device: &dyn Device, length: u64) -> Result<TypedBuffer<T>> {
+        TypedBuffer::filled(device, length, Fill::Uninitialized)
+    }
+
+    fn filled(device: &dyn Device, length: u64, fill: Fill) -> Result<TypedBuffer<T>> {
+        Ok(TypedBuffer {
+            buffer: device.allocate(T::TYPE, length, fill)?,
+            element: PhantomData,
+        })
+    }
+
+    /// The buffer without its Rust type.
+    pub fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    /// Number of elements.
+    pub fn length(&self) -> u64 {
+        self.buffer.length()
+    }
+
+    /// Waits for what the queue has to do before, then reads every element.
+    ///
+    /// # Errors
+    /// The device's; an element that was never written.
+    pub fn read(&self, queue: &dyn Queue) -> Result<Vec<T>> {
+        let command = Command::Read {
+            buffer: self.buffer.clone(),
+            offset: 0,
+            length: self.buffer.bytes(),
+        };
+        let outcome = queue.submit(command, &[]).wait()?;
+        let elements = outcome.bytes.chunks_exact(T::TYPE.bytes() as usize);
+        Ok(elements
+            .map(|bytes| {
+                let mut bits = [0; 8];
+                bits[..bytes.len()].copy_from_slice(bytes);
+                T::from_bits(u64::from_le_bytes(bits))
+            })
+            .collect())
+    }
+
+    /// Writes elements from index `first` on, and waits for it.
+    ///
+    /// # Errors
+    /// The device's; more elements than there is room for.
+    pub fn write(&self, queue: &dyn Queue, first: u64, elements: &[T]) -> Result<()> {
+        let command = Command::Write {
+            buffer: self.buffer.clone(),
+            offset: first.saturating_mul(u64::from(T::TYPE.bytes())),
+            bytes: bytes_of(elements),
+        };
+        queue.submit(command, &[]).wait().map(drop)
+    }
+}
+
+impl<T> Clone for TypedBuffer<T> {
+    fn clone(&self) -> Self {
+        TypedBuffer {
+            buffer: self.buffer.clone(),
+            element: PhantomData,
+        }
+    }
+}
+
+impl<T> fmt::Debug for TypedBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.buffer.fmt(f)
+    }
+}
+
+fn bytes_of<T: Element>(elements: &[T]) -> Arc<[u8]> {
+    let size = T::TYPE.bytes() as usize;
+    elements
+        .iter()
+        .flat_map(|element| element.to_bits().to_le_bytes().into_iter().take(size))
+        .collect()
+}

@@ -67,11 +67,7 @@ impl Event {
             if let Some(outcome) = &*outcome {
                 return outcome.clone();
             }
-            outcome = self
-                .0
-                .ended
-                .wait(outcome)
-                .unwrap_or_else(PoisonError::into_inner);
+            outcome = self.0.ended.wait(outcome).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -102,14 +98,20 @@ impl State {
 impl Drop for Completion {
     fn drop(&mut self) {
         if let Some(state) = self.0.take() {
-            state.end(Err(Error::device("the device gave up a command without an answer")));
+            state.end(Err(Error::device(
+                "the device gave up a command without an answer",
+            )));
         }
     }
 }
 
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.has_ended() { "Event(ended)" } else { "Event(pending)" })
+        f.write_str(if self.has_ended() {
+            "Event(ended)"
+        } else {
+            "Event(pending)"
+        })
     }
 }
 

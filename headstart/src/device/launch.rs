@@ -116,10 +116,11 @@ impl Launch {
             .accepted("every dimension is at least 1"));
         }
         if product(groups) > 1 << 32 {
-            return Err(
-                Error::usage(format!("a launch of {} work-groups is too large", spelled(groups)))
-                    .accepted("at most 2^32 work-groups"),
-            );
+            return Err(Error::usage(format!(
+                "a launch of {} work-groups is too large",
+                spelled(groups)
+            ))
+            .accepted("at most 2^32 work-groups"));
         }
         let fits = (0..3).all(|axis| group[axis] <= device.max_group_dimensions[axis]);
         if product(group) > u64::from(device.max_group_size) || !fits {
@@ -162,10 +163,7 @@ impl Launch {
                 "`{}` takes {shared} bytes of shared memory a work-group",
                 kernel.name
             ))
-            .accepted(format!(
-                "{} has at most {}",
-                device.name, device.max_shared_bytes
-            )));
+            .accepted(format!("{} has at most {}", device.name, device.max_shared_bytes)));
         }
         Ok(())
     }

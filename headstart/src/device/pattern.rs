@@ -65,12 +65,7 @@ impl Pattern {
     pub fn bytes(&self, element: Type, first: u64, count: u64) -> Vec<u8> {
         let size = element.bytes() as usize;
         (first..first + count)
-            .flat_map(|index| {
-                self.bits(element, index)
-                    .to_le_bytes()
-                    .into_iter()
-                    .take(size)
-            })
+            .flat_map(|index| self.bits(element, index).to_le_bytes().into_iter().take(size))
             .collect()
     }
 }
@@ -131,7 +126,10 @@ mod tests {
         let fractions = Pattern::Fractions { low: 1.0 };
         let value = |index: u64| f32::from_bits(fractions.bits(Type::F32, index) as u32);
         assert_eq!(value(0), 1.0);
-        assert_eq!(value(1), 1.0 + ((2_654_435_761u64 >> 8) & 0xffff) as f32 / 65536.0);
+        assert_eq!(
+            value(1),
+            1.0 + ((2_654_435_761u64 >> 8) & 0xffff) as f32 / 65536.0
+        );
         let below = Pattern::Below { bound: 10, seed: 7 };
         assert!((0..1000).all(|index| below.bits(Type::I32, index) < 10));
     }

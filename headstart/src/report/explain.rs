@@ -1,0 +1,112 @@
+//! A plan in words, for those who have not learnt its spelling.
+
+use crate::prefetch::plan::{Layout, Plan, Scope, Strategy, Unroll};
+
+/// One sentence a part of the plan: the unrolling, then each load.
+///
+/// Every part is the piece of the plan as it is written, and what it does.
+pub fn plan(plan: &Plan) -> Vec<(String, String)> {
+    let mut parts = Vec::new();
+    if plan.is_none() {
+        return vec![("none".to_owned(), "The kernel stays as it is.".to_owned())];
+    }
+    if let Some(unroll) = plan.unroll() {
+        parts.push((unroll.to_string(), unrolling(unroll, !plan.loads().is_empty())));
+    }
+    for &(ref load, strategy) in plan.loads() {
+        parts.push((format!("{load}={strategy}"), for_load(load.param(), strategy)));
+    }
+    parts
+}
+
+fn unrolling(unroll: Unroll, with_loads: bool) -> String {
+    let group = match unroll {
+        Unroll::By(count) => format!("The loop takes {count} iterations at a time"),
+        Unroll::Full => "The loop becomes straight code".to_owned(),
+    };
+    let effect = if with_loads {
+        "the early fetches of a group are issued together and waited for together"
+    } else {
+        "the loads of a group are issued first, then their uses follow"
+    };
+    format!("{group}: {effect}.")
+}
+
+fn for_load(load: &str, strategy: Strategy) -> String {
+    let distance = strategy.distance().get();
+    let ahead = if distance == 1 { "1 iteration".to_owned() } else { format!("{distance} iterations") };
+    let place = strategy.layout().map(|layout| match layout {
+        Layout::Plain => "each work-item's values lie together".to_owned(),
+        Layout::Padded => {
+            format!("each work-item's values lie together, padded to {} elements", layout.depth(strategy.distance()))
+        }
+        Layout::Interleaved => "the values of neighbouring work-items are neighbours".to_owned(),
+    });
+    let place = place.unwrap_or_default();
+    match strategy {
+        Strategy::BatchedRegisters { .. } => {
+            format!("Every {}, {distance} values of `{load}` are loaded into registers at once.", nth(distance))
+        }
+        Strategy::RollingRegisters { .. } => {
+            format!("`{load}` is loaded {ahead} before its use, into a ring of registers.")
+        }
+        Strategy::BatchedShared { .. } => format!(
+            "Every {}, {distance} values of `{load}` are loaded into shared memory at once; {place}.",
+            nth(distance)
+        ),
+        Strategy::RollingShared { .. } => {
+            format!("`{load}` is loaded {ahead} before its use, into a ring in shared memory; {place}.")
+        }
+        Strategy::RollingAsync { .. } => format!(
+            "`{load}` is copied asynchronously {ahead} before its use, into a ring in shared memory; {place}. \
+             No register waits for it."
+        ),
+        Strategy::Cache { level, nontemporal, .. } => format!(
+            "A hint brings `{load}` to cache level {} {ahead} before its use{}.",
+            level.name(),
+            if nontemporal { ", marked as used once" } else { "" }
+        ),
+        Strategy::Joint { level, scope, .. } => format!(
+            "The work-items of a {} divide the cache lines of `{load}` and bring them to cache level {} {ahead} before \
+             their use.",
+            match scope {
+                Scope::SubGroup => "sub-group",
+                Scope::WorkGroup => "work-group",
+            },
+            level.name()
+        ),
+        Strategy::Bulk { .. } => {
+            format!("One bulk prefetch a sub-group brings `{load}` to the L2 cache {ahead} before its use.")
+        }
+    }
+}
+
+/// `iteration`, `2nd iteration`, `4th iteration`.
+fn nth(distance: u32) -> String {
+    let suffix = match (distance % 10, distance % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    if distance == 1 { "iteration".to_owned() } else { format!("{distance}{suffix} iteration") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_a_plan_has_its_sentence() {
+        let text = "unroll:8,a=rolling-async:16,b=batched-registers:3,c=cache:L1:1/nt,d=joint:L2:2/group,e=bulk:L2:4,\
+                    f=batched-shared:8/padded,g=rolling-shared:2/plain,h=rolling-registers:1";
+        let parts = plan(&text.parse().expect("a plan"));
+        let written: Vec<&str> = parts.iter().map(|(part, _)| part.as_str()).collect();
+        assert_eq!(written.join(","), text.parse::<Plan>().expect("a plan").to_string());
+        assert!(parts[2].1.starts_with("Every 3rd iteration, 3 values of `b`"));
+        assert!(parts[3].1.contains("1 iteration before its use, marked as used once"));
+        assert!(parts[6].1.contains("padded to 9 elements"));
+        assert_eq!(plan(&Plan::none()).len(), 1);
+    }
+}

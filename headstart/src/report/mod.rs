@@ -1,0 +1,332 @@
+//! What was found, and how it is shown: as data, as a table on a terminal, as a page.
+//!
+//! [`Report`] is what `headstart tune` writes with `--json`. [`table`] and [`page`] show it; neither knows how the
+//! numbers were made.
+
+pub mod explain;
+pub mod number;
+pub mod page;
+pub mod series;
+pub mod table;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::prefetch::Plan;
+
+/// What tuning one kernel on one device found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The device, as `--device` spells it.
+    pub device: String,
+    /// Time of the kernel as it is, in nanoseconds.
+    pub baseline_ns: f64,
+    /// Every plan that was tried, the plain kernel (`none`) first, rejected ones included.
+    pub trials: Vec<Trial>,
+    /// The plan to use: `none` where none wins by enough.
+    pub best: Best,
+    /// What to do.
+    pub verdict: Verdict,
+    /// Why, with numbers: the most important first.
+    pub reasons: Vec<String>,
+    /// Work-groups and work-items in each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geometry: Option<Geometry>,
+    /// The kernel's parameters as they were set, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<(String, String)>,
+    /// The plain kernel at the geometry where it does the same work fastest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain_best_geometry: Option<PlainBest>,
+    /// What the device counted, for the plain kernel and for the best plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<Counter>,
+    /// How the numbers were made: simulated or measured, sampled or whole, and with which version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// One plan that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The plan, the parents that it carries included.
+    pub plan: Plan,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What came of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum Outcome {
+    /// It ran, and its outputs were right.
+    Ok {
+        /// Its time, in nanoseconds.
+        time_ns: f64,
+        /// The plain kernel's time divided by its time.
+        speedup: f64,
+        /// How its outputs compare with the plain kernel's.
+        outputs: Outputs,
+    },
+    /// It is not legal for this kernel, or this device cannot run it.
+    Rejected {
+        /// The rule that refused it, and where.
+        reason: String,
+    },
+    /// It was accepted and then went wrong.
+    Failed {
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+/// How a plan's outputs compare with the plain kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outputs {
+    /// Every bit is the same.
+    Identical,
+    /// Equal in the sense that the kernel declares: as a multiset, or within a tolerance.
+    Equivalent,
+}
+
+/// The plan to use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// The plan; `none` where none wins by enough.
+    pub plan: Plan,
+    /// Its time, in nanoseconds.
+    pub time_ns: f64,
+    /// The plain kernel's time divided by its time.
+    pub speedup: f64,
+}
+
+/// What to do about a kernel, the cheapest answer first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Verdict {
+    /// Launch the same work as more work-groups.
+    #[serde(rename = "more work-groups")]
+    MoreWorkGroups,
+    /// Unroll the loop.
+    #[serde(rename = "unroll")]
+    Unroll,
+    /// Prefetch.
+    #[serde(rename = "prefetch")]
+    Prefetch,
+    /// Leave the kernel as it is.
+    #[serde(rename = "leave it")]
+    LeaveIt,
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Geometry {
+    /// Work-groups.
+    pub groups: u64,
+    /// Work-items in each.
+    pub group: u32,
+}
+
+/// The plain kernel at the geometry where it does the same work fastest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlainBest {
+    /// That geometry.
+    #[serde(flatten)]
+    pub geometry: Geometry,
+    /// The parameters that differ so that the work stays the same, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<(String, String)>,
+    /// Its time, in nanoseconds.
+    pub time_ns: f64,
+    /// The baseline's time divided by its time.
+    pub speedup: f64,
+}
+
+/// One thing that the device counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counter {
+    /// What was counted, in words.
+    pub name: String,
+    /// Its unit: `%`, `bytes`, `GB/s`, or empty for a plain count.
+    pub unit: String,
+    /// Its value for the plain kernel.
+    pub plain: f64,
+    /// Its value for the best plan, where that is not the plain kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<f64>,
+}
+
+impl Verdict {
+    /// The verdict in a word or two, as the JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::MoreWorkGroups => "more work-groups",
+            Verdict::Unroll => "unroll",
+            Verdict::Prefetch => "prefetch",
+            Verdict::LeaveIt => "leave it",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Geometry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} work-groups of {} work-items", number::grouped(self.groups), self.group)
+    }
+}
+
+impl Trial {
+    /// Time and speedup, if it ran.
+    pub fn measured(&self) -> Option<(f64, f64)> {
+        match self.outcome {
+            Outcome::Ok { time_ns, speedup, .. } => Some((time_ns, speedup)),
+            _ => None,
+        }
+    }
+
+    /// Why there is no time, if there is none.
+    pub fn reason(&self) -> Option<&str> {
+        match &self.outcome {
+            Outcome::Ok { .. } => None,
+            Outcome::Rejected { reason } | Outcome::Failed { reason } => Some(reason),
+        }
+    }
+}
+
+impl Report {
+    /// The trials that ran, fastest first; equal times in the order they were tried.
+    pub fn fastest_first(&self) -> Vec<&Trial> {
+        let mut ran: Vec<&Trial> = self.trials.iter().filter(|trial| trial.measured().is_some()).collect();
+        let time = |trial: &Trial| trial.measured().map_or(f64::INFINITY, |(time_ns, _)| time_ns);
+        ran.sort_by(|one, other| time(one).total_cmp(&time(other)));
+        ran
+    }
+
+    /// The trials that did not run, in the order they were tried.
+    pub fn without_time(&self) -> impl Iterator<Item = (&Plan, &str)> {
+        self.trials.iter().filter_map(|trial| trial.reason().map(|reason| (&trial.plan, reason)))
+    }
+
+    /// The verdict in one sentence.
+    pub fn conclusion(&self) -> String {
+        let plain = number::duration(self.baseline_ns);
+        let best = &self.best;
+        let gain = format!(
+            "{} the speed of the plain kernel, {} instead of {plain}",
+            number::speedup(best.speedup),
+            number::duration(best.time_ns)
+        );
+        match self.verdict {
+            Verdict::MoreWorkGroups => match &self.plain_best_geometry {
+                Some(other) => format!(
+                    "Launch it as {}: {} the speed, {} instead of {plain}.",
+                    other.geometry,
+                    number::speedup(other.speedup),
+                    number::duration(other.time_ns)
+                ),
+                None => "Launch the same work as more work-groups.".to_owned(),
+            },
+            Verdict::Unroll => format!("Unroll the loop: {gain}."),
+            Verdict::Prefetch => format!("Prefetch: {gain}."),
+            Verdict::LeaveIt => format!("Leave the kernel as it is, at {plain}: no plan is worth it."),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A report with every kind of trial, in the shape of the `gather` kernel's.
+    pub(crate) fn sample() -> Report {
+        let ok = |plan: &str, time_ns: f64| Trial {
+            plan: plan.parse().expect("a plan"),
+            outcome: Outcome::Ok { time_ns, speedup: 1_273_000.0 / time_ns, outputs: Outputs::Identical },
+        };
+        let mut trials = vec![ok("none", 1_273_000.0)];
+        for (distance, interleaved, plain, hint) in
+            [(1, 729e3, 729e3, 886e3), (2, 539e3, 560e3, 902e3), (4, 535e3, 600e3, 945e3), (8, 537e3, 820e3, 1185e3)]
+        {
+            trials.push(ok(&format!("values=rolling-async:{distance}/interleaved,indices=rolling-registers:5"), interleaved));
+            trials.push(ok(&format!("values=rolling-async:{distance}/plain,indices=rolling-registers:5"), plain));
+            trials.push(ok(&format!("values=cache:L2:{distance}"), hint));
+            trials.push(ok(&format!("unroll:{},values=rolling-async:16", 2 * distance), 420e3 + 10e3 * f64::from(distance)));
+        }
+        trials.push(ok("unroll:4", 1_005_000.0));
+        trials.push(ok("unroll:8", 958_000.0));
+        trials.push(Trial {
+            plan: "unroll:64".parse().expect("a plan"),
+            outcome: Outcome::Rejected { reason: "needs 300 registers <at most 255>".to_owned() },
+        });
+        let best = trials.iter().find(|trial| trial.measured().is_some_and(|(time, _)| time == 430e3)).expect("above");
+        let best = Best { plan: best.plan.clone(), time_ns: 430e3, speedup: 1_273_000.0 / 430e3 };
+        Report {
+            kernel: "gather".to_owned(),
+            device: "sim:h200".to_owned(),
+            baseline_ns: 1_273_000.0,
+            trials,
+            best,
+            verdict: Verdict::Prefetch,
+            reasons: vec!["4 warps a core are too few.".to_owned()],
+            geometry: Some(Geometry { groups: 132, group: 128 }),
+            parameters: vec![("items".to_owned(), "1024".to_owned())],
+            plain_best_geometry: Some(PlainBest {
+                geometry: Geometry { groups: 1056, group: 256 },
+                parameters: vec![("items".to_owned(), "64".to_owned())],
+                time_ns: 423_000.0,
+                speedup: 3.01,
+            }),
+            counters: vec![Counter {
+                name: "bandwidth".to_owned(),
+                unit: "GB/s".to_owned(),
+                plain: 489.0,
+                best: Some(1448.0),
+            }],
+            notes: vec!["simulated".to_owned()],
+        }
+    }
+
+    #[test]
+    fn the_json_is_the_one_that_is_documented() {
+        let report = sample();
+        let json: serde_json::Value = serde_json::to_value(&report).expect("serializable");
+        assert_eq!(json["kernel"], "gather");
+        assert_eq!(json["trials"][0], serde_json::json!({
+            "plan": "none", "status": "ok", "time_ns": 1_273_000.0, "speedup": 1.0, "outputs": "identical"
+        }));
+        let last = json["trials"].as_array().and_then(|trials| trials.last()).expect("trials");
+        assert_eq!(last, &serde_json::json!({
+            "plan": "unroll:64", "status": "rejected", "reason": "needs 300 registers <at most 255>"
+        }));
+        assert_eq!(json["verdict"], "prefetch");
+        assert_eq!(json["best"]["plan"], "unroll:2,values=rolling-async:16/interleaved");
+        let back: Report = serde_json::from_value(json).expect("read back");
+        assert_eq!(back, report);
+    }
+
+    #[test]
+    fn the_fastest_comes_first() {
+        let report = sample();
+        let times: Vec<f64> = report.fastest_first().iter().filter_map(|trial| trial.measured()).map(|(t, _)| t).collect();
+        assert!(times.is_sorted());
+        assert_eq!(times.len(), report.trials.len() - 1);
+        assert_eq!(report.without_time().count(), 1);
+    }
+
+    #[test]
+    fn the_conclusion_follows_the_verdict() {
+        let mut report = sample();
+        assert_eq!(report.conclusion(), "Prefetch: 2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms.");
+        report.verdict = Verdict::MoreWorkGroups;
+        assert!(report.conclusion().starts_with("Launch it as 1,056 work-groups of 256 work-items: 3.01×"));
+    }
+}

@@ -1,0 +1,238 @@
+//! The article's figure as SVG: speedup by distance, a line a strategy.
+//!
+//! A line is told from the others by colour, by the shape of its marks, by its dashes, and by its name at its end, so
+//! that colour alone is never needed. Every mark has its plan and number as a tooltip; the table below the figure has
+//! the same numbers as text.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use super::escape::Escaped;
+use super::look::{self, Look};
+use crate::prefetch::Plan;
+use crate::report::number;
+use crate::report::series::{Point, Series};
+
+/// What a figure is drawn for.
+pub(super) struct Shape {
+    /// Width of the drawing, in pixels at its natural size.
+    pub width: f64,
+    /// Height of the plot between its axes.
+    pub plot_height: f64,
+    /// Room at the right for the names of the lines; 0 for none.
+    pub names: f64,
+    /// Tells the ids of several figures on one page apart.
+    pub id: &'static str,
+    /// CSS class of the SVG element.
+    pub class: &'static str,
+}
+
+/// Where the numbers lie on the drawing.
+struct Axes {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+    distances: Vec<u32>,
+    /// Logarithms of the least and the greatest distance.
+    ends: (f64, f64),
+    highest: f64,
+}
+
+impl Axes {
+    fn x(&self, distance: u32) -> f64 {
+        let (first, last) = self.ends;
+        let share = if last > first { (f64::from(distance).log2() - first) / (last - first) } else { 0.5 };
+        self.left + 14.0 + share * (self.right - self.left - 28.0)
+    }
+
+    fn y(&self, speedup: f64) -> f64 {
+        self.bottom - (speedup / self.highest).clamp(0.0, 1.0) * (self.bottom - self.top)
+    }
+}
+
+/// The figure of these lines, or nothing where there are no points. `best` is the plan whose mark is circled.
+pub(super) fn speedup_by_distance(series: &[&Series], best: &Plan, title: &str, shape: &Shape) -> String {
+    let points = || series.iter().flat_map(|line| &line.points);
+    let distances: BTreeSet<u32> = points().map(|point| point.distance).collect();
+    let (Some(&first), Some(&last)) = (distances.first(), distances.last()) else { return String::new() };
+    let highest = points().map(|point| point.speedup).filter(|speedup| speedup.is_finite()).fold(1.0, f64::max);
+    let (highest, step) = scale(highest);
+    let least_height = if shape.names > 0.0 { NAME_HEIGHT * series.len() as f64 } else { 0.0 };
+    let axes = Axes {
+        left: 34.0,
+        top: 30.0,
+        right: shape.width - shape.names - 10.0,
+        bottom: 30.0 + shape.plot_height.max(least_height),
+        distances: distances.into_iter().collect(),
+        ends: (f64::from(first).log2(), f64::from(last).log2()),
+        highest,
+    };
+    let mut svg = String::new();
+    let _ = write!(
+        svg,
+        "<svg class=\"figure {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-labelledby=\"{id}-title {id}-description\" xmlns=\"http://www.w3.org/2000/svg\">\
+         <title id=\"{id}-title\">{title}</title><desc id=\"{id}-description\">{description}</desc>",
+        class = shape.class,
+        width = shape.width,
+        height = axes.bottom + 44.0,
+        id = shape.id,
+        title = Escaped(title),
+        description = Escaped(description(series)),
+    );
+    draw_axes(&mut svg, &axes, step);
+    // The best line is drawn last, over the others.
+    let mut order: Vec<&&Series> = series.iter().collect();
+    order.sort_by_key(|line| line.points.iter().any(|point| point.plan == *best));
+    for line in order {
+        draw_line(&mut svg, &axes, line, best);
+    }
+    if shape.names > 0.0 {
+        draw_names(&mut svg, &axes, series, best);
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+/// Height that a line's name takes.
+const NAME_HEIGHT: f64 = 19.0;
+
+/// The end of the vertical axis and the step between its numbers.
+fn scale(highest: f64) -> (f64, f64) {
+    let step = [0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]
+        .into_iter()
+        .find(|step| highest / step <= 6.0)
+        .unwrap_or(highest / 6.0);
+    // At least a tenth of a step above the highest point, so that its mark is not cut.
+    (step * ((highest + 0.1 * step) / step).ceil(), step)
+}
+
+/// The figure in words, for those who do not see it.
+fn description(series: &[&Series]) -> String {
+    let lines = series.iter().map(|line| {
+        let best = line.best();
+        format!("{} reaches {} at distance {}", line.label, number::speedup(best.speedup), best.distance)
+    });
+    format!("Lines by strategy. {}. The table below has every number.", lines.collect::<Vec<_>>().join("; "))
+}
+
+fn draw_axes(svg: &mut String, axes: &Axes, step: f64) {
+    let Axes { left, top, right, bottom, .. } = *axes;
+    let _ = write!(svg, "<text class=\"axis-name\" x=\"4\" y=\"14\">speedup over the plain kernel</text>");
+    let mut tick = 0.0;
+    while tick <= axes.highest + 1e-9 {
+        let y = axes.y(tick);
+        let _ = write!(
+            svg,
+            "<line class=\"grid\" x1=\"{left}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
+             <text class=\"tick\" x=\"{x}\" y=\"{middle:.1}\" text-anchor=\"end\">{tick}×</text>",
+            x = left - 6.0,
+            middle = y + 4.0,
+        );
+        tick += step;
+    }
+    let plain = axes.y(1.0);
+    let _ = write!(
+        svg,
+        "<line class=\"plain\" x1=\"{left}\" x2=\"{right}\" y1=\"{plain:.1}\" y2=\"{plain:.1}\"/>\
+         <text class=\"plain-name\" x=\"{x}\" y=\"{below:.1}\" text-anchor=\"end\">plain kernel</text>",
+        x = right - 4.0,
+        below = plain + 14.0,
+    );
+    let mut free_from = f64::NEG_INFINITY;
+    for &distance in &axes.distances {
+        let x = axes.x(distance);
+        let _ = write!(
+            svg,
+            "<line class=\"axis-tick\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{bottom}\" y2=\"{end}\"/>",
+            end = bottom + 5.0
+        );
+        // Numbers that would touch the one before are left out; their ticks stay.
+        if x >= free_from {
+            let _ = write!(
+                svg,
+                "<text class=\"tick\" x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{distance}</text>",
+                y = bottom + 19.0
+            );
+            free_from = x + 8.0 + 7.0 * distance.to_string().len() as f64;
+        }
+    }
+    let _ = write!(
+        svg,
+        "<line class=\"axis\" x1=\"{left}\" x2=\"{right}\" y1=\"{bottom}\" y2=\"{bottom}\"/>\
+         <text class=\"axis-name\" x=\"{middle:.1}\" y=\"{y}\" text-anchor=\"middle\">\
+         distance: iterations ahead of the use</text>",
+        middle = f64::midpoint(left, right),
+        y = bottom + 38.0,
+    );
+    let _ = top;
+}
+
+fn draw_line(svg: &mut String, axes: &Axes, line: &Series, best: &Plan) {
+    let look = Look::of(line);
+    let emphasis = if line.points.iter().any(|point| point.plan == *best) { " best" } else { "" };
+    let _ = write!(svg, "<g class=\"{}{emphasis}\">", look.colour_class());
+    let place = |point: &Point| (axes.x(point.distance), axes.y(point.speedup));
+    if line.points.len() > 1 {
+        let path: Vec<String> =
+            line.points.iter().map(place).map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let _ = write!(svg, "<polyline class=\"line\"{} points=\"{}\"/>", look.dashes(), path.join(" "));
+    }
+    for point in &line.points {
+        let (x, y) = place(point);
+        if point.plan == *best {
+            let _ = write!(svg, "<circle class=\"halo\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"10\"/>");
+        }
+        let tooltip = format!("{}: {}", point.plan, number::speedup(point.speedup));
+        let _ = write!(svg, "<g class=\"mark\"><title>{}</title>{}</g>", Escaped(tooltip), look.mark(x, y));
+    }
+    svg.push_str("</g>");
+}
+
+/// Writes each line's name at the right, near the line's end, without overlaps.
+fn draw_names(svg: &mut String, axes: &Axes, series: &[&Series], best: &Plan) {
+    let mut names: Vec<(f64, &Series)> = series
+        .iter()
+        .filter_map(|line| line.points.last().map(|point| (axes.y(point.speedup), *line)))
+        .collect();
+    names.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let heights = look::spread(names.iter().map(|&(y, _)| y), NAME_HEIGHT, axes.top - 10.0, axes.bottom);
+    for ((end, line), y) in names.into_iter().zip(heights) {
+        let look = Look::of(line);
+        let last = line.points.last().map_or(axes.right, |point| axes.x(point.distance));
+        let x = axes.right + 22.0;
+        let bold = if line.points.iter().any(|point| point.plan == *best) { " best" } else { "" };
+        let _ = write!(
+            svg,
+            "<g class=\"{colour}\"><polyline class=\"leader\" points=\"{from:.1},{end:.1} {right:.1},{end:.1} \
+             {to:.1},{y:.1}\"/>{mark}</g>\
+             <text class=\"name{bold}\" x=\"{text:.1}\" y=\"{middle:.1}\">{label} \
+             <tspan class=\"value\">{value}</tspan></text>",
+            colour = look.colour_class(),
+            from = last + 7.0,
+            right = axes.right + 2.0,
+            to = x - 8.0,
+            mark = look.mark(x, y),
+            text = x + 11.0,
+            middle = y + 4.0,
+            label = Escaped(&line.label),
+            value = number::speedup(line.best().speedup),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_leaves_room_above_the_highest_point() {
+        assert_eq!(scale(1.0), (1.25, 0.25));
+        assert_eq!(scale(2.38), (2.5, 0.5));
+        assert_eq!(scale(3.0), (3.5, 0.5));
+        assert_eq!(scale(8.8), (10.0, 2.0));
+        let (top, step) = scale(12_345.0);
+        assert!(top > 12_345.0 && step > 0.0);
+    }
+}

@@ -1,0 +1,115 @@
+//! How a line of the figure looks: its colour, the shape of its marks, its dashes.
+//!
+//! The look follows the strategy, never the rank, so that the same strategy looks the same in every report.
+
+use crate::prefetch::plan::{CacheLevel, Layout, Strategy};
+use crate::report::series::Series;
+
+/// The look of one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Look {
+    colour: usize,
+    mark: Mark,
+    dashes: &'static str,
+    /// Marks of grouped plans are hollow.
+    hollow: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Circle,
+    Square,
+    Diamond,
+    Triangle,
+    TriangleDown,
+    Plus,
+    Cross,
+    Pentagon,
+}
+
+impl Look {
+    /// The look of a series.
+    pub(super) fn of(series: &Series) -> Look {
+        let (colour, mark) = match series.strategy {
+            None => (0, Mark::Plus),
+            Some(Strategy::BatchedRegisters { .. }) => (1, Mark::Square),
+            Some(Strategy::RollingRegisters { .. }) => (2, Mark::Triangle),
+            Some(Strategy::BatchedShared { .. }) => (3, Mark::Pentagon),
+            Some(Strategy::RollingShared { .. }) => (4, Mark::TriangleDown),
+            Some(Strategy::RollingAsync { .. }) => (5, Mark::Circle),
+            Some(Strategy::Cache { level: CacheLevel::L1, .. }) => (6, Mark::Diamond),
+            Some(Strategy::Cache { .. }) => (7, Mark::Cross),
+            Some(Strategy::Joint { .. }) => (8, Mark::Diamond),
+            Some(Strategy::Bulk { .. }) => (8, Mark::Square),
+        };
+        let dashes = match (series.layout(), series.grouped) {
+            (Some(Layout::Plain), _) => "2 4",
+            (Some(Layout::Padded), _) => "8 4",
+            (_, true) => "12 3",
+            (None, false) if series.strategy.is_some_and(Strategy::is_hint) => "5 3",
+            _ => "",
+        };
+        Look { colour, mark, dashes, hollow: series.grouped }
+    }
+
+    /// The CSS class that sets the colour, for light and for dark.
+    pub(super) fn colour_class(self) -> String {
+        format!("s{}", self.colour)
+    }
+
+    /// The dashes of the line, as an attribute with a space before it; empty for a solid line.
+    pub(super) fn dashes(self) -> String {
+        if self.dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", self.dashes) }
+    }
+
+    /// The mark, centred on a point.
+    pub(super) fn mark(self, x: f64, y: f64) -> String {
+        let class = if self.hollow { "hollow" } else { "solid" };
+        let polygon = |corners: &[(f64, f64)]| {
+            let corners: Vec<String> =
+                corners.iter().map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy)).collect();
+            format!("<polygon class=\"{class}\" points=\"{}\"/>", corners.join(" "))
+        };
+        let strokes = |d: &str| format!("<path class=\"strokes\" d=\"M{x:.1} {y:.1} {d}\"/>");
+        match self.mark {
+            Mark::Circle => format!("<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.5\"/>"),
+            Mark::Square => polygon(&[(-4.0, -4.0), (4.0, -4.0), (4.0, 4.0), (-4.0, 4.0)]),
+            Mark::Diamond => polygon(&[(0.0, -5.5), (5.5, 0.0), (0.0, 5.5), (-5.5, 0.0)]),
+            Mark::Triangle => polygon(&[(0.0, -5.5), (5.2, 4.0), (-5.2, 4.0)]),
+            Mark::TriangleDown => polygon(&[(0.0, 5.5), (5.2, -4.0), (-5.2, -4.0)]),
+            Mark::Pentagon => polygon(&[(0.0, -5.4), (5.1, -1.7), (3.2, 4.4), (-3.2, 4.4), (-5.1, -1.7)]),
+            Mark::Plus => strokes("m-5 0h10m-5-5v10"),
+            Mark::Cross => strokes("m-4-4l8 8m0-8l-8 8"),
+        }
+    }
+}
+
+/// Moves heights, given in ascending order, apart so that they are at least `gap` from one another and stay between
+/// `top` and `bottom` as far as there is room.
+pub(super) fn spread(heights: impl IntoIterator<Item = f64>, gap: f64, top: f64, bottom: f64) -> Vec<f64> {
+    let mut heights: Vec<f64> = heights.into_iter().collect();
+    let mut free_from = top;
+    for height in &mut heights {
+        *height = height.max(free_from);
+        free_from = *height + gap;
+    }
+    // What was pushed out below is pushed back up.
+    let mut free_to = bottom;
+    for height in heights.iter_mut().rev() {
+        *height = height.min(free_to);
+        free_to = *height - gap;
+    }
+    heights
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_moved_apart_and_stay_in_order() {
+        assert_eq!(spread([10.0, 50.0, 90.0], 20.0, 0.0, 100.0), [10.0, 50.0, 90.0]);
+        assert_eq!(spread([10.0, 11.0, 12.0], 20.0, 0.0, 100.0), [10.0, 30.0, 50.0]);
+        assert_eq!(spread([99.0, 99.0, 99.0], 20.0, 0.0, 100.0), [60.0, 80.0, 100.0]);
+    }
+}

@@ -1,0 +1,361 @@
+//! A report as one self-contained page: no script, no font, no picture from elsewhere.
+//!
+//! The verdict comes first, then why, the article's figure, the plan in words, and every plan that was tried. It reads
+//! in light and dark, on a phone, on paper, and aloud. Everything shown is escaped.
+
+mod escape;
+mod figure;
+mod look;
+
+use std::fmt::{Display, Write};
+
+use escape::Escaped;
+use figure::{Shape, speedup_by_distance};
+use look::Look;
+
+use super::series::{self, Series};
+use super::{Outcome, Outputs, Report, Verdict, explain, number};
+
+const STYLE: &str = include_str!("style.css");
+
+/// The page, a whole HTML document.
+pub fn html(report: &Report) -> String {
+    let mut page = String::new();
+    // Writing to a String cannot fail; `put` says so once.
+    put(
+        &mut page,
+        format_args!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <title>{}: {} on {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+            report.verdict,
+            Escaped(&report.kernel),
+            Escaped(&report.device),
+        ),
+    );
+    header(&mut page, report);
+    page.push_str("<main>\n");
+    reasons(&mut page, report);
+    figures(&mut page, report);
+    plan(&mut page, report);
+    counters(&mut page, report);
+    trials(&mut page, report);
+    without_time(&mut page, report);
+    page.push_str("</main>\n");
+    footer(&mut page, report);
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+fn put(page: &mut String, text: impl Display) {
+    let _ = write!(page, "{text}");
+}
+
+fn header(page: &mut String, report: &Report) {
+    let mut settings: Vec<String> = report.geometry.iter().map(ToString::to_string).collect();
+    settings.extend(report.parameters.iter().map(|(name, value)| format!("{name} = {value}")));
+    let (class, factor) = match report.verdict {
+        Verdict::Prefetch => ("prefetch", report.best.speedup),
+        Verdict::Unroll => ("unroll", report.best.speedup),
+        Verdict::MoreWorkGroups => {
+            ("more", report.plain_best_geometry.as_ref().map_or(report.best.speedup, |other| other.speedup))
+        }
+        Verdict::LeaveIt => ("leave", 1.0),
+    };
+    put(
+        page,
+        format_args!(
+            "<header>\n<h1>{} <span class=\"where\">on {}</span></h1>\n<p class=\"setting\">{}</p>\n\
+             <section class=\"verdict {class}\" aria-label=\"Verdict\">\n<p class=\"factor\">{}</p>\n\
+             <p class=\"word\" id=\"verdict\">{}</p>\n<p class=\"sentence\">{}</p>\n",
+            Escaped(&report.kernel),
+            Escaped(&report.device),
+            Escaped(settings.join(" · ")),
+            number::speedup(factor),
+            capitalised(report.verdict.name()),
+            Escaped(report.conclusion()),
+        ),
+    );
+    if !report.best.plan.is_none() {
+        put(page, format_args!("<p class=\"chosen plan\" id=\"plan\">{}</p>\n", Escaped(&report.best.plan)));
+    }
+    page.push_str("</section>\n</header>\n");
+}
+
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
+}
+
+fn reasons(page: &mut String, report: &Report) {
+    if report.reasons.is_empty() {
+        return;
+    }
+    page.push_str("<section>\n<h2>Why</h2>\n<ol class=\"reasons\">\n");
+    for reason in &report.reasons {
+        put(page, format_args!("<li>{}</li>\n", Escaped(reason)));
+    }
+    page.push_str("</ol>\n</section>\n");
+}
+
+fn figures(page: &mut String, report: &Report) {
+    let all = series::of(report);
+    let best = series::best_layouts(&all);
+    if best.is_empty() {
+        return;
+    }
+    let title = format!("Speedup of {} on {} by distance, a line a strategy", report.kernel, report.device);
+    let wide = Shape { width: 900.0, plot_height: 340.0, names: 310.0, id: "wide", class: "wide" };
+    let narrow = Shape { width: 340.0, plot_height: 260.0, names: 0.0, id: "narrow", class: "narrow" };
+    page.push_str("<section>\n<h2>Speedup by distance</h2>\n<figure class=\"panel\">\n");
+    for shape in [wide, narrow] {
+        page.push_str(&speedup_by_distance(&best, &report.best.plan, &title, &shape));
+        page.push('\n');
+    }
+    legend(page, &best, |line| line.label.clone());
+    let hidden = all.len() - best.len();
+    let layouts = if hidden > 0 { " Of the layouts in shared memory the fastest is shown; the others are below." } else { "" };
+    put(
+        page,
+        format_args!(
+            "<figcaption>Higher is faster; the dashed line is the plain kernel. Where the loop is only unrolled, the \
+             distance is the number of iterations in a group. Plans that unroll and prefetch show the best group at \
+             each distance.{layouts}</figcaption>\n</figure>\n"
+        ),
+    );
+    layouts_of(page, report, &all);
+    page.push_str("</section>\n");
+}
+
+/// The names of the lines as a list, for figures that have no room for them.
+fn legend(page: &mut String, lines: &[&Series], name: impl Fn(&Series) -> String) {
+    page.push_str("<ul class=\"legend\">\n");
+    for line in lines {
+        let look = Look::of(line);
+        put(
+            page,
+            format_args!(
+                "<li><svg viewBox=\"0 0 40 14\" class=\"{}\" aria-hidden=\"true\"><line class=\"line\"{} x1=\"0\" \
+                 x2=\"40\" y1=\"7\" y2=\"7\"/>{}</svg>{}<span class=\"value\">{}</span></li>\n",
+                look.colour_class(),
+                look.dashes(),
+                look.mark(20.0, 7.0),
+                Escaped(name(line)),
+                number::speedup(line.best().speedup),
+            ),
+        );
+    }
+    page.push_str("</ul>\n");
+}
+
+/// A small figure for each strategy that was tried with several layouts in shared memory.
+fn layouts_of(page: &mut String, report: &Report, all: &[Series]) {
+    let mut families: Vec<(String, Vec<&Series>)> = Vec::new();
+    for line in all.iter().filter(|line| line.layout().is_some()) {
+        let family = line.family();
+        match families.iter_mut().find(|(other, _)| *other == family) {
+            Some((_, lines)) => lines.push(line),
+            None => families.push((family, vec![line])),
+        }
+    }
+    families.retain(|(_, lines)| lines.len() > 1);
+    if families.is_empty() {
+        return;
+    }
+    page.push_str("<h2>Layouts in shared memory</h2>\n<div class=\"layouts\">\n");
+    for (number, (_, lines)) in families.iter().enumerate() {
+        // Ids must differ; a report has few families, and more than these would be too many pictures.
+        let ids = ["layout-a", "layout-b", "layout-c", "layout-d", "layout-e", "layout-f"];
+        let Some(&id) = ids.get(number) else { break };
+        let shape = Shape { width: 340.0, plot_height: 200.0, names: 0.0, id, class: "small" };
+        let name = lines[0].label.rsplit_once('/').map_or(lines[0].label.as_str(), |(name, _)| name);
+        let title = format!("Speedup of {name} by distance, a line a layout");
+        put(page, format_args!("<figure class=\"panel\"><h3>{}</h3>\n", Escaped(name)));
+        page.push_str(&speedup_by_distance(lines, &report.best.plan, &title, &shape));
+        legend(page, lines, |line| line.layout().map_or(String::new(), |layout| layout.to_string()));
+        page.push_str("</figure>\n");
+    }
+    page.push_str("</div>\n");
+}
+
+fn plan(page: &mut String, report: &Report) {
+    if report.best.plan.is_none() {
+        return;
+    }
+    page.push_str("<section>\n<h2>The plan in words</h2>\n<dl>\n");
+    for (part, meaning) in explain::plan(&report.best.plan) {
+        put(page, format_args!("<dt class=\"plan\">{}</dt><dd>{}</dd>\n", Escaped(part), Escaped(meaning)));
+    }
+    put(
+        page,
+        format_args!(
+            "</dl>\n<p>Put it on the loop, and the kernel is built that way:</p>\n\
+             <pre><code>#[prefetch(&quot;{}&quot;)]</code></pre>\n</section>\n",
+            Escaped(&report.best.plan)
+        ),
+    );
+}
+
+fn counters(page: &mut String, report: &Report) {
+    if report.counters.is_empty() {
+        return;
+    }
+    let with_best = report.counters.iter().any(|counter| counter.best.is_some());
+    let head = if with_best { "<th class=\"number\" scope=\"col\">the plan</th>" } else { "" };
+    put(
+        page,
+        format_args!(
+            "<section>\n<h2>What the device did</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">counted\
+             </th><th class=\"number\" scope=\"col\">plain kernel</th>{head}</tr></thead>\n<tbody>\n"
+        ),
+    );
+    for counter in &report.counters {
+        let value = |value: f64| format!("{} {}", number::figures(value), counter.unit).trim_end().to_owned();
+        let best = match (with_best, counter.best) {
+            (true, best) => format!("<td class=\"number\">{}</td>", Escaped(best.map_or(String::new(), value))),
+            (false, _) => String::new(),
+        };
+        put(
+            page,
+            format_args!(
+                "<tr><td>{}</td><td class=\"number\">{}</td>{best}</tr>\n",
+                Escaped(&counter.name),
+                Escaped(value(counter.plain))
+            ),
+        );
+    }
+    page.push_str("</tbody>\n</table></div>\n</section>\n");
+}
+
+fn trials(page: &mut String, report: &Report) {
+    let ran = report.fastest_first();
+    let fastest = ran.iter().filter_map(|trial| trial.measured()).map(|(_, speedup)| speedup).fold(1.0, f64::max);
+    put(
+        page,
+        format_args!(
+            "<section>\n<h2>Every plan that ran</h2>\n<div class=\"scroll\"><table id=\"trials\">\n<caption>{} plans, \
+             fastest first. Each computed the same results as the plain kernel.</caption>\n<thead><tr>\
+             <th scope=\"col\">plan</th><th class=\"number\" scope=\"col\">time</th>\
+             <th class=\"number\" scope=\"col\">speedup</th><th scope=\"col\">outputs</th>\
+             <td class=\"bar\"></td></tr></thead>\n<tbody>\n",
+            ran.len()
+        ),
+    );
+    for trial in ran {
+        let Outcome::Ok { time_ns, speedup, outputs } = trial.outcome else { continue };
+        let class = match () {
+            () if trial.plan == report.best.plan => "chosen",
+            () if trial.plan.is_none() => "plain",
+            () => "",
+        };
+        let outputs = match outputs {
+            Outputs::Identical => "identical",
+            Outputs::Equivalent => "equivalent",
+        };
+        put(
+            page,
+            format_args!(
+                "<tr class=\"{class}\"><td class=\"plan\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
+                 <td>{outputs}</td><td class=\"bar\"><span style=\"width:{:.1}%\"></span></td></tr>\n",
+                Escaped(&trial.plan),
+                number::duration(time_ns),
+                number::speedup(speedup),
+                (100.0 * speedup / fastest).clamp(0.0, 100.0),
+            ),
+        );
+    }
+    page.push_str("</tbody>\n</table></div>\n</section>\n");
+}
+
+fn without_time(page: &mut String, report: &Report) {
+    let count = report.without_time().count();
+    if count == 0 {
+        return;
+    }
+    put(
+        page,
+        format_args!(
+            "<section>\n<h2>Plans that were refused</h2>\n<details open><summary>{count} of {}</summary>\n\
+             <div class=\"scroll\"><table id=\"refused\">\n<thead><tr><th scope=\"col\">plan</th><th scope=\"col\">why</th>\
+             </tr></thead>\n<tbody>\n",
+            report.trials.len()
+        ),
+    );
+    for (plan, reason) in report.without_time() {
+        put(
+            page,
+            format_args!("<tr><td class=\"plan\">{}</td><td>{}</td></tr>\n", Escaped(plan), Escaped(reason)),
+        );
+    }
+    page.push_str("</tbody>\n</table></div></details>\n</section>\n");
+}
+
+fn footer(page: &mut String, report: &Report) {
+    page.push_str("<footer>\n");
+    for note in &report.notes {
+        put(page, format_args!("<p>{}</p>\n", Escaped(note)));
+    }
+    put(page, format_args!("<p>Headstart {}</p>\n</footer>\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::sample;
+
+    #[test]
+    fn the_page_stands_alone_and_has_every_number() {
+        let report = sample();
+        let page = html(&report);
+        let links = page.replace("http://www.w3.org/2000/svg", "");
+        for foreign in ["http:", "https:", "<script", "<img", "<link", "url(", "@import"] {
+            assert!(!links.contains(foreign), "{foreign}");
+        }
+        for trial in &report.trials {
+            assert!(page.contains(&Escaped(&trial.plan).to_string()), "{}", trial.plan);
+        }
+        assert!(page.contains("<p class=\"word\" id=\"verdict\">Prefetch</p>"));
+        assert!(page.contains("needs 300 registers &lt;at most 255&gt;"));
+    }
+
+    #[test]
+    fn text_from_outside_does_not_become_markup() {
+        let mut report = sample();
+        let evil = "</title><script>alert(1)</script>\"'";
+        report.kernel = evil.to_owned();
+        report.device = evil.to_owned();
+        report.reasons = vec![evil.to_owned()];
+        report.notes = vec![evil.to_owned()];
+        report.parameters = vec![(evil.to_owned(), evil.to_owned())];
+        report.counters[0].name = evil.to_owned();
+        report.counters[0].unit = evil.to_owned();
+        assert!(!html(&report).contains("<script"));
+    }
+
+    #[test]
+    fn elements_are_closed_and_ids_differ() {
+        let page = html(&sample());
+        for element in ["svg", "g", "table", "section", "figure", "details", "ul", "ol", "tr", "td", "p", "text"] {
+            let opened = page.matches(&format!("<{element}>")).count() + page.matches(&format!("<{element} ")).count();
+            assert_eq!(opened, page.matches(&format!("</{element}>")).count(), "{element}");
+        }
+        let mut ids: Vec<&str> =
+            page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+    }
+
+    #[test]
+    fn a_report_with_nothing_but_the_plain_kernel_has_a_page() {
+        let mut report = sample();
+        report.trials.truncate(1);
+        report.best.plan = crate::prefetch::Plan::none();
+        report.verdict = Verdict::LeaveIt;
+        let page = html(&report);
+        assert!(!page.contains("<figure") && page.contains("Leave it"));
+    }
+}

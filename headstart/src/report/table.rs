@@ -1,0 +1,180 @@
+//! A report as text for a terminal: the figure's numbers, the fastest plans, the verdict and why.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+
+use super::{Outputs, Outcome, Report, explain, number, series};
+
+/// How many of the fastest plans are listed.
+const FASTEST: usize = 5;
+/// How many reasons for rejection are listed.
+const REASONS: usize = 6;
+
+/// The whole report, ending with a line break. No line is coloured, so that it reads the same in a file.
+pub fn text(report: &Report) -> String {
+    let mut text = String::new();
+    let mut heading = format!("{} on {}", report.kernel, report.device);
+    if let Some(geometry) = report.geometry {
+        let _ = write!(heading, ", {geometry}");
+    }
+    for (name, value) in &report.parameters {
+        let _ = write!(heading, ", {name}={value}");
+    }
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{}\n", on_one_line(&heading));
+    if let Some(matrix) = speedups(report) {
+        let plain = number::duration(report.baseline_ns);
+        let _ = writeln!(text, "Speedup over the plain kernel ({plain}), by distance; * is the best\n{matrix}\n");
+    }
+    let _ = writeln!(text, "The fastest\n{}\n", fastest(report));
+    let _ = writeln!(text, "Verdict: {}", report.verdict);
+    let _ = writeln!(text, "  {}", report.conclusion());
+    if !report.best.plan.is_none() {
+        let _ = writeln!(text, "  plan: {}", report.best.plan);
+        for (part, meaning) in explain::plan(&report.best.plan) {
+            let _ = writeln!(text, "    {part}\n      {meaning}");
+        }
+    }
+    let _ = writeln!(text, "\nWhy");
+    for reason in &report.reasons {
+        let _ = writeln!(text, "  - {}", on_one_line(reason));
+    }
+    text.push_str(&rejected(report));
+    for note in &report.notes {
+        let _ = writeln!(text, "\n{}", on_one_line(note));
+    }
+    text
+}
+
+/// The figure as numbers: a row a strategy, a column a distance. None where no plan has a distance.
+pub fn speedups(report: &Report) -> Option<String> {
+    let lines = series::of(report);
+    let distances: BTreeSet<u32> = lines.iter().flat_map(|line| &line.points).map(|point| point.distance).collect();
+    if distances.is_empty() {
+        return None;
+    }
+    let mut table = plain_table();
+    table.set_header(std::iter::once("strategy".to_owned()).chain(distances.iter().map(u32::to_string)));
+    for line in &lines {
+        let cells = distances.iter().map(|&distance| {
+            line.points.iter().find(|point| point.distance == distance).map_or(String::new(), |point| {
+                let mark = if point.plan == report.best.plan { "*" } else { "" };
+                format!("{mark}{:.2}", point.speedup)
+            })
+        });
+        table.add_row(std::iter::once(line.label.clone()).chain(cells).map(Cell::new));
+    }
+    align_numbers(&mut table);
+    Some(table.trim_fmt())
+}
+
+fn fastest(report: &Report) -> String {
+    let mut table = plain_table();
+    table.set_header(["plan", "time", "speedup", "outputs"]);
+    let ran = report.fastest_first();
+    let shown = ran.iter().enumerate().filter(|(rank, trial)| *rank < FASTEST || trial.plan.is_none());
+    for (_, trial) in shown {
+        let Outcome::Ok { time_ns, speedup, outputs } = trial.outcome else { continue };
+        let outputs = match outputs {
+            Outputs::Identical => "identical",
+            Outputs::Equivalent => "equivalent",
+        };
+        table.add_row([
+            trial.plan.to_string(),
+            number::duration(time_ns),
+            number::speedup(speedup),
+            outputs.to_owned(),
+        ]);
+    }
+    align_numbers(&mut table);
+    if let Some(column) = table.column_mut(3) {
+        column.set_cell_alignment(CellAlignment::Left);
+    }
+    table.trim_fmt()
+}
+
+/// The rejected plans by reason, the commonest first; empty where none was rejected.
+fn rejected(report: &Report) -> String {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for (plan, reason) in report.without_time() {
+        match reasons.iter_mut().find(|(other, _)| *other == reason) {
+            Some((_, plans)) => plans.push(plan.to_string()),
+            None => reasons.push((reason, vec![plan.to_string()])),
+        }
+    }
+    if reasons.is_empty() {
+        return String::new();
+    }
+    reasons.sort_by_key(|(_, plans)| std::cmp::Reverse(plans.len()));
+    let mut text = format!("\nRejected: {} of {} plans\n", report.without_time().count(), report.trials.len());
+    for (reason, plans) in reasons.iter().take(REASONS) {
+        let others = match plans.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        let _ = writeln!(text, "  {}{others}: {}", plans[0], on_one_line(reason));
+    }
+    if reasons.len() > REASONS {
+        let _ = writeln!(text, "  … and {} other reasons", reasons.len() - REASONS);
+    }
+    text
+}
+
+fn plain_table() -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table
+}
+
+/// Numbers stand right-aligned below one another; the first column is words.
+fn align_numbers(table: &mut Table) {
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+/// Text from outside (a kernel's name, a reason that quotes it) must not move the cursor.
+fn on_one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::sample;
+
+    #[test]
+    fn the_text_shows_verdict_best_and_reasons() {
+        let text = text(&sample());
+        for expected in [
+            "gather on sim:h200, 132 work-groups of 128 work-items, items=1024",
+            "*2.96",
+            "Verdict: prefetch",
+            "plan: unroll:2,values=rolling-async:16/interleaved",
+            "  - 4 warps a core are too few.",
+            "Rejected: 1 of",
+            "unroll:64: needs 300 registers",
+        ] {
+            assert!(text.contains(expected), "{expected} in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        let mut report = sample();
+        report.kernel = "evil\u{1b}[2J\r\nname".to_owned();
+        report.reasons = vec!["\u{7}".to_owned()];
+        let text = text(&report);
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    }
+
+    #[test]
+    fn a_report_without_distances_has_no_matrix() {
+        let mut report = sample();
+        report.trials.truncate(1);
+        assert_eq!(speedups(&report), None);
+        assert!(text(&report).contains("The fastest"));
+    }
+}

@@ -7,6 +7,7 @@ pub mod device;
 pub mod error;
 pub mod ir;
 pub mod prefetch;
+pub mod report;
 pub mod suggest;
 
 pub use error::{Error, Fault, Result};

@@ -34,18 +34,28 @@ fn unrolling(unroll: Unroll, with_loads: bool) -> String {
 
 fn for_load(load: &str, strategy: Strategy) -> String {
     let distance = strategy.distance().get();
-    let ahead = if distance == 1 { "1 iteration".to_owned() } else { format!("{distance} iterations") };
+    let ahead = if distance == 1 {
+        "1 iteration".to_owned()
+    } else {
+        format!("{distance} iterations")
+    };
     let place = strategy.layout().map(|layout| match layout {
         Layout::Plain => "each work-item's values lie together".to_owned(),
         Layout::Padded => {
-            format!("each work-item's values lie together, padded to {} elements", layout.depth(strategy.distance()))
+            format!(
+                "each work-item's values lie together, padded to {} elements",
+                layout.depth(strategy.distance())
+            )
         }
         Layout::Interleaved => "the values of neighbouring work-items are neighbours".to_owned(),
     });
     let place = place.unwrap_or_default();
     match strategy {
         Strategy::BatchedRegisters { .. } => {
-            format!("Every {}, {distance} values of `{load}` are loaded into registers at once.", nth(distance))
+            format!(
+                "Every {}, {distance} values of `{load}` are loaded into registers at once.",
+                nth(distance)
+            )
         }
         Strategy::RollingRegisters { .. } => {
             format!("`{load}` is loaded {ahead} before its use, into a ring of registers.")
@@ -61,7 +71,9 @@ fn for_load(load: &str, strategy: Strategy) -> String {
             "`{load}` is copied asynchronously {ahead} before its use, into a ring in shared memory; {place}. \
              No register waits for it."
         ),
-        Strategy::Cache { level, nontemporal, .. } => format!(
+        Strategy::Cache {
+            level, nontemporal, ..
+        } => format!(
             "A hint brings `{load}` to cache level {} {ahead} before its use{}.",
             level.name(),
             if nontemporal { ", marked as used once" } else { "" }
@@ -90,7 +102,11 @@ fn nth(distance: u32) -> String {
         (3, _) => "rd",
         _ => "th",
     };
-    if distance == 1 { "iteration".to_owned() } else { format!("{distance}{suffix} iteration") }
+    if distance == 1 {
+        "iteration".to_owned()
+    } else {
+        format!("{distance}{suffix} iteration")
+    }
 }
 
 #[cfg(test)]
@@ -103,9 +119,16 @@ mod tests {
                     f=batched-shared:8/padded,g=rolling-shared:2/plain,h=rolling-registers:1";
         let parts = plan(&text.parse().expect("a plan"));
         let written: Vec<&str> = parts.iter().map(|(part, _)| part.as_str()).collect();
-        assert_eq!(written.join(","), text.parse::<Plan>().expect("a plan").to_string());
+        assert_eq!(
+            written.join(","),
+            text.parse::<Plan>().expect("a plan").to_string()
+        );
         assert!(parts[2].1.starts_with("Every 3rd iteration, 3 values of `b`"));
-        assert!(parts[3].1.contains("1 iteration before its use, marked as used once"));
+        assert!(
+            parts[3]
+                .1
+                .contains("1 iteration before its use, marked as used once")
+        );
         assert!(parts[6].1.contains("padded to 9 elements"));
         assert_eq!(plan(&Plan::none()).len(), 1);
     }

@@ -180,7 +180,12 @@ impl fmt::Display for Verdict {
 
 impl fmt::Display for Geometry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} work-groups of {} work-items", number::grouped(self.groups), self.group)
+        write!(
+            f,
+            "{} work-groups of {} work-items",
+            number::grouped(self.groups),
+            self.group
+        )
     }
 }
 
@@ -205,7 +210,11 @@ impl Trial {
 impl Report {
     /// The trials that ran, fastest first; equal times in the order they were tried.
     pub fn fastest_first(&self) -> Vec<&Trial> {
-        let mut ran: Vec<&Trial> = self.trials.iter().filter(|trial| trial.measured().is_some()).collect();
+        let mut ran: Vec<&Trial> = self
+            .trials
+            .iter()
+            .filter(|trial| trial.measured().is_some())
+            .collect();
         let time = |trial: &Trial| trial.measured().map_or(f64::INFINITY, |(time_ns, _)| time_ns);
         ran.sort_by(|one, other| time(one).total_cmp(&time(other)));
         ran
@@ -213,7 +222,9 @@ impl Report {
 
     /// The trials that did not run, in the order they were tried.
     pub fn without_time(&self) -> impl Iterator<Item = (&Plan, &str)> {
-        self.trials.iter().filter_map(|trial| trial.reason().map(|reason| (&trial.plan, reason)))
+        self.trials
+            .iter()
+            .filter_map(|trial| trial.reason().map(|reason| (&trial.plan, reason)))
     }
 
     /// The verdict in one sentence.
@@ -250,25 +261,50 @@ pub(crate) mod tests {
     pub(crate) fn sample() -> Report {
         let ok = |plan: &str, time_ns: f64| Trial {
             plan: plan.parse().expect("a plan"),
-            outcome: Outcome::Ok { time_ns, speedup: 1_273_000.0 / time_ns, outputs: Outputs::Identical },
+            outcome: Outcome::Ok {
+                time_ns,
+                speedup: 1_273_000.0 / time_ns,
+                outputs: Outputs::Identical,
+            },
         };
         let mut trials = vec![ok("none", 1_273_000.0)];
-        for (distance, interleaved, plain, hint) in
-            [(1, 729e3, 729e3, 886e3), (2, 539e3, 560e3, 902e3), (4, 535e3, 600e3, 945e3), (8, 537e3, 820e3, 1185e3)]
-        {
-            trials.push(ok(&format!("values=rolling-async:{distance}/interleaved,indices=rolling-registers:5"), interleaved));
-            trials.push(ok(&format!("values=rolling-async:{distance}/plain,indices=rolling-registers:5"), plain));
+        for (distance, interleaved, plain, hint) in [
+            (1, 729e3, 729e3, 886e3),
+            (2, 539e3, 560e3, 902e3),
+            (4, 535e3, 600e3, 945e3),
+            (8, 537e3, 820e3, 1185e3),
+        ] {
+            trials.push(ok(
+                &format!("values=rolling-async:{distance}/interleaved,indices=rolling-registers:5"),
+                interleaved,
+            ));
+            trials.push(ok(
+                &format!("values=rolling-async:{distance}/plain,indices=rolling-registers:5"),
+                plain,
+            ));
             trials.push(ok(&format!("values=cache:L2:{distance}"), hint));
-            trials.push(ok(&format!("unroll:{},values=rolling-async:16", 2 * distance), 420e3 + 10e3 * f64::from(distance)));
+            trials.push(ok(
+                &format!("unroll:{},values=rolling-async:16", 2 * distance),
+                420e3 + 10e3 * f64::from(distance),
+            ));
         }
         trials.push(ok("unroll:4", 1_005_000.0));
         trials.push(ok("unroll:8", 958_000.0));
         trials.push(Trial {
             plan: "unroll:64".parse().expect("a plan"),
-            outcome: Outcome::Rejected { reason: "needs 300 registers <at most 255>".to_owned() },
+            outcome: Outcome::Rejected {
+                reason: "needs 300 registers <at most 255>".to_owned(),
+            },
         });
-        let best = trials.iter().find(|trial| trial.measured().is_some_and(|(time, _)| time == 430e3)).expect("above");
-        let best = Best { plan: best.plan.clone(), time_ns: 430e3, speedup: 1_273_000.0 / 430e3 };
+        let best = trials
+            .iter()
+            .find(|trial| trial.measured().is_some_and(|(time, _)| time == 430e3))
+            .expect("above");
+        let best = Best {
+            plan: best.plan.clone(),
+            time_ns: 430e3,
+            speedup: 1_273_000.0 / 430e3,
+        };
         Report {
             kernel: "gather".to_owned(),
             device: "sim:h200".to_owned(),
@@ -277,10 +313,16 @@ pub(crate) mod tests {
             best,
             verdict: Verdict::Prefetch,
             reasons: vec!["4 warps a core are too few.".to_owned()],
-            geometry: Some(Geometry { groups: 132, group: 128 }),
+            geometry: Some(Geometry {
+                groups: 132,
+                group: 128,
+            }),
             parameters: vec![("items".to_owned(), "1024".to_owned())],
             plain_best_geometry: Some(PlainBest {
-                geometry: Geometry { groups: 1056, group: 256 },
+                geometry: Geometry {
+                    groups: 1056,
+                    group: 256,
+                },
                 parameters: vec![("items".to_owned(), "64".to_owned())],
                 time_ns: 423_000.0,
                 speedup: 3.01,
@@ -300,15 +342,27 @@ pub(crate) mod tests {
         let report = sample();
         let json: serde_json::Value = serde_json::to_value(&report).expect("serializable");
         assert_eq!(json["kernel"], "gather");
-        assert_eq!(json["trials"][0], serde_json::json!({
-            "plan": "none", "status": "ok", "time_ns": 1_273_000.0, "speedup": 1.0, "outputs": "identical"
-        }));
-        let last = json["trials"].as_array().and_then(|trials| trials.last()).expect("trials");
-        assert_eq!(last, &serde_json::json!({
-            "plan": "unroll:64", "status": "rejected", "reason": "needs 300 registers <at most 255>"
-        }));
+        assert_eq!(
+            json["trials"][0],
+            serde_json::json!({
+                "plan": "none", "status": "ok", "time_ns": 1_273_000.0, "speedup": 1.0, "outputs": "identical"
+            })
+        );
+        let last = json["trials"]
+            .as_array()
+            .and_then(|trials| trials.last())
+            .expect("trials");
+        assert_eq!(
+            last,
+            &serde_json::json!({
+                "plan": "unroll:64", "status": "rejected", "reason": "needs 300 registers <at most 255>"
+            })
+        );
         assert_eq!(json["verdict"], "prefetch");
-        assert_eq!(json["best"]["plan"], "unroll:2,values=rolling-async:16/interleaved");
+        assert_eq!(
+            json["best"]["plan"],
+            "unroll:2,values=rolling-async:16/interleaved"
+        );
         let back: Report = serde_json::from_value(json).expect("read back");
         assert_eq!(back, report);
     }
@@ -316,7 +370,12 @@ pub(crate) mod tests {
     #[test]
     fn the_fastest_comes_first() {
         let report = sample();
-        let times: Vec<f64> = report.fastest_first().iter().filter_map(|trial| trial.measured()).map(|(t, _)| t).collect();
+        let times: Vec<f64> = report
+            .fastest_first()
+            .iter()
+            .filter_map(|trial| trial.measured())
+            .map(|(t, _)| t)
+            .collect();
         assert!(times.is_sorted());
         assert_eq!(times.len(), report.trials.len() - 1);
         assert_eq!(report.without_time().count(), 1);
@@ -325,8 +384,15 @@ pub(crate) mod tests {
     #[test]
     fn the_conclusion_follows_the_verdict() {
         let mut report = sample();
-        assert_eq!(report.conclusion(), "Prefetch: 2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms.");
+        assert_eq!(
+            report.conclusion(),
+            "Prefetch: 2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms."
+        );
         report.verdict = Verdict::MoreWorkGroups;
-        assert!(report.conclusion().starts_with("Launch it as 1,056 work-groups of 256 work-items: 3.01×"));
+        assert!(
+            report
+                .conclusion()
+                .starts_with("Launch it as 1,056 work-groups of 256 work-items: 3.01×")
+        );
     }
 }

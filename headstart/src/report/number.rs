@@ -7,18 +7,35 @@ pub fn duration(nanoseconds: f64) -> String {
 
 /// A number of bytes: `4.19 MB`, in powers of ten.
 pub fn bytes(bytes: f64) -> String {
-    scaled(bytes, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")])
+    scaled(
+        bytes,
+        &[
+            (1e12, "TB"),
+            (1e9, "GB"),
+            (1e6, "MB"),
+            (1e3, "kB"),
+            (1.0, "bytes"),
+        ],
+    )
 }
 
 /// A speedup: `2.38×`.
 pub fn speedup(factor: f64) -> String {
-    if factor >= 99.95 { format!("{factor:.0}×") } else { format!("{factor:.2}×") }
+    if factor >= 99.95 {
+        format!("{factor:.0}×")
+    } else {
+        format!("{factor:.2}×")
+    }
 }
 
 /// A share of 1 as a percentage: `6.3 %`, `57 %`.
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
-    if percent.abs() < 9.95 && percent != 0.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    if percent.abs() < 9.95 && percent != 0.0 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
 }
 
 /// A whole number with its thousands set apart: `16,777,216`.
@@ -63,11 +80,25 @@ mod tests {
     #[test]
     fn three_figures_and_the_unit_that_fits() {
         let times = [0.0, 1.0, 999.4, 999.6, 535_000.0, 1_273_000.0, 61e9, 7.2e12].map(duration);
-        assert_eq!(times, ["0 ns", "1.00 ns", "999 ns", "1.00 µs", "535 µs", "1.27 ms", "61.0 s", "7,200 s"]);
+        assert_eq!(
+            times,
+            [
+                "0 ns", "1.00 ns", "999 ns", "1.00 µs", "535 µs", "1.27 ms", "61.0 s", "7,200 s"
+            ]
+        );
         assert_eq!(bytes(4_194_304.0), "4.19 MB");
-        assert_eq!([0.0, 0.0625, 0.57, 1.0].map(percent), ["0 %", "6.2 %", "57 %", "100 %"]);
-        assert_eq!([1, 999, 1000, 16_777_216].map(grouped), ["1", "999", "1,000", "16,777,216"]);
+        assert_eq!(
+            [0.0, 0.0625, 0.57, 1.0].map(percent),
+            ["0 %", "6.2 %", "57 %", "100 %"]
+        );
+        assert_eq!(
+            [1, 999, 1000, 16_777_216].map(grouped),
+            ["1", "999", "1,000", "16,777,216"]
+        );
         assert_eq!([0.5, 2.375, 250.0].map(speedup), ["0.50×", "2.38×", "250×"]);
-        assert_eq!([-1234.5, 9.996, 0.01234].map(figures), ["-1,235", "10.0", "0.012"]);
+        assert_eq!(
+            [-1234.5, 9.996, 0.01234].map(figures),
+            ["-1,235", "10.0", "0.012"]
+        );
     }
 }

@@ -33,7 +33,10 @@ impl Series {
     /// The fastest point.
     pub fn best(&self) -> &Point {
         let faster = |one: &&Point, other: &&Point| one.speedup.total_cmp(&other.speedup);
-        self.points.iter().max_by(faster).expect("a series is made with its first point")
+        self.points
+            .iter()
+            .max_by(faster)
+            .expect("a series is made with its first point")
     }
 
     /// The layout in shared memory, if the strategy has one.
@@ -43,10 +46,12 @@ impl Series {
 
     /// What the series is without its layout: two series of the same family differ in layout only.
     pub fn family(&self) -> String {
-        let strategy = self.strategy.map_or("unroll".to_owned(), |strategy| match strategy.layout() {
-            Some(_) => strategy.name().to_owned(),
-            None => strategy.label(),
-        });
+        let strategy = self
+            .strategy
+            .map_or("unroll".to_owned(), |strategy| match strategy.layout() {
+                Some(_) => strategy.name().to_owned(),
+                None => strategy.label(),
+            });
         let load = self.label.split_once(": ").map_or("", |(load, _)| load);
         format!("{load}:{}:{strategy}", self.grouped)
     }
@@ -58,17 +63,27 @@ impl Series {
 /// candidates) are kept apart by the load's name in front. The plain kernel and `unroll:full` have no distance, and
 /// are no points.
 pub fn of(report: &Report) -> Vec<Series> {
-    let loads: BTreeSet<&str> =
-        report.trials.iter().filter_map(|trial| trial.plan.loads().first()).map(|(load, _)| load.param()).collect();
+    let loads: BTreeSet<&str> = report
+        .trials
+        .iter()
+        .filter_map(|trial| trial.plan.loads().first())
+        .map(|(load, _)| load.param())
+        .collect();
     let several = loads.len() > 1;
     let mut series: Vec<Series> = Vec::new();
     for trial in &report.trials {
-        let Some((start, point)) = place(trial, several) else { continue };
+        let Some((start, point)) = place(trial, several) else {
+            continue;
+        };
         let line = match series.iter_mut().find(|line| line.label == start.label) {
             Some(line) => line,
             None => series.push_mut(start),
         };
-        match line.points.iter_mut().find(|other| other.distance == point.distance) {
+        match line
+            .points
+            .iter_mut()
+            .find(|other| other.distance == point.distance)
+        {
             Some(other) if other.speedup >= point.speedup => {}
             Some(other) => *other = point,
             None => line.points.push(point),
@@ -100,14 +115,34 @@ fn place(trial: &Trial, several: bool) -> Option<(Series, Point)> {
     let unroll = plan.unroll();
     let (strategy, label, distance) = match plan.loads().first() {
         Some((load, strategy)) => {
-            let load = if several { format!("{}: ", load.param()) } else { String::new() };
+            let load = if several {
+                format!("{}: ", load.param())
+            } else {
+                String::new()
+            };
             let group = if unroll.is_some() { "unroll + " } else { "" };
-            (Some(*strategy), format!("{load}{group}{}", strategy.label()), strategy.distance().get())
+            (
+                Some(*strategy),
+                format!("{load}{group}{}", strategy.label()),
+                strategy.distance().get(),
+            )
         }
         None => (None, "unroll".to_owned(), unroll?.iterations()?),
     };
     let grouped = strategy.is_some() && unroll.is_some();
-    Some((Series { strategy, grouped, label, points: Vec::new() }, Point { distance, plan, speedup }))
+    Some((
+        Series {
+            strategy,
+            grouped,
+            label,
+            points: Vec::new(),
+        },
+        Point {
+            distance,
+            plan,
+            speedup,
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -119,15 +154,34 @@ mod tests {
     fn a_line_a_strategy_and_the_fastest_of_equal_distances() {
         let series = of(&sample());
         let labels: Vec<&str> = series.iter().map(|line| line.label.as_str()).collect();
-        let expected =
-            ["rolling-async/interleaved", "rolling-async/plain", "cache:L2", "unroll + rolling-async/interleaved", "unroll"];
+        let expected = [
+            "rolling-async/interleaved",
+            "rolling-async/plain",
+            "cache:L2",
+            "unroll + rolling-async/interleaved",
+            "unroll",
+        ];
         assert_eq!(labels, expected);
         let distances: Vec<u32> = series[0].points.iter().map(|point| point.distance).collect();
         assert_eq!(distances, [1, 2, 4, 8]);
         // All four groupings have distance 16; the fastest stays.
         assert_eq!(series[3].points.len(), 1);
-        assert_eq!(series[3].points[0].plan.to_string(), "unroll:2,values=rolling-async:16/interleaved");
-        let best: Vec<&str> = best_layouts(&series).iter().map(|line| line.label.as_str()).collect();
-        assert_eq!(best, ["rolling-async/interleaved", "cache:L2", "unroll + rolling-async/interleaved", "unroll"]);
+        assert_eq!(
+            series[3].points[0].plan.to_string(),
+            "unroll:2,values=rolling-async:16/interleaved"
+        );
+        let best: Vec<&str> = best_layouts(&series)
+            .iter()
+            .map(|line| line.label.as_str())
+            .collect();
+        assert_eq!(
+            best,
+            [
+                "rolling-async/interleaved",
+                "cache:L2",
+                "unroll + rolling-async/interleaved",
+                "unroll"
+            ]
+        );
     }
 }

@@ -3,14 +3,17 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use super::{Outputs, Outcome, Report, explain, number, series};
+use super::{Outcome, Outputs, Report, explain, number, series};
 
 /// How many of the fastest plans are listed.
 const FASTEST: usize = 5;
 /// How many reasons for rejection are listed.
 const REASONS: usize = 6;
+
+/// A rule below the heading and nothing else.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 /// The whole report, ending with a line break. No line is coloured, so that it reads the same in a file.
 pub fn text(report: &Report) -> String {
@@ -26,7 +29,10 @@ pub fn text(report: &Report) -> String {
     let _ = writeln!(text, "{}\n", on_one_line(&heading));
     if let Some(matrix) = speedups(report) {
         let plain = number::duration(report.baseline_ns);
-        let _ = writeln!(text, "Speedup over the plain kernel ({plain}), by distance; * is the best\n{matrix}\n");
+        let _ = writeln!(
+            text,
+            "Speedup over the plain kernel ({plain}), by distance; * is the best\n{matrix}\n"
+        );
     }
     let _ = writeln!(text, "The fastest\n{}\n", fastest(report));
     let _ = writeln!(text, "Verdict: {}", report.verdict);
@@ -51,7 +57,11 @@ pub fn text(report: &Report) -> String {
 /// The figure as numbers: a row a strategy, a column a distance. None where no plan has a distance.
 pub fn speedups(report: &Report) -> Option<String> {
     let lines = series::of(report);
-    let distances: BTreeSet<u32> = lines.iter().flat_map(|line| &line.points).map(|point| point.distance).collect();
+    let distances: BTreeSet<u32> = lines
+        .iter()
+        .flat_map(|line| &line.points)
+        .map(|point| point.distance)
+        .collect();
     if distances.is_empty() {
         return None;
     }
@@ -59,10 +69,13 @@ pub fn speedups(report: &Report) -> Option<String> {
     table.set_header(std::iter::once("strategy".to_owned()).chain(distances.iter().map(u32::to_string)));
     for line in &lines {
         let cells = distances.iter().map(|&distance| {
-            line.points.iter().find(|point| point.distance == distance).map_or(String::new(), |point| {
-                let mark = if point.plan == report.best.plan { "*" } else { "" };
-                format!("{mark}{:.2}", point.speedup)
-            })
+            line.points
+                .iter()
+                .find(|point| point.distance == distance)
+                .map_or(String::new(), |point| {
+                    let mark = if point.plan == report.best.plan { "*" } else { "" };
+                    format!("{mark}{:.2}", point.speedup)
+                })
         });
         table.add_row(std::iter::once(line.label.clone()).chain(cells).map(Cell::new));
     }
@@ -74,9 +87,19 @@ fn fastest(report: &Report) -> String {
     let mut table = plain_table();
     table.set_header(["plan", "time", "speedup", "outputs"]);
     let ran = report.fastest_first();
-    let shown = ran.iter().enumerate().filter(|(rank, trial)| *rank < FASTEST || trial.plan.is_none());
+    let shown = ran
+        .iter()
+        .enumerate()
+        .filter(|(rank, trial)| *rank < FASTEST || trial.plan.is_none());
     for (_, trial) in shown {
-        let Outcome::Ok { time_ns, speedup, outputs } = trial.outcome else { continue };
+        let Outcome::Ok {
+            time_ns,
+            speedup,
+            outputs,
+        } = trial.outcome
+        else {
+            continue;
+        };
         let outputs = match outputs {
             Outputs::Identical => "identical",
             Outputs::Equivalent => "equivalent",
@@ -108,7 +131,11 @@ fn rejected(report: &Report) -> String {
         return String::new();
     }
     reasons.sort_by_key(|(_, plans)| std::cmp::Reverse(plans.len()));
-    let mut text = format!("\nRejected: {} of {} plans\n", report.without_time().count(), report.trials.len());
+    let mut text = format!(
+        "\nRejected: {} of {} plans\n",
+        report.without_time().count(),
+        report.trials.len()
+    );
     for (reason, plans) in reasons.iter().take(REASONS) {
         let others = match plans.len() {
             1 => String::new(),
@@ -124,7 +151,7 @@ fn rejected(report: &Report) -> String {
 
 fn plain_table() -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(STYLE);
     table
 }
 
@@ -137,7 +164,9 @@ fn align_numbers(table: &mut Table) {
 
 /// Text from outside (a kernel's name, a reason that quotes it) must not move the cursor.
 fn on_one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
 }
 
 #[cfg(test)]

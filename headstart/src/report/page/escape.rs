@@ -21,7 +21,9 @@ impl<T: fmt::Display> fmt::Display for Escaped<T> {
                         '\n' | '\t' => self.0.write_char(character)?,
                         // Control characters are not allowed in a page, and those that turn the writing direction
                         // could make text look like other text.
-                        c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+                        c if c.is_control()
+                            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
+                        {
                             self.0.write_char('\u{fffd}')?;
                         }
                         c => self.0.write_char(c)?,
@@ -41,6 +43,9 @@ mod tests {
     #[test]
     fn nothing_becomes_markup() {
         let shown = Escaped("<script>\"&'\u{1b}\u{202e}</script>").to_string();
-        assert_eq!(shown, "&lt;script&gt;&quot;&amp;&#39;\u{fffd}\u{fffd}&lt;/script&gt;");
+        assert_eq!(
+            shown,
+            "&lt;script&gt;&quot;&amp;&#39;\u{fffd}\u{fffd}&lt;/script&gt;"
+        );
     }
 }

@@ -42,7 +42,11 @@ struct Axes {
 impl Axes {
     fn x(&self, distance: u32) -> f64 {
         let (first, last) = self.ends;
-        let share = if last > first { (f64::from(distance).log2() - first) / (last - first) } else { 0.5 };
+        let share = if last > first {
+            (f64::from(distance).log2() - first) / (last - first)
+        } else {
+            0.5
+        };
         self.left + 14.0 + share * (self.right - self.left - 28.0)
     }
 
@@ -55,10 +59,19 @@ impl Axes {
 pub(super) fn speedup_by_distance(series: &[&Series], best: &Plan, title: &str, shape: &Shape) -> String {
     let points = || series.iter().flat_map(|line| &line.points);
     let distances: BTreeSet<u32> = points().map(|point| point.distance).collect();
-    let (Some(&first), Some(&last)) = (distances.first(), distances.last()) else { return String::new() };
-    let highest = points().map(|point| point.speedup).filter(|speedup| speedup.is_finite()).fold(1.0, f64::max);
+    let (Some(&first), Some(&last)) = (distances.first(), distances.last()) else {
+        return String::new();
+    };
+    let highest = points()
+        .map(|point| point.speedup)
+        .filter(|speedup| speedup.is_finite())
+        .fold(1.0, f64::max);
     let (highest, step) = scale(highest);
-    let least_height = if shape.names > 0.0 { NAME_HEIGHT * series.len() as f64 } else { 0.0 };
+    let least_height = if shape.names > 0.0 {
+        NAME_HEIGHT * series.len() as f64
+    } else {
+        0.0
+    };
     let axes = Axes {
         left: 34.0,
         top: 30.0,
@@ -112,14 +125,31 @@ fn scale(highest: f64) -> (f64, f64) {
 fn description(series: &[&Series]) -> String {
     let lines = series.iter().map(|line| {
         let best = line.best();
-        format!("{} reaches {} at distance {}", line.label, number::speedup(best.speedup), best.distance)
+        format!(
+            "{} reaches {} at distance {}",
+            line.label,
+            number::speedup(best.speedup),
+            best.distance
+        )
     });
-    format!("Lines by strategy. {}. The table below has every number.", lines.collect::<Vec<_>>().join("; "))
+    format!(
+        "Lines by strategy. {}. The table below has every number.",
+        lines.collect::<Vec<_>>().join("; ")
+    )
 }
 
 fn draw_axes(svg: &mut String, axes: &Axes, step: f64) {
-    let Axes { left, top, right, bottom, .. } = *axes;
-    let _ = write!(svg, "<text class=\"axis-name\" x=\"4\" y=\"14\">speedup over the plain kernel</text>");
+    let Axes {
+        left,
+        top,
+        right,
+        bottom,
+        ..
+    } = *axes;
+    let _ = write!(
+        svg,
+        "<text class=\"axis-name\" x=\"4\" y=\"14\">speedup over the plain kernel</text>"
+    );
     let mut tick = 0.0;
     while tick <= axes.highest + 1e-9 {
         let y = axes.y(tick);
@@ -171,21 +201,42 @@ fn draw_axes(svg: &mut String, axes: &Axes, step: f64) {
 
 fn draw_line(svg: &mut String, axes: &Axes, line: &Series, best: &Plan) {
     let look = Look::of(line);
-    let emphasis = if line.points.iter().any(|point| point.plan == *best) { " best" } else { "" };
+    let emphasis = if line.points.iter().any(|point| point.plan == *best) {
+        " best"
+    } else {
+        ""
+    };
     let _ = write!(svg, "<g class=\"{}{emphasis}\">", look.colour_class());
     let place = |point: &Point| (axes.x(point.distance), axes.y(point.speedup));
     if line.points.len() > 1 {
-        let path: Vec<String> =
-            line.points.iter().map(place).map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-        let _ = write!(svg, "<polyline class=\"line\"{} points=\"{}\"/>", look.dashes(), path.join(" "));
+        let path: Vec<String> = line
+            .points
+            .iter()
+            .map(place)
+            .map(|(x, y)| format!("{x:.1},{y:.1}"))
+            .collect();
+        let _ = write!(
+            svg,
+            "<polyline class=\"line\"{} points=\"{}\"/>",
+            look.dashes(),
+            path.join(" ")
+        );
     }
     for point in &line.points {
         let (x, y) = place(point);
         if point.plan == *best {
-            let _ = write!(svg, "<circle class=\"halo\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"10\"/>");
+            let _ = write!(
+                svg,
+                "<circle class=\"halo\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"10\"/>"
+            );
         }
         let tooltip = format!("{}: {}", point.plan, number::speedup(point.speedup));
-        let _ = write!(svg, "<g class=\"mark\"><title>{}</title>{}</g>", Escaped(tooltip), look.mark(x, y));
+        let _ = write!(
+            svg,
+            "<g class=\"mark\"><title>{}</title>{}</g>",
+            Escaped(tooltip),
+            look.mark(x, y)
+        );
     }
     svg.push_str("</g>");
 }
@@ -197,12 +248,24 @@ fn draw_names(svg: &mut String, axes: &Axes, series: &[&Series], best: &Plan) {
         .filter_map(|line| line.points.last().map(|point| (axes.y(point.speedup), *line)))
         .collect();
     names.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    let heights = look::spread(names.iter().map(|&(y, _)| y), NAME_HEIGHT, axes.top - 10.0, axes.bottom);
+    let heights = look::spread(
+        names.iter().map(|&(y, _)| y),
+        NAME_HEIGHT,
+        axes.top - 10.0,
+        axes.bottom,
+    );
     for ((end, line), y) in names.into_iter().zip(heights) {
         let look = Look::of(line);
-        let last = line.points.last().map_or(axes.right, |point| axes.x(point.distance));
+        let last = line
+            .points
+            .last()
+            .map_or(axes.right, |point| axes.x(point.distance));
         let x = axes.right + 22.0;
-        let bold = if line.points.iter().any(|point| point.plan == *best) { " best" } else { "" };
+        let bold = if line.points.iter().any(|point| point.plan == *best) {
+            " best"
+        } else {
+            ""
+        };
         let _ = write!(
             svg,
             "<g class=\"{colour}\"><polyline class=\"leader\" points=\"{from:.1},{end:.1} {right:.1},{end:.1} \

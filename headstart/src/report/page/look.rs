@@ -37,7 +37,10 @@ impl Look {
             Some(Strategy::BatchedShared { .. }) => (3, Mark::Pentagon),
             Some(Strategy::RollingShared { .. }) => (4, Mark::TriangleDown),
             Some(Strategy::RollingAsync { .. }) => (5, Mark::Circle),
-            Some(Strategy::Cache { level: CacheLevel::L1, .. }) => (6, Mark::Diamond),
+            Some(Strategy::Cache {
+                level: CacheLevel::L1,
+                ..
+            }) => (6, Mark::Diamond),
             Some(Strategy::Cache { .. }) => (7, Mark::Cross),
             Some(Strategy::Joint { .. }) => (8, Mark::Diamond),
             Some(Strategy::Bulk { .. }) => (8, Mark::Square),
@@ -49,7 +52,12 @@ impl Look {
             (None, false) if series.strategy.is_some_and(Strategy::is_hint) => "5 3",
             _ => "",
         };
-        Look { colour, mark, dashes, hollow: series.grouped }
+        Look {
+            colour,
+            mark,
+            dashes,
+            hollow: series.grouped,
+        }
     }
 
     /// The CSS class that sets the colour, for light and for dark.
@@ -59,15 +67,21 @@ impl Look {
 
     /// The dashes of the line, as an attribute with a space before it; empty for a solid line.
     pub(super) fn dashes(self) -> String {
-        if self.dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", self.dashes) }
+        if self.dashes.is_empty() {
+            String::new()
+        } else {
+            format!(" stroke-dasharray=\"{}\"", self.dashes)
+        }
     }
 
     /// The mark, centred on a point.
     pub(super) fn mark(self, x: f64, y: f64) -> String {
         let class = if self.hollow { "hollow" } else { "solid" };
         let polygon = |corners: &[(f64, f64)]| {
-            let corners: Vec<String> =
-                corners.iter().map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy)).collect();
+            let corners: Vec<String> = corners
+                .iter()
+                .map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy))
+                .collect();
             format!("<polygon class=\"{class}\" points=\"{}\"/>", corners.join(" "))
         };
         let strokes = |d: &str| format!("<path class=\"strokes\" d=\"M{x:.1} {y:.1} {d}\"/>");

@@ -55,13 +55,22 @@ fn put(page: &mut String, text: impl Display) {
 
 fn header(page: &mut String, report: &Report) {
     let mut settings: Vec<String> = report.geometry.iter().map(ToString::to_string).collect();
-    settings.extend(report.parameters.iter().map(|(name, value)| format!("{name} = {value}")));
+    settings.extend(
+        report
+            .parameters
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}")),
+    );
     let (class, factor) = match report.verdict {
         Verdict::Prefetch => ("prefetch", report.best.speedup),
         Verdict::Unroll => ("unroll", report.best.speedup),
-        Verdict::MoreWorkGroups => {
-            ("more", report.plain_best_geometry.as_ref().map_or(report.best.speedup, |other| other.speedup))
-        }
+        Verdict::MoreWorkGroups => (
+            "more",
+            report
+                .plain_best_geometry
+                .as_ref()
+                .map_or(report.best.speedup, |other| other.speedup),
+        ),
         Verdict::LeaveIt => ("leave", 1.0),
     };
     put(
@@ -79,14 +88,22 @@ fn header(page: &mut String, report: &Report) {
         ),
     );
     if !report.best.plan.is_none() {
-        put(page, format_args!("<p class=\"chosen plan\" id=\"plan\">{}</p>\n", Escaped(&report.best.plan)));
+        put(
+            page,
+            format_args!(
+                "<p class=\"chosen plan\" id=\"plan\">{}</p>\n",
+                Escaped(&report.best.plan)
+            ),
+        );
     }
     page.push_str("</section>\n</header>\n");
 }
 
 fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
-    characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
+    characters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(characters).collect()
+    })
 }
 
 fn reasons(page: &mut String, report: &Report) {
@@ -106,9 +123,24 @@ fn figures(page: &mut String, report: &Report) {
     if best.is_empty() {
         return;
     }
-    let title = format!("Speedup of {} on {} by distance, a line a strategy", report.kernel, report.device);
-    let wide = Shape { width: 900.0, plot_height: 340.0, names: 310.0, id: "wide", class: "wide" };
-    let narrow = Shape { width: 340.0, plot_height: 260.0, names: 0.0, id: "narrow", class: "narrow" };
+    let title = format!(
+        "Speedup of {} on {} by distance, a line a strategy",
+        report.kernel, report.device
+    );
+    let wide = Shape {
+        width: 900.0,
+        plot_height: 340.0,
+        names: 310.0,
+        id: "wide",
+        class: "wide",
+    };
+    let narrow = Shape {
+        width: 340.0,
+        plot_height: 260.0,
+        names: 0.0,
+        id: "narrow",
+        class: "narrow",
+    };
     page.push_str("<section>\n<h2>Speedup by distance</h2>\n<figure class=\"panel\">\n");
     for shape in [wide, narrow] {
         page.push_str(&speedup_by_distance(&best, &report.best.plan, &title, &shape));
@@ -116,7 +148,11 @@ fn figures(page: &mut String, report: &Report) {
     }
     legend(page, &best, |line| line.label.clone());
     let hidden = all.len() - best.len();
-    let layouts = if hidden > 0 { " Of the layouts in shared memory the fastest is shown; the others are below." } else { "" };
+    let layouts = if hidden > 0 {
+        " Of the layouts in shared memory the fastest is shown; the others are below."
+    } else {
+        ""
+    };
     put(
         page,
         format_args!(
@@ -167,14 +203,30 @@ fn layouts_of(page: &mut String, report: &Report, all: &[Series]) {
     page.push_str("<h2>Layouts in shared memory</h2>\n<div class=\"layouts\">\n");
     for (number, (_, lines)) in families.iter().enumerate() {
         // Ids must differ; a report has few families, and more than these would be too many pictures.
-        let ids = ["layout-a", "layout-b", "layout-c", "layout-d", "layout-e", "layout-f"];
+        let ids = [
+            "layout-a", "layout-b", "layout-c", "layout-d", "layout-e", "layout-f",
+        ];
         let Some(&id) = ids.get(number) else { break };
-        let shape = Shape { width: 340.0, plot_height: 200.0, names: 0.0, id, class: "small" };
-        let name = lines[0].label.rsplit_once('/').map_or(lines[0].label.as_str(), |(name, _)| name);
+        let shape = Shape {
+            width: 340.0,
+            plot_height: 200.0,
+            names: 0.0,
+            id,
+            class: "small",
+        };
+        let name = lines[0]
+            .label
+            .rsplit_once('/')
+            .map_or(lines[0].label.as_str(), |(name, _)| name);
         let title = format!("Speedup of {name} by distance, a line a layout");
-        put(page, format_args!("<figure class=\"panel\"><h3>{}</h3>\n", Escaped(name)));
+        put(
+            page,
+            format_args!("<figure class=\"panel\"><h3>{}</h3>\n", Escaped(name)),
+        );
         page.push_str(&speedup_by_distance(lines, &report.best.plan, &title, &shape));
-        legend(page, lines, |line| line.layout().map_or(String::new(), |layout| layout.to_string()));
+        legend(page, lines, |line| {
+            line.layout().map_or(String::new(), |layout| layout.to_string())
+        });
         page.push_str("</figure>\n");
     }
     page.push_str("</div>\n");
@@ -186,7 +238,14 @@ fn plan(page: &mut String, report: &Report) {
     }
     page.push_str("<section>\n<h2>The plan in words</h2>\n<dl>\n");
     for (part, meaning) in explain::plan(&report.best.plan) {
-        put(page, format_args!("<dt class=\"plan\">{}</dt><dd>{}</dd>\n", Escaped(part), Escaped(meaning)));
+        put(
+            page,
+            format_args!(
+                "<dt class=\"plan\">{}</dt><dd>{}</dd>\n",
+                Escaped(part),
+                Escaped(meaning)
+            ),
+        );
     }
     put(
         page,
@@ -203,7 +262,11 @@ fn counters(page: &mut String, report: &Report) {
         return;
     }
     let with_best = report.counters.iter().any(|counter| counter.best.is_some());
-    let head = if with_best { "<th class=\"number\" scope=\"col\">the plan</th>" } else { "" };
+    let head = if with_best {
+        "<th class=\"number\" scope=\"col\">the plan</th>"
+    } else {
+        ""
+    };
     put(
         page,
         format_args!(
@@ -212,9 +275,16 @@ fn counters(page: &mut String, report: &Report) {
         ),
     );
     for counter in &report.counters {
-        let value = |value: f64| format!("{} {}", number::figures(value), counter.unit).trim_end().to_owned();
+        let value = |value: f64| {
+            format!("{} {}", number::figures(value), counter.unit)
+                .trim_end()
+                .to_owned()
+        };
         let best = match (with_best, counter.best) {
-            (true, best) => format!("<td class=\"number\">{}</td>", Escaped(best.map_or(String::new(), value))),
+            (true, best) => format!(
+                "<td class=\"number\">{}</td>",
+                Escaped(best.map_or(String::new(), value))
+            ),
             (false, _) => String::new(),
         };
         put(
@@ -231,7 +301,11 @@ fn counters(page: &mut String, report: &Report) {
 
 fn trials(page: &mut String, report: &Report) {
     let ran = report.fastest_first();
-    let fastest = ran.iter().filter_map(|trial| trial.measured()).map(|(_, speedup)| speedup).fold(1.0, f64::max);
+    let fastest = ran
+        .iter()
+        .filter_map(|trial| trial.measured())
+        .map(|(_, speedup)| speedup)
+        .fold(1.0, f64::max);
     put(
         page,
         format_args!(
@@ -244,7 +318,14 @@ fn trials(page: &mut String, report: &Report) {
         ),
     );
     for trial in ran {
-        let Outcome::Ok { time_ns, speedup, outputs } = trial.outcome else { continue };
+        let Outcome::Ok {
+            time_ns,
+            speedup,
+            outputs,
+        } = trial.outcome
+        else {
+            continue;
+        };
         let class = match () {
             () if trial.plan == report.best.plan => "chosen",
             () if trial.plan.is_none() => "plain",
@@ -286,7 +367,11 @@ fn without_time(page: &mut String, report: &Report) {
     for (plan, reason) in report.without_time() {
         put(
             page,
-            format_args!("<tr><td class=\"plan\">{}</td><td>{}</td></tr>\n", Escaped(plan), Escaped(reason)),
+            format_args!(
+                "<tr><td class=\"plan\">{}</td><td>{}</td></tr>\n",
+                Escaped(plan),
+                Escaped(reason)
+            ),
         );
     }
     page.push_str("</tbody>\n</table></div></details>\n</section>\n");
@@ -297,7 +382,10 @@ fn footer(page: &mut String, report: &Report) {
     for note in &report.notes {
         put(page, format_args!("<p>{}</p>\n", Escaped(note)));
     }
-    put(page, format_args!("<p>Headstart {}</p>\n</footer>\n", env!("CARGO_PKG_VERSION")));
+    put(
+        page,
+        format_args!("<p>Headstart {}</p>\n</footer>\n", env!("CARGO_PKG_VERSION")),
+    );
 }
 
 #[cfg(test)]
@@ -337,12 +425,22 @@ mod tests {
     #[test]
     fn elements_are_closed_and_ids_differ() {
         let page = html(&sample());
-        for element in ["svg", "g", "table", "section", "figure", "details", "ul", "ol", "tr", "td", "p", "text"] {
-            let opened = page.matches(&format!("<{element}>")).count() + page.matches(&format!("<{element} ")).count();
-            assert_eq!(opened, page.matches(&format!("</{element}>")).count(), "{element}");
+        for element in [
+            "svg", "g", "table", "section", "figure", "details", "ul", "ol", "tr", "td", "p", "text",
+        ] {
+            let opened =
+                page.matches(&format!("<{element}>")).count() + page.matches(&format!("<{element} ")).count();
+            assert_eq!(
+                opened,
+                page.matches(&format!("</{element}>")).count(),
+                "{element}"
+            );
         }
-        let mut ids: Vec<&str> =
-            page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let mut ids: Vec<&str> = page
+            .split(" id=\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
         let count = ids.len();
         ids.sort_unstable();
         ids.dedup();

@@ -227,28 +227,22 @@ impl Report {
             .filter_map(|trial| trial.reason().map(|reason| (&trial.plan, reason)))
     }
 
-    /// The verdict in one sentence.
+    /// What the verdict means here, in one sentence with its numbers.
     pub fn conclusion(&self) -> String {
         let plain = number::duration(self.baseline_ns);
-        let best = &self.best;
-        let gain = format!(
-            "{} the speed of the plain kernel, {} instead of {plain}",
-            number::speedup(best.speedup),
-            number::duration(best.time_ns)
-        );
-        match self.verdict {
-            Verdict::MoreWorkGroups => match &self.plain_best_geometry {
-                Some(other) => format!(
-                    "Launch it as {}: {} the speed, {} instead of {plain}.",
-                    other.geometry,
-                    number::speedup(other.speedup),
-                    number::duration(other.time_ns)
-                ),
-                None => "Launch the same work as more work-groups.".to_owned(),
-            },
-            Verdict::Unroll => format!("Unroll the loop: {gain}."),
-            Verdict::Prefetch => format!("Prefetch: {gain}."),
-            Verdict::LeaveIt => format!("Leave the kernel as it is, at {plain}: no plan is worth it."),
+        let gain = |speedup: f64, time_ns: f64| {
+            let speedup = number::speedup(speedup);
+            format!(
+                "{speedup} the speed of the plain kernel, {} instead of {plain}.",
+                number::duration(time_ns)
+            )
+        };
+        match (self.verdict, &self.plain_best_geometry) {
+            (Verdict::MoreWorkGroups, Some(other)) => {
+                format!("As {}: {}", other.geometry, gain(other.speedup, other.time_ns))
+            }
+            (Verdict::LeaveIt, _) => format!("The kernel takes {plain} as it is, and no plan is worth it."),
+            _ => gain(self.best.speedup, self.best.time_ns),
         }
     }
 }
@@ -386,13 +380,13 @@ pub(crate) mod tests {
         let mut report = sample();
         assert_eq!(
             report.conclusion(),
-            "Prefetch: 2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms."
+            "2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms."
         );
         report.verdict = Verdict::MoreWorkGroups;
         assert!(
             report
                 .conclusion()
-                .starts_with("Launch it as 1,056 work-groups of 256 work-items: 3.01×")
+                .starts_with("As 1,056 work-groups of 256 work-items: 3.01×")
         );
     }
 }

@@ -9,6 +9,8 @@ use super::{Outcome, Outputs, Report, explain, number, series};
 
 /// How many of the fastest plans are listed.
 const FASTEST: usize = 5;
+/// Characters in a line of running text.
+const WIDTH: usize = 100;
 /// How many reasons for rejection are listed.
 const REASONS: usize = 6;
 
@@ -36,20 +38,22 @@ pub fn text(report: &Report) -> String {
     }
     let _ = writeln!(text, "The fastest\n{}\n", fastest(report));
     let _ = writeln!(text, "Verdict: {}", report.verdict);
-    let _ = writeln!(text, "  {}", report.conclusion());
+    text.push_str(&wrapped(&report.conclusion(), "  ", "  "));
     if !report.best.plan.is_none() {
         let _ = writeln!(text, "  plan: {}", report.best.plan);
         for (part, meaning) in explain::plan(&report.best.plan) {
-            let _ = writeln!(text, "    {part}\n      {meaning}");
+            let _ = writeln!(text, "    {part}");
+            text.push_str(&wrapped(&meaning, "      ", "      "));
         }
     }
     let _ = writeln!(text, "\nWhy");
     for reason in &report.reasons {
-        let _ = writeln!(text, "  - {}", on_one_line(reason));
+        text.push_str(&wrapped(reason, "  - ", "    "));
     }
     text.push_str(&rejected(report));
     for note in &report.notes {
-        let _ = writeln!(text, "\n{}", on_one_line(note));
+        text.push('\n');
+        text.push_str(&wrapped(note, "", ""));
     }
     text
 }
@@ -111,6 +115,13 @@ fn fastest(report: &Report) -> String {
             outputs.to_owned(),
         ]);
     }
+    if let Some(other) = &report.plain_best_geometry {
+        table.add_row([
+            format!("none, as {}", other.geometry),
+            number::duration(other.time_ns),
+            number::speedup(other.speedup),
+        ]);
+    }
     align_numbers(&mut table);
     if let Some(column) = table.column_mut(3) {
         column.set_cell_alignment(CellAlignment::Left);
@@ -141,7 +152,7 @@ fn rejected(report: &Report) -> String {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        let _ = writeln!(text, "  {}{others}: {}", plans[0], on_one_line(reason));
+        text.push_str(&wrapped(&format!("{}{others}: {reason}", plans[0]), "  ", "    "));
     }
     if reasons.len() > REASONS {
         let _ = writeln!(text, "  … and {} other reasons", reasons.len() - REASONS);
@@ -160,6 +171,29 @@ fn align_numbers(table: &mut Table) {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
+}
+
+/// Text broken into lines of at most [`WIDTH`] characters where it has spaces, each with its indentation.
+fn wrapped(text: &str, first: &str, following: &str) -> String {
+    let mut lines = String::new();
+    let mut line = first.to_owned();
+    let mut empty = true;
+    for word in on_one_line(text).split(' ') {
+        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push_str(&line);
+            lines.push('\n');
+            line = following.to_owned();
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    lines.push_str(&line);
+    lines.push('\n');
+    lines
 }
 
 /// Text from outside (a kernel's name, a reason that quotes it) must not move the cursor.
@@ -197,6 +231,15 @@ mod tests {
         report.reasons = vec!["\u{7}".to_owned()];
         let text = text(&report);
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    }
+
+    #[test]
+    fn running_text_is_broken_at_spaces() {
+        let text = wrapped(&"word ".repeat(50), "- ", "  ");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert_eq!(text.matches("word").count(), 50);
+        assert!(text.lines().skip(1).all(|line| line.starts_with("  word")));
+        assert_eq!(wrapped(&"x".repeat(300), "- ", "  ").lines().count(), 1);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::prefetch::Plan;
+
 /// Text that displays itself escaped, in an element as well as in a quoted attribute.
 pub(super) struct Escaped<T>(pub(super) T);
 
@@ -36,6 +38,36 @@ impl<T: fmt::Display> fmt::Display for Escaped<T> {
     }
 }
 
+/// A sentence, escaped, with what stands between backquotes set as code.
+pub(super) struct Prose<'a>(pub(super) &'a str);
+
+impl fmt::Display for Prose<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some((before, code, after)) = rest
+            .split_once('`')
+            .and_then(|(before, rest)| rest.split_once('`').map(|(code, after)| (before, code, after)))
+        {
+            write!(f, "{}<code>{}</code>", Escaped(before), Escaped(code))?;
+            rest = after;
+        }
+        write!(f, "{}", Escaped(rest))
+    }
+}
+
+/// A plan, escaped, that is broken between its parts sooner than within one.
+pub(super) struct Parts<'a>(pub(super) &'a Plan);
+
+impl fmt::Display for Parts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        for part in text.split_inclusive(',') {
+            write!(f, "<span class=\"part\">{}</span>", Escaped(part))?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +78,14 @@ mod tests {
         assert_eq!(
             shown,
             "&lt;script&gt;&quot;&amp;&#39;\u{fffd}\u{fffd}&lt;/script&gt;"
+        );
+    }
+
+    #[test]
+    fn backquotes_make_code_only_in_pairs() {
+        assert_eq!(
+            Prose("load `a<b>` by `c`, or `d").to_string(),
+            "load <code>a&lt;b&gt;</code> by <code>c</code>, or `d"
         );
     }
 }

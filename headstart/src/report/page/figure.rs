@@ -10,6 +10,7 @@ use std::fmt::Write;
 use super::escape::Escaped;
 use super::look::{self, Look};
 use crate::prefetch::Plan;
+use crate::report::PlainBest;
 use crate::report::number;
 use crate::report::series::{Point, Series};
 
@@ -55,8 +56,15 @@ impl Axes {
     }
 }
 
-/// The figure of these lines, or nothing where there are no points. `best` is the plan whose mark is circled.
-pub(super) fn speedup_by_distance(series: &[&Series], best: &Plan, title: &str, shape: &Shape) -> String {
+/// The figure of these lines, or nothing where there are no points. `best` is the plan whose mark is circled;
+/// `elsewhere` is the plain kernel at its own best geometry, a line across the figure.
+pub(super) fn speedup_by_distance(
+    series: &[&Series],
+    best: &Plan,
+    elsewhere: Option<&PlainBest>,
+    title: &str,
+    shape: &Shape,
+) -> String {
     let points = || series.iter().flat_map(|line| &line.points);
     let distances: BTreeSet<u32> = points().map(|point| point.distance).collect();
     let (Some(&first), Some(&last)) = (distances.first(), distances.last()) else {
@@ -73,7 +81,7 @@ pub(super) fn speedup_by_distance(series: &[&Series], best: &Plan, title: &str, 
         0.0
     };
     let axes = Axes {
-        left: 34.0,
+        left: 48.0,
         top: 30.0,
         right: shape.width - shape.names - 10.0,
         bottom: 30.0 + shape.plot_height.max(least_height),
@@ -95,12 +103,21 @@ pub(super) fn speedup_by_distance(series: &[&Series], best: &Plan, title: &str, 
         description = Escaped(description(series)),
     );
     draw_axes(&mut svg, &axes, step);
+    if let Some(other) = elsewhere {
+        draw_elsewhere(&mut svg, &axes, other);
+    }
     // The best line is drawn last, over the others.
     let mut order: Vec<&&Series> = series.iter().collect();
     order.sort_by_key(|line| line.points.iter().any(|point| point.plan == *best));
     for line in order {
         draw_line(&mut svg, &axes, line, best);
     }
+    let _ = write!(
+        svg,
+        "<text class=\"plain-name over\" x=\"{}\" y=\"{:.1}\">plain kernel</text>",
+        axes.left + 4.0,
+        axes.y(1.0) + 16.0
+    );
     if shape.names > 0.0 {
         draw_names(&mut svg, &axes, series, best);
     }
@@ -140,11 +157,7 @@ fn description(series: &[&Series]) -> String {
 
 fn draw_axes(svg: &mut String, axes: &Axes, step: f64) {
     let Axes {
-        left,
-        top,
-        right,
-        bottom,
-        ..
+        left, right, bottom, ..
     } = *axes;
     let _ = write!(
         svg,
@@ -165,10 +178,7 @@ fn draw_axes(svg: &mut String, axes: &Axes, step: f64) {
     let plain = axes.y(1.0);
     let _ = write!(
         svg,
-        "<line class=\"plain\" x1=\"{left}\" x2=\"{right}\" y1=\"{plain:.1}\" y2=\"{plain:.1}\"/>\
-         <text class=\"plain-name\" x=\"{x}\" y=\"{below:.1}\" text-anchor=\"end\">plain kernel</text>",
-        x = right - 4.0,
-        below = plain + 14.0,
+        "<line class=\"plain\" x1=\"{left}\" x2=\"{right}\" y1=\"{plain:.1}\" y2=\"{plain:.1}\"/>"
     );
     let mut free_from = f64::NEG_INFINITY;
     for &distance in &axes.distances {
@@ -196,7 +206,22 @@ fn draw_axes(svg: &mut String, axes: &Axes, step: f64) {
         middle = f64::midpoint(left, right),
         y = bottom + 38.0,
     );
-    let _ = top;
+}
+
+/// The line of the plain kernel at another geometry.
+fn draw_elsewhere(svg: &mut String, axes: &Axes, other: &PlainBest) {
+    let y = axes.y(other.speedup);
+    let _ = write!(
+        svg,
+        "<line class=\"elsewhere\" x1=\"{left}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
+         <text class=\"elsewhere-name over\" x=\"{x}\" y=\"{above:.1}\">plain kernel as {groups} × {group}</text>",
+        left = axes.left,
+        right = axes.right,
+        x = axes.left + 4.0,
+        above = y - 6.0,
+        groups = number::grouped(other.geometry.groups),
+        group = other.geometry.group,
+    );
 }
 
 fn draw_line(svg: &mut String, axes: &Axes, line: &Series, best: &Plan) {

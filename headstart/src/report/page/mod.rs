@@ -9,7 +9,7 @@ mod look;
 
 use std::fmt::{Display, Write};
 
-use escape::Escaped;
+use escape::{Escaped, Parts, Prose};
 use figure::{Shape, speedup_by_distance};
 use look::Look;
 
@@ -61,28 +61,24 @@ fn header(page: &mut String, report: &Report) {
             .iter()
             .map(|(name, value)| format!("{name} = {value}")),
     );
-    let (class, factor) = match report.verdict {
-        Verdict::Prefetch => ("prefetch", report.best.speedup),
-        Verdict::Unroll => ("unroll", report.best.speedup),
-        Verdict::MoreWorkGroups => (
-            "more",
-            report
-                .plain_best_geometry
-                .as_ref()
-                .map_or(report.best.speedup, |other| other.speedup),
-        ),
-        Verdict::LeaveIt => ("leave", 1.0),
+    let (class, factor) = match (report.verdict, &report.plain_best_geometry) {
+        (Verdict::Prefetch, _) => ("prefetch", Some(report.best.speedup)),
+        (Verdict::Unroll, _) => ("unroll", Some(report.best.speedup)),
+        (Verdict::MoreWorkGroups, other) => ("more", other.as_ref().map(|other| other.speedup)),
+        (Verdict::LeaveIt, _) => ("leave", None),
     };
+    let factor = factor.map_or(String::new(), |factor| {
+        format!("<p class=\"factor\">{}</p>\n", number::speedup(factor))
+    });
     put(
         page,
         format_args!(
             "<header>\n<h1>{} <span class=\"where\">on {}</span></h1>\n<p class=\"setting\">{}</p>\n\
-             <section class=\"verdict {class}\" aria-label=\"Verdict\">\n<p class=\"factor\">{}</p>\n\
+             <section class=\"verdict {class}\" aria-label=\"Verdict\">\n{factor}\
              <p class=\"word\" id=\"verdict\">{}</p>\n<p class=\"sentence\">{}</p>\n",
             Escaped(&report.kernel),
             Escaped(&report.device),
             Escaped(settings.join(" · ")),
-            number::speedup(factor),
             capitalised(report.verdict.name()),
             Escaped(report.conclusion()),
         ),
@@ -112,7 +108,7 @@ fn reasons(page: &mut String, report: &Report) {
     }
     page.push_str("<section>\n<h2>Why</h2>\n<ol class=\"reasons\">\n");
     for reason in &report.reasons {
-        put(page, format_args!("<li>{}</li>\n", Escaped(reason)));
+        put(page, format_args!("<li>{}</li>\n", Prose(reason)));
     }
     page.push_str("</ol>\n</section>\n");
 }
@@ -141,9 +137,16 @@ fn figures(page: &mut String, report: &Report) {
         id: "narrow",
         class: "narrow",
     };
+    let elsewhere = report.plain_best_geometry.as_ref();
     page.push_str("<section>\n<h2>Speedup by distance</h2>\n<figure class=\"panel\">\n");
     for shape in [wide, narrow] {
-        page.push_str(&speedup_by_distance(&best, &report.best.plan, &title, &shape));
+        page.push_str(&speedup_by_distance(
+            &best,
+            &report.best.plan,
+            elsewhere,
+            &title,
+            &shape,
+        ));
         page.push('\n');
     }
     legend(page, &best, |line| line.label.clone());
@@ -167,8 +170,10 @@ fn figures(page: &mut String, report: &Report) {
 
 /// The names of the lines as a list, for figures that have no room for them.
 fn legend(page: &mut String, lines: &[&Series], name: impl Fn(&Series) -> String) {
+    let mut fastest_first = lines.to_vec();
+    fastest_first.sort_by(|one, other| other.best().speedup.total_cmp(&one.best().speedup));
     page.push_str("<ul class=\"legend\">\n");
-    for line in lines {
+    for line in fastest_first {
         let look = Look::of(line);
         put(
             page,
@@ -223,7 +228,13 @@ fn layouts_of(page: &mut String, report: &Report, all: &[Series]) {
             page,
             format_args!("<figure class=\"panel\"><h3>{}</h3>\n", Escaped(name)),
         );
-        page.push_str(&speedup_by_distance(lines, &report.best.plan, &title, &shape));
+        page.push_str(&speedup_by_distance(
+            lines,
+            &report.best.plan,
+            None,
+            &title,
+            &shape,
+        ));
         legend(page, lines, |line| {
             line.layout().map_or(String::new(), |layout| layout.to_string())
         });
@@ -243,7 +254,7 @@ fn plan(page: &mut String, report: &Report) {
             format_args!(
                 "<dt class=\"plan\">{}</dt><dd>{}</dd>\n",
                 Escaped(part),
-                Escaped(meaning)
+                Prose(&meaning)
             ),
         );
     }
@@ -340,10 +351,22 @@ fn trials(page: &mut String, report: &Report) {
             format_args!(
                 "<tr class=\"{class}\"><td class=\"plan\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
                  <td>{outputs}</td><td class=\"bar\"><span style=\"width:{:.1}%\"></span></td></tr>\n",
-                Escaped(&trial.plan),
+                Parts(&trial.plan),
                 number::duration(time_ns),
                 number::speedup(speedup),
                 (100.0 * speedup / fastest).clamp(0.0, 100.0),
+            ),
+        );
+    }
+    if let Some(other) = &report.plain_best_geometry {
+        put(
+            page,
+            format_args!(
+                "<tr class=\"elsewhere\"><td>none, as {}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
+                 <td></td><td class=\"bar\"></td></tr>\n",
+                Escaped(other.geometry),
+                number::duration(other.time_ns),
+                number::speedup(other.speedup),
             ),
         );
     }
@@ -369,8 +392,8 @@ fn without_time(page: &mut String, report: &Report) {
             page,
             format_args!(
                 "<tr><td class=\"plan\">{}</td><td>{}</td></tr>\n",
-                Escaped(plan),
-                Escaped(reason)
+                Parts(plan),
+                Prose(reason)
             ),
         );
     }
@@ -402,7 +425,7 @@ mod tests {
             assert!(!links.contains(foreign), "{foreign}");
         }
         for trial in &report.trials {
-            assert!(page.contains(&Escaped(&trial.plan).to_string()), "{}", trial.plan);
+            assert!(page.contains(&Parts(&trial.plan).to_string()), "{}", trial.plan);
         }
         assert!(page.contains("<p class=\"word\" id=\"verdict\">Prefetch</p>"));
         assert!(page.contains("needs 300 registers &lt;at most 255&gt;"));

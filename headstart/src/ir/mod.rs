@@ -54,12 +54,18 @@
 //! that copy a load keep its id; plans, reports and the checker speak of ids.
 
 mod builder;
+mod compare;
 pub mod eval;
 mod kernel;
+pub mod limits;
 mod op;
+pub mod parse;
+mod print;
 mod types;
+pub mod verify;
 
 pub use builder::Builder;
+pub use compare::first_difference;
 pub use kernel::{
     Array, ArrayData, FloatMode, Kernel, Label, LabelData, LoadData, LoadId, Param, Place, PlaceData,
     PointerFacts, Region, Value, ValueData,
@@ -68,4 +74,7 @@ pub use op::{
     BinaryOp, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Id, LoopWishes, NoWrapOp, Op, OpKind,
     UnaryOp, UnrollWish, Wrap,
 };
+pub use parse::{parse, read};
+pub use print::print;
 pub use types::{Space, Type};
+pub use verify::{verify, verify_derived};

@@ -1,0 +1,33 @@
+//! How large a kernel may be. Text from strangers must exhaust neither stack nor memory nor patience, and
+//! every pass may rely on these numbers.
+
+/// Most bytes of text that are read as a kernel.
+pub const TEXT_BYTES: usize = 32 << 20;
+/// Most operations in a kernel, those in regions included.
+pub const OPERATIONS: usize = 1 << 20;
+/// Most regions inside each other. Passes recurse once per region.
+pub const NESTING: usize = 200;
+/// Most parameters.
+pub const PARAMETERS: usize = 512;
+/// Most shared and private arrays together.
+pub const ARRAYS: usize = 256;
+/// Most bytes of shared arrays; devices have less.
+pub const SHARED_BYTES: u64 = 1 << 20;
+/// Most bytes of private arrays a work-item; as much as CUDA's local memory.
+pub const PRIVATE_BYTES: u64 = 512 << 10;
+/// Largest alignment of an array or a pointer, in bytes.
+pub const ALIGNMENT: u32 = 1 << 16;
+/// Longest name of anything, plan, or path of a source file, in bytes.
+pub const NAME_BYTES: usize = 1024;
+/// Most calls through which a source place was inlined.
+pub const INLINED_CALLS: usize = 64;
+/// Most bytes that the source places take together, file names counted once a place.
+pub const PLACE_BYTES: usize = 256 << 20;
+/// Most work-items in a required work-group size; devices have less.
+pub const GROUP_ITEMS: u64 = 4096;
+/// Largest required sub-group size.
+pub const SUB_GROUP_ITEMS: u32 = 128;
+/// Most bytes that one prefetch asks for.
+pub const PREFETCH_BYTES: u32 = 1 << 20;
+/// Most bytes that one load or store moves.
+pub const ACCESS_BYTES: u32 = 16;

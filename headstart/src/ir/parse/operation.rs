@@ -1,0 +1,376 @@
+//! Operations without regions.
+
+use super::lexer::{Name, Position, Token};
+use super::scope::{Enclosing, Lookup};
+use super::{Parser, constant};
+use crate::error::Result;
+use crate::ir::kernel::{Array, Label, LoadId, Value};
+use crate::ir::op::{
+    BinaryOp, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
+};
+use crate::ir::print::{all_ids, id_name};
+use crate::ir::types::Type;
+use crate::ir::verify::result_types;
+use crate::suggest;
+
+/// The words that start an operation besides those of the tables in `op`.
+const WORDS: [&str; 18] = [
+    "array", "fma", "select", "address", "load", "store", "copy", "join", "wait", "prefetch", "barrier",
+    "block", "if", "loop", "yield", "break", "continue", "return",
+];
+
+impl Parser<'_> {
+    /// One operation, regions included.
+    pub(super) fn operation(&mut self) -> Result<Op> {
+        self.count_operation()?;
+        let start = self.position;
+        let names = self.result_names()?;
+        let Token::Word(word) = self.token else {
+            return Err(self.expected("an operation"));
+        };
+        let position = self.position;
+        self.advance()?;
+        if let Some((kind, place)) = self.structure(word, start)? {
+            let types = match kind.label() {
+                Some(label) => self.kernel.labels[label].results.clone(),
+                None => Vec::new(),
+            };
+            let results = self.results(names, types, position)?;
+            return Ok(Op { kind, results, place });
+        }
+        let (kind, named) = self.simple(word, position)?;
+        let types = result_types(&self.kernel, &kind, names.len(), named)
+            .map_err(|error| error.at(self.place_text(position)))?;
+        let results = self.results(names, types, position)?;
+        let place = self.place(start)?;
+        let op = Op { kind, results, place };
+        if let OpKind::Load { id, .. } | OpKind::Copy { id, .. } = op.kind {
+            self.load_is_used(id, &op);
+        }
+        Ok(op)
+    }
+
+    fn place_text(&self, position: Position) -> String {
+        format!("{}:{}:{}", self.file_name, position.line, position.column)
+    }
+
+    /// `%a, %b =`, or nothing.
+    fn result_names(&mut self) -> Result<Vec<(Name, Position)>> {
+        let mut names = Vec::new();
+        while let Token::Value(name) = self.token.clone() {
+            names.push((name, self.position));
+            self.advance()?;
+            if !self.accept(',')? {
+                self.expect('=')?;
+                break;
+            }
+        }
+        Ok(names)
+    }
+
+    fn results(
+        &mut self,
+        names: Vec<(Name, Position)>,
+        types: Vec<Type>,
+        position: Position,
+    ) -> Result<Vec<Value>> {
+        if names.len() != types.len() {
+            let what = format!("the operation has {} results, not {}", types.len(), names.len());
+            return Err(self.error_at(position, what));
+        }
+        let mut results = Vec::with_capacity(types.len());
+        for ((name, position), ty) in names.into_iter().zip(types) {
+            let value = self.kernel.value(ty);
+            self.kernel.values[value].name = name.text.clone();
+            self.define(name, value, position)?;
+            results.push(value);
+        }
+        Ok(results)
+    }
+
+    /// An operation without region after its first word, and the type that it names itself.
+    fn simple(&mut self, word: &str, position: Position) -> Result<(OpKind, Option<Type>)> {
+        let mut named = None;
+        let kind = match word {
+            "array" => OpKind::ArrayAddress(self.array_name()?),
+            "fma" => {
+                let [a, b, c] = self.operands()?;
+                OpKind::Fma(a, b, c)
+            }
+            "select" => {
+                let [cond, a, b] = self.operands()?;
+                OpKind::Select(cond, a, b)
+            }
+            "address" => self.address()?,
+            "load" => {
+                named = Some(self.ty()?);
+                let [ptr] = self.operands()?;
+                self.expect(',')?;
+                let id = self.load_name()?;
+                let cache = self.cache()?;
+                OpKind::Load { ptr, id, cache }
+            }
+            "store" => {
+                let [ptr] = self.operands()?;
+                self.expect(',')?;
+                let values = self.operand_list()?;
+                let cache = self.cache()?;
+                OpKind::Store { ptr, values, cache }
+            }
+            "copy" => self.copy()?,
+            "join" => OpKind::Join(self.operand_list()?),
+            "wait" => {
+                let [token] = self.operands()?;
+                OpKind::Wait(token)
+            }
+            "prefetch" => self.prefetch()?,
+            "barrier" => OpKind::Barrier,
+            "return" => OpKind::Return,
+            "yield" => OpKind::Break(self.yield_target(position)?, self.exit_values()?),
+            "break" => OpKind::Break(self.exit_target(position)?, self.exit_values()?),
+            "continue" => OpKind::Continue(self.exit_target(position)?, self.exit_values()?),
+            _ => return self.tabulated(word, position),
+        };
+        Ok((kind, named))
+    }
+
+    /// An operation that is spelled by one of the tables in `op`.
+    fn tabulated(&mut self, word: &str, position: Position) -> Result<(OpKind, Option<Type>)> {
+        if let Some(id) = all_ids().find(|&id| id_name(id) == word) {
+            return Ok((OpKind::Id(id), None));
+        }
+        if let Some(op) = UnaryOp::parse(word) {
+            let [a] = self.operands()?;
+            return Ok((OpKind::Unary(op, a), None));
+        }
+        if let Some(op) = ConvertOp::parse(word) {
+            let [a] = self.operands()?;
+            self.expect_word("to")?;
+            return Ok((OpKind::Convert(op, a), Some(self.ty()?)));
+        }
+        let no_wrap = word
+            .split_once('.')
+            .and_then(|(op, wrap)| Some((NoWrapOp::parse(op)?, Wrap::parse(wrap)?)));
+        let (binary, compare) = (BinaryOp::parse(word), CompareOp::parse(word));
+        if binary.is_none() && compare.is_none() && no_wrap.is_none() {
+            return Err(self.unknown_operation(word, position));
+        }
+        let [a, b] = self.operands()?;
+        let kind = match (binary, compare, no_wrap) {
+            (Some(op), ..) => OpKind::Binary(op, a, b),
+            (_, Some(op), _) => OpKind::Compare(op, a, b),
+            (_, _, Some((op, wrap))) => OpKind::NoWrap(op, wrap, a, b),
+            _ => return Err(self.unknown_operation(word, position)),
+        };
+        Ok((kind, None))
+    }
+
+    fn unknown_operation(&self, word: &str, position: Position) -> crate::error::Error {
+        let ids: Vec<String> = all_ids().map(id_name).collect();
+        let mut known: Vec<String> = Vec::new();
+        known.extend(UnaryOp::ALL.iter().map(|op| op.name().to_owned()));
+        known.extend(BinaryOp::ALL.iter().map(|op| op.name().to_owned()));
+        known.extend(CompareOp::ALL.iter().map(|op| op.name().to_owned()));
+        known.extend(ConvertOp::ALL.iter().map(|op| op.name().to_owned()));
+        for op in NoWrapOp::ALL {
+            known.extend(Wrap::ALL.iter().map(|wrap| format!("{}.{}", op.name(), wrap.name())));
+        }
+        known.extend(ids);
+        let known = WORDS.into_iter().chain(known.iter().map(String::as_str));
+        self.error_at(position, format!("there is no operation {}", suggest::quoted(word)))
+            .accepted(suggest::accepted(word, "operations", known))
+    }
+
+    /// A value or a constant.
+    pub(super) fn operand(&mut self, what: &str) -> Result<Value> {
+        let truth = match &self.token {
+            Token::Value(name) => {
+                let name = name.clone();
+                let value = self.used(&name)?;
+                self.advance()?;
+                return Ok(value);
+            }
+            Token::Word("true") => Some(1),
+            Token::Word("false") => Some(0),
+            _ => None,
+        };
+        if let Some(bits) = truth {
+            self.advance()?;
+            return Ok(self.constant(Type::Bool, bits));
+        }
+        let position = self.position;
+        let negative = self.accept('-')?;
+        let digits = match self.token {
+            Token::Number(digits) | Token::Word(digits @ ("inf" | "nan")) => digits,
+            _ => {
+                return Err(self
+                    .expected(what)
+                    .accepted("a value like `%x`, or a constant like `-1:i32`, `0.5:f32` or `true`"));
+            }
+        };
+        self.advance()?;
+        self.expect(':')?;
+        let ty = self.ty()?;
+        let bits = constant::bits(ty, negative, digits).map_err(|what| self.error_at(position, what))?;
+        Ok(self.constant(ty, bits))
+    }
+
+    fn used(&self, name: &Name) -> Result<Value> {
+        let shown = self.token.describe();
+        match self.scope.look_up(name) {
+            Lookup::Found(value) => Ok(value),
+            Lookup::Ended => Err(self
+                .error(format!("{shown} is defined in a region that has ended"))
+                .accepted("results leave a region through `yield` or `break`")),
+            Lookup::Unknown => {
+                let error = self.error(format!("{shown} is not defined before this"));
+                let text = name.text.as_deref().unwrap_or_default();
+                Err(match suggest::nearest(text, self.scope.visible()) {
+                    Some(nearest) if nearest != text => error.accepted(format!("did you mean `%{nearest}`?")),
+                    _ => error,
+                })
+            }
+        }
+    }
+
+    fn operands<const N: usize>(&mut self) -> Result<[Value; N]> {
+        // Overwritten below; constants need no definition, so nothing dangles in between.
+        let mut operands = [self.constant(Type::Bool, 0); N];
+        for (index, operand) in operands.iter_mut().enumerate() {
+            if index > 0 {
+                self.expect(',')?;
+            }
+            *operand = self.operand("an operand")?;
+        }
+        Ok(operands)
+    }
+
+    /// One operand or more.
+    fn operand_list(&mut self) -> Result<Vec<Value>> {
+        let mut operands = vec![self.operand("an operand")?];
+        while self.accept(',')? {
+            operands.push(self.operand("an operand")?);
+        }
+        Ok(operands)
+    }
+
+    /// What a `yield`, `break` or `continue` passes; perhaps nothing.
+    fn exit_values(&mut self) -> Result<Vec<Value>> {
+        match self.token {
+            Token::Value(_) | Token::Number(_) | Token::Punctuation('-') => self.operand_list(),
+            Token::Word("true" | "false" | "inf" | "nan") => self.operand_list(),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn yield_target(&self, position: Position) -> Result<Label> {
+        match self.scope.enclosing().next() {
+            Some(enclosing) if !enclosing.is_loop => Ok(enclosing.label),
+            _ => Err(self
+                .error_at(position, "`yield` stands directly in a block or `if`")
+                .accepted("a loop is left by `break`, the kernel by `return`")),
+        }
+    }
+
+    /// The label after `break` or `continue`, or the innermost loop.
+    fn exit_target(&mut self, position: Position) -> Result<Label> {
+        let Token::Label(name) = self.token.clone() else {
+            return match self.scope.enclosing().find(|enclosing| enclosing.is_loop) {
+                Some(enclosing) => Ok(enclosing.label),
+                None => Err(self.error_at(position, "there is no loop around this")),
+            };
+        };
+        let named = |enclosing: &&Enclosing| enclosing.name.as_ref() == Some(&name);
+        let Some(label) = self.scope.enclosing().find(named).map(|enclosing| enclosing.label) else {
+            return Err(self.error(format!("no label {} is around this", self.token.describe())));
+        };
+        self.advance()?;
+        Ok(label)
+    }
+
+    fn array_name(&mut self) -> Result<Array> {
+        let position = self.position;
+        let name = self.global("an array's name, as in `@ring`,")?;
+        self.arrays.get(&name).copied().ok_or_else(|| {
+            self.error_at(position, format!("there is no array `@{name}`"))
+                .accepted("declare it before: shared @ring: f32[512] align 16")
+        })
+    }
+
+    fn load_name(&mut self) -> Result<LoadId> {
+        let position = self.position;
+        let name = self.global("a load's name, as in `@values`,")?;
+        self.loads.get(&name).copied().ok_or_else(|| {
+            self.error_at(position, format!("there is no load `@{name}`"))
+                .accepted("declare it at the kernel's top: load @values")
+        })
+    }
+
+    fn cache(&mut self) -> Result<CacheUse> {
+        match self.token {
+            Token::Word(word) => match CacheUse::parse(word) {
+                Some(cache) => {
+                    self.advance()?;
+                    Ok(cache)
+                }
+                None => Ok(CacheUse::Default),
+            },
+            _ => Ok(CacheUse::Default),
+        }
+    }
+
+    /// `address %base + %index * 4 - 16`
+    fn address(&mut self) -> Result<OpKind> {
+        let [base] = self.operands()?;
+        self.expect('+')?;
+        let [index] = self.operands()?;
+        self.expect('*')?;
+        let scale = self.small_number("a scale in bytes", 0, u32::MAX)?;
+        let mut offset = 0;
+        if self.accept('+')? {
+            offset = self.number("an offset in bytes", 0, i64::MAX as u64)? as i64;
+        } else if self.accept('-')? {
+            offset = (self.number("an offset in bytes", 0, 1 << 63)? as i64).wrapping_neg();
+        }
+        Ok(OpKind::Address {
+            base,
+            index,
+            scale,
+            offset,
+        })
+    }
+
+    /// `copy 16 to %slot from %ptr, @values`
+    fn copy(&mut self) -> Result<OpKind> {
+        let bytes = self.small_number("a size in bytes", 0, u32::MAX)?;
+        self.expect_word("to")?;
+        let [to] = self.operands()?;
+        self.expect_word("from")?;
+        let [from] = self.operands()?;
+        self.expect(',')?;
+        let id = self.load_name()?;
+        Ok(OpKind::Copy { to, from, bytes, id })
+    }
+
+    /// `prefetch L1 nontemporal 4 at %ptr, @values`
+    fn prefetch(&mut self) -> Result<OpKind> {
+        let level = match self.token {
+            Token::Word(word) => CacheLevel::parse(word),
+            _ => None,
+        };
+        let Some(level) = level else {
+            return Err(self.expected("a cache level").accepted("levels: L1, L2, L3, L4"));
+        };
+        self.advance()?;
+        let nontemporal = self.accept_word("nontemporal")?;
+        let bytes = self.small_number("a size in bytes", 0, u32::MAX)?;
+        self.expect_word("at")?;
+        let [ptr] = self.operands()?;
+        let id = match self.accept(',')? {
+            true => Some(self.load_name()?),
+            false => None,
+        };
+        let hint = CacheHint { level, nontemporal };
+        Ok(OpKind::Prefetch { ptr, bytes, hint, id })
+    }
+}

@@ -1,0 +1,255 @@
+//! The types that operations take and make. The parser infers results with it, the verifier checks them.
+
+use super::violation::{Check, Rule, Violation};
+use crate::ir::kernel::{Kernel, Value};
+use crate::ir::limits;
+use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, Id, OpKind, UnaryOp};
+use crate::ir::types::{Space, Type};
+
+/// The types of an operation's results, if its operands are right.
+///
+/// `results` is how many values a load defines, `named` what loads and conversions make; the others'
+/// results follow from the operands. Operations with regions and terminators have none here: their
+/// results and operands are their labels'.
+pub(super) fn results_of(
+    kernel: &Kernel,
+    kind: &OpKind,
+    results: usize,
+    named: Option<Type>,
+) -> Check<Vec<Type>> {
+    let ty = |value: &Value| kernel.ty(*value);
+    let one = |ty: Type| Ok(vec![ty]);
+    match kind {
+        OpKind::Id(id) => id_type(*id).and_then(one),
+        OpKind::ArrayAddress(array) => one(Type::Ptr(kernel.arrays[*array].space)),
+        OpKind::Unary(op, a) => unary(*op, ty(a)).and_then(one),
+        OpKind::Binary(op, a, b) => {
+            same(op.name(), &[ty(a), ty(b)])?;
+            binary(*op, ty(a)).and_then(one)
+        }
+        OpKind::NoWrap(op, _, a, b) => {
+            same(op.name(), &[ty(a), ty(b)])?;
+            wanted(op.name(), "integers", ty(a).is_integer(), ty(a)).and_then(one)
+        }
+        OpKind::Fma(a, b, c) => {
+            same("fma", &[ty(a), ty(b), ty(c)])?;
+            wanted("fma", "floats", ty(a).is_float(), ty(a)).and_then(one)
+        }
+        OpKind::Compare(op, a, b) => {
+            same(op.name(), &[ty(a), ty(b)])?;
+            compare(*op, ty(a)).and(one(Type::Bool))
+        }
+        OpKind::Select(cond, a, b) => {
+            wanted("select", "a bool as condition", ty(cond) == Type::Bool, ty(cond))?;
+            same("select", &[ty(a), ty(b)])?;
+            not_token("select", ty(a)).and_then(one)
+        }
+        OpKind::Convert(op, a) => {
+            let to = named.ok_or_else(|| Rule::Pure.broken("a conversion has one result"))?;
+            convert(*op, ty(a), to).and(one(to))
+        }
+        OpKind::Address { base, index, .. } => {
+            wanted("address", "an i64 as index", ty(index) == Type::I64, ty(index))?;
+            wanted("address", "a pointer as base", ty(base).is_pointer(), ty(base)).and_then(one)
+        }
+        OpKind::Load { ptr, .. } => {
+            let element = named.ok_or_else(|| access_count("load", results))?;
+            access("load", ty(ptr), element, results)?;
+            Ok(vec![element; results])
+        }
+        OpKind::Store { ptr, values, .. } => {
+            let types: Vec<Type> = values.iter().map(ty).collect();
+            let &element = types.first().ok_or_else(|| access_count("store", 0))?;
+            same("store", &types)?;
+            access("store", ty(ptr), element, types.len())?;
+            Ok(Vec::new())
+        }
+        OpKind::Copy { to, from, bytes, .. } => {
+            copy(ty(to), ty(from), *bytes)?;
+            one(Type::Token)
+        }
+        OpKind::Join(tokens) => {
+            if tokens.is_empty() {
+                return Err(Rule::Tokens.broken("`join` takes at least one token"));
+            }
+            tokens.iter().try_for_each(|token| is_token("join", ty(token)))?;
+            one(Type::Token)
+        }
+        OpKind::Wait(token) => is_token("wait", ty(token)).map(|()| Vec::new()),
+        OpKind::Prefetch { ptr, bytes, .. } => prefetch(ty(ptr), *bytes).map(|()| Vec::new()),
+        OpKind::Barrier
+        | OpKind::Block { .. }
+        | OpKind::If { .. }
+        | OpKind::Loop { .. }
+        | OpKind::Break(..)
+        | OpKind::Continue(..)
+        | OpKind::Return => Ok(Vec::new()),
+    }
+}
+
+fn wanted(name: &str, what: &str, fits: bool, found: Type) -> Check<Type> {
+    match fits {
+        true => Ok(found),
+        false => Err(Rule::Pure.broken(format!("`{name}` takes {what}, not {found}"))),
+    }
+}
+
+fn same(name: &str, types: &[Type]) -> Check<()> {
+    match types.iter().all(|ty| *ty == types[0]) {
+        true => Ok(()),
+        false => {
+            let names: Vec<&str> = types.iter().map(|ty| ty.name()).collect();
+            let found = names.join(" and ");
+            Err(Rule::Pure.broken(format!("`{name}` takes operands of one type, not {found}")))
+        }
+    }
+}
+
+fn not_token(name: &str, ty: Type) -> Check<Type> {
+    match ty {
+        Type::Token => Err(Rule::Tokens.broken(format!("`{name}` cannot handle tokens"))),
+        other => Ok(other),
+    }
+}
+
+fn is_token(name: &str, ty: Type) -> Check<()> {
+    match ty {
+        Type::Token => Ok(()),
+        other => Err(Rule::Tokens.broken(format!("`{name}` takes tokens, not {other}"))),
+    }
+}
+
+fn id_type(id: Id) -> Check<Type> {
+    match id {
+        Id::Local(dimension) | Id::Group(dimension) | Id::GroupSize(dimension) | Id::GroupCount(dimension)
+            if dimension > 2 =>
+        {
+            Err(Rule::Pure.broken(format!("dimension {dimension} does not exist; there are 0, 1 and 2")))
+        }
+        _ => Ok(Type::I32),
+    }
+}
+
+fn unary(op: UnaryOp, ty: Type) -> Check<Type> {
+    match op {
+        UnaryOp::Not => {
+            let fits = ty.is_integer() || ty == Type::Bool;
+            wanted(op.name(), "an integer or a bool", fits, ty)
+        }
+        UnaryOp::Neg | UnaryOp::CountLeadingZeros | UnaryOp::CountOnes | UnaryOp::ReverseBits => {
+            wanted(op.name(), "an integer", ty.is_integer(), ty)
+        }
+        UnaryOp::FNeg
+        | UnaryOp::FAbs
+        | UnaryOp::Sqrt
+        | UnaryOp::Floor
+        | UnaryOp::Ceil
+        | UnaryOp::Trunc
+        | UnaryOp::RoundEven => wanted(op.name(), "a float", ty.is_float(), ty),
+    }
+}
+
+fn binary(op: BinaryOp, ty: Type) -> Check<Type> {
+    match op {
+        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => {
+            let fits = ty.is_integer() || ty == Type::Bool;
+            wanted(op.name(), "integers or bools", fits, ty)
+        }
+        BinaryOp::FAdd
+        | BinaryOp::FSub
+        | BinaryOp::FMul
+        | BinaryOp::FDiv
+        | BinaryOp::FMin
+        | BinaryOp::FMax
+        | BinaryOp::CopySign => wanted(op.name(), "floats", ty.is_float(), ty),
+        _ => wanted(op.name(), "integers", ty.is_integer(), ty),
+    }
+}
+
+fn compare(op: CompareOp, ty: Type) -> Check<Type> {
+    match op {
+        CompareOp::Eq | CompareOp::Ne => {
+            let fits = ty.is_integer() || ty.is_pointer() || ty == Type::Bool;
+            wanted(op.name(), "integers, bools or pointers", fits, ty)
+        }
+        CompareOp::LtS | CompareOp::LeS => wanted(op.name(), "integers", ty.is_integer(), ty),
+        CompareOp::LtU | CompareOp::LeU => {
+            let fits = ty.is_integer() || ty.is_pointer();
+            wanted(op.name(), "integers or pointers", fits, ty)
+        }
+        CompareOp::FEq | CompareOp::FNe | CompareOp::FLt | CompareOp::FLe | CompareOp::FUnordered => {
+            wanted(op.name(), "floats", ty.is_float(), ty)
+        }
+    }
+}
+
+fn convert(op: ConvertOp, from: Type, to: Type) -> Check<()> {
+    let generic = Type::Ptr(Space::Generic);
+    let storable = |ty: Type| ty.is_integer() || ty.is_float() || ty.is_pointer();
+    let fits = match op {
+        ConvertOp::ExtendU => {
+            (from.is_integer() || from == Type::Bool) && to.is_integer() && from.bits() < to.bits()
+        }
+        ConvertOp::ExtendS => from.is_integer() && to.is_integer() && from.bits() < to.bits(),
+        ConvertOp::Truncate => from.is_integer() && to.is_integer() && from.bits() > to.bits(),
+        ConvertOp::FloatToFloat => from.is_float() && to.is_float() && from != to,
+        ConvertOp::SignedToFloat | ConvertOp::UnsignedToFloat => from.is_integer() && to.is_float(),
+        ConvertOp::FloatToSigned | ConvertOp::FloatToUnsigned => from.is_float() && to.is_integer(),
+        ConvertOp::Bits => {
+            let pointers = from.is_pointer() && to.is_pointer();
+            storable(from) && storable(to) && from.bits() == to.bits() && from != to && !pointers
+        }
+        ConvertOp::ToGeneric => from.is_pointer() && from != generic && to == generic,
+        ConvertOp::FromGeneric => from == generic && to.is_pointer() && to != generic,
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(Rule::Pure.broken(format!("`{}` cannot take {from} to {to}", op.name()))),
+    }
+}
+
+fn access_count(name: &str, count: usize) -> Violation {
+    Rule::Access.broken(format!("`{name}` moves 1, 2 or 4 values, not {count}"))
+}
+
+fn access(name: &str, ptr: Type, element: Type, count: usize) -> Check<()> {
+    if !ptr.is_pointer() {
+        return Err(Rule::Access.broken(format!("`{name}` takes a pointer, not {ptr}")));
+    }
+    if !matches!(count, 1 | 2 | 4) {
+        return Err(access_count(name, count));
+    }
+    not_token(name, element)?;
+    match element.bytes() * count as u32 {
+        bytes if bytes > limits::ACCESS_BYTES => Err(Rule::Access.broken(format!(
+            "`{name}` moves at most {} bytes, not {bytes}",
+            limits::ACCESS_BYTES
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn copy(to: Type, from: Type, bytes: u32) -> Check<()> {
+    if to != Type::Ptr(Space::Shared) || from != Type::Ptr(Space::Global) {
+        return Err(Rule::Copy.broken(format!(
+            "`copy` goes to ptr.shared from ptr.global, not to {to} from {from}"
+        )));
+    }
+    match bytes {
+        4 | 8 | 16 => Ok(()),
+        other => Err(Rule::Copy.broken(format!("`copy` moves 4, 8 or 16 bytes, not {other}"))),
+    }
+}
+
+fn prefetch(ptr: Type, bytes: u32) -> Check<()> {
+    if !matches!(ptr, Type::Ptr(Space::Global | Space::Generic)) {
+        return Err(Rule::Prefetch.broken(format!("`prefetch` takes ptr.global or ptr.generic, not {ptr}")));
+    }
+    match bytes {
+        1..=limits::PREFETCH_BYTES => Ok(()),
+        other => Err(Rule::Prefetch.broken(format!(
+            "`prefetch` asks for 1 to {} bytes, not {other}",
+            limits::PREFETCH_BYTES
+        ))),
+    }
+}

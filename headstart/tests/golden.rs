@@ -20,7 +20,11 @@ fn kernels() -> Vec<(String, String)> {
         .collect();
     files.sort();
     let read = |path: PathBuf| {
-        let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .expect("a file has a name")
+            .to_string_lossy()
+            .into_owned();
         let text = fs::read_to_string(&path).expect("a kernel is readable");
         (name, text)
     };

@@ -65,7 +65,12 @@ impl Comparison<'_> {
     }
 
     fn facts(&self, x: &Param, y: &Param) -> Same {
-        let without_length = |facts: Option<PointerFacts>| facts.map(|facts| PointerFacts { length: None, ..facts });
+        let without_length = |facts: Option<PointerFacts>| {
+            facts.map(|facts| PointerFacts {
+                length: None,
+                ..facts
+            })
+        };
         let what = format!("the facts of parameter `{}`", x.name);
         same(&what, &without_length(x.facts), &without_length(y.facts))?;
         let length = |param: &Param| param.facts.and_then(|facts| facts.length);

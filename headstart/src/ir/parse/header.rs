@@ -55,7 +55,12 @@ impl Parser<'_> {
             }
         }
         self.expect(')')?;
-        for NamedLength { param, name, position } in lengths {
+        for NamedLength {
+            param,
+            name,
+            position,
+        } in lengths
+        {
             let Lookup::Found(value) = self.scope.look_up(&name) else {
                 let what = format!("the length {} is no parameter", Token::Value(name).describe());
                 return Err(self.error_at(position, what));
@@ -140,9 +145,9 @@ impl Parser<'_> {
         self.kernel.float_mode.flush_to_zero = self.accept_word("flush_to_zero")?;
         self.kernel.float_mode.may_contract = self.accept_word("may_contract")?;
         if !self.at('{') {
-            return Err(self
-                .expected("`{`")
-                .accepted("before it, in this order: group X,Y,Z, sub_group N, flush_to_zero, may_contract"));
+            return Err(self.expected("`{`").accepted(
+                "before it, in this order: group X,Y,Z, sub_group N, flush_to_zero, may_contract",
+            ));
         }
         Ok(())
     }

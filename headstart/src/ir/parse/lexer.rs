@@ -271,14 +271,23 @@ mod tests {
     #[test]
     fn names_keep_their_number_apart() {
         assert_eq!(tokens("%acc.2 %\"a b\".3 %7"), ["`%acc.2`", "`%a b.3`", "`%7`"]);
-        assert_eq!(tokens("\n  %a.b"), ["2:3 the number of a name is missing or too large"]);
+        assert_eq!(
+            tokens("\n  %a.b"),
+            ["2:3 the number of a name is missing or too large"]
+        );
     }
 
     #[test]
     fn escapes_are_undone() {
         let mut lexer = Lexer::new(r#""a\n\u{1b}\"""#);
-        assert_eq!(lexer.next().map(|(_, token)| token), Ok(Token::Text("a\n\u{1b}\"".to_owned())));
-        assert_eq!(tokens(r#""\u{d800}""#), ["1:1 text in quotes has an unknown escape"]);
+        assert_eq!(
+            lexer.next().map(|(_, token)| token),
+            Ok(Token::Text("a\n\u{1b}\"".to_owned()))
+        );
+        assert_eq!(
+            tokens(r#""\u{d800}""#),
+            ["1:1 text in quotes has an unknown escape"]
+        );
         assert_eq!(tokens("\"a"), ["1:1 text in quotes has no end on its line"]);
     }
 }

@@ -320,7 +320,10 @@ impl<'t> Parser<'t> {
     fn count_operation(&mut self) -> Result<()> {
         self.operations += 1;
         match self.operations > limits::OPERATIONS {
-            true => Err(self.error(format!("the kernel has more than {} operations", limits::OPERATIONS))),
+            true => Err(self.error(format!(
+                "the kernel has more than {} operations",
+                limits::OPERATIONS
+            ))),
             false => Ok(()),
         }
     }

@@ -173,12 +173,19 @@ impl Parser<'_> {
         known.extend(CompareOp::ALL.iter().map(|op| op.name().to_owned()));
         known.extend(ConvertOp::ALL.iter().map(|op| op.name().to_owned()));
         for op in NoWrapOp::ALL {
-            known.extend(Wrap::ALL.iter().map(|wrap| format!("{}.{}", op.name(), wrap.name())));
+            known.extend(
+                Wrap::ALL
+                    .iter()
+                    .map(|wrap| format!("{}.{}", op.name(), wrap.name())),
+            );
         }
         known.extend(ids);
         let known = WORDS.into_iter().chain(known.iter().map(String::as_str));
-        self.error_at(position, format!("there is no operation {}", suggest::quoted(word)))
-            .accepted(suggest::accepted(word, "operations", known))
+        self.error_at(
+            position,
+            format!("there is no operation {}", suggest::quoted(word)),
+        )
+        .accepted(suggest::accepted(word, "operations", known))
     }
 
     /// A value or a constant.
@@ -281,7 +288,12 @@ impl Parser<'_> {
             };
         };
         let named = |enclosing: &&Enclosing| enclosing.name.as_ref() == Some(&name);
-        let Some(label) = self.scope.enclosing().find(named).map(|enclosing| enclosing.label) else {
+        let Some(label) = self
+            .scope
+            .enclosing()
+            .find(named)
+            .map(|enclosing| enclosing.label)
+        else {
             return Err(self.error(format!("no label {} is around this", self.token.describe())));
         };
         self.advance()?;

@@ -1,7 +1,7 @@
 //! Which names are known, and which of them may be used here.
 
-use std::collections::{HashMap, HashSet};
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use super::lexer::Name;
 use crate::ir::kernel::{Label, Value};

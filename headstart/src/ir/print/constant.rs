@@ -32,7 +32,10 @@ pub(in crate::ir) fn canonical_nan(ty: Type) -> u64 {
 fn float(ty: Type, bits: u64) -> String {
     // Widening is exact, and the shortest decimal of the wider number rounds back to it.
     let (text, is_nan) = match ty {
-        Type::F64 => (format!("{:?}", f64::from_bits(bits)), f64::from_bits(bits).is_nan()),
+        Type::F64 => (
+            format!("{:?}", f64::from_bits(bits)),
+            f64::from_bits(bits).is_nan(),
+        ),
         _ => {
             let number = match ty {
                 Type::F16 => f16::from_bits(bits as u16).to_f32(),

@@ -48,7 +48,11 @@ impl Spelling {
 /// A name as a word if it is one, else in quotes.
 pub(super) fn spell(name: &str) -> String {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '$');
-    if starts && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$') {
+    if starts
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$')
+    {
         name.to_owned()
     } else {
         quote(name)
@@ -192,7 +196,11 @@ impl<'k> Writer<'k> {
             self.value(result, names);
         }
         if let Some(label) = op.kind.label() {
-            let name = self.kernel.labels.get(label).and_then(|data| data.name.as_deref());
+            let name = self
+                .kernel
+                .labels
+                .get(label)
+                .and_then(|data| data.name.as_deref());
             if name.is_some() || self.needed[label] {
                 names.labels[label] = self.labels.of(name);
             }
@@ -208,7 +216,11 @@ impl<'k> Writer<'k> {
     }
 
     fn value(&mut self, value: Value, names: &mut Names<'_>) {
-        let name = self.kernel.values.get(value).and_then(|data| data.name.as_deref());
+        let name = self
+            .kernel
+            .values
+            .get(value)
+            .and_then(|data| data.name.as_deref());
         names.values[value] = self.values.of(name);
     }
 }

@@ -79,7 +79,11 @@ impl<'k> Printer<'k> {
 
     fn kind(&mut self, op: &Op) {
         // What a load or conversion makes; their operands do not tell.
-        let result_type = match op.results.first().and_then(|&result| self.kernel.values.get(result)) {
+        let result_type = match op
+            .results
+            .first()
+            .and_then(|&result| self.kernel.values.get(result))
+        {
             Some(data) => data.ty.name(),
             None => "?",
         };
@@ -88,7 +92,9 @@ impl<'k> Printer<'k> {
             OpKind::ArrayAddress(array) => self.put(format!("array @{}", self.names.array(*array))),
             OpKind::Unary(op, a) => self.named(op.name(), &[*a]),
             OpKind::Binary(op, a, b) => self.named(op.name(), &[*a, *b]),
-            OpKind::NoWrap(op, wrap, a, b) => self.named(&format!("{}.{}", op.name(), wrap.name()), &[*a, *b]),
+            OpKind::NoWrap(op, wrap, a, b) => {
+                self.named(&format!("{}.{}", op.name(), wrap.name()), &[*a, *b])
+            }
             OpKind::Fma(a, b, c) => self.named("fma", &[*a, *b, *c]),
             OpKind::Compare(op, a, b) => self.named(op.name(), &[*a, *b]),
             OpKind::Select(cond, a, b) => self.named("select", &[*cond, *a, *b]),
@@ -133,7 +139,10 @@ impl<'k> Printer<'k> {
             OpKind::Prefetch { ptr, bytes, hint, id } => {
                 let nontemporal = if hint.nontemporal { " nontemporal" } else { "" };
                 let ptr = self.value_text(*ptr);
-                self.put(format!("prefetch {}{nontemporal} {bytes} at {ptr}", hint.level.name()));
+                self.put(format!(
+                    "prefetch {}{nontemporal} {bytes} at {ptr}",
+                    hint.level.name()
+                ));
                 if let Some(id) = id {
                     self.put(format!(", @{}", self.names.load(*id)));
                 }
@@ -200,7 +209,9 @@ impl<'k> Printer<'k> {
     }
 
     fn label_results(&mut self, label: Label) {
-        let Some(data) = self.kernel.labels.get(label) else { return };
+        let Some(data) = self.kernel.labels.get(label) else {
+            return;
+        };
         for (index, ty) in data.results.iter().enumerate() {
             self.put(if index == 0 { " -> " } else { ", " });
             self.put(ty.name());
@@ -214,7 +225,9 @@ impl<'k> Printer<'k> {
             let pairs: Vec<String> = params
                 .iter()
                 .zip(initial)
-                .map(|(&param, &initial)| format!("%{} = {}", self.names.value(param), self.value_text(initial)))
+                .map(|(&param, &initial)| {
+                    format!("%{} = {}", self.names.value(param), self.value_text(initial))
+                })
                 .collect();
             self.put(format!(" ({})", pairs.join(", ")));
         }

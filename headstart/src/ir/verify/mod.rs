@@ -86,7 +86,12 @@ fn check(kernel: &Kernel) -> Check {
 }
 
 fn error(kernel: &Kernel, violation: &Violation, new: fn(String) -> Error) -> Error {
-    let Violation { rule, what, place, operation } = violation;
+    let Violation {
+        rule,
+        what,
+        place,
+        operation,
+    } = violation;
     let operation = match operation {
         Some(text) => format!(": `{text}`"),
         None => String::new(),

@@ -112,7 +112,9 @@ impl<'k> Walk<'k> {
             missing("the place of an operation")
         })?;
         for &result in &op.results {
-            Rule::Tables.check(kernel.values.is_valid(result), || missing("the value of a result"))?;
+            Rule::Tables.check(kernel.values.is_valid(result), || {
+                missing("the value of a result")
+            })?;
         }
         self.uses(op)?;
         match &op.kind {
@@ -142,7 +144,10 @@ impl<'k> Walk<'k> {
                 Rule::Continue.check(around == Introduction::Around(true), || {
                     "`continue` names no loop around it".to_owned()
                 })?;
-                let wanted: Vec<Type> = self.loop_params[*label].iter().map(|&param| kernel.ty(param)).collect();
+                let wanted: Vec<Type> = self.loop_params[*label]
+                    .iter()
+                    .map(|&param| kernel.ty(param))
+                    .collect();
                 self.passed(Rule::Continue, "a continue", values, &wanted)?;
                 self.results(op, &[])?;
             }
@@ -158,7 +163,9 @@ impl<'k> Walk<'k> {
     /// A block, `if` or loop with its regions.
     fn structure(&mut self, op: &'k Op, label: Label) -> Check {
         let kernel = self.kernel;
-        Rule::Tables.check(kernel.labels.is_valid(label), || "a label does not exist".to_owned())?;
+        Rule::Tables.check(kernel.labels.is_valid(label), || {
+            "a label does not exist".to_owned()
+        })?;
         Rule::Labels.check(self.labels[label] == Introduction::Missing, || {
             "two operations introduce the same label".to_owned()
         })?;
@@ -167,7 +174,9 @@ impl<'k> Walk<'k> {
         let outer = self.defined.len();
         if let OpKind::If { cond, .. } = &op.kind {
             let ty = kernel.ty(*cond);
-            Rule::Condition.check(ty == Type::Bool, || format!("the condition is a {ty}, not a bool"))?;
+            Rule::Condition.check(ty == Type::Bool, || {
+                format!("the condition is a {ty}, not a bool")
+            })?;
         }
         if let OpKind::Loop {
             params,
@@ -185,9 +194,13 @@ impl<'k> Walk<'k> {
             Rule::Loops.check(wishes.unroll != Some(UnrollWish::By(0)), || {
                 "a loop cannot be unrolled by 0".to_owned()
             })?;
-            Rule::Size.check(wishes.plan.as_ref().is_none_or(|plan| plan.len() <= limits::NAME_BYTES), || {
-                format!("a loop's plan is longer than {} bytes", limits::NAME_BYTES)
-            })?;
+            Rule::Size.check(
+                wishes
+                    .plan
+                    .as_ref()
+                    .is_none_or(|plan| plan.len() <= limits::NAME_BYTES),
+                || format!("a loop's plan is longer than {} bytes", limits::NAME_BYTES),
+            )?;
             self.loop_params[label] = params;
             params.iter().try_for_each(|&param| self.define(param))?;
         }
@@ -244,7 +257,11 @@ impl<'k> Walk<'k> {
     fn results(&self, op: &Op, wanted: &[Type]) -> Check {
         let found = op.results.iter().map(|&result| self.kernel.ty(result));
         Rule::Results.check(found.clone().eq(wanted.iter().copied()), || {
-            format!("the results are {}, not {}", list(wanted.iter().copied()), list(found))
+            format!(
+                "the results are {}, not {}",
+                list(wanted.iter().copied()),
+                list(found)
+            )
         })
     }
 

@@ -63,7 +63,10 @@ fn check_places(kernel: &Kernel) -> Check {
             }
         };
         Rule::Size.check(around <= limits::INLINED_CALLS, || {
-            format!("a place is inlined through more than {} calls", limits::INLINED_CALLS)
+            format!(
+                "a place is inlined through more than {} calls",
+                limits::INLINED_CALLS
+            )
         })?;
         calls.push(around);
     }
@@ -93,7 +96,9 @@ fn check_params(kernel: &Kernel) -> Check {
     for param in &kernel.params {
         let Param { name, value, .. } = param;
         Rule::Params.check(!name.is_empty(), || "a parameter has no name".to_owned())?;
-        Rule::Params.check(names.insert(name), || format!("two parameters are called `{name}`"))?;
+        Rule::Params.check(names.insert(name), || {
+            format!("two parameters are called `{name}`")
+        })?;
         Rule::Tables.check(kernel.values.is_valid(*value), || {
             format!("the value of parameter `{name}` does not exist")
         })?;
@@ -126,7 +131,10 @@ fn check_facts(kernel: &Kernel, param: &Param, facts: &PointerFacts, params: &Ha
         format!("parameter `{name}` points to tokens")
     })?;
     Rule::Facts.check(is_alignment(facts.align), || {
-        format!("the alignment of parameter `{name}` is {}, no power of two", facts.align)
+        format!(
+            "the alignment of parameter `{name}` is {}, no power of two",
+            facts.align
+        )
     })?;
     let Some(length) = facts.length else { return Ok(()) };
     Rule::Tables.check(kernel.values.is_valid(length), || {

@@ -121,10 +121,15 @@ fn is_token(name: &str, ty: Type) -> Check<()> {
 
 fn id_type(id: Id) -> Check<Type> {
     match id {
-        Id::Local(dimension) | Id::Group(dimension) | Id::GroupSize(dimension) | Id::GroupCount(dimension)
+        Id::Local(dimension)
+        | Id::Group(dimension)
+        | Id::GroupSize(dimension)
+        | Id::GroupCount(dimension)
             if dimension > 2 =>
         {
-            Err(Rule::Pure.broken(format!("dimension {dimension} does not exist; there are 0, 1 and 2")))
+            Err(Rule::Pure.broken(format!(
+                "dimension {dimension} does not exist; there are 0, 1 and 2"
+            )))
         }
         _ => Ok(Type::I32),
     }

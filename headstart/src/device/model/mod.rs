@@ -1,3 +1,128 @@
 //! Device models: what a device has and how fast it is, as data with sources.
+//!
+//! A model is a TOML file. Every number in it stands beside its source:
+//!
+//! ```toml
+//! [dram]
+//! latency = { value = 669, unit = "cycles", source = "measured: dependent loads over 1 GiB" }
+//! ```
+//!
+//! [`find`] gives a built-in model by name or reads a user's file; `PATH=NUMBER` overrides change
+//! single numbers. A [`DeviceModel`] that exists has been checked: its numbers are in range and do not
+//! contradict each other. Numbers dereference to their values.
+//!
+//! The occupancy rules are in [`occupancy`]; the simulator's memory hierarchy and timer read the rest.
 
+mod check;
+mod core;
+mod instruction;
+mod load;
+mod memory;
 pub mod occupancy;
+mod prefetch;
+mod quantity;
+
+use serde::Deserialize;
+
+pub use self::core::{Core, FixedRegisters, PooledRegisters, Registers};
+use super::Description;
+pub use instruction::{InstructionTiming, Instructions};
+pub use load::{built_in, built_in_names, find, parse, read};
+pub use memory::{Dram, InstructionCache, L1, L2, SharedMemory, Tlb};
+pub use prefetch::{Prefetch, PrefetchForm, PrefetchInstruction, Reached};
+pub use quantity::{
+    Bytes, BytesPerCycle, Count, Cycles, GigabytesPerSecond, LanesPerCycle, Megahertz, PerCycle, Quantities,
+    Quantity, Unit,
+};
+
+/// A device: what it has and how fast it is.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DeviceModel {
+    /// As in `sim:NAME`.
+    pub name: String,
+    /// As people call it: `NVIDIA H200`.
+    pub title: String,
+    /// Who makes it.
+    pub vendor: Vendor,
+    /// Where the numbers come from, and how far to trust them.
+    pub notes: String,
+    /// Its cores.
+    pub core: Core,
+    /// How the register file is shared out.
+    pub registers: Registers,
+    /// Shared memory.
+    pub shared: SharedMemory,
+    /// The cache of each core; none if global memory is cached by L2 alone.
+    pub l1: Option<L1>,
+    /// The cache of all cores.
+    pub l2: L2,
+    /// Device memory.
+    pub dram: Dram,
+    /// Address translation.
+    pub tlb: Tlb,
+    /// The instruction caches.
+    pub instruction_cache: InstructionCache,
+    /// Where prefetches go.
+    pub prefetch: Prefetch,
+    /// What the vendor's compiler does to code.
+    pub compiler: Compiler,
+    /// Latency and rate of each class of instructions.
+    pub instructions: Instructions,
+}
+
+/// Who makes a device; it decides the machine instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Vendor {
+    /// NVIDIA.
+    Nvidia,
+    /// Intel.
+    Intel,
+}
+
+/// What the vendor's compiler does to code, as far as the time depends on it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Compiler {
+    /// Plain loads whose value is first used after a jump are moved down behind it. Loads for
+    /// later do not stay ahead of branching code then; asynchronous copies do.
+    pub sinks_loads: Observation,
+}
+
+/// Something that holds or does not, and how that is known.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observation {
+    /// Whether it holds.
+    pub value: bool,
+    /// How that is known.
+    pub source: String,
+}
+
+impl DeviceModel {
+    /// Nanoseconds of a number of cycles.
+    pub fn nanoseconds(&self, cycles: f64) -> f64 {
+        cycles * 1000.0 / *self.core.clock
+    }
+
+    /// The simulated device, as launches are checked against it.
+    pub fn description(&self) -> Description {
+        let most = *self.core.work_group_size;
+        Description {
+            name: format!("sim:{}", self.name),
+            title: format!("{} (simulated)", self.title),
+            cores: *self.core.count,
+            max_group_size: most,
+            // CUDA limits the third dimension to 64; OpenCL has no limit of its own.
+            max_group_dimensions: match self.vendor {
+                Vendor::Nvidia => [most, most, most.min(64)],
+                Vendor::Intel => [most; 3],
+            },
+            sub_group_sizes: self.core.sub_group_sizes.to_vec(),
+            default_sub_group_size: *self.core.sub_group_size,
+            max_shared_bytes: self.shared_per_group(),
+            memory_bytes: *self.dram.size,
+        }
+    }
+}

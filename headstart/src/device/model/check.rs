@@ -1,0 +1,126 @@
+//! What must hold between the numbers of a model, beyond each one's own range.
+
+use super::DeviceModel;
+use crate::Error;
+
+/// Finds the first contradiction: the dotted key to blame, and the error.
+pub(super) fn check(model: &DeviceModel) -> Result<(), (String, Error)> {
+    let fail = |key: &str, what: String| Err((key.to_owned(), Error::input(what)));
+    let positive = [
+        ("core.count", *model.core.count),
+        ("core.schedulers", *model.core.schedulers),
+        ("core.sub-groups", *model.core.sub_groups),
+        ("core.work-groups", *model.core.work_groups),
+        ("core.work-group-size", *model.core.work_group_size),
+        ("core.scoreboards", *model.core.scoreboards),
+        ("shared.banks", *model.shared.banks),
+        ("l2.ways", *model.l2.ways),
+        ("dram.banks", *model.dram.banks),
+    ];
+    for (key, number) in positive {
+        if number == 0 {
+            return fail(key, "this number must not be 0".into());
+        }
+    }
+    let powers = [
+        ("core.sub-group-size", u64::from(*model.core.sub_group_size)),
+        ("shared.banks", u64::from(*model.shared.banks)),
+        ("shared.bank-width", *model.shared.bank_width),
+        ("shared.granule", *model.shared.granule),
+        ("l2.line", *model.l2.line),
+        ("l2.sector", *model.l2.sector),
+        ("l2.request", *model.l2.request),
+        ("dram.granule", *model.dram.granule),
+        ("tlb.page", *model.tlb.page),
+        ("instruction-cache.line", *model.instruction_cache.line),
+        ("prefetch.fetch", *model.prefetch.fetch),
+    ];
+    for (key, number) in powers {
+        if !number.is_power_of_two() {
+            return fail(key, format!("{number} is not a power of two"));
+        }
+    }
+    if !model.core.sub_group_sizes.contains(&model.core.sub_group_size) {
+        return fail(
+            "core.sub-group-size",
+            "this is not one of `core.sub-group-sizes`".into(),
+        );
+    }
+    // Masks of lanes have 32 bits.
+    if let Some(size) = model
+        .core
+        .sub_group_sizes
+        .iter()
+        .find(|size| !size.is_power_of_two() || **size > 32)
+    {
+        return fail(
+            "core.sub-group-sizes",
+            format!("sub-groups of {size} work-items are not modelled"),
+        );
+    }
+    if *model.core.sub_groups % *model.core.schedulers != 0 {
+        return fail(
+            "core.sub-groups",
+            "this is not a multiple of `core.schedulers`".into(),
+        );
+    }
+    if model.shared.sizes.is_empty() || !model.shared.sizes.is_sorted() {
+        return fail(
+            "shared.sizes",
+            "the sizes must be there, in ascending order".into(),
+        );
+    }
+    sectors(
+        model.l2.size.min(*model.l2.effective_size),
+        *model.l2.line,
+        *model.l2.sector,
+        *model.l2.ways,
+    )
+    .or_else(|what| fail("l2.line", what))?;
+    if *model.l2.effective_size > *model.l2.size {
+        return fail("l2.effective-size", "this is more than `l2.size`".into());
+    }
+    if let Some(l1) = &model.l1 {
+        if *l1.ways == 0 || *l1.outstanding == 0 {
+            return fail("l1.ways", "`l1.ways` and `l1.outstanding` must not be 0".into());
+        }
+        sectors(*l1.size, *l1.line, *l1.sector, *l1.ways).or_else(|what| fail("l1.line", what))?;
+        if *l1.line != *model.l2.line || *l1.sector != *model.l2.sector {
+            return fail("l1.line", "lines and sectors of L1 must be those of L2".into());
+        }
+        let shared = model.shared.sizes.last().copied().unwrap_or(0);
+        if l1.holds_shared && shared > *l1.size {
+            return fail(
+                "l1.size",
+                "this is less than the largest of `shared.sizes`".into(),
+            );
+        }
+    }
+    if *model.prefetch.fetch > *model.l2.line {
+        return fail("prefetch.fetch", "this is more than `l2.line`".into());
+    }
+    if *model.dram.granule > *model.l2.line || *model.dram.granule < *model.l2.sector {
+        return fail(
+            "dram.granule",
+            "this is not between `l2.sector` and `l2.line`".into(),
+        );
+    }
+    if *model.instruction_cache.near > *model.instruction_cache.size {
+        return fail(
+            "instruction-cache.near",
+            "this is more than `instruction-cache.size`".into(),
+        );
+    }
+    Ok(())
+}
+
+/// A cache of whole sets, whose lines are at most 8 whole sectors.
+fn sectors(size: u64, line: u64, sector: u64, ways: u32) -> Result<(), String> {
+    if !line.is_power_of_two() || !sector.is_power_of_two() || sector > line || line / sector > 8 {
+        return Err(format!("a line of {line} bytes cannot have sectors of {sector}"));
+    }
+    if size < line * u64::from(ways) {
+        return Err(format!("{size} bytes are less than a set of {ways} lines"));
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! What a core has, and the rules by which work-groups share it.
+
+use serde::Deserialize;
+
+use super::occupancy::intel::IntelCore;
+use super::occupancy::nvidia::NvidiaCore;
+use super::occupancy::{Footprint, Occupancy};
+use super::quantity::{Bytes, Count, Megahertz, Quantities, Quantity};
+use super::{DeviceModel, SharedMemory};
+
+/// What a core (SM, Xe-core, subslice) has.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Core {
+    /// Cores of the device.
+    pub count: Quantity<Count>,
+    /// Clock of the cores; every number in cycles counts these.
+    pub clock: Quantity<Megahertz>,
+    /// Schedulers (vector engines), each of which issues one instruction a cycle.
+    pub schedulers: Quantity<Count>,
+    /// Sub-groups resident at once; with `schedulers`, an equal share for each.
+    pub sub_groups: Quantity<Count>,
+    /// Work-groups resident at once.
+    pub work_groups: Quantity<Count>,
+    /// Work-items of the largest work-group.
+    pub work_group_size: Quantity<Count>,
+    /// Sub-group sizes that a kernel can be compiled for, ascending.
+    pub sub_group_sizes: Quantities<Count>,
+    /// The sub-group size of a kernel that asks for none.
+    pub sub_group_size: Quantity<Count>,
+    /// Results that are still on their way which a sub-group can tell apart (scoreboards, SBIDs).
+    pub scoreboards: Quantity<Count>,
+}
+
+/// How the register file is shared out.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Registers {
+    /// Sub-groups take what the kernel needs from a common file (NVIDIA).
+    Pooled(PooledRegisters),
+    /// Every sub-group has its own file of a fixed size (Intel).
+    Fixed(FixedRegisters),
+}
+
+/// A register file that sub-groups take from.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PooledRegisters {
+    /// 32-bit registers of a core.
+    pub per_core: Quantity<Count>,
+    /// 32-bit registers that one work-group may have.
+    pub per_work_group: Quantity<Count>,
+    /// 32-bit registers that one work-item may have.
+    pub per_work_item: Quantity<Count>,
+    /// A sub-group takes registers in pieces of this many.
+    pub granule: Quantity<Count>,
+}
+
+/// A register file for each sub-group.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FixedRegisters {
+    /// Bytes of a sub-group's register file.
+    pub per_sub_group: Quantity<Bytes>,
+    /// Whether a sub-group can have twice that, at half the number of sub-groups.
+    pub has_large_mode: bool,
+    /// Work-groups with a barrier resident at once.
+    pub work_groups_with_barrier: Quantity<Count>,
+}
+
+impl DeviceModel {
+    /// How many work-groups of a footprint a core holds.
+    pub fn occupancy(&self, footprint: &Footprint) -> Occupancy {
+        match &self.registers {
+            Registers::Pooled(registers) => self.nvidia_core(registers).occupancy(footprint),
+            Registers::Fixed(registers) => self.intel_core(registers).occupancy(footprint).calculator,
+        }
+    }
+
+    /// Bytes of L1 that a core has left when work-groups of this occupancy are resident.
+    pub fn l1_bytes(&self, occupancy: &Occupancy) -> u64 {
+        let Some(l1) = &self.l1 else { return 0 };
+        let shared = match &self.registers {
+            _ if !l1.holds_shared => 0,
+            Registers::Pooled(registers) => u64::from(self.nvidia_core(registers).carve_out(occupancy)),
+            Registers::Fixed(_) => {
+                u64::from(occupancy.groups_per_core) * u64::from(occupancy.shared_per_group)
+            }
+        };
+        (*l1.size).saturating_sub(shared)
+    }
+
+    /// Most bytes of shared memory that one work-group can have.
+    pub fn shared_per_group(&self) -> u64 {
+        let most = self.shared.sizes.last().copied().unwrap_or(0);
+        most.saturating_sub(*self.shared.reserved)
+    }
+
+    /// 32-bit registers that a work-item can have before values are spilled.
+    pub fn registers_per_work_item(&self, sub_group_size: u32) -> u32 {
+        match &self.registers {
+            Registers::Pooled(registers) => *registers.per_work_item,
+            Registers::Fixed(registers) => {
+                // A register of the model counts 4 bytes for each work-item of a sub-group.
+                let words = *registers.per_sub_group / 4 / u64::from(sub_group_size.max(1));
+                u32::try_from(words).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    /// The core as NVIDIA's occupancy rules see it.
+    fn nvidia_core(&self, registers: &PooledRegisters) -> NvidiaCore {
+        NvidiaCore {
+            sub_group: *self.core.sub_group_size,
+            max_sub_groups: *self.core.sub_groups,
+            max_groups: *self.core.work_groups,
+            max_group: *self.core.work_group_size,
+            registers: *registers.per_core,
+            max_registers_per_group: *registers.per_work_group,
+            max_registers: *registers.per_work_item,
+            register_granule: *registers.granule,
+            schedulers: *self.core.schedulers,
+            l1_and_shared: self.l1.as_ref().map_or(0, |l1| saturate(*l1.size)),
+            carve_outs: shared_sizes(&self.shared),
+            shared_granule: saturate(*self.shared.granule),
+            shared_reserved: saturate(*self.shared.reserved),
+        }
+    }
+
+    /// The core as Intel's occupancy rules see it.
+    fn intel_core(&self, registers: &FixedRegisters) -> IntelCore {
+        let shared_sizes = shared_sizes(&self.shared);
+        IntelCore {
+            engines: *self.core.schedulers,
+            threads_per_engine: *self.core.sub_groups / (*self.core.schedulers).max(1),
+            sub_groups: self.core.sub_group_sizes.to_vec(),
+            max_group: *self.core.work_group_size,
+            max_groups: *self.core.work_groups,
+            max_groups_with_barrier: *registers.work_groups_with_barrier,
+            shared: shared_sizes.last().copied().unwrap_or(0),
+            shared_sizes,
+            register_file: saturate(*registers.per_sub_group),
+            has_large_register_file: registers.has_large_mode,
+        }
+    }
+}
+
+fn shared_sizes(shared: &SharedMemory) -> Vec<u32> {
+    shared.sizes.iter().map(|&size| saturate(size)).collect()
+}
+
+fn saturate(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::load::built_in;
+    use super::*;
+
+    #[test]
+    fn models_and_occupancy_rules_agree() {
+        for (name, expected) in [
+            ("h200", NvidiaCore::sm_90()),
+            ("h100", NvidiaCore::sm_90()),
+            ("a100", NvidiaCore::sm_80()),
+        ] {
+            let model = built_in(name, &[]).unwrap();
+            let Registers::Pooled(registers) = &model.registers else {
+                panic!("{name}")
+            };
+            assert_eq!(model.nvidia_core(registers), expected, "{name}");
+        }
+        for (name, expected) in [
+            ("pvc-1550", IntelCore::pvc()),
+            ("xe-lp", IntelCore::gen12()),
+            ("gen11", IntelCore::gen11()),
+        ] {
+            let model = built_in(name, &[]).unwrap();
+            let Registers::Fixed(registers) = &model.registers else {
+                panic!("{name}")
+            };
+            assert_eq!(model.intel_core(registers), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn shared_memory_is_cut_out_of_l1() {
+        let model = built_in("h200", &[]).unwrap();
+        let mut footprint = Footprint::new(128, 32);
+        // 16 groups, for each of which the system keeps 1 KiB.
+        assert_eq!(model.l1_bytes(&model.occupancy(&footprint)), 240 * 1024);
+        footprint.shared = 100 * 1024;
+        assert_eq!(model.l1_bytes(&model.occupancy(&footprint)), 28 * 1024);
+    }
+}

@@ -1,0 +1,141 @@
+//! The memory hierarchy of a model: shared memory, caches, DRAM, address translation.
+
+use serde::Deserialize;
+
+use super::quantity::{
+    Bytes, BytesPerCycle, Count, Cycles, GigabytesPerSecond, PerCycle, Quantities, Quantity,
+};
+
+/// Shared memory (SLM) of a core.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SharedMemory {
+    /// Bytes that can be set aside for shared memory, or given to a work-group (Intel); ascending.
+    pub sizes: Quantities<Bytes>,
+    /// Allotted to a work-group in pieces of this many bytes; 1 where `sizes` are the pieces.
+    pub granule: Quantity<Bytes>,
+    /// Bytes that the system takes for each work-group.
+    pub reserved: Quantity<Bytes>,
+    /// From a load's issue until its value can be used, without conflicts.
+    pub latency: Quantity<Cycles>,
+    /// Further cycles that each conflict adds to a load's latency.
+    pub conflict_latency: Quantity<Cycles>,
+    /// Banks, each of which serves one word a cycle.
+    pub banks: Quantity<Count>,
+    /// Bytes of a bank's word.
+    pub bank_width: Quantity<Bytes>,
+}
+
+/// The first-level cache of a core.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct L1 {
+    /// Size. Where `holds-shared`, shared memory is cut out of it.
+    pub size: Quantity<Bytes>,
+    /// Whether shared memory and L1 are one memory.
+    pub holds_shared: bool,
+    /// Bytes of a line, for which a place is found as a whole.
+    pub line: Quantity<Bytes>,
+    /// Bytes of a sector, which is fetched on its own.
+    pub sector: Quantity<Bytes>,
+    /// Lines of a set.
+    pub ways: Quantity<Count>,
+    /// From a load's issue until its value can be used, on a hit.
+    pub latency: Quantity<Cycles>,
+    /// Bytes of hits per cycle.
+    pub bandwidth: Quantity<BytesPerCycle>,
+    /// Different lines of one access that are looked up per cycle.
+    pub lines_per_cycle: Quantity<PerCycle>,
+    /// Sectors that can be on their way to a core at once.
+    pub outstanding: Quantity<Count>,
+}
+
+/// The cache that all cores share.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct L2 {
+    /// What the vendor calls it: `L2`, Intel's `L3`.
+    pub name: String,
+    /// Size, as documented.
+    pub size: Quantity<Bytes>,
+    /// Bytes that hold different data. Less than `size` where halves keep copies for the cores near
+    /// them.
+    pub effective_size: Quantity<Bytes>,
+    /// Bytes of a line, for which a place is found as a whole.
+    pub line: Quantity<Bytes>,
+    /// Bytes of a sector.
+    pub sector: Quantity<Bytes>,
+    /// Lines of a set.
+    pub ways: Quantity<Count>,
+    /// From a load's issue until its value can be used, on a hit in the near half, or in a copy there.
+    pub near_latency: Quantity<Cycles>,
+    /// The same for a line whose home is the far half and that no load has brought near.
+    pub far_latency: Quantity<Cycles>,
+    /// Requests served per cycle, for all cores; each is for one line and up to `request` bytes.
+    pub requests_per_cycle: Quantity<PerCycle>,
+    /// Bytes that one request can carry.
+    pub request: Quantity<Bytes>,
+    /// Bytes per cycle that one core receives.
+    pub bandwidth_per_core: Quantity<BytesPerCycle>,
+    /// Cycles after a write during which reads of the same line wait.
+    pub read_after_write: Quantity<Cycles>,
+}
+
+/// Device memory.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Dram {
+    /// Size.
+    pub size: Quantity<Bytes>,
+    /// From a load's issue until its value can be used, unloaded.
+    pub latency: Quantity<Cycles>,
+    /// Most bytes per second that reads achieve.
+    pub bandwidth: Quantity<GigabytesPerSecond>,
+    /// Bytes of the smallest read, aligned to its size.
+    pub granule: Quantity<Bytes>,
+    /// Banks that work in parallel; addresses are spread over them evenly.
+    pub banks: Quantity<Count>,
+    /// How long one access to a line occupies its bank. With `banks`, the rate of scattered accesses.
+    pub bank_busy: Quantity<Cycles>,
+}
+
+impl Dram {
+    /// The part of the bandwidth that scattered reads of one granule each reach.
+    pub fn scattered_efficiency(&self, clock_mhz: f64) -> f64 {
+        let scattered = f64::from(*self.banks) / f64::from(*self.bank_busy).max(1.0) * *self.granule as f64;
+        (scattered / self.bytes_per_cycle(clock_mhz)).min(1.0)
+    }
+
+    /// Bandwidth in bytes per cycle of the cores' clock.
+    pub fn bytes_per_cycle(&self, clock_mhz: f64) -> f64 {
+        *self.bandwidth * 1000.0 / clock_mhz
+    }
+}
+
+/// Address translation.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tlb {
+    /// Bytes of a page.
+    pub page: Quantity<Bytes>,
+    /// Bytes whose translations are kept.
+    pub reach: Quantity<Bytes>,
+    /// What a miss adds to a load's latency.
+    pub miss: Quantity<Cycles>,
+}
+
+/// The instruction caches of a core.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct InstructionCache {
+    /// Bytes of code that run at full speed.
+    pub near: Quantity<Bytes>,
+    /// Bytes of code in the second level.
+    pub size: Quantity<Bytes>,
+    /// Bytes of a line.
+    pub line: Quantity<Bytes>,
+    /// From one line to the next, when they come from the second level.
+    pub near_miss: Quantity<Cycles>,
+    /// From one line to the next, when they come from beyond.
+    pub miss: Quantity<Cycles>,
+}

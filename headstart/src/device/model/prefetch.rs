@@ -1,0 +1,90 @@
+//! Where prefetches really go: asked level → level reached.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::quantity::{Bytes, Quantity};
+use crate::ir::CacheLevel;
+
+/// What prefetching can do on a device.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Prefetch {
+    /// What becomes of a prefetch to level 1.
+    pub l1: PrefetchForm,
+    /// What becomes of a prefetch to level 2.
+    pub l2: PrefetchForm,
+    /// What becomes of a prefetch to level 3.
+    pub l3: PrefetchForm,
+    /// What becomes of a prefetch to level 4.
+    pub l4: PrefetchForm,
+    /// What the device's own hint for level 1 does, where `l1` uses another instruction, or none is
+    /// better: imported code contains it.
+    pub l1_hint: PrefetchForm,
+    /// Bytes that a hint fetches, aligned to that size.
+    pub fetch: Quantity<Bytes>,
+}
+
+/// An instruction for prefetching, and the cache that it fills.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PrefetchForm {
+    /// The nearest cache that it fills.
+    pub reaches: Reached,
+    /// The instruction that does it best.
+    pub by: PrefetchInstruction,
+    /// How that is known.
+    pub source: String,
+}
+
+/// The cache that a prefetch fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reached {
+    /// The core's own.
+    L1,
+    /// The one that all cores share.
+    L2,
+    /// None: the prefetch does nothing.
+    Nothing,
+}
+
+/// The instruction that carries a prefetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrefetchInstruction {
+    /// The device's prefetch instruction.
+    Hint,
+    /// An asynchronous copy to a scratch word of the work-item's own in shared memory.
+    ScratchCopy,
+    /// None: the prefetch is left out.
+    Nothing,
+}
+
+impl Prefetch {
+    /// What becomes of a prefetch to a level.
+    pub fn at(&self, level: CacheLevel) -> &PrefetchForm {
+        match level {
+            CacheLevel::L1 => &self.l1,
+            CacheLevel::L2 => &self.l2,
+            CacheLevel::L3 => &self.l3,
+            CacheLevel::L4 => &self.l4,
+        }
+    }
+
+    /// Every level with its form, for tables.
+    pub fn levels(&self) -> impl Iterator<Item = (CacheLevel, &PrefetchForm)> {
+        CacheLevel::ALL.iter().map(|&level| (level, self.at(level)))
+    }
+}
+
+impl fmt::Display for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reached::L1 => "L1",
+            Reached::L2 => "L2",
+            Reached::Nothing => "nothing",
+        })
+    }
+}

@@ -1,2 +1,43 @@
-//! The `headstart` command.
-fn main() {}
+//! The `headstart` command: should this GPU kernel be prefetched, how, and how far ahead?
+
+mod arguments;
+mod command;
+mod output;
+
+use std::panic;
+use std::process::ExitCode;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use headstart::{Error, Result};
+
+fn main() -> ExitCode {
+    // clap prints help and its own errors, and ends with status 0 or 2.
+    let arguments = Arguments::parse();
+    // A bug of ours is said in one line, like everything else; RUST_BACKTRACE asks for more.
+    if std::env::var_os("RUST_BACKTRACE").is_none() {
+        panic::set_hook(Box::new(|_| ()));
+    }
+    let outcome = panic::catch_unwind(|| run(arguments.command)).unwrap_or_else(|payload| {
+        let said = payload.downcast_ref::<String>().map(String::as_str);
+        let said = said
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("it stopped without a word");
+        Err(Error::bug(said.replace('\n', " ")).accepted("please report it with the command that you ran"))
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Standard error may be closed as well; the status still says what happened.
+            let line = format!("headstart: {error}\n");
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+            ExitCode::from(error.exit_status())
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Occupancy(options) => command::occupancy::run(&options),
+    }
+}

@@ -1,0 +1,52 @@
+//! The command line: commands, options, and the words of `--help`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Prefetching for GPU kernels: say it, derive it, decide it, measure it.
+#[derive(Debug, Parser)]
+#[command(name = "headstart", version, max_term_width = 100, after_help = AFTER_HELP)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the device cannot, 4 a bug of ours.";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say how many work-groups fit into a core, and what limits it
+    Occupancy(Occupancy),
+}
+
+/// The options of `headstart occupancy`.
+#[derive(Args, Debug)]
+pub struct Occupancy {
+    /// The device: h200, a100, pvc-1550, xe-lp or gen11
+    #[arg(long, value_name = "DEVICE", default_value = "h200")]
+    pub device: String,
+    /// Work-items of a work-group
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub group: u32,
+    /// Work-items of a sub-group [default: the device's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub sub_group: Option<u32>,
+    /// 32-bit registers of a work-item
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1 << 16))]
+    pub registers: u32,
+    /// Bytes of shared memory of a work-group
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
+    pub shared: u32,
+    /// Threads get the large register file (Intel)
+    #[arg(long)]
+    pub large_grf: bool,
+    /// The kernel has a work-group barrier
+    #[arg(long)]
+    pub barrier: bool,
+    /// Write the numbers as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}

@@ -1,0 +1,206 @@
+//! Where results go: standard output, which may be closed at any time, and files, which are whole or not there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use headstart::suggest::quoted;
+use headstart::{Error, Result};
+
+/// Writes to standard output. A reader that has gone away (`| head`) is no error: the rest is dropped, and the
+/// command goes on to write its files.
+///
+/// # Errors
+/// Standard output cannot be written for another reason, such as a full disk.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::usage(format!(
+            "standard output cannot be written: {error}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A file to be written when the work is done, checked before the work starts.
+#[derive(Debug)]
+pub enum Destination {
+    /// Standard output, written `-`.
+    Standard,
+    /// Something that is not a regular file, such as `/dev/null` or a named pipe: written in place.
+    Special(PathBuf),
+    /// A regular file: written beside its name, then renamed.
+    File(PathBuf),
+}
+
+impl Destination {
+    /// Checks that the file can be written, and leaves nothing behind.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check(option: &str, path: &Path) -> Result<Destination> {
+        if path.as_os_str() == "-" {
+            return Ok(Destination::Standard);
+        }
+        let refused = |error: io::Error| {
+            let shown = quoted(&path.to_string_lossy());
+            Error::usage(format!("{option} {shown} cannot be written: {error}"))
+        };
+        // What a link points to is replaced, not the link.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => Err(refused(io::Error::other("it is a folder"))),
+            Ok(metadata) if !metadata.is_file() => Ok(Destination::Special(path)),
+            Ok(_) => {
+                // Opened without truncation: the file keeps its contents until there are new ones.
+                OpenOptions::new().append(true).open(&path).map_err(refused)?;
+                beside(&path).map_err(refused)?;
+                Ok(Destination::File(path))
+            }
+            Err(_) => {
+                beside(&path).map_err(refused)?;
+                Ok(Destination::File(path))
+            }
+        }
+    }
+
+    /// Writes all of it, or nothing.
+    ///
+    /// # Errors
+    /// It cannot be written after all.
+    pub fn write(&self, text: &str) -> Result<()> {
+        let refused = |path: &Path, error: io::Error| {
+            Error::usage(format!(
+                "{} cannot be written: {error}",
+                quoted(&path.to_string_lossy())
+            ))
+        };
+        match self {
+            Destination::Standard => print(text),
+            Destination::Special(path) => {
+                let written = OpenOptions::new()
+                    .write(true)
+                    .open(path)
+                    .and_then(|mut file| file.write_all(text.as_bytes()));
+                written.map_err(|error| refused(path, error))
+            }
+            Destination::File(path) => {
+                let written = beside(path).and_then(|mut temporary| {
+                    temporary.write_all(text.as_bytes())?;
+                    temporary.as_file().sync_data()?;
+                    temporary.persist(path).map_err(|error| error.error)
+                });
+                written.map(|_: File| ()).map_err(|error| refused(path, error))
+            }
+        }
+    }
+
+    /// Whether two destinations are the same, so that one would overwrite the other.
+    pub fn is_same(&self, other: &Destination) -> bool {
+        match (self, other) {
+            (Destination::Standard, Destination::Standard) => true,
+            (Destination::File(one), Destination::File(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+/// A temporary file in the same folder, so that renaming it is atomic. It is removed when dropped.
+fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    if path.file_name().is_none() {
+        return Err(io::Error::other("it is no file name"));
+    }
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".headstart-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // What the user's mask leaves of it, as for any new file; a replaced file keeps its own.
+        let mode = fs::metadata(path).map_or(0o666, |metadata| metadata.permissions().mode() & 0o777);
+        builder.permissions(fs::Permissions::from_mode(mode));
+    }
+    builder.tempfile_in(folder).map_err(|error| {
+        // The temporary name means nothing to the user.
+        io::Error::new(
+            error.kind(),
+            match error.kind() {
+                io::ErrorKind::NotFound => {
+                    format!("there is no folder {}", quoted(&folder.to_string_lossy()))
+                }
+                kind => kind.to_string(),
+            },
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("a folder");
+        let mut names: Vec<String> = entries
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_whole_or_not_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("report.json");
+        let destination = Destination::check("--json", &path).expect("writable");
+        assert!(names(folder.path()).is_empty(), "checking leaves nothing behind");
+        destination.write("one").expect("written");
+        destination.write("two").expect("written again");
+        assert_eq!(fs::read_to_string(&path).expect("a file"), "two");
+        assert_eq!(names(folder.path()), ["report.json"]);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let check = |path: &Path| {
+            Destination::check("--html", path)
+                .expect_err("refused")
+                .to_string()
+        };
+        assert!(check(folder.path()).contains("it is a folder"));
+        assert!(check(&folder.path().join("no/such.html")).contains("there is no folder"));
+        assert!(check(Path::new("")).contains("--html"));
+        assert!(check(Path::new("..")).contains("--html"));
+    }
+
+    #[test]
+    fn special_files_are_written_in_place() {
+        let destination = Destination::check("--json", Path::new("/dev/null")).expect("writable");
+        destination.write("gone").expect("written");
+        assert!(matches!(destination, Destination::Special(_)));
+        assert!(!fs::metadata("/dev/null").expect("still there").is_file());
+    }
+
+    #[test]
+    fn a_link_is_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        fs::write(&target, "old").expect("written");
+        std::os::unix::fs::symlink(&target, &link).expect("linked");
+        Destination::check("--json", &link)
+            .expect("writable")
+            .write("new")
+            .expect("written");
+        assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+        assert_eq!(fs::read_to_string(&target).expect("there"), "new");
+    }
+}

@@ -9,5 +9,6 @@ pub mod ir;
 pub mod prefetch;
 pub mod report;
 pub mod suggest;
+pub mod tune;
 
 pub use error::{Error, Fault, Result};

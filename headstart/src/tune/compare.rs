@@ -1,0 +1,144 @@
+//! When the results of two kernels are the same.
+
+use crate::error::{Error, Result};
+use crate::ir::Type;
+use crate::report::Outputs;
+
+/// When two contents of one output are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Compare {
+    /// Every bit is the same.
+    #[default]
+    Bits,
+    /// The same elements in any order, as an atomic counter hands out places.
+    Multiset,
+    /// Numbers that differ by at most this share of the larger one, as the order of float atomics leaves them.
+    Relative(f64),
+}
+
+impl Compare {
+    /// Compares the bytes of an output with those that are right.
+    ///
+    /// # Errors
+    /// They differ: the first element that does, and both its values.
+    pub fn check(self, element: Type, right: &[u8], found: &[u8]) -> Result<Outputs> {
+        if right == found {
+            return Ok(Outputs::Identical);
+        }
+        let size = element.bytes() as usize;
+        if size == 0 || right.len() != found.len() {
+            return Err(Error::bug(format!(
+                "outputs of {} and {} bytes were compared",
+                right.len(),
+                found.len()
+            )));
+        }
+        let (mut right, mut found) = (bits(right, size), bits(found, size));
+        if self == Compare::Multiset {
+            right.sort_unstable();
+            found.sort_unstable();
+        }
+        let same = |(right, found): (u64, u64)| match self {
+            Compare::Bits | Compare::Multiset => right == found,
+            Compare::Relative(share) => close(element, right, found, share),
+        };
+        match right
+            .iter()
+            .copied()
+            .zip(found.iter().copied())
+            .position(|pair| !same(pair))
+        {
+            None => Ok(Outputs::Equivalent),
+            Some(index) => Err(Error::input(format!(
+                "element {index} is {}, not {}",
+                shown(element, found[index]),
+                shown(element, right[index])
+            ))),
+        }
+    }
+}
+
+fn bits(bytes: &[u8], size: usize) -> Vec<u64> {
+    let element = |bytes: &[u8]| {
+        let mut bits = [0; 8];
+        bits[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(bits)
+    };
+    bytes.chunks_exact(size).map(element).collect()
+}
+
+/// The value of a float's bits; none for other types.
+fn float(element: Type, bits: u64) -> Option<f64> {
+    match element {
+        Type::F64 => Some(f64::from_bits(bits)),
+        Type::F32 => Some(f64::from(f32::from_bits(bits as u32))),
+        Type::F16 => Some(half::f16::from_bits(bits as u16).to_f64()),
+        Type::Bf16 => Some(half::bf16::from_bits(bits as u16).to_f64()),
+        _ => None,
+    }
+}
+
+fn close(element: Type, right: u64, found: u64, share: f64) -> bool {
+    match (float(element, right), float(element, found)) {
+        _ if right == found => true,
+        (Some(right), Some(found)) => {
+            right == found
+                || (right.is_nan() && found.is_nan())
+                || (right - found).abs() <= share * right.abs().max(found.abs())
+        }
+        _ => false,
+    }
+}
+
+fn shown(element: Type, bits: u64) -> String {
+    match float(element, bits) {
+        Some(value) => format!("{value:e} ({bits:#x})"),
+        None => bits.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn floats(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn bits_differ_by_the_sign_of_zero() {
+        let (right, found) = (floats(&[1.0, 0.0]), floats(&[1.0, -0.0]));
+        assert_eq!(
+            Compare::Bits.check(Type::F32, &right, &right),
+            Ok(Outputs::Identical)
+        );
+        let message = Compare::Bits
+            .check(Type::F32, &right, &found)
+            .expect_err("differ")
+            .to_string();
+        assert!(
+            message.contains("element 1 is -0e0 (0x80000000), not 0e0"),
+            "{message}"
+        );
+        assert_eq!(
+            Compare::Relative(0.0).check(Type::F32, &right, &found),
+            Ok(Outputs::Equivalent)
+        );
+    }
+
+    #[test]
+    fn a_multiset_forgets_the_order_only() {
+        let check = |found: &[u8]| Compare::Multiset.check(Type::I8, &[1, 2, 2], found);
+        assert_eq!(check(&[2, 1, 2]), Ok(Outputs::Equivalent));
+        assert!(check(&[1, 1, 2]).is_err());
+    }
+
+    #[test]
+    fn a_tolerance_is_relative() {
+        let check =
+            |found: f32| Compare::Relative(1e-3).check(Type::F32, &floats(&[1000.0]), &floats(&[found]));
+        assert_eq!(check(1000.5), Ok(Outputs::Equivalent));
+        assert!(check(1002.0).is_err());
+        assert!(check(f32::NAN).is_err());
+    }
+}

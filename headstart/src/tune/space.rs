@@ -1,0 +1,145 @@
+//! The plans that are tried when nobody says which.
+
+use crate::error::Result;
+use crate::prefetch::plan::{CacheLevel, Distance, Layout, LoadName, Plan, Strategy, Unroll};
+
+/// Distances of single-step plans.
+pub const DISTANCES: [u32; 7] = [1, 2, 4, 6, 8, 12, 16];
+/// Iterations in a group, alone and with prefetching.
+pub const GROUPS: [u32; 4] = [2, 4, 8, 16];
+
+/// Every plan of the default space for these loads: unrolling alone; every strategy that fetches values, in every
+/// layout, at every distance; hints to each of the `levels`; and the rings that are filled a group at a time, one or
+/// two groups ahead.
+///
+/// The loads are those that matter, not the indices that lead to them: what a plan does not name it carries as it must.
+/// Several loads get the same strategy together, and each is tried alone with the fewer plans of
+/// [`DISTANCES`]' powers of two. `levels` are the cache levels that the device tells apart.
+///
+/// # Errors
+/// There are more loads than a plan can name.
+pub fn default_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Plan>> {
+    let mut plans = Vec::new();
+    for group in GROUPS {
+        plans.push(Plan::none().unrolled(Unroll::by(group)?));
+    }
+    if loads.is_empty() {
+        return Ok(plans);
+    }
+    for distance in DISTANCES {
+        let distance = Distance::new(distance)?;
+        for strategy in values_at(distance).into_iter().chain(hints_at(distance, levels)) {
+            plans.push(together(Plan::none(), loads, strategy)?);
+        }
+    }
+    for group in GROUPS {
+        for groups_ahead in [1, 2] {
+            let distance = Distance::new(group * groups_ahead)?;
+            let start = || -> Result<Plan> { Ok(Plan::none().unrolled(Unroll::by(group)?)) };
+            let layout = Layout::Interleaved;
+            plans.push(together(
+                start()?,
+                loads,
+                Strategy::RollingAsync { distance, layout },
+            )?);
+            plans.push(together(
+                start()?,
+                loads,
+                Strategy::RollingRegisters { distance },
+            )?);
+        }
+    }
+    if loads.len() > 1 {
+        for load in loads {
+            for distance in DISTANCES
+                .into_iter()
+                .filter(|distance| distance.is_power_of_two())
+            {
+                let distance = Distance::new(distance)?;
+                let layout = Layout::Interleaved;
+                for strategy in [
+                    Strategy::RollingAsync { distance, layout },
+                    Strategy::RollingRegisters { distance },
+                ] {
+                    plans.push(together(Plan::none(), std::slice::from_ref(load), strategy)?);
+                }
+            }
+        }
+    }
+    Ok(plans)
+}
+
+/// The strategies that fetch values, in every layout.
+fn values_at(distance: Distance) -> Vec<Strategy> {
+    let mut strategies = vec![
+        Strategy::BatchedRegisters { distance },
+        Strategy::RollingRegisters { distance },
+    ];
+    for layout in Layout::ALL {
+        strategies.push(Strategy::BatchedShared { distance, layout });
+        strategies.push(Strategy::RollingShared { distance, layout });
+        strategies.push(Strategy::RollingAsync { distance, layout });
+    }
+    strategies
+}
+
+fn hints_at(distance: Distance, levels: &[CacheLevel]) -> impl Iterator<Item = Strategy> {
+    levels.iter().map(move |&level| Strategy::Cache {
+        level,
+        distance,
+        nontemporal: false,
+    })
+}
+
+/// The plan with the same strategy for each of the loads.
+fn together(start: Plan, loads: &[LoadName], strategy: Strategy) -> Result<Plan> {
+    loads
+        .iter()
+        .try_fold(start, |plan, load| plan.with(load.clone(), strategy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn loads(names: &[&str]) -> Vec<LoadName> {
+        names
+            .iter()
+            .map(|name| LoadName::of_param(*name).expect("a name"))
+            .collect()
+    }
+
+    #[test]
+    fn the_space_has_the_plans_that_win_and_none_twice() {
+        let plans = default_plans(&loads(&["values"]), &[CacheLevel::L1, CacheLevel::L2]).expect("one load");
+        let distinct: HashSet<&Plan> = plans.iter().collect();
+        assert_eq!(distinct.len(), plans.len());
+        assert_eq!(plans.len(), 4 + 7 * (2 + 9 + 2) + 16);
+        for text in [
+            "unroll:8,values=rolling-async:16",
+            "unroll:16,values=rolling-registers:16",
+            "values=rolling-async:4/padded",
+            "values=cache:L2:1",
+            "unroll:16",
+        ] {
+            assert!(plans.contains(&text.parse().expect("a plan")), "{text}");
+        }
+    }
+
+    #[test]
+    fn several_loads_are_tried_together_and_alone() {
+        let plans = default_plans(&loads(&["a", "b"]), &[]).expect("two loads");
+        for text in [
+            "a=rolling-registers:4,b=rolling-registers:4",
+            "a=rolling-registers:4",
+            "b=rolling-async:16",
+        ] {
+            assert!(plans.contains(&text.parse().expect("a plan")), "{text}");
+        }
+        assert_eq!(
+            default_plans(&[], &[CacheLevel::L1]).expect("no load").len(),
+            GROUPS.len()
+        );
+    }
+}

@@ -1,0 +1,207 @@
+//! A kernel with everything that a launch needs, before there is a device.
+//!
+//! A workload says what each parameter gets, and which buffers hold results. [`Workload::bind`] allocates it on a
+//! device; the inputs are allocated once, the outputs anew for every launch, so that no launch sees what another wrote.
+
+use std::sync::Arc;
+
+use super::compare::Compare;
+use crate::device::{Argument, Buffer, Command, Device, Fill, Launch, Outcome, Queue};
+use crate::error::{Error, Result};
+use crate::ir::{Kernel, Type};
+
+/// A kernel, its geometry, and what each of its parameters gets.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// The kernel.
+    pub kernel: Arc<Kernel>,
+    /// Work-groups along each dimension.
+    pub groups: [u32; 3],
+    /// Work-items of a work-group along each dimension.
+    pub group: [u32; 3],
+    /// One for each parameter of the kernel, in order.
+    pub given: Vec<Given>,
+}
+
+/// What a parameter gets.
+#[derive(Clone, Debug)]
+pub enum Given {
+    /// A scalar's bits.
+    Scalar(Type, u64),
+    /// A buffer that the kernel only reads.
+    Input {
+        /// Type of the elements.
+        element: Type,
+        /// Number of elements.
+        length: u64,
+        /// What it holds.
+        fill: Fill,
+    },
+    /// A buffer that holds results.
+    Output {
+        /// Type of the elements.
+        element: Type,
+        /// Number of elements.
+        length: u64,
+        /// What it holds before the launch.
+        fill: Fill,
+        /// When two results are the same.
+        compare: Compare,
+    },
+}
+
+/// A workload on a device.
+#[derive(Debug)]
+pub struct Bound {
+    workload: Workload,
+    /// The arguments that all launches share; none where each launch has its own.
+    shared: Vec<Option<Argument>>,
+}
+
+/// A launch with outputs of its own.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The launch, for the kernel or for any kernel with the same parameters.
+    pub launch: Launch,
+    /// The outputs, in the order of the parameters, each with its parameter's name.
+    pub outputs: Vec<Output>,
+}
+
+/// One output of a launch.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The parameter's name.
+    pub name: String,
+    /// Its memory.
+    pub buffer: Buffer,
+    /// When two results are the same.
+    pub compare: Compare,
+}
+
+impl Workload {
+    /// Allocates the inputs.
+    ///
+    /// # Errors
+    /// The kernel has another number of parameters, or the device has no memory for them.
+    pub fn bind(&self, device: &dyn Device) -> Result<Bound> {
+        let (given, wanted) = (self.given.len(), self.kernel.params.len());
+        if given != wanted {
+            return Err(
+                Error::usage(format!("`{}` was given {given} arguments", self.kernel.name))
+                    .accepted(format!("it takes {wanted}")),
+            );
+        }
+        let shared = self.given.iter().map(|given| match given {
+            Given::Scalar(ty, bits) => Ok(Some(Argument::Scalar(*ty, *bits))),
+            Given::Input {
+                element,
+                length,
+                fill,
+            } => Ok(Some(Argument::Buffer(device.allocate(
+                *element,
+                *length,
+                fill.clone(),
+            )?))),
+            Given::Output { .. } => Ok(None),
+        });
+        Ok(Bound {
+            workload: self.clone(),
+            shared: shared.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Bytes of all buffers; saturates.
+    pub fn bytes(&self) -> u64 {
+        let bytes = self.given.iter().map(|given| match given {
+            Given::Scalar(..) => 0,
+            Given::Input { element, length, .. } | Given::Output { element, length, .. } => {
+                length.saturating_mul(u64::from(element.bytes()))
+            }
+        });
+        bytes.fold(0, u64::saturating_add)
+    }
+}
+
+impl Bound {
+    /// What was bound.
+    pub fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// A launch with fresh outputs.
+    ///
+    /// # Errors
+    /// The device has no memory for the outputs.
+    pub fn prepare(&self, device: &dyn Device) -> Result<Prepared> {
+        let mut outputs = Vec::new();
+        let mut arguments = Vec::with_capacity(self.shared.len());
+        let parameters = self.workload.kernel.params.iter();
+        for ((given, shared), param) in self.workload.given.iter().zip(&self.shared).zip(parameters) {
+            arguments.push(match (shared, given) {
+                (Some(shared), _) => shared.clone(),
+                (
+                    None,
+                    Given::Output {
+                        element,
+                        length,
+                        fill,
+                        compare,
+                    },
+                ) => {
+                    let buffer = device.allocate(*element, *length, fill.clone())?;
+                    outputs.push(Output {
+                        name: param.name.clone(),
+                        buffer: buffer.clone(),
+                        compare: *compare,
+                    });
+                    Argument::Buffer(buffer)
+                }
+                (None, Given::Scalar(..) | Given::Input { .. }) => {
+                    return Err(Error::bug(format!("parameter `{}` was not bound", param.name)));
+                }
+            });
+        }
+        let launch = Launch {
+            groups: self.workload.groups,
+            group: self.workload.group,
+            arguments,
+            sub_group_size: None,
+            operation_limit: None,
+        };
+        Ok(Prepared { launch, outputs })
+    }
+
+    /// Runs a kernel with the workload's parameters once, and reads its outputs.
+    ///
+    /// # Errors
+    /// The device's own: it cannot run the kernel, or running it went wrong.
+    pub fn run(&self, device: &dyn Device, kernel: &Arc<Kernel>) -> Result<(Arc<Outcome>, Vec<Vec<u8>>)> {
+        let program = device.compile(kernel)?;
+        let queue = device.queue()?;
+        let prepared = self.prepare(device)?;
+        let outcome = queue
+            .submit(Command::Launch(program, prepared.launch), &[])
+            .wait()?;
+        let outputs = prepared
+            .outputs
+            .iter()
+            .map(|output| output.read(queue.as_ref()))
+            .collect::<Result<_>>()?;
+        Ok((outcome, outputs))
+    }
+}
+
+impl Output {
+    /// Waits for what the queue has to do before, then reads every byte.
+    ///
+    /// # Errors
+    /// The device's; an element that was never written.
+    pub fn read(&self, queue: &dyn Queue) -> Result<Vec<u8>> {
+        let read = Command::Read {
+            buffer: self.buffer.clone(),
+            offset: 0,
+            length: self.buffer.bytes(),
+        };
+        Ok(queue.submit(read, &[]).wait()?.bytes.clone())
+    }
+}

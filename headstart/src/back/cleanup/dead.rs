@@ -1,0 +1,181 @@
+//! What nobody uses is removed.
+//!
+//! Before: operations, loop parameters and results that nothing needs, or that only need each other.
+//! After: none of them. What has an effect stays: stores, copies, waits, hints, barriers, jumps.
+//!
+//! A loop parameter that every iteration passes on unchanged is replaced by its initial value.
+
+use std::mem;
+
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntitySet, SecondaryMap};
+
+use crate::ir::{CacheUse, Kernel, Label, OpKind, Region, Value};
+
+/// Removes what is not used, in the whole kernel.
+pub fn remove(kernel: &mut Kernel) {
+    let mut body = mem::take(&mut kernel.body);
+    forward_invariants(&mut body);
+    let used = used(&body);
+    let mut kept = SecondaryMap::new();
+    collect(&body, &used, &mut kept);
+    sweep(&mut body, &used, &kept);
+    for (label, kept) in kept.iter() {
+        if let Some(keep) = &kept.results {
+            retain(&mut kernel.labels[label].results, keep);
+        }
+    }
+    kernel.body = body;
+}
+
+/// Uses of parameters that never change become uses of their initial values.
+fn forward_invariants(body: &mut Region) {
+    let mut changes: SecondaryMap<Value, bool> = SecondaryMap::new();
+    let mut params: SecondaryMap<Label, Vec<Value>> = SecondaryMap::new();
+    let mut initials: SecondaryMap<Value, PackedOption<Value>> = SecondaryMap::new();
+    body.walk(&mut |op| match &op.kind {
+        OpKind::Loop {
+            label,
+            params: own,
+            initial,
+            ..
+        } => {
+            params[*label] = own.clone();
+            for (&param, &initial) in own.iter().zip(initial) {
+                initials[param] = initial.into();
+            }
+        }
+        OpKind::Continue(label, values) => {
+            for (&param, &value) in params[*label].iter().zip(values) {
+                changes[param] |= param != value;
+            }
+        }
+        _ => {}
+    });
+    let replacement = |mut value: Value| {
+        while let Some(initial) = initials[value].expand()
+            && !changes[value]
+        {
+            value = initial;
+        }
+        value
+    };
+    body.walk_mut(&mut |op| op.kind.map_operands(replacement));
+}
+
+/// The values that something with an effect needs, directly or not.
+fn used(body: &Region) -> EntitySet<Value> {
+    // What each value is made of: operands, or what is passed to it.
+    let mut sources: SecondaryMap<Value, Vec<Value>> = SecondaryMap::new();
+    let mut params: SecondaryMap<Label, Vec<Value>> = SecondaryMap::new();
+    let mut results: SecondaryMap<Label, Vec<Value>> = SecondaryMap::new();
+    let mut work: Vec<Value> = Vec::new();
+    body.walk(&mut |op| {
+        if let Some(label) = op.kind.label() {
+            results[label] = op.results.clone();
+        }
+        match &op.kind {
+            OpKind::Loop {
+                label,
+                params: own,
+                initial,
+                ..
+            } => {
+                pass(own, initial, &mut sources);
+                params[*label] = own.clone();
+            }
+            OpKind::Break(label, values) => pass(&results[*label], values, &mut sources),
+            OpKind::Continue(label, values) => pass(&params[*label], values, &mut sources),
+            kind if kind.is_pure() || is_removable_load(kind) || matches!(kind, OpKind::Join(_)) => {
+                for &result in &op.results {
+                    kind.for_each_operand(|operand| sources[result].push(operand));
+                }
+            }
+            kind => kind.for_each_operand(|operand| work.push(operand)),
+        }
+    });
+    let mut used = EntitySet::new();
+    while let Some(value) = work.pop() {
+        if used.insert(value) {
+            work.extend(sources[value].iter().copied());
+        }
+    }
+    used
+}
+
+/// Each second value becomes a source of the first.
+fn pass(to: &[Value], from: &[Value], sources: &mut SecondaryMap<Value, Vec<Value>>) {
+    for (&to, &from) in to.iter().zip(from) {
+        sources[to].push(from);
+    }
+}
+
+fn is_removable_load(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Load { cache, .. } if *cache != CacheUse::Volatile)
+}
+
+/// Which of a label's results and parameters stay.
+#[derive(Clone, Default)]
+struct Kept {
+    results: Option<Vec<bool>>,
+    params: Option<Vec<bool>>,
+}
+
+fn collect(body: &Region, used: &EntitySet<Value>, kept: &mut SecondaryMap<Label, Kept>) {
+    let keep = |values: &[Value]| values.iter().map(|&value| used.contains(value)).collect();
+    body.walk(&mut |op| {
+        if let Some(label) = op.kind.label() {
+            kept[label].results = Some(keep(&op.results));
+        }
+        if let OpKind::Loop { label, params, .. } = &op.kind {
+            kept[*label].params = Some(keep(params));
+        }
+    });
+}
+
+fn sweep(region: &mut Region, used: &EntitySet<Value>, kept: &SecondaryMap<Label, Kept>) {
+    region.ops.retain(|op| {
+        let removable =
+            op.kind.is_pure() || is_removable_load(&op.kind) || matches!(op.kind, OpKind::Join(_));
+        !removable || op.results.iter().any(|&result| used.contains(result))
+    });
+    for op in &mut region.ops {
+        if let Some(label) = op.kind.label()
+            && let Some(keep) = &kept[label].results
+        {
+            retain(&mut op.results, keep);
+        }
+        match &mut op.kind {
+            OpKind::Loop {
+                label,
+                params,
+                initial,
+                ..
+            } => {
+                if let Some(keep) = &kept[*label].params {
+                    retain(params, keep);
+                    retain(initial, keep);
+                }
+            }
+            OpKind::Break(label, values) => {
+                if let Some(keep) = &kept[*label].results {
+                    retain(values, keep);
+                }
+            }
+            OpKind::Continue(label, values) => {
+                if let Some(keep) = &kept[*label].params {
+                    retain(values, keep);
+                }
+            }
+            _ => {}
+        }
+        for inner in op.kind.regions_mut() {
+            sweep(inner, used, kept);
+        }
+    }
+}
+
+fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
+    let mut keep = keep.iter();
+    items.retain(|_| keep.next().copied().unwrap_or(true));
+}

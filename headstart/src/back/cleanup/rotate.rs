@@ -1,0 +1,284 @@
+//! Loops that test at the top are made to test at the bottom, behind one test in front.
+//!
+//! Before: `loop p = a { test(p); if done { break } …; continue n }`
+//! After:  `test(a); if done { } else { loop p = a { …; test(n); if done { break }; continue n } }`
+//!
+//! One jump an iteration instead of two, and the test can be scheduled among the body's work. What the
+//! test computes and the body needs is carried along as a parameter.
+
+use std::collections::HashMap;
+use std::mem;
+
+use crate::ir::{Kernel, Label, Op, OpKind, Region, Value};
+
+/// The most operations that a test may have: they are written twice.
+const LONGEST_TEST: usize = 24;
+
+/// Rotates every loop of the kernel that can be.
+pub fn rotate(kernel: &mut Kernel) {
+    let mut body = mem::take(&mut kernel.body);
+    region(kernel, &mut body);
+    kernel.body = body;
+}
+
+fn region(kernel: &mut Kernel, region_: &mut Region) {
+    let mut ops = Vec::with_capacity(region_.ops.len());
+    for mut op in mem::take(&mut region_.ops) {
+        for inner in op.kind.regions_mut() {
+            region(kernel, inner);
+        }
+        match &op.kind {
+            OpKind::Loop { label, body, .. } => match find_test(*label, body) {
+                Some(test) => rotated(kernel, op, &test, &mut ops),
+                None => ops.push(op),
+            },
+            _ => ops.push(op),
+        }
+    }
+    region_.ops = ops;
+}
+
+/// The test at the top of a loop.
+struct Test {
+    /// How many operations compute it.
+    length: usize,
+    /// The condition.
+    cond: Value,
+    /// Whether the loop is left where the condition holds.
+    exits_if: bool,
+    /// What is passed on leaving.
+    results: Vec<Value>,
+    /// Whether the rest of the body is the other region of the test's `if`.
+    nested: bool,
+    /// What is passed to the next iteration.
+    next: Vec<Value>,
+}
+
+fn find_test(label: Label, body: &Region) -> Option<Test> {
+    let length = body.ops.iter().position(|op| !op.kind.is_pure())?;
+    let OpKind::If {
+        label: own,
+        cond,
+        then,
+        otherwise,
+    } = &body.ops[length].kind
+    else {
+        return None;
+    };
+    if length > LONGEST_TEST || !body.ops[length].results.is_empty() {
+        return None;
+    }
+    let (exits_if, results, other) = match (only_break(label, then), only_break(label, otherwise)) {
+        (Some(results), None) => (true, results, otherwise),
+        (None, Some(results)) => (false, results, then),
+        _ => return None,
+    };
+    let nested = only_break(*own, other).is_none();
+    if nested {
+        let mut falls_through = false;
+        other.walk(&mut |op| falls_through |= matches!(&op.kind, OpKind::Break(to, _) if to == own));
+        if falls_through {
+            return None;
+        }
+    }
+    let mut continues = 0;
+    body.walk(&mut |op| {
+        continues += usize::from(matches!(&op.kind, OpKind::Continue(to, _) if *to == label))
+    });
+    let last = if nested {
+        other.terminator()?
+    } else {
+        body.terminator()?
+    };
+    match &last.kind {
+        OpKind::Continue(to, next) if *to == label && continues == 1 => Some(Test {
+            length,
+            cond: *cond,
+            exits_if,
+            results,
+            nested,
+            next: next.clone(),
+        }),
+        _ => None,
+    }
+}
+
+/// The values of the `Break` to `label` that is all of a region.
+fn only_break(label: Label, region: &Region) -> Option<Vec<Value>> {
+    match &region.ops[..] {
+        [
+            Op {
+                kind: OpKind::Break(to, values),
+                ..
+            },
+        ] if *to == label => Some(values.clone()),
+        _ => None,
+    }
+}
+
+fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
+    let Op { kind, results, place } = op;
+    let OpKind::Loop {
+        label,
+        mut params,
+        mut initial,
+        body,
+        wishes,
+    } = kind
+    else {
+        return;
+    };
+    let mut ops = body.ops;
+    let mut rest = ops.split_off(test.length + 1);
+    let test_place = ops[test.length].place;
+    if test.nested
+        && let Some(Op {
+            kind: OpKind::If { then, otherwise, .. },
+            ..
+        }) = ops.pop()
+    {
+        rest = if test.exits_if { otherwise.ops } else { then.ops };
+    }
+    ops.truncate(test.length);
+    rest.pop(); // The `Continue`.
+
+    // The test in front and the test at the bottom.
+    let first = copy(kernel, &ops, &params, &initial);
+    let again = copy(kernel, &ops, &params, &test.next);
+
+    // What the body needs of the test: carried along, or computed again where that is cheaper.
+    let mut next = test.next.clone();
+    let mut recomputed = Vec::new();
+    for op in ops {
+        if matches!(
+            op.kind,
+            OpKind::Convert(..) | OpKind::ArrayAddress(_) | OpKind::Id(_)
+        ) {
+            recomputed.push(op);
+            continue;
+        }
+        for result in op.results {
+            params.push(result);
+            initial.push(first.of(result));
+            next.push(again.of(result));
+        }
+    }
+
+    let leave = |kernel: &mut Kernel, label: Label, cond: Value, results: Vec<Value>| {
+        let own = kernel.label(None, Vec::new());
+        let exit = jump(OpKind::Break(label, results), test_place);
+        let stay = jump(OpKind::Break(own, Vec::new()), test_place);
+        let (then, otherwise) = if test.exits_if { (exit, stay) } else { (stay, exit) };
+        Op {
+            kind: OpKind::If {
+                label: own,
+                cond,
+                then,
+                otherwise,
+            },
+            results: Vec::new(),
+            place: test_place,
+        }
+    };
+    let mut body_ops = recomputed;
+    body_ops.append(&mut rest);
+    body_ops.extend(again.ops.iter().cloned());
+    let again_results = test.results.iter().map(|&value| again.of(value)).collect();
+    body_ops.push(leave(kernel, label, again.of(test.cond), again_results));
+    body_ops.push(Op {
+        kind: OpKind::Continue(label, next),
+        results: Vec::new(),
+        place,
+    });
+    let loop_results: Vec<Value> = results.iter().map(|&result| kernel.value_like(result)).collect();
+    let body = Region { ops: body_ops };
+    let rotated_loop = Op {
+        kind: OpKind::Loop {
+            label,
+            params,
+            initial,
+            body,
+            wishes,
+        },
+        results: loop_results.clone(),
+        place,
+    };
+
+    // The test in front decides whether the loop runs at all.
+    let types = kernel.labels[label].results.clone();
+    let guard = kernel.label(None, types);
+    let skip = jump(
+        OpKind::Break(guard, test.results.iter().map(|&value| first.of(value)).collect()),
+        place,
+    );
+    let run = Region {
+        ops: vec![
+            rotated_loop,
+            Op {
+                kind: OpKind::Break(guard, loop_results),
+                results: Vec::new(),
+                place,
+            },
+        ],
+    };
+    let cond = first.of(test.cond);
+    let (then, otherwise) = if test.exits_if { (skip, run) } else { (run, skip) };
+    outside.extend(first.ops);
+    outside.push(Op {
+        kind: OpKind::If {
+            label: guard,
+            cond,
+            then,
+            otherwise,
+        },
+        results,
+        place,
+    });
+}
+
+fn jump(kind: OpKind, place: crate::ir::Place) -> Region {
+    Region {
+        ops: vec![Op {
+            kind,
+            results: Vec::new(),
+            place,
+        }],
+    }
+}
+
+/// A copy of pure operations with other values for a loop's parameters.
+struct Copied {
+    ops: Vec<Op>,
+    map: HashMap<Value, Value>,
+}
+
+impl Copied {
+    fn of(&self, value: Value) -> Value {
+        self.map.get(&value).copied().unwrap_or(value)
+    }
+}
+
+fn copy(kernel: &mut Kernel, ops: &[Op], params: &[Value], values: &[Value]) -> Copied {
+    let mut copied = Copied {
+        ops: Vec::new(),
+        map: params.iter().copied().zip(values.iter().copied()).collect(),
+    };
+    for op in ops {
+        let mut kind = op.kind.clone();
+        kind.map_operands(|operand| copied.of(operand));
+        let results: Vec<Value> = op
+            .results
+            .iter()
+            .map(|&result| kernel.value_like(result))
+            .collect();
+        copied
+            .map
+            .extend(op.results.iter().copied().zip(results.iter().copied()));
+        copied.ops.push(Op {
+            kind,
+            results,
+            place: op.place,
+        });
+    }
+    copied
+}

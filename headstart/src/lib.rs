@@ -6,6 +6,7 @@ pub mod back;
 pub mod device;
 pub mod error;
 pub mod ir;
+pub mod math;
 pub mod prefetch;
 pub mod report;
 pub mod suggest;

@@ -1,0 +1,96 @@
+//! The contract of every function, measured: errors, special values, costs.
+//!
+//! `f32` functions of one argument are measured on all 2³² arguments if `HEADSTART_EXHAUSTIVE` is set, and
+//! else on a sample; samples start from `HEADSTART_SEED`, or else from the clock, and say which.
+
+mod agreement;
+mod cost;
+mod double_double;
+mod errors;
+mod special;
+
+use super::Function;
+
+/// What is promised of a function; the table in the module's documentation, as data.
+pub struct Contract {
+    /// Which.
+    pub function: Function,
+    /// Largest error in single precision, in units in the last place.
+    pub error_f32: f64,
+    /// Operations in single precision.
+    pub cost_f32: usize,
+    /// Largest error in double precision, in units in the last place.
+    pub error_f64: f64,
+    /// Operations in double precision, all, and those on doubles.
+    pub cost_f64: (usize, usize),
+}
+
+/// Every function's contract.
+pub const CONTRACTS: &[Contract] = &[
+    Contract {
+        function: Function::Exp,
+        error_f32: 0.90,
+        cost_f32: 19,
+        error_f64: 0.90,
+        cost_f64: (26, 17),
+    },
+    Contract {
+        function: Function::Log,
+        error_f32: 0.93,
+        cost_f32: 26,
+        error_f64: 0.86,
+        cost_f64: (44, 23),
+    },
+];
+
+/// Where random arguments start; printed, so that a failure can be repeated.
+pub fn seed() -> u64 {
+    let seed = match std::env::var("HEADSTART_SEED") {
+        Ok(text) => text.parse().expect("HEADSTART_SEED is a number"),
+        Err(_) => {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            now.expect("the clock is past 1970").as_nanos() as u64
+        }
+    };
+    println!("HEADSTART_SEED={seed}");
+    seed
+}
+
+/// A stream of random bits (SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in `[low, high)`.
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * ((self.bits() >> 11) as f64 / (1u64 << 53) as f64)
+    }
+}
+
+#[test]
+fn every_function_has_a_contract_and_the_documentation_states_it() {
+    let documentation = include_str!("../mod.rs");
+    for function in Function::ALL {
+        let found: Vec<_> = CONTRACTS.iter().filter(|c| c.function == *function).collect();
+        assert_eq!(found.len(), 1, "{}", function.name());
+        let Contract {
+            error_f32,
+            cost_f32,
+            error_f64,
+            cost_f64: (all, doubles),
+            ..
+        } = found[0];
+        let name = function.name();
+        let row =
+            format!("//! | {name} | {error_f32:.2} | {cost_f32} | {error_f64:.2} | {all} ({doubles}) |");
+        assert!(documentation.contains(&row), "the documentation lacks\n{row}");
+    }
+}

@@ -20,6 +20,9 @@ pub(super) struct Name {
     pub number: u32,
 }
 
+/// A name and where it is written.
+pub(super) type NameAt = (Name, Position);
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     /// `%acc`

@@ -47,7 +47,7 @@
 //!
 //! [`NoWrap`]: super::OpKind::NoWrap
 //!
-//! The parser checks spelling, names, scopes and operand types, and the [limits](super::limits);
+//! The parser checks spelling, names, scopes and operand types, and the [`limits`](super::limits);
 //! [`verify`](super::verify()) checks the rest.
 
 mod constant;
@@ -56,6 +56,8 @@ mod lexer;
 mod operation;
 mod scope;
 mod structure;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Operations without regions.
 
-use super::lexer::{Name, Position, Token};
+use super::lexer::{Name, NameAt, Position, Token};
 use super::scope::{Enclosing, Lookup};
 use super::{Parser, constant};
 use crate::error::Result;
@@ -55,7 +55,7 @@ impl Parser<'_> {
     }
 
     /// `%a, %b =`, or nothing.
-    fn result_names(&mut self) -> Result<Vec<(Name, Position)>> {
+    fn result_names(&mut self) -> Result<Vec<NameAt>> {
         let mut names = Vec::new();
         while let Token::Value(name) = self.token.clone() {
             names.push((name, self.position));
@@ -68,12 +68,7 @@ impl Parser<'_> {
         Ok(names)
     }
 
-    fn results(
-        &mut self,
-        names: Vec<(Name, Position)>,
-        types: Vec<Type>,
-        position: Position,
-    ) -> Result<Vec<Value>> {
+    fn results(&mut self, names: Vec<NameAt>, types: Vec<Type>, position: Position) -> Result<Vec<Value>> {
         if names.len() != types.len() {
             let what = format!("the operation has {} results, not {}", types.len(), names.len());
             return Err(self.error_at(position, what));
@@ -216,7 +211,9 @@ impl Parser<'_> {
             }
         };
         self.advance()?;
-        self.expect(':')?;
+        if !self.accept(':')? {
+            return Err(self.error_at(position, "a constant is written with its type, as in `1:i32`"));
+        }
         let ty = self.ty()?;
         let bits = constant::bits(ty, negative, digits).map_err(|what| self.error_at(position, what))?;
         Ok(self.constant(ty, bits))

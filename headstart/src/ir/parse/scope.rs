@@ -57,9 +57,19 @@ impl Scope {
         }
     }
 
-    /// Names that may be used, for suggestions.
-    pub fn visible(&self) -> impl Iterator<Item = &str> {
-        self.values.keys().filter_map(|name| name.text.as_deref())
+    /// Names that may be used, in alphabetical order, for suggestions; none where they are too many to search.
+    pub fn visible(&self) -> Vec<&str> {
+        const SEARCHED: usize = 1000;
+        if self.values.len() > SEARCHED {
+            return Vec::new();
+        }
+        let mut names: Vec<&str> = self
+            .values
+            .keys()
+            .filter_map(|name| name.text.as_deref())
+            .collect();
+        names.sort_unstable();
+        names
     }
 
     /// What is defined from here on ends with the region.

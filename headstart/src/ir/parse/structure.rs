@@ -1,7 +1,7 @@
 //! Blocks, `if`s, loops, and the regions inside them.
 
 use super::header::taken;
-use super::lexer::{Name, Position, Token};
+use super::lexer::{Name, NameAt, Position, Token};
 use super::scope::Enclosing;
 use super::{Parser, limits};
 use crate::error::Result;
@@ -89,7 +89,7 @@ impl Parser<'_> {
     }
 
     /// `(%i = 0:i64, %acc = 0.0:f32)`, or nothing.
-    fn loop_params(&mut self) -> Result<(Vec<(Name, Position)>, Vec<Value>)> {
+    fn loop_params(&mut self) -> Result<(Vec<NameAt>, Vec<Value>)> {
         let (mut names, mut initial) = (Vec::new(), Vec::new());
         if !self.accept('(')? {
             return Ok((names, initial));

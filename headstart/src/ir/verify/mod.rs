@@ -1,7 +1,7 @@
 //! The verifier: what every kernel obeys. After it nothing panics.
 //!
 //! About the whole:
-//!  1. The kernel is not larger than the [limits](super::limits): operations, nesting, parameters, arrays
+//!  1. The kernel is not larger than the [`limits`](super::limits): operations, nesting, parameters, arrays
 //!     and their bytes, names, inlined calls.
 //!  2. Every value, label, array, load and place that is mentioned stands in its table. Place 0 exists; a
 //!     place that was inlined stands after the place of the call.
@@ -39,6 +39,8 @@
 
 mod structure;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod types;
 mod violation;
 

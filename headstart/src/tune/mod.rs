@@ -1,8 +1,12 @@
 //! Which plan is best: try them, check each, time each, choose.
 
 pub mod compare;
+pub mod launch_file;
 pub mod space;
+pub mod subject;
 pub mod workload;
 
 pub use compare::Compare;
+pub use launch_file::{FileSubject, LaunchFile};
+pub use subject::{Reshaped, Subject};
 pub use workload::{Bound, Given, Workload};

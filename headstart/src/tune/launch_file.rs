@@ -1,0 +1,441 @@
+//! How a kernel from a file is launched: its geometry, and what each of its parameters gets.
+//!
+//! ```toml
+//! groups = 4                    # or [4, 1, 1]
+//! group = 128                   # may be left out where the kernel requires one
+//!
+//! [parameters.indices]
+//! length = 4096
+//! fill = "indices"              # integers from 0 to below - 1
+//! below = 1024
+//! seed = 7
+//!
+//! [parameters.values]
+//! length = 1024
+//! fill = "fractions"            # 1 + k/65536; also "zero", "sequence", "bits"
+//!
+//! [parameters.result]
+//! length = 512
+//! output = "bits"               # or "multiset", or a relative tolerance such as 1e-6
+//!
+//! [parameters.items]
+//! value = 8
+//! ```
+//!
+//! A parameter that is the length of another is left out: it gets that buffer's length. Without a launch file a kernel
+//! gets [`LaunchFile::default`], which is stated in [`LaunchFile::workload`].
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::compare::Compare;
+use super::subject::Subject;
+use super::workload::{Given, Workload};
+use crate::device::{Fill, Pattern};
+use crate::error::{Error, Result};
+use crate::ir::{Kernel, Param, Type};
+use crate::suggest::{accepted, quoted};
+
+/// The longest launch file, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+/// Elements of a buffer that no launch file describes.
+const DEFAULT_LENGTH: u64 = 1 << 20;
+/// Integer parameters that no launch file describes.
+const DEFAULT_VALUE: u64 = 1024;
+/// Work-groups where no launch file says how many.
+const DEFAULT_GROUPS: u32 = 4;
+/// Work-items of a work-group where neither kernel nor launch file says how many.
+const DEFAULT_GROUP: u32 = 128;
+
+/// A launch file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchFile {
+    /// Work-groups.
+    groups: Option<Extent>,
+    /// Work-items of a work-group.
+    group: Option<Extent>,
+    /// What each parameter gets, by name.
+    #[serde(default)]
+    parameters: BTreeMap<String, Parameter>,
+}
+
+/// A number of work-groups or work-items, in up to three dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Extent {
+    One(u32),
+    Three([u32; 3]),
+}
+
+/// What a parameter gets.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameter {
+    value: Option<Number>,
+    length: Option<u64>,
+    fill: Option<FillName>,
+    below: Option<u64>,
+    seed: Option<u64>,
+    output: Option<Output>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Integer(i64),
+    Float(f64),
+    Truth(bool),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FillName {
+    Zero,
+    Sequence,
+    Indices,
+    Fractions,
+    Bits,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Output {
+    Named(OutputName),
+    Relative(f64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OutputName {
+    Bits,
+    Multiset,
+}
+
+impl Extent {
+    fn dimensions(self) -> [u32; 3] {
+        match self {
+            Extent::One(extent) => [extent, 1, 1],
+            Extent::Three(extents) => extents,
+        }
+    }
+}
+
+impl LaunchFile {
+    /// Reads a launch file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no launch file: where, and what would be accepted.
+    pub fn read(path: &Path) -> Result<LaunchFile> {
+        let place = quoted(&path.to_string_lossy());
+        let unreadable = |error: std::io::Error| {
+            Error::usage(format!("the launch file cannot be read: {error}")).at(&place)
+        };
+        let length = std::fs::metadata(path).map_err(unreadable)?.len();
+        if length > MAX_BYTES {
+            return Err(Error::input("the launch file is too large")
+                .at(&place)
+                .accepted("at most 1 MiB"));
+        }
+        LaunchFile::parse(&std::fs::read_to_string(path).map_err(unreadable)?, &place)
+    }
+
+    /// Reads a launch file's text; `place` is what messages call it.
+    ///
+    /// # Errors
+    /// It is no launch file.
+    pub fn parse(text: &str, place: &str) -> Result<LaunchFile> {
+        toml::from_str(text).map_err(|error| {
+            let before = error
+                .span()
+                .and_then(|span| text.get(..span.start))
+                .unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let said = error.message().lines().collect::<Vec<_>>().join("; ");
+            Error::input(format!("not a launch file: {said}")).at(format!("{place}, line {line}"))
+        })
+    }
+
+    /// The kernel with what this file gives it. What the file does not say: 4 work-groups of the size that the kernel
+    /// requires, or of 128; buffers of 2²⁰ elements, of which those that the kernel only reads hold fractions from 1
+    /// to 2 or integers below 2²⁰ (below 2ⁿ⁻¹ where their elements have only n bits), and the others are outputs;
+    /// integers of 1024, floats of 1.
+    ///
+    /// # Errors
+    /// The file names parameters that the kernel has not, or gives them what they cannot take.
+    pub fn workload(&self, kernel: &Arc<Kernel>) -> Result<Workload> {
+        let names = || kernel.params.iter().map(|param| param.name.as_str());
+        for name in self.parameters.keys() {
+            if !names().any(|param| param == name) {
+                return Err(
+                    Error::usage(format!("`{}` has no parameter {}", kernel.name, quoted(name)))
+                        .accepted(accepted(name, "parameters", names())),
+                );
+            }
+        }
+        let given = kernel.params.iter().map(|param| {
+            let described = self.parameters.get(&param.name).cloned().unwrap_or_default();
+            self.given(kernel, param, &described)
+                .map_err(|error| error.at(format!("parameter `{}`", param.name)))
+        });
+        Ok(Workload {
+            kernel: Arc::clone(kernel),
+            groups: self.groups.map_or([DEFAULT_GROUPS, 1, 1], Extent::dimensions),
+            group: match self.group {
+                Some(group) => group.dimensions(),
+                None => kernel.group_size.unwrap_or([DEFAULT_GROUP, 1, 1]),
+            },
+            given: given.collect::<Result<_>>()?,
+        })
+    }
+
+    fn given(&self, kernel: &Kernel, param: &Param, described: &Parameter) -> Result<Given> {
+        let ty = kernel.ty(param.value);
+        if !ty.is_pointer() {
+            let buffer_only =
+                described.length.is_some() || described.fill.is_some() || described.output.is_some();
+            if buffer_only {
+                return Err(Error::usage(format!("it is a scalar `{ty}`")).accepted("`value = …`"));
+            }
+            return match (described.value, self.length_for(kernel, param)) {
+                (Some(value), _) => Ok(Given::Scalar(ty, scalar_bits(ty, value)?)),
+                (None, Some(length)) => Ok(Given::Scalar(ty, length)),
+                (None, None) => Ok(Given::Scalar(ty, default_bits(ty))),
+            };
+        }
+        if described.value.is_some() {
+            return Err(Error::usage("it is a buffer").accepted("`length = …`, with `fill` or `output`"));
+        }
+        let element = param.facts.map_or(Type::I32, |facts| facts.element);
+        let length = described.length.unwrap_or(DEFAULT_LENGTH);
+        let read_only = param.facts.is_some_and(|facts| facts.read_only);
+        let fill = match (described.fill, read_only && described.output.is_none()) {
+            (Some(fill), _) => Fill::Pattern(pattern(element, fill, described)?),
+            (None, true) if element.is_float() => Fill::Pattern(Pattern::Fractions { low: 1.0 }),
+            (None, true) => Fill::Pattern(pattern(element, FillName::Indices, described)?),
+            (None, false) => Fill::Uninitialized,
+        };
+        let compare = match described.output {
+            Some(Output::Relative(share)) if (0.0..1.0).contains(&share) => Compare::Relative(share),
+            Some(Output::Relative(share)) => {
+                return Err(Error::usage(format!("{share} is no tolerance")).accepted("a number from 0 to 1"));
+            }
+            Some(Output::Named(OutputName::Multiset)) => Compare::Multiset,
+            Some(Output::Named(OutputName::Bits)) | None => Compare::Bits,
+        };
+        if read_only && described.output.is_none() {
+            Ok(Given::Input {
+                element,
+                length,
+                fill,
+            })
+        } else {
+            Ok(Given::Output {
+                element,
+                length,
+                fill,
+                compare,
+            })
+        }
+    }
+
+    /// The length of the buffer whose length this parameter is.
+    fn length_for(&self, kernel: &Kernel, param: &Param) -> Option<u64> {
+        let buffer = kernel.params.iter().find(|buffer| {
+            buffer
+                .facts
+                .is_some_and(|facts| facts.length == Some(param.value))
+        })?;
+        let described = self
+            .parameters
+            .get(&buffer.name)
+            .and_then(|described| described.length);
+        Some(described.unwrap_or(DEFAULT_LENGTH))
+    }
+}
+
+fn pattern(element: Type, fill: FillName, described: &Parameter) -> Result<Pattern> {
+    let seed = described.seed.unwrap_or(0);
+    if described.below.is_some() && fill != FillName::Indices {
+        return Err(Error::usage("`below` goes with `fill = \"indices\"`"));
+    }
+    match fill {
+        FillName::Zero => Ok(Pattern::Constant(0)),
+        FillName::Sequence => Ok(Pattern::Steps { first: 0, step: 1 }),
+        FillName::Bits => Ok(Pattern::Bits { seed }),
+        FillName::Fractions if element.is_float() => Ok(Pattern::Fractions { low: 1.0 }),
+        FillName::Fractions => {
+            Err(Error::usage(format!("elements `{element}` hold no fractions"))
+                .accepted("`fill = \"indices\"`"))
+        }
+        FillName::Indices => {
+            // Not negative in a signed type of this size, and inside every buffer of the default length.
+            let largest = if element.bits() >= 64 {
+                i64::MAX as u64
+            } else {
+                (1 << (element.bits() - 1)) - 1
+            };
+            match described.below {
+                Some(0) => Err(Error::usage("no index is below 0").accepted("`below` is at least 1")),
+                Some(bound) => Ok(Pattern::Below { bound, seed }),
+                None => Ok(Pattern::Below {
+                    bound: DEFAULT_LENGTH.min(largest.max(1)),
+                    seed,
+                }),
+            }
+        }
+    }
+}
+
+fn scalar_bits(ty: Type, value: Number) -> Result<u64> {
+    let wrong = |what: String| Err(Error::usage(format!("{what} is no `{ty}`")));
+    match (ty, value) {
+        (Type::Bool, Number::Truth(value)) => Ok(u64::from(value)),
+        (Type::F64, Number::Float(value)) => Ok(value.to_bits()),
+        (Type::F64, Number::Integer(value)) => Ok((value as f64).to_bits()),
+        (Type::F32, Number::Float(value)) => Ok(u64::from((value as f32).to_bits())),
+        (Type::F32, Number::Integer(value)) => Ok(u64::from((value as f32).to_bits())),
+        (Type::I8 | Type::I16 | Type::I32 | Type::I64, Number::Integer(value)) => {
+            // As signed or as unsigned: integers of the IR have no sign.
+            let bits = ty.bits();
+            let fits = bits == 64 || (-(1 << (bits - 1))..1 << bits).contains(&value);
+            if fits {
+                Ok(value as u64 & ty.mask())
+            } else {
+                wrong(value.to_string())
+            }
+        }
+        (_, Number::Integer(value)) => wrong(value.to_string()),
+        (_, Number::Float(value)) => wrong(value.to_string()),
+        (_, Number::Truth(value)) => wrong(value.to_string()),
+    }
+}
+
+fn default_bits(ty: Type) -> u64 {
+    match ty {
+        Type::F64 => 1.0f64.to_bits(),
+        Type::F32 => u64::from(1.0f32.to_bits()),
+        Type::F16 => u64::from(half::f16::ONE.to_bits()),
+        Type::Bf16 => u64::from(half::bf16::ONE.to_bits()),
+        Type::Bool => 1,
+        _ => DEFAULT_VALUE & ty.mask(),
+    }
+}
+
+/// A kernel from a file, with its launch.
+#[derive(Clone, Debug)]
+pub struct FileSubject {
+    kernel: Arc<Kernel>,
+    launch: LaunchFile,
+}
+
+impl FileSubject {
+    /// A kernel and how it is launched.
+    pub fn new(kernel: Arc<Kernel>, launch: LaunchFile) -> FileSubject {
+        FileSubject { kernel, launch }
+    }
+}
+
+impl Subject for FileSubject {
+    fn name(&self) -> &str {
+        &self.kernel.name
+    }
+
+    fn workload(&self) -> Result<Workload> {
+        self.launch.workload(&self.kernel)
+    }
+
+    fn small(&self, _iterations: u64) -> Result<Option<Workload>> {
+        // Nobody said which parameter the number of iterations follows from.
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &str = "hsir 1\nkernel @scale(\n  %from: ptr.global f32[%from_len] align 4 readonly unaliased,\n  \
+                          %from_len: i64,\n  %to: ptr.global f32[%to_len] align 4 unaliased,\n  %to_len: i64,\n  \
+                          %count: i32,\n) group 64,1,1 {\n  return\n}\n";
+
+    fn workload(text: &str) -> Result<Workload> {
+        let kernel = Arc::new(crate::ir::parse(KERNEL, "scale.hsir").expect("a kernel"));
+        LaunchFile::parse(text, "launch.toml")?.workload(&kernel)
+    }
+
+    #[test]
+    fn what_is_not_said_has_defaults() {
+        let workload = workload("").expect("defaults");
+        assert_eq!((workload.groups, workload.group), ([4, 1, 1], [64, 1, 1]));
+        assert!(matches!(
+            workload.given[0],
+            Given::Input {
+                length: DEFAULT_LENGTH,
+                ..
+            }
+        ));
+        assert!(matches!(
+            workload.given[1],
+            Given::Scalar(Type::I64, DEFAULT_LENGTH)
+        ));
+        assert!(matches!(
+            workload.given[2],
+            Given::Output {
+                fill: Fill::Uninitialized,
+                ..
+            }
+        ));
+        assert!(matches!(
+            workload.given[4],
+            Given::Scalar(Type::I32, DEFAULT_VALUE)
+        ));
+    }
+
+    #[test]
+    fn what_is_said_is_taken() {
+        let text = "groups = [2, 3, 1]\n[parameters.from]\nlength = 8\nfill = \"sequence\"\n[parameters.to]\nlength = 9\n\
+                    output = 1e-6\n[parameters.count]\nvalue = -1\n";
+        let workload = workload(text).expect("a launch file");
+        assert_eq!(workload.geometry().groups, 6);
+        assert!(
+            matches!(workload.given[1], Given::Scalar(_, 8)),
+            "a length follows its buffer"
+        );
+        assert!(matches!(
+            workload.given[2],
+            Given::Output {
+                length: 9,
+                compare: Compare::Relative(_),
+                ..
+            }
+        ));
+        assert!(matches!(workload.given[4], Given::Scalar(Type::I32, 0xffff_ffff)));
+    }
+
+    #[test]
+    fn mistakes_say_where_and_what_would_be_accepted() {
+        for (text, expected) in [
+            ("gruops = 1", "line 1: not a launch file: unknown field `gruops`"),
+            ("groups = 4\ngroup = \"x\"", "line 2"),
+            ("[parameters.form]\nlength = 1", "did you mean `from`?"),
+            ("[parameters.from]\nvalue = 1", "parameter `from`: it is a buffer"),
+            (
+                "[parameters.count]\nlength = 1",
+                "parameter `count`: it is a scalar `i32`",
+            ),
+            ("[parameters.count]\nvalue = 4294967296", "4294967296 is no `i32`"),
+            ("[parameters.count]\nvalue = 1.5", "1.5 is no `i32`"),
+            ("[parameters.to]\noutput = 2.0", "2 is no tolerance"),
+            ("[parameters.from]\nfill = \"indices\"\nbelow = 0", "at least 1"),
+            ("[parameters.from]\nfill = \"nonsense\"", "unknown variant"),
+        ] {
+            let message = workload(text).expect_err(text).to_string();
+            assert!(message.contains(expected), "{text}: {message}");
+            assert!(!message.contains('\n'), "{text}: {message}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What is tuned: a kernel with its data, at full size and small.
+
+use super::workload::Workload;
+use crate::error::Result;
+use crate::report::Geometry;
+
+/// A kernel with its data, at the size that matters and at the sizes that checks need.
+pub trait Subject: Sync {
+    /// The kernel's name, as reports call it.
+    fn name(&self) -> &str;
+
+    /// Its parameters as they were set, by name.
+    fn parameters(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// The kernel and its data at full size.
+    ///
+    /// # Errors
+    /// The parameters contradict each other or the data.
+    fn workload(&self) -> Result<Workload>;
+
+    /// The same kernel on a few work-groups of little data, with its loop of this many iterations; none where the
+    /// number of iterations cannot be chosen.
+    ///
+    /// # Errors
+    /// As for [`Subject::workload`].
+    fn small(&self, iterations: u64) -> Result<Option<Workload>>;
+
+    /// The same work in other geometries, for the question what the plain kernel would do with more work-groups.
+    ///
+    /// # Errors
+    /// As for [`Subject::workload`].
+    fn same_work(&self) -> Result<Vec<Reshaped>> {
+        Ok(Vec::new())
+    }
+
+    /// Whether the kernel's work can be split over more work-groups without changing its results.
+    fn may_be_split(&self) -> bool {
+        false
+    }
+}
+
+/// The same work in another geometry.
+#[derive(Clone, Debug)]
+pub struct Reshaped {
+    /// That geometry.
+    pub geometry: Geometry,
+    /// The parameters that differ, by name.
+    pub parameters: Vec<(String, String)>,
+    /// The kernel and its data.
+    pub workload: Workload,
+}
+
+impl Workload {
+    /// The geometry as reports show it, dimensions multiplied.
+    pub fn geometry(&self) -> Geometry {
+        Geometry {
+            groups: self.groups.iter().map(|&groups| u64::from(groups)).product(),
+            group: self
+                .group
+                .iter()
+                .fold(1, |product: u32, &items| product.saturating_mul(items)),
+        }
+    }
+}

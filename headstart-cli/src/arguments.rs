@@ -18,6 +18,8 @@ Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the devic
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// List the devices here, simulated ones included, and what becomes of prefetches on each
+    Devices(Devices),
     /// Say how many work-groups fit into a core, and what limits it
     Occupancy(Occupancy),
 }
@@ -25,8 +27,8 @@ pub enum Command {
 /// The options of `headstart occupancy`.
 #[derive(Args, Debug)]
 pub struct Occupancy {
-    /// The device: h200, a100, pvc-1550, xe-lp or gen11
-    #[arg(long, value_name = "DEVICE", default_value = "h200")]
+    /// The device, as `headstart devices` lists them, or a model file
+    #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
     pub device: String,
     /// Work-items of a work-group
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
@@ -47,6 +49,14 @@ pub struct Occupancy {
     #[arg(long)]
     pub barrier: bool,
     /// Write the numbers as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// The options of `headstart devices`.
+#[derive(Args, Debug)]
+pub struct Devices {
+    /// Write the list as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<()> {
     match command {
+        Command::Devices(options) => command::devices::run(&options),
         Command::Occupancy(options) => command::occupancy::run(&options),
     }
 }

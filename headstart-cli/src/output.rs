@@ -22,6 +22,16 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
+/// A value as JSON text that ends with a line break.
+///
+/// # Errors
+/// It has no JSON form, which is a bug.
+pub fn json_line(value: &impl serde::Serialize) -> Result<String> {
+    let text = serde_json::to_string_pretty(value);
+    let text = text.map_err(|error| Error::bug(format!("a result does not become JSON: {error}")))?;
+    Ok(format!("{text}\n"))
+}
+
 /// A file to be written when the work is done, checked before the work starts.
 #[derive(Debug)]
 pub enum Destination {

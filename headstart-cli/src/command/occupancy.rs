@@ -1,55 +1,37 @@
 //! `headstart occupancy`: work-groups per core for a geometry, and what limits it.
 
-use headstart::device::model::occupancy::intel::IntelCore;
-use headstart::device::model::occupancy::nvidia::NvidiaCore;
 use headstart::device::model::occupancy::{Footprint, Occupancy};
+use headstart::device::model::{self, Registers};
 use headstart::report::number;
-use headstart::suggest::{accepted, quoted};
 use headstart::{Error, Result};
 
 use crate::arguments;
-use crate::output::{Destination, print};
-
-/// A core, by the rules of its maker.
-enum Core {
-    Nvidia(NvidiaCore),
-    Intel(IntelCore),
-}
-
-const DEVICES: [&str; 5] = ["h200", "a100", "pvc-1550", "xe-lp", "gen11"];
-
-fn core(device: &str) -> Result<Core> {
-    match device.strip_prefix("sim:").unwrap_or(device) {
-        "h200" => Ok(Core::Nvidia(NvidiaCore::sm_90())),
-        "a100" => Ok(Core::Nvidia(NvidiaCore::sm_80())),
-        "pvc-1550" | "pvc-1550-documented" => Ok(Core::Intel(IntelCore::pvc())),
-        "xe-lp" => Ok(Core::Intel(IntelCore::gen12())),
-        "gen11" => Ok(Core::Intel(IntelCore::gen11())),
-        unknown => Err(Error::usage(format!("there is no device {}", quoted(unknown)))
-            .accepted(accepted(unknown, "devices", DEVICES))),
-    }
-}
+use crate::output::{Destination, json_line, print};
 
 /// Runs the command.
 pub fn run(options: &arguments::Occupancy) -> Result<()> {
-    let core = core(&options.device)?;
+    let model = model::find(&options.device, &[])?;
     let json = options
         .json
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
-    let sub_groups = match &core {
-        Core::Nvidia(core) => vec![core.sub_group],
-        Core::Intel(core) => core.sub_groups.clone(),
-    };
-    let sub_group = options.sub_group.unwrap_or(sub_groups[0]);
-    if !sub_groups.contains(&sub_group) {
-        let sizes: Vec<String> = sub_groups.iter().map(u32::to_string).collect();
+    let sizes: &[u32] = &model.core.sub_group_sizes;
+    let sub_group = options.sub_group.unwrap_or(*model.core.sub_group_size);
+    if !sizes.contains(&sub_group) {
+        let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
         return Err(Error::device(format!(
             "{} has no sub-groups of {sub_group} work-items",
-            options.device
+            model.name
         ))
         .accepted(format!("it has {}", sizes.join(", "))));
+    }
+    if options.large_grf
+        && !matches!(&model.registers, Registers::Fixed(registers) if registers.has_large_mode)
+    {
+        return Err(
+            Error::device(format!("{} has no large register file", model.name)).accepted("leave it out"),
+        );
     }
     let footprint = Footprint {
         registers: options.registers,
@@ -58,42 +40,28 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
         large_register_file: options.large_grf,
         ..Footprint::new(options.group, sub_group)
     };
-    let (occupancy, disagreement) = match &core {
-        Core::Nvidia(core) => (core.occupancy(&footprint), None),
-        Core::Intel(core) => {
-            let both = core.occupancy(&footprint);
-            let disagreement = both.disagreement();
-            (both.calculator, disagreement)
-        }
-    };
+    let occupancy = model.occupancy(&footprint);
     match json {
-        Some(destination) => {
-            let text = serde_json::to_string_pretty(&occupancy)
-                .map_err(|error| Error::bug(format!("an occupancy does not become JSON: {error}")))?;
-            destination.write(&format!("{text}\n"))
-        }
-        None => print(&text(&occupancy, disagreement.as_deref())),
+        Some(destination) => destination.write(&json_line(&occupancy)?),
+        None => print(&text(&occupancy)),
     }
 }
 
-fn text(occupancy: &Occupancy, disagreement: Option<&str>) -> String {
-    let mut text = if occupancy.groups_per_core == 0 {
-        format!(
+fn text(occupancy: &Occupancy) -> String {
+    if occupancy.groups_per_core == 0 {
+        return format!(
             "No work-group fits into a core; the limit is {}.\n",
             occupancy.limit()
-        )
-    } else {
-        format!(
-            "{} work-groups per core, {} sub-groups in all: {} occupancy.\nOne more does not fit because of {}.\n",
-            occupancy.groups_per_core,
-            occupancy.sub_groups_per_core,
-            number::percent(occupancy.occupancy),
-            occupancy.limit(),
-        )
-    };
-    if let Some(disagreement) = disagreement {
-        text.push_str(disagreement);
-        text.push('\n');
+        );
     }
-    text
+    let groups = match occupancy.groups_per_core {
+        1 => "1 work-group".to_owned(),
+        groups => format!("{groups} work-groups"),
+    };
+    format!(
+        "{groups} per core, {} sub-groups in all: {} occupancy.\nOne more does not fit because of {}.\n",
+        occupancy.sub_groups_per_core,
+        number::percent(occupancy.occupancy),
+        occupancy.limit(),
+    )
 }

@@ -19,6 +19,22 @@ pub fn bytes(bytes: f64) -> String {
     )
 }
 
+/// The size of a memory: `228 KiB`, `141 GiB`, in powers of two.
+pub fn capacity(bytes: u64) -> String {
+    const KIB: f64 = 1024.0;
+    let bytes = bytes as f64;
+    scaled(
+        bytes,
+        &[
+            (KIB * KIB * KIB * KIB, "TiB"),
+            (KIB * KIB * KIB, "GiB"),
+            (KIB * KIB, "MiB"),
+            (KIB, "KiB"),
+            (1.0, "bytes"),
+        ],
+    )
+}
+
 /// A speedup: `2.38×`.
 pub fn speedup(factor: f64) -> String {
     if factor >= 99.95 {
@@ -59,6 +75,7 @@ pub fn figures(number: f64) -> String {
             let sign = if number < 0.0 { "-" } else { "" };
             format!("{sign}{}", grouped(size.round() as u64))
         }
+        size if size.fract() == 0.0 => format!("{number:.0}"),
         size if size >= 99.95 => format!("{number:.0}"),
         size if size >= 9.995 => format!("{number:.1}"),
         size if size >= 0.9995 => format!("{number:.2}"),
@@ -83,10 +100,14 @@ mod tests {
         assert_eq!(
             times,
             [
-                "0 ns", "1.00 ns", "999 ns", "1.00 µs", "535 µs", "1.27 ms", "61.0 s", "7,200 s"
+                "0 ns", "1 ns", "999 ns", "1.00 µs", "535 µs", "1.27 ms", "61 s", "7,200 s"
             ]
         );
         assert_eq!(bytes(4_194_304.0), "4.19 MB");
+        assert_eq!(
+            [100, 232_448, 151_397_597_184].map(capacity),
+            ["100 bytes", "227 KiB", "141 GiB"]
+        );
         assert_eq!(
             [0.0, 0.0625, 0.57, 1.0].map(percent),
             ["0 %", "6.2 %", "57 %", "100 %"]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::DeviceModel;
 use super::check::check;
+use crate::suggest::{accepted, quoted};
 use crate::{Error, Result};
 
 macro_rules! built_in_models {
@@ -40,9 +41,12 @@ pub fn built_in(name: &str, overrides: &[String]) -> Result<DeviceModel> {
     let bare = name.strip_prefix("sim:").unwrap_or(name);
     let found = BUILT_IN.iter().find(|(candidate, _)| *candidate == bare);
     let Some((name, text)) = found else {
-        let names: Vec<&str> = built_in_names().collect();
-        return Err(Error::usage(format!("no simulated device `{bare}`"))
-            .accepted(format!("there are {}, or a model file", names.join(", "))));
+        return Err(
+            Error::usage(format!("no simulated device {}", quoted(bare))).accepted(format!(
+                "{}, or a model file",
+                accepted(bare, "models", built_in_names())
+            )),
+        );
     };
     parse(text, &format!("devices/{name}.toml"), overrides)
 }

@@ -225,7 +225,7 @@ mod tests {
     fn an_unknown_name_lists_the_models() {
         let message = built_in("sim:h2000", &[]).unwrap_err().to_string();
         assert!(
-            message.starts_with("no simulated device `h2000`; there are h200, "),
+            message.starts_with("no simulated device `h2000`; did you mean `h200`? (models: h200, "),
             "{message}"
         );
     }

@@ -1,0 +1,474 @@
+//! Regions: branches, loops, and small `if`s without either.
+//!
+//! # Loops
+//!
+//! Most loops start with a test that leaves them. Such a loop is turned around: the test is written
+//! before the loop and again at its end, so that an iteration has one branch.
+//!
+//! ```text
+//!     params = initial
+//!     test                        // the operations in front of the `if`
+//!     @done bra exit
+//! body:
+//!     …
+//!     params = next
+//!     test
+//!     @!done bra body
+//! exit:
+//!     results = what `Break` passes
+//! ```
+//!
+//! The driver's compiler is told not to unroll: unrolling is the plan's decision.
+//!
+//! # Small `if`s
+//!
+//! An `if` whose sides are short and only compute, load, store, copy or hint is written without a
+//! branch. What has an effect runs under a predicate; what has none runs always, which is allowed because
+//! every operation is total. Results are selected; a load writes the result's register itself.
+
+use super::emitter::{Emitter, Guard, Scope};
+use super::registers::Class;
+use crate::Result;
+use crate::ir::{BinaryOp, Kernel, Label, Op, OpKind, Region, Type, UnaryOp, Value};
+
+/// Where control goes when the text that is being written ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Behind this construct.
+    Exit(Label),
+    /// To the next iteration of this loop.
+    Iteration(Label),
+    /// Nowhere.
+    Nothing,
+}
+
+/// How much an `if` without a branch may do, both sides together.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    /// Operations that run even where the condition fails, in machine instructions, roughly.
+    computing: u32,
+    /// Operations under a predicate.
+    guarded: u32,
+}
+
+impl Budget {
+    const SMALL: Budget = Budget { computing: 12, guarded: 16 };
+}
+
+impl<'k> Emitter<'k> {
+    /// Writes a region.
+    pub(super) fn region(&mut self, region: &'k Region, next: Next) -> Result<()> {
+        let Some((terminator, ops)) = region.ops.split_last() else { return Ok(()) };
+        for op in ops {
+            self.op(op)?;
+        }
+        self.terminator(terminator, next);
+        Ok(())
+    }
+
+    fn terminator(&mut self, op: &'k Op, next: Next) {
+        match &op.kind {
+            OpKind::Break(label, values) => {
+                let scope = self.scopes[label].clone();
+                self.assign(&scope.results, values);
+                if next != Next::Exit(*label) {
+                    self.branch(&scope.exit, None);
+                }
+            }
+            OpKind::Continue(label, values) => {
+                let scope = self.scopes[label].clone();
+                self.assign(&scope.params, values);
+                if next != Next::Iteration(*label) {
+                    self.branch(&scope.next, None);
+                }
+            }
+            _ => {
+                if self.scratch.is_some() {
+                    // Copies into the scratch words must not outlive the work-group.
+                    self.ins("cp.async.wait_all");
+                }
+                self.ins("ret");
+            }
+        }
+    }
+
+    /// Assigns values to others, all at once.
+    fn assign(&mut self, targets: &[Value], values: &[Value]) {
+        let mut moves: Vec<(Class, String, String)> = Vec::new();
+        for (&target, &value) in targets.iter().zip(values) {
+            let Some(class) = Class::of(self.ty(target)) else { continue };
+            let (to, from) = (self.register(target), self.operand(value));
+            if to != from {
+                moves.push((class, to, from));
+            }
+        }
+        // A move is ready when no other still reads its target. What is left are cycles: one value of
+        // each is put aside.
+        while !moves.is_empty() {
+            let ready =
+                moves.iter().position(|(_, to, _)| moves.iter().filter(|(_, _, from)| from == to).count() == 0);
+            let (class, to, from) = match ready {
+                Some(index) => moves.remove(index),
+                None => {
+                    let (class, to, from) = moves.remove(0);
+                    let aside = self.temporary(class);
+                    self.ins(format!("mov.{} {aside}, {to}", class.ptx()));
+                    for (_, _, source) in moves.iter_mut().filter(|(_, _, source)| *source == to) {
+                        source.clone_from(&aside);
+                    }
+                    (class, to, from)
+                }
+            };
+            self.ins(format!("mov.{} {to}, {from}", class.ptx()));
+        }
+    }
+
+    /// Whether going to a label with these values needs no moves.
+    fn needs_no_moves(&mut self, terminator: &OpKind) -> bool {
+        let (targets, values) = match terminator {
+            OpKind::Break(label, values) => (self.scopes[label].results.clone(), values),
+            OpKind::Continue(label, values) => (self.scopes[label].params.clone(), values),
+            _ => return false,
+        };
+        targets.iter().zip(values).all(|(&target, &value)| {
+            Class::of(self.ty(target)).is_none() || self.register(target) == self.operand(value)
+        })
+    }
+
+    /// Writes a block, `if` or loop.
+    pub(super) fn construct(&mut self, op: &'k Op) -> Result<()> {
+        match &op.kind {
+            OpKind::Block { label, body } => {
+                self.open(*label, op, &[], "end");
+                self.region(body, Next::Exit(*label))?;
+                let exit = self.scopes[label].exit.clone();
+                self.label_if_used(&exit);
+            }
+            OpKind::If { label, cond, then, otherwise } => {
+                let mut budget = Budget::SMALL;
+                let small = fits(self.kernel, then, *label, &mut budget)
+                    && fits(self.kernel, otherwise, *label, &mut budget)
+                    && self.tokens_stay_open(op);
+                if small {
+                    self.without_branch(op, *cond, then, otherwise)?;
+                } else {
+                    self.open(*label, op, &[], "end");
+                    self.branching(*label, *cond, then, otherwise)?;
+                }
+            }
+            OpKind::Loop { label, params, initial, body, .. } => {
+                self.open(*label, op, params, "exit");
+                self.assign(params, initial);
+                match leading_test(self.kernel, body, *label) {
+                    Some(test) => self.turned_loop(*label, body, &test)?,
+                    None => self.plain_loop(*label, body)?,
+                }
+            }
+            _ => unreachable!("only blocks, ifs and loops are constructs"),
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, label: Label, op: &Op, params: &[Value], suffix: &str) {
+        let name = self.kernel.labels[label].name.clone().unwrap_or_else(|| match op.kind {
+            OpKind::Loop { .. } => "loop".to_owned(),
+            OpKind::If { .. } => "if".to_owned(),
+            _ => "block".to_owned(),
+        });
+        let exit = self.new_label(&format!("{name}_{suffix}"));
+        let next = if params.is_empty() && suffix == "end" { String::new() } else { self.new_label(&format!("{name}_next")) };
+        let scope = Scope { results: op.results.clone(), params: params.to_vec(), exit, next };
+        self.scopes.insert(label, scope);
+    }
+
+    fn branching(&mut self, label: Label, cond: Value, then: &'k Region, otherwise: &'k Region) -> Result<()> {
+        let register = self.operand(cond);
+        let exit = self.scopes[&label].exit.clone();
+        // A side that only goes elsewhere, with nothing to move, is a branch under the predicate.
+        for (side, other, negated) in [(then, otherwise, false), (otherwise, then, true)] {
+            if let [terminator] = &side.ops[..]
+                && let OpKind::Break(to, _) | OpKind::Continue(to, _) = &terminator.kind
+                && self.needs_no_moves(&terminator.kind)
+            {
+                let scope = &self.scopes[to];
+                let target =
+                    if matches!(terminator.kind, OpKind::Break(..)) { &scope.exit } else { &scope.next }.clone();
+                self.branch(&target, Some(&Guard { register, negated }));
+                self.region(other, Next::Exit(label))?;
+                self.label_if_used(&exit);
+                return Ok(());
+            }
+        }
+        let otherwise_label = self.new_label("else");
+        self.branch(&otherwise_label, Some(&Guard { register, negated: true }));
+        self.region(then, Next::Nothing)?;
+        self.label(&otherwise_label);
+        self.region(otherwise, Next::Exit(label))?;
+        self.label_if_used(&exit);
+        Ok(())
+    }
+
+    // Loops.
+
+    fn plain_loop(&mut self, label: Label, body: &'k Region) -> Result<()> {
+        let Scope { exit, next, .. } = self.scopes[&label].clone();
+        self.label(&next);
+        self.ins(".pragma \"nounroll\"");
+        self.region(body, Next::Nothing)?;
+        self.label_if_used(&exit);
+        Ok(())
+    }
+
+    fn turned_loop(&mut self, label: Label, body: &'k Region, test: &LeadingTest<'k>) -> Result<()> {
+        let Scope { exit, next, .. } = self.scopes[&label].clone();
+        let name = self.kernel.labels[label].name.clone().unwrap_or_else(|| "loop".to_owned());
+        let start = self.new_label(&name);
+        let leave = self.new_label(&format!("{name}_done"));
+        for op in test.ops {
+            self.op(op)?;
+        }
+        let register = self.operand(test.cond);
+        let leaves = Guard { register, negated: !test.leaves_if };
+        self.branch(&leave, Some(&leaves));
+        self.label(&start);
+        self.ins(".pragma \"nounroll\"");
+        let continues = match test.staying {
+            Some((own, staying)) => {
+                // The loop's body is the side of the `if` that stays.
+                let scope = Scope { exit: self.new_label("unreachable"), ..Scope::default() };
+                self.scopes.insert(own, scope);
+                self.region(staying, Next::Iteration(label))?;
+                ends_with_continue(staying, label)
+            }
+            None => {
+                // Nothing is in that side; the loop's body follows the `if`.
+                let (terminator, rest) =
+                    body.ops[test.ops.len() + 1..].split_last().expect("regions have terminators");
+                for op in rest {
+                    self.op(op)?;
+                }
+                self.terminator(terminator, Next::Iteration(label));
+                ends_with_continue(body, label)
+            }
+        };
+        self.label_if_used(&next);
+        if continues || self.is_branched_to(&next) {
+            for op in test.ops {
+                self.op(op)?;
+            }
+            self.branch(&start, Some(&Guard { negated: !leaves.negated, ..leaves }));
+        }
+        self.label(&leave);
+        let results = self.scopes[&label].results.clone();
+        self.assign(&results, test.values);
+        self.label_if_used(&exit);
+        Ok(())
+    }
+
+    // Small `if`s.
+
+    /// Whether no group is closed inside this `if`: under a predicate it might be missed.
+    fn tokens_stay_open(&self, op: &'k Op) -> bool {
+        let mut open = true;
+        for region in op.kind.regions() {
+            region.walk(&mut |inner| {
+                open &= !inner.results.iter().any(|&result| self.groups.commits_after(result));
+            });
+        }
+        open
+    }
+
+    /// The guard that holds where the current one and `predicate` hold.
+    pub(super) fn also(&mut self, predicate: String) -> Guard {
+        let Some(outer) = self.guard.clone() else { return Guard { register: predicate, negated: false } };
+        let both = self.temporary(Class::Predicate);
+        let outer = self.positive(&outer);
+        self.ins(format!("and.pred {both}, {outer}, {predicate}"));
+        Guard { register: both, negated: false }
+    }
+
+    fn positive(&mut self, guard: &Guard) -> String {
+        if !guard.negated {
+            return guard.register.clone();
+        }
+        let not = self.temporary(Class::Predicate);
+        self.ins(format!("not.pred {not}, {}", guard.register));
+        not
+    }
+
+    fn without_branch(
+        &mut self,
+        op: &'k Op,
+        cond: Value,
+        then: &'k Region,
+        otherwise: &'k Region,
+    ) -> Result<()> {
+        let cond = self.operand(cond);
+        let outer = self.guard.clone();
+        let values = [yielded(then), yielded(otherwise)];
+        // Loads whose only use is to be yielded write the result's register. Tokens need none.
+        let mut selected = Vec::new();
+        for (index, &result) in op.results.iter().enumerate() {
+            let Some(class) = Class::of(self.ty(result)) else { continue };
+            let register = self.register(result);
+            let direct =
+                [(then, values[0][index]), (otherwise, values[1][index])].map(|(side, v)| self.is_own_load(side, v));
+            for (side, &direct) in direct.iter().enumerate() {
+                if direct {
+                    self.share(values[side][index], register.clone());
+                }
+            }
+            selected.push((class, register, values[0][index], values[1][index], direct));
+        }
+
+        if has_guarded(otherwise) {
+            self.guard = Some(match &outer {
+                None => Guard { register: cond.clone(), negated: true },
+                Some(_) => {
+                    let not = self.temporary(Class::Predicate);
+                    self.ins(format!("not.pred {not}, {cond}"));
+                    self.also(not)
+                }
+            });
+        }
+        self.straight(otherwise)?;
+        self.guard.clone_from(&outer);
+        for (class, register, _, otherwise, direct) in &selected {
+            if direct[0] && !direct[1] {
+                let otherwise = self.operand(*otherwise);
+                self.ins(format!("mov.{} {register}, {otherwise}", class.ptx()));
+            }
+        }
+        if has_guarded(then) {
+            self.guard = Some(self.also(cond.clone()));
+        }
+        self.straight(then)?;
+        self.guard = outer;
+        for (class, register, then, otherwise, direct) in selected {
+            match direct {
+                [false, false] => {
+                    let (x, y) = (self.operand(then), self.operand(otherwise));
+                    self.selection(class, &register, &cond, &x, &y);
+                }
+                [false, true] => {
+                    let x = self.operand(then);
+                    self.ins(format!("@{cond} mov.{} {register}, {x}", class.ptx()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a region without its terminator.
+    fn straight(&mut self, region: &'k Region) -> Result<()> {
+        let Some((_, ops)) = region.ops.split_last() else { return Ok(()) };
+        ops.iter().try_for_each(|op| self.op(op))
+    }
+
+    /// Whether a value is loaded in this region, by a load that writes one register, and used once.
+    fn is_own_load(&self, region: &Region, value: Value) -> bool {
+        let plain = !matches!(self.ty(value), Type::Bool | Type::Ptr(_));
+        plain
+            && self.uses.get(&value) == Some(&1)
+            && region.ops.iter().any(|op| matches!(op.kind, OpKind::Load { .. }) && op.results == [value])
+    }
+}
+
+/// What a region yields.
+fn yielded(region: &Region) -> &[Value] {
+    match region.ops.last().map(|op| &op.kind) {
+        Some(OpKind::Break(_, values)) => values,
+        _ => &[],
+    }
+}
+
+/// Whether a region has operations that run under its guard.
+fn has_guarded(region: &Region) -> bool {
+    let mut guarded = false;
+    region.walk(&mut |op| guarded |= !op.kind.is_pure() && op.kind.label().is_none() && !op.kind.is_terminator());
+    guarded
+}
+
+/// Takes what a region does from the budget. False if it is too much, or may not run under a predicate.
+fn fits(kernel: &Kernel, region: &Region, own: Label, budget: &mut Budget) -> bool {
+    let take = |from: &mut u32, cost: u32| {
+        let fits = *from >= cost;
+        *from = from.saturating_sub(cost);
+        fits
+    };
+    region.ops.iter().all(|op| match &op.kind {
+        OpKind::Break(label, _) => *label == own,
+        OpKind::Load { .. } | OpKind::Store { .. } | OpKind::Copy { .. } | OpKind::Prefetch { .. } => {
+            take(&mut budget.guarded, 1)
+        }
+        OpKind::Join(_) => true,
+        OpKind::If { label, then, otherwise, .. } => {
+            fits(kernel, then, *label, budget) && fits(kernel, otherwise, *label, budget)
+        }
+        kind if kind.is_pure() => take(&mut budget.computing, cost(kernel, kind)),
+        _ => false,
+    })
+}
+
+/// About how many machine instructions a pure operation takes.
+fn cost(kernel: &Kernel, kind: &OpKind) -> u32 {
+    match kind {
+        OpKind::Unary(UnaryOp::Sqrt, _) => 20,
+        OpKind::Binary(BinaryOp::FDiv, ..) => 20,
+        OpKind::Binary(BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU, ..) => 20,
+        OpKind::Binary(_, a, _) if kernel.ty(*a) == Type::F64 => 3,
+        OpKind::Fma(a, ..) if kernel.ty(*a) == Type::F64 => 3,
+        OpKind::Address { index, .. } if kernel.as_constant(*index).is_some() => 0,
+        OpKind::ArrayAddress(_) => 0,
+        _ => 1,
+    }
+}
+
+/// A test at the start of a loop's body that leaves the loop.
+struct LeadingTest<'k> {
+    /// The operations that compute the condition.
+    ops: &'k [Op],
+    cond: Value,
+    /// Leaves where the condition has this value.
+    leaves_if: bool,
+    /// What it passes when it leaves.
+    values: &'k [Value],
+    /// The label and the side of the `if` that stays, if it holds the loop's body.
+    staying: Option<(Label, &'k Region)>,
+}
+
+/// Finds the test that a loop starts with, if it is short enough to be written twice.
+fn leading_test<'k>(kernel: &Kernel, body: &'k Region, own: Label) -> Option<LeadingTest<'k>> {
+    let end = body.ops.iter().position(|op| !op.kind.is_pure())?;
+    let ops = &body.ops[..end];
+    let OpKind::If { label, cond, then, otherwise } = &body.ops[end].kind else { return None };
+    if ops.iter().map(|op| cost(kernel, &op.kind)).sum::<u32>() > 10 {
+        return None;
+    }
+    for (leaving, staying, leaves_if) in [(then, otherwise, true), (otherwise, then, false)] {
+        let [leave] = &leaving.ops[..] else { continue };
+        let OpKind::Break(to, values) = &leave.kind else { continue };
+        if *to != own {
+            continue;
+        }
+        let empty = matches!(&staying.ops[..], [op] if matches!(&op.kind, OpKind::Break(to, values) if to == label && values.is_empty()));
+        if empty || !breaks_to(staying, *label) {
+            let staying = (!empty).then_some((*label, staying));
+            return Some(LeadingTest { ops, cond: *cond, leaves_if, values, staying });
+        }
+    }
+    None
+}
+
+/// Whether anything in a region breaks to this label.
+fn breaks_to(region: &Region, label: Label) -> bool {
+    let mut breaks = false;
+    region.walk(&mut |op| breaks |= matches!(op.kind, OpKind::Break(to, _) if to == label));
+    breaks
+}
+
+/// Whether a region's last operation continues this loop.
+fn ends_with_continue(region: &Region, label: Label) -> bool {
+    matches!(region.ops.last().map(|op| &op.kind), Some(OpKind::Continue(to, _)) if *to == label)
+}

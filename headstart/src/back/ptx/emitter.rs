@@ -1,0 +1,337 @@
+//! The state of writing one kernel: its text so far, the register of each value, and how operands,
+//! guards and source lines are spelled.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+use super::nan::NanPlan;
+use super::registers::{Class, Registers};
+use super::roots::Roots;
+use super::tokens::Groups;
+use super::{HintReached, Options};
+use crate::Result;
+use crate::ir::{Kernel, Label, Op, OpKind, Place, Type, Value};
+
+/// A predicate register, or its opposite, under which instructions with an effect run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Guard {
+    /// The predicate.
+    pub register: String,
+    /// Runs where the predicate is false.
+    pub negated: bool,
+}
+
+impl Guard {
+    /// As it stands in front of an instruction: `@%p1 ` or `@!%p1 `.
+    pub(super) fn prefix(&self) -> String {
+        format!("@{}{} ", if self.negated { "!" } else { "" }, self.register)
+    }
+}
+
+/// Where `Break` and `Continue` of a label go.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    /// The values that `Break` assigns.
+    pub results: Vec<Value>,
+    /// The values that `Continue` assigns.
+    pub params: Vec<Value>,
+    /// The PTX label after the construct.
+    pub exit: String,
+    /// The PTX label at which the next iteration starts, for loops.
+    pub next: String,
+}
+
+/// A kernel's text in its parts.
+pub(super) struct Written {
+    pub instructions: String,
+    pub files: Vec<String>,
+    pub registers: Registers,
+    pub hints: Vec<HintReached>,
+    pub uses_scratch: bool,
+}
+
+/// What is being written.
+pub(super) struct Emitter<'k> {
+    pub kernel: &'k Kernel,
+    pub options: &'k Options,
+    /// The operation that defines a value.
+    pub definitions: HashMap<Value, &'k Op>,
+    /// How many operands a value is.
+    pub uses: HashMap<Value, u32>,
+    /// Addresses that every use folds into an instruction's immediate offset.
+    pub folded: HashSet<Value>,
+    pub groups: Groups<'k>,
+    pub nans: NanPlan,
+    pub roots: Roots,
+    pub registers: Registers,
+    pub scopes: HashMap<Label, Scope>,
+    /// The guard of the `if` that is being written without a branch.
+    pub guard: Option<Guard>,
+    /// A scratch word in shared memory is wanted by L1 prefetches.
+    pub scratch: Option<String>,
+    /// What each cache hint became.
+    pub hints: Vec<HintReached>,
+    /// Constants that instructions cannot hold, moved to registers at the start.
+    preamble: String,
+    body: String,
+    register_of: HashMap<Value, String>,
+    labels: HashMap<String, u32>,
+    branched_to: HashSet<String>,
+    files: Vec<String>,
+    last_place: Option<Place>,
+}
+
+impl<'k> Emitter<'k> {
+    pub(super) fn new(kernel: &'k Kernel, options: &'k Options) -> Emitter<'k> {
+        let mut definitions = HashMap::new();
+        let mut uses: HashMap<Value, u32> = HashMap::new();
+        let mut addresses = HashSet::new();
+        let mut kept = HashSet::new();
+        kernel.body.walk(&mut |op| {
+            for &result in &op.results {
+                definitions.insert(result, op);
+            }
+            op.kind.for_each_operand(|value| *uses.entry(value).or_default() += 1);
+            match &op.kind {
+                OpKind::ArrayAddress(_) => {
+                    addresses.insert(op.results[0]);
+                }
+                OpKind::Address { base, index, .. } => {
+                    if kernel.as_constant(*index).is_some() {
+                        addresses.insert(op.results[0]);
+                    } else {
+                        kept.insert(*base);
+                    }
+                }
+                // These take an offset beside the register.
+                OpKind::Load { .. } | OpKind::Prefetch { .. } | OpKind::Copy { .. } => {}
+                OpKind::Store { values, .. } => kept.extend(values),
+                other => other.for_each_operand(|value| {
+                    kept.insert(value);
+                }),
+            }
+        });
+        let folded = addresses.difference(&kept).copied().collect();
+        Emitter {
+            kernel,
+            options,
+            definitions,
+            uses,
+            folded,
+            groups: Groups::of(kernel),
+            nans: NanPlan::of(kernel),
+            roots: Roots::find(kernel),
+            registers: Registers::default(),
+            scopes: HashMap::new(),
+            guard: None,
+            scratch: None,
+            hints: Vec::new(),
+            preamble: String::new(),
+            body: String::new(),
+            register_of: HashMap::new(),
+            labels: HashMap::new(),
+            branched_to: HashSet::new(),
+            files: Vec::new(),
+            last_place: None,
+        }
+    }
+
+    /// What was written: the instructions, constants first, and the source files that they name.
+    pub(super) fn finish(self) -> Written {
+        Written {
+            instructions: self.preamble + &self.body,
+            files: self.files,
+            registers: self.registers,
+            hints: self.hints,
+            uses_scratch: self.scratch.is_some(),
+        }
+    }
+
+    // Lines.
+
+    /// Writes an instruction that runs whatever the guard says: it has no effect but on its result.
+    pub(super) fn ins(&mut self, text: impl AsRef<str>) {
+        let _ = writeln!(self.body, "\t{};", text.as_ref());
+    }
+
+    /// Writes an instruction that runs only where the guard holds.
+    pub(super) fn guarded(&mut self, text: impl AsRef<str>) {
+        let prefix = self.guard.as_ref().map(Guard::prefix).unwrap_or_default();
+        let _ = writeln!(self.body, "\t{prefix}{};", text.as_ref());
+    }
+
+    /// A PTX label that is not taken yet, with this name if it can be had.
+    pub(super) fn new_label(&mut self, name: &str) -> String {
+        let name = super::registers::identifier(name);
+        let count = self.labels.entry(name.clone()).or_default();
+        *count += 1;
+        if *count == 1 { format!("${name}") } else { format!("${name}_{count}") }
+    }
+
+    /// Writes a branch.
+    pub(super) fn branch(&mut self, label: &str, guard: Option<&Guard>) {
+        self.branched_to.insert(label.to_owned());
+        let prefix = guard.map(Guard::prefix).unwrap_or_default();
+        let _ = writeln!(self.body, "\t{prefix}bra {label};");
+    }
+
+    /// Writes a label that is branched to from below.
+    pub(super) fn label(&mut self, label: &str) {
+        let _ = writeln!(self.body, "{label}:");
+    }
+
+    /// Whether something branches to a label.
+    pub(super) fn is_branched_to(&self, label: &str) -> bool {
+        self.branched_to.contains(label)
+    }
+
+    /// Writes a label if something has branched to it.
+    pub(super) fn label_if_used(&mut self, label: &str) {
+        if self.is_branched_to(label) {
+            self.label(label);
+        }
+    }
+
+    /// Says that what follows comes from this place.
+    fn at(&mut self, place: Place) {
+        if !self.options.lines || self.last_place == Some(place) {
+            return;
+        }
+        let data = &self.kernel.places[place];
+        if data.file.is_empty() || data.line == 0 {
+            return;
+        }
+        let file = match self.files.iter().position(|file| *file == data.file) {
+            Some(index) => index,
+            None => {
+                self.files.push(data.file.clone());
+                self.files.len() - 1
+            }
+        };
+        let _ = writeln!(self.body, "\t.loc {} {} {}", file + 1, data.line, data.column);
+        self.last_place = Some(place);
+    }
+
+    // Values.
+
+    /// The register of a value, made when first asked for.
+    pub(super) fn register(&mut self, value: Value) -> String {
+        if let Some(register) = self.register_of.get(&value) {
+            return register.clone();
+        }
+        let data = &self.kernel.values[value];
+        let class = Class::of(data.ty).expect("tokens are never asked for a register");
+        let register = match &data.name {
+            Some(name) => self.registers.named(class, name, value.as_u32()),
+            None => self.registers.fresh(class),
+        };
+        self.register_of.insert(value, register.clone());
+        register
+    }
+
+    /// Makes two values share a register: what is written to one is read as the other.
+    pub(super) fn share(&mut self, value: Value, register: String) {
+        self.register_of.insert(value, register);
+    }
+
+    /// A new register for an intermediate result.
+    pub(super) fn temporary(&mut self, class: Class) -> String {
+        self.registers.fresh(class)
+    }
+
+    /// A value as an operand: an immediate for a constant that instructions can hold, or its register.
+    pub(super) fn operand(&mut self, value: Value) -> String {
+        let Some(bits) = self.kernel.as_constant(value) else {
+            return self.register(value);
+        };
+        let ty = self.kernel.ty(value);
+        if let Some(literal) = literal(ty, bits) {
+            return literal;
+        }
+        if let Some(register) = self.register_of.get(&value) {
+            return register.clone();
+        }
+        let class = Class::of(ty).expect("token constants are not operands of instructions");
+        let register = self.registers.fresh(class);
+        let _ = match class {
+            Class::Predicate => writeln!(self.preamble, "\tsetp.ne.b32 {register}, {bits}, 0;"),
+            _ => writeln!(self.preamble, "\tmov.{} {register}, {bits:#06x};", class.ptx()),
+        };
+        self.register_of.insert(value, register.clone());
+        register
+    }
+
+    /// The type of a value.
+    pub(super) fn ty(&self, value: Value) -> Type {
+        self.kernel.ty(value)
+    }
+
+    /// The operation that defines a value, if one does.
+    pub(super) fn definition(&self, value: Value) -> Option<&'k OpKind> {
+        self.definitions.get(&value).map(|op| &op.kind)
+    }
+
+    /// Writes one operation.
+    pub(super) fn op(&mut self, op: &'k Op) -> Result<()> {
+        if op.results.len() == 1 && self.folded.contains(&op.results[0]) {
+            return Ok(());
+        }
+        self.at(op.place);
+        match &op.kind {
+            OpKind::Id(id) => self.id(op.results[0], *id),
+            OpKind::ArrayAddress(_) | OpKind::Address { .. } => self.address(op),
+            OpKind::Unary(unary, a) if self.ty(*a).is_float() => self.float_unary(op.results[0], *unary, *a),
+            OpKind::Unary(unary, a) => self.integer_unary(op.results[0], *unary, *a),
+            OpKind::Binary(binary, a, b) if self.ty(*a).is_float() => {
+                self.float_binary(op.results[0], *binary, *a, *b);
+            }
+            OpKind::Binary(binary, a, b) => self.integer_binary(op.results[0], *binary, *a, *b),
+            OpKind::NoWrap(no_wrap, _, a, b) => self.integer_binary(op.results[0], (*no_wrap).into(), *a, *b),
+            OpKind::Fma(a, b, c) => self.fma(op.results[0], *a, *b, *c),
+            OpKind::Compare(compare, a, b) => self.compare(op.results[0], *compare, *a, *b),
+            OpKind::Select(cond, a, b) => self.select(op.results[0], *cond, *a, *b),
+            OpKind::Convert(convert, a) => self.convert(op.results[0], *convert, *a),
+            OpKind::Load { ptr, cache, .. } => self.load(&op.results, *ptr, *cache),
+            OpKind::Store { ptr, values, cache } => self.store(*ptr, values, *cache),
+            OpKind::Copy { to, from, bytes, .. } => self.copy(*to, *from, *bytes),
+            OpKind::Join(_) => {}
+            OpKind::Wait(_) => {
+                if let Some(in_flight) = self.groups.wait(op) {
+                    self.guarded(format!("cp.async.wait_group {in_flight}"));
+                }
+            }
+            OpKind::Prefetch { ptr, bytes, hint, .. } => self.prefetch(op, *ptr, *bytes, *hint),
+            OpKind::Barrier => self.ins("bar.sync 0"),
+            OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => self.construct(op)?,
+            OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return => {
+                unreachable!("terminators are written with their region")
+            }
+        }
+        for &result in &op.results {
+            if self.nans.after(result) {
+                let canonical = self.canonical(result);
+                let register = self.register(result);
+                let class = Class::of(self.ty(result)).expect("floats have registers");
+                self.ins(format!("mov.{} {register}, {canonical}", class.ptx()));
+            } else if self.ty(result) == Type::Token && self.groups.commits_after(result) {
+                self.guarded("cp.async.commit_group");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A constant as PTX spells it, if instructions of its type take constants.
+pub(super) fn literal(ty: Type, bits: u64) -> Option<String> {
+    match ty {
+        Type::F32 => Some(format!("0f{bits:08X}")),
+        Type::F64 => Some(format!("0d{bits:016X}")),
+        Type::F16 | Type::Bf16 | Type::Bool | Type::Token => None,
+        Type::I8 | Type::I16 => Some(bits.to_string()),
+        Type::I32 => Some((bits as u32 as i32).to_string()),
+        Type::I64 | Type::Ptr(_) => Some(match i32::try_from(bits as i64) {
+            Ok(small) => small.to_string(),
+            Err(_) => format!("{bits:#x}"),
+        }),
+    }
+}

@@ -1,0 +1,230 @@
+//! Floating-point arithmetic: rounded to nearest even, never contracted, subnormals kept.
+//!
+//! Every instruction names its rounding (`.rn`), which also keeps the driver's compiler from fusing a
+//! product and a sum; only imported kernels that allow it are emitted without. Half-precision types
+//! compute in binary32 and round once more: binary32 has more than twice their precision plus two, so
+//! the second rounding does not hurt. `Bf16` has binary32's small exponents, where that argument fails,
+//! and uses the one instruction that NVIDIA has for it, the fused multiply-add.
+
+use super::emitter::Emitter;
+use super::registers::Class;
+use crate::ir::{BinaryOp, CompareOp, Type, UnaryOp, Value};
+
+/// `F32` or `F64` as PTX spells it.
+fn suffix(ty: Type) -> &'static str {
+    if ty == Type::F64 { "f64" } else { "f32" }
+}
+
+impl Emitter<'_> {
+    /// Flush-to-zero, where the kernel allows it and PTX knows it.
+    fn ftz(&self, ty: Type) -> &'static str {
+        if self.kernel.float_mode.flush_to_zero && ty == Type::F32 { ".ftz" } else { "" }
+    }
+
+    /// A half-precision operand in a binary32 register.
+    pub(super) fn widened(&mut self, ty: Type, operand: &str) -> String {
+        let wide = self.temporary(Class::F32);
+        if ty == Type::F16 {
+            self.ins(format!("cvt.f32.f16 {wide}, {operand}"));
+        } else {
+            let bits = self.temporary(Class::B32);
+            self.ins(format!("cvt.u32.u16 {bits}, {operand}"));
+            self.ins(format!("shl.b32 {bits}, {bits}, 16"));
+            self.ins(format!("mov.b32 {wide}, {bits}"));
+        }
+        wide
+    }
+
+    /// A binary32 rounded to half precision.
+    pub(super) fn narrowed(&mut self, ty: Type, result: &str, wide: &str) {
+        let name = if ty == Type::F16 { "f16" } else { "bf16" };
+        self.ins(format!("cvt.rn.{name}.f32 {result}, {wide}"));
+    }
+
+    pub(super) fn float_unary(&mut self, result: Value, op: UnaryOp, a: Value) {
+        let ty = self.ty(a);
+        let r = self.register(result);
+        let x = self.operand(a);
+        match op {
+            UnaryOp::FNeg | UnaryOp::FAbs => self.sign(result, &r, op, &x),
+            _ if matches!(ty, Type::F16 | Type::Bf16) => {
+                let wide = self.widened(ty, &x);
+                let made = self.temporary(Class::F32);
+                self.rounded_unary(Type::F32, &made, op, &wide);
+                self.narrowed(ty, &r, &made);
+            }
+            _ => self.rounded_unary(ty, &r, op, &x),
+        }
+    }
+
+    /// Changes the sign bit and nothing else. PTX's `neg` and `abs` leave open what becomes of a NaN, so
+    /// they serve only where that cannot be seen; there they cost nothing, because machine instructions
+    /// negate their operands for free.
+    fn sign(&mut self, result: Value, r: &str, op: UnaryOp, x: &str) {
+        let ty = self.ty(result);
+        let (bits, mask): (u32, u64) = (ty.bits(), 1 << (ty.bits() - 1));
+        let (name, operand) =
+            if op == UnaryOp::FNeg { ("xor", format!("{mask:#x}")) } else { ("and", format!("{:#x}", mask - 1)) };
+        match Class::of(ty) {
+            Some(Class::F32 | Class::F64) if !self.nans.seen(result) => {
+                let name = if op == UnaryOp::FNeg { "neg" } else { "abs" };
+                self.ins(format!("{name}.{} {r}, {x}", suffix(ty)));
+            }
+            Some(Class::F32 | Class::F64) => {
+                let class = if ty == Type::F64 { Class::B64 } else { Class::B32 };
+                let changed = self.temporary(class);
+                self.ins(format!("mov.b{bits} {changed}, {x}"));
+                self.ins(format!("{name}.b{bits} {changed}, {changed}, {operand}"));
+                self.ins(format!("mov.b{bits} {r}, {changed}"));
+            }
+            _ => self.ins(format!("{name}.b{bits} {r}, {x}, {operand}")),
+        }
+    }
+
+    fn rounded_unary(&mut self, ty: Type, r: &str, op: UnaryOp, x: &str) {
+        let (s, ftz) = (suffix(ty), self.ftz(ty));
+        match op {
+            UnaryOp::Sqrt => self.ins(format!("sqrt.rn{ftz}.{s} {r}, {x}")),
+            UnaryOp::Floor => self.ins(format!("cvt.rmi{ftz}.{s}.{s} {r}, {x}")),
+            UnaryOp::Ceil => self.ins(format!("cvt.rpi{ftz}.{s}.{s} {r}, {x}")),
+            UnaryOp::Trunc => self.ins(format!("cvt.rzi{ftz}.{s}.{s} {r}, {x}")),
+            UnaryOp::RoundEven => self.ins(format!("cvt.rni{ftz}.{s}.{s} {r}, {x}")),
+            _ => unreachable!("the verifier keeps integer operations away from floats"),
+        }
+    }
+
+    pub(super) fn float_binary(&mut self, result: Value, op: BinaryOp, a: Value, b: Value) {
+        use BinaryOp as B;
+        let ty = self.ty(a);
+        let r = self.register(result);
+        let (x, y) = (self.operand(a), self.operand(b));
+        match (op, ty) {
+            (B::CopySign, Type::F32 | Type::F64) => {
+                // PTX takes the sign first.
+                self.ins(format!("copysign.{} {r}, {y}, {x}", suffix(ty)));
+            }
+            (B::CopySign, _) => {
+                let (magnitude, sign) = (self.temporary(Class::B16), self.temporary(Class::B16));
+                self.ins(format!("and.b16 {magnitude}, {x}, 0x7fff"));
+                self.ins(format!("and.b16 {sign}, {y}, 0x8000"));
+                self.ins(format!("or.b16 {r}, {magnitude}, {sign}"));
+            }
+            // a + b = a × 1 + b; a - b = b × -1 + a; a × b = a × b + -0.
+            (B::FAdd, Type::Bf16) => {
+                let one = self.half_constant(0x3f80);
+                self.ins(format!("fma.rn.bf16 {r}, {x}, {one}, {y}"));
+            }
+            (B::FSub, Type::Bf16) => {
+                let minus_one = self.half_constant(0xbf80);
+                self.ins(format!("fma.rn.bf16 {r}, {y}, {minus_one}, {x}"));
+            }
+            (B::FMul, Type::Bf16) => {
+                let minus_zero = self.half_constant(0x8000);
+                self.ins(format!("fma.rn.bf16 {r}, {x}, {y}, {minus_zero}"));
+            }
+            (B::FDiv, Type::Bf16) => {
+                // In binary64 no quotient is small enough to lose digits before the last rounding.
+                let (x, y) = (self.widened(ty, &x), self.widened(ty, &y));
+                let (dividend, divisor) = (self.temporary(Class::F64), self.temporary(Class::F64));
+                self.ins(format!("cvt.f64.f32 {dividend}, {x}"));
+                self.ins(format!("cvt.f64.f32 {divisor}, {y}"));
+                self.ins(format!("div.rn.f64 {dividend}, {dividend}, {divisor}"));
+                let odd = self.rounded_to_odd(&dividend);
+                self.narrowed(ty, &r, &odd);
+            }
+            (_, Type::F16 | Type::Bf16) => {
+                let (x, y) = (self.widened(ty, &x), self.widened(ty, &y));
+                let made = self.temporary(Class::F32);
+                self.rounded_binary(Type::F32, &made, op, &x, &y);
+                self.narrowed(ty, &r, &made);
+            }
+            _ => self.rounded_binary(ty, &r, op, &x, &y),
+        }
+    }
+
+    fn rounded_binary(&mut self, ty: Type, r: &str, op: BinaryOp, x: &str, y: &str) {
+        let (s, ftz) = (suffix(ty), self.ftz(ty));
+        let rn = if self.kernel.float_mode.may_contract { "" } else { ".rn" };
+        match op {
+            BinaryOp::FAdd => self.ins(format!("add{rn}{ftz}.{s} {r}, {x}, {y}")),
+            BinaryOp::FSub => self.ins(format!("sub{rn}{ftz}.{s} {r}, {x}, {y}")),
+            BinaryOp::FMul => self.ins(format!("mul{rn}{ftz}.{s} {r}, {x}, {y}")),
+            BinaryOp::FDiv => self.ins(format!("div.rn{ftz}.{s} {r}, {x}, {y}")),
+            BinaryOp::FMin => self.ins(format!("min{ftz}.{s} {r}, {x}, {y}")),
+            BinaryOp::FMax => self.ins(format!("max{ftz}.{s} {r}, {x}, {y}")),
+            _ => unreachable!("the verifier keeps integer operations away from floats"),
+        }
+    }
+
+    pub(super) fn fma(&mut self, result: Value, a: Value, b: Value, c: Value) {
+        let ty = self.ty(a);
+        let r = self.register(result);
+        let (x, y, z) = (self.operand(a), self.operand(b), self.operand(c));
+        let ftz = self.ftz(ty);
+        self.ins(format!("fma.rn{ftz}.{} {r}, {x}, {y}, {z}", ty.name()));
+    }
+
+    pub(super) fn float_compare(&mut self, r: &str, op: CompareOp, ty: Type, a: Value, b: Value) {
+        let (mut x, mut y) = (self.operand(a), self.operand(b));
+        if matches!(ty, Type::F16 | Type::Bf16) {
+            x = self.widened(ty, &x);
+            y = self.widened(ty, &y);
+        }
+        let name = match op {
+            CompareOp::FEq => "eq",
+            CompareOp::FNe => "neu",
+            CompareOp::FLt => "lt",
+            CompareOp::FLe => "le",
+            _ => "nan",
+        };
+        let (s, ftz) = (suffix(ty), self.ftz(ty));
+        self.ins(format!("setp.{name}{ftz}.{s} {r}, {x}, {y}"));
+    }
+
+    /// A half-precision constant in a register.
+    pub(super) fn half_constant(&mut self, bits: u16) -> String {
+        let register = self.temporary(Class::B16);
+        self.ins(format!("mov.b16 {register}, {bits:#06x}"));
+        register
+    }
+
+    /// A value with its NaN, if it is one, made canonical.
+    pub(super) fn canonical(&mut self, value: Value) -> String {
+        let ty = self.ty(value);
+        let class = Class::of(ty).expect("floats have registers");
+        let x = self.operand(value);
+        let unordered = self.temporary(Class::Predicate);
+        let canonical = self.temporary(class);
+        match ty {
+            Type::F32 | Type::F64 => {
+                let s = suffix(ty);
+                let nan = if ty == Type::F64 { "0d7FF8000000000000" } else { "0f7FC00000" };
+                self.ins(format!("setp.nan.{s} {unordered}, {x}, {x}"));
+                self.ins(format!("selp.{s} {canonical}, {nan}, {x}, {unordered}"));
+            }
+            _ => {
+                let nan = self.half_constant(if ty == Type::F16 { 0x7e00 } else { 0x7fc0 });
+                let wide = self.widened(ty, &x);
+                self.ins(format!("setp.nan.f32 {unordered}, {wide}, {wide}"));
+                self.ins(format!("selp.b16 {canonical}, {nan}, {x}, {unordered}"));
+            }
+        }
+        canonical
+    }
+
+    /// A binary64 rounded to odd in binary32: towards zero, the last bit set if that lost anything.
+    /// Rounding once more, to fewer digits, is then as good as rounding once.
+    pub(super) fn rounded_to_odd(&mut self, x: &str) -> String {
+        let (down, back) = (self.temporary(Class::F32), self.temporary(Class::F64));
+        let (bits, sticky) = (self.temporary(Class::B32), self.temporary(Class::B32));
+        let inexact = self.temporary(Class::Predicate);
+        self.ins(format!("cvt.rz.f32.f64 {down}, {x}"));
+        self.ins(format!("cvt.f64.f32 {back}, {down}"));
+        self.ins(format!("setp.ne.f64 {inexact}, {back}, {x}"));
+        self.ins(format!("mov.b32 {bits}, {down}"));
+        self.ins(format!("or.b32 {sticky}, {bits}, 1"));
+        self.ins(format!("selp.b32 {bits}, {sticky}, {bits}, {inexact}"));
+        self.ins(format!("mov.b32 {down}, {bits}"));
+        down
+    }
+}

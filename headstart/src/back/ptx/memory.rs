@@ -1,0 +1,390 @@
+//! Addresses, loads, stores, asynchronous copies and cache hints.
+//!
+//! An address is a register and an immediate offset; constant parts are folded into the offset. Reads of
+//! memory that nothing writes take the read-only path (`.nc`). Shared and private addresses have 32 bits.
+//!
+//! `prefetch.global.L1` fills only L2 on the GPUs we know (measured on an H200: the next load takes 466
+//! cycles as after `prefetch.global.L2`, against 83 for a hit in L1). What fills L1 without stalling is
+//! an asynchronous copy of 4 bytes, so that is what an L1 hint becomes: into a word of shared memory
+//! that belongs to the work-item and is never read. Unlike a hint such a copy faults out of bounds, so it
+//! runs under a bounds check. It belongs to whichever group is closed next, and closes none itself:
+//! the counts that rings wait by stay what they are.
+
+use super::convert::space_name;
+use super::emitter::Emitter;
+use super::registers::Class;
+use super::{HintReached, L1Hint};
+use crate::ir::{CacheHint, CacheLevel, CacheUse, ConvertOp, Op, OpKind, Space, Type, Value};
+
+/// Bytes of a cache line; a hint fetches one line.
+const LINE: u32 = 128;
+
+/// The most bytes that one load or store moves.
+const WIDEST: u32 = 16;
+
+/// The name of the array of scratch words that L1 hints copy to.
+pub(super) const SCRATCH: &str = "prefetch_scratch";
+
+/// The name of dynamic shared memory.
+pub(super) const DYNAMIC: &str = "dynamic_shared";
+
+/// A value's type in a load or store.
+fn memory_type(ty: Type) -> &'static str {
+    match ty {
+        Type::Bool | Type::I8 => "u8",
+        Type::I16 => "u16",
+        Type::I32 => "u32",
+        Type::I64 | Type::Ptr(_) => "u64",
+        Type::F16 | Type::Bf16 => "b16",
+        Type::F32 => "f32",
+        Type::F64 => "f64",
+        Type::Token => unreachable!("tokens are never in memory"),
+    }
+}
+
+impl Emitter<'_> {
+    // Addresses.
+
+    /// The register (or array) and the offset that make up an address.
+    fn base_and_offset(&mut self, ptr: Value) -> (String, i64) {
+        let mut offset = 0_i64;
+        let mut base = ptr;
+        while let Some(OpKind::Address { base: next, index, scale, offset: own }) = self.definition(base) {
+            let Some(index) = self.kernel.as_constant(*index) else { break };
+            let step = (index as i64).wrapping_mul(i64::from(*scale)).wrapping_add(*own);
+            // Instructions hold offsets of 32 bits.
+            let Some(sum) = offset.checked_add(step).filter(|&sum| i32::try_from(sum).is_ok()) else { break };
+            if !self.folded.contains(&base) && self.uses.get(&base).copied().unwrap_or(0) > 4 {
+                break;
+            }
+            offset = sum;
+            base = *next;
+        }
+        let name = match self.definition(base) {
+            Some(OpKind::ArrayAddress(array)) => {
+                let (name, start) = self.array(*array);
+                offset += start;
+                name
+            }
+            _ => self.operand(base),
+        };
+        (name, offset)
+    }
+
+    /// An address as an instruction spells it.
+    fn location(&mut self, ptr: Value) -> String {
+        self.location_at(ptr, 0)
+    }
+
+    fn location_at(&mut self, ptr: Value, further: i64) -> String {
+        let (base, offset) = self.base_and_offset(ptr);
+        match offset + further {
+            0 => format!("[{base}]"),
+            offset => format!("[{base}{offset:+}]"),
+        }
+    }
+
+    /// Where an array starts: a name and an offset from it.
+    fn array(&self, array: crate::ir::Array) -> (String, i64) {
+        let data = &self.kernel.arrays[array];
+        if data.space == Space::Shared && self.options.shared_is_dynamic(self.kernel) {
+            (DYNAMIC.to_owned(), self.kernel.array_offset(array) as i64)
+        } else {
+            (super::array_name(self.kernel, array), 0)
+        }
+    }
+
+    /// The low 32 bits of a 64-bit index.
+    fn low_half(&mut self, index: Value) -> String {
+        if let Some(bits) = self.kernel.as_constant(index) {
+            return (bits as u32 as i32).to_string();
+        }
+        if let Some(OpKind::Convert(ConvertOp::ExtendU | ConvertOp::ExtendS, narrow)) = self.definition(index)
+            && self.ty(*narrow) == Type::I32
+        {
+            return self.operand(*narrow);
+        }
+        let low = self.temporary(Class::B32);
+        let index = self.operand(index);
+        self.ins(format!("cvt.u32.u64 {low}, {index}"));
+        low
+    }
+
+    /// Writes an address that is not folded into the instructions that use it.
+    pub(super) fn address(&mut self, op: &Op) {
+        let result = op.results[0];
+        let r = self.register(result);
+        let narrow = Class::of(self.ty(result)) == Some(Class::B32);
+        match &op.kind {
+            OpKind::ArrayAddress(array) => {
+                let (name, start) = self.array(*array);
+                self.ins(format!("mov.u32 {r}, {name}"));
+                if start != 0 {
+                    self.ins(format!("add.s32 {r}, {r}, {start}"));
+                }
+            }
+            OpKind::Address { index, .. } if self.kernel.as_constant(*index).is_some() => {
+                let (base, offset) = self.base_and_offset(result);
+                let bits = if narrow { 32 } else { 64 };
+                if base.starts_with('%') {
+                    self.ins(format!("add.s{bits} {r}, {base}, {offset}"));
+                } else {
+                    self.ins(format!("mov.u32 {r}, {base}"));
+                    self.ins(format!("add.s32 {r}, {r}, {offset}"));
+                }
+            }
+            OpKind::Address { base, index, scale, offset } => {
+                let base = self.operand(*base);
+                if narrow {
+                    let index = self.low_half(*index);
+                    self.ins(format!("mad.lo.s32 {r}, {index}, {scale}, {base}"));
+                    if *offset != 0 {
+                        self.ins(format!("add.s32 {r}, {r}, {}", *offset as i32));
+                    }
+                } else {
+                    self.wide_address_of(&r, &base, *index, *scale);
+                    if *offset != 0 {
+                        self.ins(format!("add.s64 {r}, {r}, {offset}"));
+                    }
+                }
+            }
+            _ => unreachable!("only addresses come here"),
+        }
+    }
+
+    /// `r = base + index × scale` in 64 bits: one instruction if the index is a 32-bit one.
+    fn wide_address_of(&mut self, r: &str, base: &str, index: Value, scale: u32) {
+        if let Some(OpKind::Convert(convert, narrow)) = self.definition(index)
+            && self.ty(*narrow) == Type::I32
+            && scale <= i32::MAX as u32
+        {
+            let sign = match convert {
+                ConvertOp::ExtendS => Some("s"),
+                ConvertOp::ExtendU => Some("u"),
+                _ => None,
+            };
+            if let Some(sign) = sign {
+                let narrow = self.operand(*narrow);
+                self.ins(format!("mad.wide.{sign}32 {r}, {narrow}, {scale}, {base}"));
+                return;
+            }
+        }
+        let index = self.operand(index);
+        match scale {
+            1 => self.ins(format!("add.s64 {r}, {base}, {index}")),
+            _ if scale.is_power_of_two() => {
+                let bytes = self.temporary(Class::B64);
+                self.ins(format!("shl.b64 {bytes}, {index}, {}", scale.trailing_zeros()));
+                self.ins(format!("add.s64 {r}, {base}, {bytes}"));
+            }
+            _ => self.ins(format!("mad.lo.s64 {r}, {index}, {scale}, {base}")),
+        }
+    }
+
+    // Loads and stores.
+
+    /// The qualifiers between `ld` or `st` and the type.
+    fn qualifiers(&self, ptr: Value, cache: CacheUse, load: bool) -> String {
+        let space = self.ty(ptr).space().unwrap_or(Space::Generic);
+        let name = match space {
+            Space::Generic => String::new(),
+            space => format!(".{}", space_name(space)),
+        };
+        if cache == CacheUse::Volatile {
+            return format!(".volatile{name}");
+        }
+        if !matches!(space, Space::Global | Space::Generic) {
+            return name;
+        }
+        let operator = match cache {
+            CacheUse::Bypass => ".cg",
+            CacheUse::Streaming => ".cs",
+            _ => "",
+        };
+        let read_only = load && space == Space::Global && self.is_constant_memory(ptr);
+        format!("{name}{operator}{}", if read_only { ".nc" } else { "" })
+    }
+
+    /// Whether nothing can write what this pointer reads while the kernel runs.
+    fn is_constant_memory(&self, ptr: Value) -> bool {
+        let root = self.roots.of(ptr).and_then(|root| self.kernel.param_of(root));
+        root.and_then(|param| param.facts).is_some_and(|facts| facts.read_only && facts.unaliased)
+    }
+
+    pub(super) fn load(&mut self, results: &[Value], ptr: Value, cache: CacheUse) {
+        let ty = self.ty(results[0]);
+        let qualifiers = self.qualifiers(ptr, cache, true);
+        let per_instruction = (WIDEST / ty.bytes()).max(1) as usize;
+        for (part, results) in results.chunks(per_instruction).enumerate() {
+            let location = self.location_at(ptr, (part * per_instruction) as i64 * i64::from(ty.bytes()));
+            // What memory holds wider or narrower than a register does goes through another one.
+            let in_between = match ty {
+                Type::Bool => Some(Class::B32),
+                Type::Ptr(Space::Shared | Space::Private) => Some(Class::B64),
+                _ => None,
+            };
+            let registers: Vec<String> = results
+                .iter()
+                .map(|&result| match in_between {
+                    Some(class) => self.temporary(class),
+                    None => self.register(result),
+                })
+                .collect();
+            let (vector, target) = vector(&registers);
+            self.guarded(format!("ld{qualifiers}{vector}.{} {target}, {location}", memory_type(ty)));
+            for (&result, register) in results.iter().zip(&registers) {
+                if in_between.is_some() {
+                    let r = self.register(result);
+                    match ty {
+                        Type::Bool => self.ins(format!("setp.ne.u32 {r}, {register}, 0")),
+                        _ => self.ins(format!("cvt.u32.u64 {r}, {register}")),
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn store(&mut self, ptr: Value, values: &[Value], cache: CacheUse) {
+        let ty = self.ty(values[0]);
+        let qualifiers = self.qualifiers(ptr, cache, false);
+        let per_instruction = (WIDEST / ty.bytes()).max(1) as usize;
+        for (part, values) in values.chunks(per_instruction).enumerate() {
+            let location = self.location_at(ptr, (part * per_instruction) as i64 * i64::from(ty.bytes()));
+            let sources: Vec<String> = values.iter().map(|&value| self.stored(ty, value)).collect();
+            let (vector, source) = vector(&sources);
+            self.guarded(format!("st{qualifiers}{vector}.{} {location}, {source}", memory_type(ty)));
+        }
+    }
+
+    /// The operand that stores a value.
+    fn stored(&mut self, ty: Type, value: Value) -> String {
+        if self.nans.at_use(value) {
+            return self.canonical(value);
+        }
+        let operand = self.operand(value);
+        match ty {
+            Type::Bool => {
+                let byte = self.temporary(Class::B32);
+                self.ins(format!("selp.u32 {byte}, 1, 0, {operand}"));
+                byte
+            }
+            Type::Ptr(Space::Shared | Space::Private) => {
+                let wide = self.temporary(Class::B64);
+                self.ins(format!("cvt.u64.u32 {wide}, {operand}"));
+                wide
+            }
+            _ => operand,
+        }
+    }
+
+    // Asynchronous copies and hints.
+
+    pub(super) fn copy(&mut self, to: Value, from: Value, bytes: u32) {
+        let (to, from) = (self.location(to), self.location(from));
+        // Copies of 16 bytes can go past L1, and need not displace what is there.
+        let cache = if bytes == 16 { "cg" } else { "ca" };
+        self.guarded(format!("cp.async.{cache}.shared.global {to}, {from}, {bytes}"));
+    }
+
+    pub(super) fn prefetch(&mut self, op: &Op, ptr: Value, bytes: u32, hint: CacheHint) {
+        // The first byte of each line that the range may touch, and its last byte.
+        let mut offsets: Vec<i64> = (0..bytes.max(1)).step_by(LINE as usize).map(i64::from).collect();
+        if !(bytes.is_power_of_two() && bytes <= WIDEST) && bytes > 1 {
+            offsets.push(i64::from(bytes) - 1);
+        }
+        let reached = if hint.level == CacheLevel::L1 && self.scratch.is_some() {
+            offsets.iter().all(|&offset| self.prefetch_to_l1(ptr, offset))
+        } else {
+            false
+        };
+        let (reached, by) = if reached {
+            (CacheLevel::L1, "cp.async")
+        } else {
+            let name = if hint.nontemporal { "L2::evict_normal" } else { "L2" };
+            for offset in offsets {
+                let location = self.location_at(ptr, offset);
+                self.guarded(format!("prefetch.global.{name} {location}"));
+            }
+            (CacheLevel::L2, "prefetch.global.L2")
+        };
+        let place = self.kernel.describe_place(op.place);
+        let hint = HintReached { place, asked: hint.level, reached, by };
+        if !self.hints.contains(&hint) {
+            self.hints.push(hint);
+        }
+    }
+
+    /// Whether the memory behind this pointer has bounds that an L1 hint can be checked against.
+    pub(super) fn has_bounds(&self, ptr: Value) -> bool {
+        let facts = self.roots.of(ptr).and_then(|root| self.kernel.param_of(root)).and_then(|param| param.facts);
+        facts.is_some_and(|facts| facts.length.is_some() && facts.align >= 4)
+    }
+
+    /// Writes an L1 hint for the word that holds the byte at `offset`. False if it has no bounds to check.
+    fn prefetch_to_l1(&mut self, ptr: Value, offset: i64) -> bool {
+        let Some(scratch) = self.scratch.clone().filter(|_| self.has_bounds(ptr)) else { return false };
+        let Some(root) = self.roots.of(ptr) else { return false };
+        let Some(facts) = self.kernel.param_of(root).and_then(|param| param.facts) else { return false };
+        let Some(length) = facts.length else { return false };
+        let element = facts.element.bytes();
+
+        let inside = self.temporary(Class::Predicate);
+        let exact = match self.definition(ptr) {
+            Some(OpKind::Address { base, index, scale, offset: 0 }) if *base == root && *scale == element => {
+                (element >= 4 && offset == 0).then_some(*index)
+            }
+            _ => None,
+        };
+        let location = if let Some(index) = exact {
+            let (index, length) = (self.operand(index), self.operand(length));
+            self.ins(format!("setp.lt.u64 {inside}, {index}, {length}"));
+            self.location(ptr)
+        } else {
+            // The word's distance from the start, and whether it leaves room for its own four bytes.
+            let (base, start) = self.base_and_offset(ptr);
+            let (word, distance, most) =
+                (self.temporary(Class::B64), self.temporary(Class::B64), self.temporary(Class::B64));
+            let (first, length) = (self.operand(root), self.operand(length));
+            self.ins(format!("add.s64 {word}, {base}, {}", start + offset));
+            self.ins(format!("and.b64 {word}, {word}, -4"));
+            self.ins(format!("sub.s64 {distance}, {word}, {first}"));
+            self.ins(format!("add.s64 {distance}, {distance}, 4"));
+            self.ins(format!("mul.lo.s64 {most}, {length}, {element}"));
+            self.ins(format!("setp.le.u64 {inside}, {distance}, {most}"));
+            format!("[{word}]")
+        };
+        let guard = self.also(inside);
+        let outer = self.guard.replace(guard);
+        self.guarded(format!("cp.async.ca.shared.global [{scratch}], {location}, 4"));
+        self.guard = outer;
+        true
+    }
+
+    /// Prepares the work-item's scratch word, if the kernel has an L1 hint that can use one.
+    pub(super) fn prepare_scratch(&mut self) {
+        if self.options.l1 != L1Hint::Copy {
+            return;
+        }
+        let mut wanted = false;
+        self.kernel.body.walk(&mut |op| {
+            if let OpKind::Prefetch { ptr, hint, .. } = &op.kind {
+                wanted |= hint.level == CacheLevel::L1 && self.has_bounds(*ptr);
+            }
+        });
+        if wanted {
+            let word = self.temporary(Class::B32);
+            let item = self.linear_item();
+            self.ins(format!("mov.u32 {word}, {SCRATCH}"));
+            self.ins(format!("mad.lo.u32 {word}, {item}, 4, {word}"));
+            self.scratch = Some(word);
+        }
+    }
+}
+
+/// `.v2` and `{%f1, %f2}` for two registers; nothing and the register for one.
+fn vector(registers: &[String]) -> (String, String) {
+    match registers {
+        [one] => (String::new(), one.clone()),
+        many => (format!(".v{}", many.len()), format!("{{{}}}", many.join(", "))),
+    }
+}

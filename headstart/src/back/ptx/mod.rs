@@ -1,0 +1,306 @@
+//! PTX: NVIDIA's assembly language, from which the driver makes machine code.
+//!
+//! [`emit`] is a pure function from a kernel to text. The driver's compiler schedules instructions,
+//! allocates registers and folds operands; what it does not do is decided here: which path a load takes
+//! ([`memory`]), how tokens become counted commit groups ([`tokens`]), what runs under a predicate
+//! instead of behind a branch and how loops are turned around ([`control`]), where NaNs are made
+//! canonical ([`nan`]). Arithmetic ([`integer`], [`float`], [`convert`]) keeps the IR's promises to the
+//! bit.
+//!
+//! The text is meant to be read: registers carry the source's names, labels those of the loops, and
+//! `.loc` lines let NVIDIA's profiler show the source.
+
+mod control;
+mod convert;
+mod emitter;
+mod float;
+mod integer;
+mod memory;
+mod nan;
+mod registers;
+mod roots;
+mod tokens;
+
+use std::fmt::Write;
+
+use crate::ir::{Array, CacheLevel, Kernel, Space, Type};
+use crate::{Error, Result};
+use emitter::Emitter;
+use registers::{Class, identifier};
+
+/// Shared memory that a kernel may declare statically, in bytes; more is dynamic, and asked for at the
+/// launch (CUDA C Programming Guide, "Shared Memory").
+const MOST_STATIC_SHARED: u64 = 48 << 10;
+
+/// The GPU generation to emit for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// Compute capability 8.0 (A100) and later.
+    Sm80,
+    /// Compute capability 9.0 (H100, H200) and later.
+    Sm90,
+}
+
+impl Target {
+    /// The newest that a GPU of this compute capability runs. `None` if it is too old.
+    pub fn for_capability(capability: (u32, u32)) -> Option<Target> {
+        match capability {
+            (9.., _) => Some(Target::Sm90),
+            (8, _) => Some(Target::Sm80),
+            _ => None,
+        }
+    }
+
+    /// As PTX spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Target::Sm80 => "sm_80",
+            Target::Sm90 => "sm_90",
+        }
+    }
+}
+
+/// What an L1 hint becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum L1Hint {
+    /// An asynchronous copy of 4 bytes into a scratch word, which fills L1; where bounds are not known, an
+    /// L2 prefetch.
+    #[default]
+    Copy,
+    /// `prefetch.global.L2`, which is all that the L1 instruction does on the GPUs we know.
+    Instruction,
+}
+
+/// How to emit.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// The GPU generation.
+    pub target: Target,
+    /// PTX ISA version, 8.0 to 9.0; 8.0 has all that is used.
+    pub version: (u32, u32),
+    /// The work-group size of the launch, if it is known: the compiler may then use all the registers
+    /// that it leaves.
+    pub group: Option<[u32; 3]>,
+    /// Whether to say which source line instructions come from.
+    pub lines: bool,
+    /// What an L1 hint becomes.
+    pub l1: L1Hint,
+}
+
+impl Options {
+    /// The defaults for a GPU generation: PTX 8.0, with source lines.
+    pub fn new(target: Target) -> Options {
+        Options { target, version: (8, 0), group: None, lines: true, l1: L1Hint::default() }
+    }
+
+    fn shared_is_dynamic(&self, kernel: &Kernel) -> bool {
+        kernel.shared_bytes() > MOST_STATIC_SHARED
+    }
+}
+
+/// A kernel in PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ptx {
+    /// The module's text.
+    pub text: String,
+    /// The entry's name.
+    pub entry: String,
+    /// Shared memory that the launch must ask for, in bytes.
+    pub dynamic_shared_bytes: u32,
+    /// Shared memory that the entry declares, in bytes.
+    pub static_shared_bytes: u32,
+    /// What each cache hint became.
+    pub hints: Vec<HintReached>,
+}
+
+/// A cache hint, asked and reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HintReached {
+    /// Where the hint (or the load that it was derived from) is in the source.
+    pub place: String,
+    /// The level that was asked for.
+    pub asked: CacheLevel,
+    /// The level that the instruction fills.
+    pub reached: CacheLevel,
+    /// The instruction.
+    pub by: &'static str,
+}
+
+/// Emits a verified kernel.
+///
+/// # Errors
+/// The kernel needs what NVIDIA GPUs do not have: a sub-group size other than 32, or a work-group of
+/// more than 1024 work-items. Or the PTX version is none that we know.
+pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
+    check(kernel, options)?;
+    let mut emitter = Emitter::new(kernel, options);
+    let entry = identifier(&kernel.name);
+    for (index, param) in kernel.params.iter().enumerate() {
+        emitter.parameter(param.value, &parameter_name(kernel, index));
+    }
+    emitter.prepare_scratch();
+    emitter.region(&kernel.body, control::Next::Nothing)?;
+    let written = emitter.finish();
+
+    let mut text = format!(
+        ".version {}.{}\n.target {}\n.address_size 64\n\n",
+        options.version.0,
+        options.version.1,
+        options.target.name()
+    );
+    let items = group_items(kernel, options);
+    let scratch_bytes = if written.uses_scratch { 4 * items } else { 0 };
+    let dynamic = options.shared_is_dynamic(kernel);
+    if dynamic {
+        let _ = writeln!(text, ".extern .shared .align 16 .b8 {}[];\n", memory::DYNAMIC);
+    }
+    let _ = writeln!(text, ".visible .entry {entry}(");
+    for (index, param) in kernel.params.iter().enumerate() {
+        let separator = if index + 1 < kernel.params.len() { "," } else { "" };
+        let name = parameter_name(kernel, index);
+        let _ = writeln!(text, "\t.param {} {name}{separator}", parameter_type(kernel, param));
+    }
+    text.push_str(")\n");
+    match (kernel.group_size, options.group) {
+        (Some([x, y, z]), _) => {
+            let _ = writeln!(text, ".reqntid {x}, {y}, {z}");
+        }
+        (None, Some([x, y, z])) => {
+            let _ = writeln!(text, ".maxntid {x}, {y}, {z}");
+        }
+        (None, None) => {}
+    }
+    text.push_str("{\n");
+    text.push_str(&written.registers.declarations());
+    for (array, data) in &kernel.arrays {
+        let space = match data.space {
+            Space::Shared if dynamic => continue,
+            Space::Shared => "shared",
+            _ => "local",
+        };
+        let name = array_name(kernel, array);
+        let _ = writeln!(text, "\t.{space} .align {} .b8 {name}[{}];", data.align.max(1), data.bytes().max(1));
+    }
+    if scratch_bytes > 0 {
+        let _ = writeln!(text, "\t.shared .align 4 .b8 {}[{scratch_bytes}];", memory::SCRATCH);
+    }
+    text.push('\n');
+    text.push_str(&written.instructions);
+    text.push_str("}\n");
+    for (index, file) in written.files.iter().enumerate() {
+        let file: String = file.chars().filter(|c| !c.is_control() && *c != '"' && *c != '\\').collect();
+        let _ = writeln!(text, ".file {} \"{file}\"", index + 1);
+    }
+    let declared = if dynamic { 0 } else { kernel.shared_bytes() };
+    Ok(Ptx {
+        text,
+        entry,
+        dynamic_shared_bytes: if dynamic { kernel.shared_bytes() as u32 } else { 0 },
+        static_shared_bytes: (declared.next_multiple_of(4)) as u32 + scratch_bytes,
+        hints: written.hints,
+    })
+}
+
+fn check(kernel: &Kernel, options: &Options) -> Result<()> {
+    if !((8, 0)..=(9, 0)).contains(&options.version) {
+        let (major, minor) = options.version;
+        return Err(Error::usage(format!("PTX version {major}.{minor} is not known")).accepted("8.0 to 9.0"));
+    }
+    if let Some(size) = kernel.sub_group_size.filter(|&size| size != 32) {
+        return Err(Error::device(format!("`{}` requires sub-groups of {size} work-items", kernel.name))
+            .accepted("NVIDIA GPUs have sub-groups of 32"));
+    }
+    if let Some(size) = kernel.group_size {
+        let items = size.iter().map(|&size| u64::from(size)).product::<u64>();
+        if items > 1024 || items == 0 {
+            return Err(Error::device(format!("`{}` requires work-groups of {items} work-items", kernel.name))
+                .accepted("NVIDIA GPUs have at most 1024"));
+        }
+    }
+    if kernel.shared_bytes() > u64::from(u32::MAX) || kernel.private_bytes() > 512 << 10 {
+        return Err(Error::device(format!("the arrays of `{}` are too large for any NVIDIA GPU", kernel.name)));
+    }
+    Ok(())
+}
+
+/// The most work-items that a work-group of this kernel can have.
+fn group_items(kernel: &Kernel, options: &Options) -> u32 {
+    let size = kernel.group_size.or(options.group);
+    size.map_or(1024, |size| size.iter().product::<u32>()).clamp(1, 1024)
+}
+
+/// The name of a parameter: after the kernel's, so that it cannot be one of PTX's own words.
+fn parameter_name(kernel: &Kernel, index: usize) -> String {
+    let name = identifier(&kernel.params[index].name);
+    let same = |other: usize| identifier(&kernel.params[other].name) == name;
+    let number = if (0..kernel.params.len()).any(|other| other != index && same(other)) {
+        format!("_{index}")
+    } else {
+        String::new()
+    };
+    format!("{}_{name}{number}", identifier(&kernel.name))
+}
+
+fn parameter_type(kernel: &Kernel, param: &crate::ir::Param) -> String {
+    match (kernel.ty(param.value), param.facts) {
+        (Type::Ptr(Space::Global), Some(facts)) => {
+            format!(".u64 .ptr .global .align {}", facts.align.max(1).next_power_of_two())
+        }
+        (Type::Ptr(_) | Type::I64, _) => ".u64".to_owned(),
+        (Type::Bool | Type::I8, _) => ".u8".to_owned(),
+        (Type::I16, _) => ".u16".to_owned(),
+        (Type::F16 | Type::Bf16, _) => ".b16".to_owned(),
+        (Type::F32, _) => ".f32".to_owned(),
+        (Type::F64, _) => ".f64".to_owned(),
+        _ => ".u32".to_owned(),
+    }
+}
+
+/// The name of a static array.
+fn array_name(kernel: &Kernel, array: Array) -> String {
+    format!("{}_{}", identifier(&kernel.arrays[array].name), array.as_u32())
+}
+
+impl Emitter<'_> {
+    /// Writes what brings a parameter into its register.
+    fn parameter(&mut self, value: crate::ir::Value, name: &str) {
+        if !self.uses.contains_key(&value) && !self.is_a_length(value) {
+            return;
+        }
+        let ty = self.ty(value);
+        let r = self.register(value);
+        match ty {
+            Type::Bool => {
+                let byte = self.temporary(Class::B32);
+                self.ins(format!("ld.param.u8 {byte}, [{name}]"));
+                self.ins(format!("setp.ne.u32 {r}, {byte}, 0"));
+            }
+            Type::Ptr(Space::Global) => {
+                self.ins(format!("ld.param.u64 {r}, [{name}]"));
+                self.ins(format!("cvta.to.global.u64 {r}, {r}"));
+            }
+            Type::Ptr(Space::Shared | Space::Private) => {
+                let wide = self.temporary(Class::B64);
+                self.ins(format!("ld.param.u64 {wide}, [{name}]"));
+                self.ins(format!("cvt.u32.u64 {r}, {wide}"));
+            }
+            _ => {
+                let kind = match ty {
+                    Type::I8 => "u8",
+                    Type::I16 => "u16",
+                    Type::I64 | Type::Ptr(_) => "u64",
+                    Type::F16 | Type::Bf16 => "b16",
+                    Type::F32 => "f32",
+                    Type::F64 => "f64",
+                    _ => "u32",
+                };
+                self.ins(format!("ld.param.{kind} {r}, [{name}]"));
+            }
+        }
+    }
+
+    /// Whether bounds checks may ask for this value.
+    fn is_a_length(&self, value: crate::ir::Value) -> bool {
+        self.kernel.params.iter().any(|param| param.facts.is_some_and(|facts| facts.length == Some(value)))
+    }
+}

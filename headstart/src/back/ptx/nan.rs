@@ -1,0 +1,322 @@
+//! Which NaNs have to be made canonical, and where.
+//!
+//! The IR says that arithmetic that makes a NaN makes the canonical one. NVIDIA's arithmetic makes
+//! others: `0x7fffffff` in binary32, and in binary64 often one of its operands. What the bits of a NaN
+//! are can only be seen where a value is stored or taken as an integer. Canonical NaNs are made there,
+//! once, and not after every operation.
+//!
+//! That needs to know, at such a place, that the value's NaN (if it is one) was made by arithmetic and
+//! not loaded, because a loaded NaN keeps its bits on its way through moves and selects. Where a value
+//! may be either, the arithmetic that feeds it is followed by a canonicalisation at once.
+//!
+//! Most values in the innermost code of `exp` and the like cannot be NaN at all, since the argument was
+//! clamped before; an interval analysis finds them.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::ir::{BinaryOp, ConvertOp, Kernel, Label, Op, OpKind, Type, UnaryOp, Value};
+
+/// What a value's bits are if it is a NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nan {
+    /// It is none.
+    Never,
+    /// What the IR says: loaded, given, or made canonical already.
+    Exact,
+    /// What NVIDIA's arithmetic made; the IR says: the canonical one.
+    Raw,
+    /// One or the other, or a raw one with its sign changed.
+    Mixed,
+}
+
+impl Nan {
+    fn meet(self, other: Nan) -> Nan {
+        match (self, other) {
+            (Nan::Never, x) | (x, Nan::Never) => x,
+            (x, y) if x == y => x,
+            _ => Nan::Mixed,
+        }
+    }
+}
+
+/// Where canonical NaNs are made.
+#[derive(Debug, Default)]
+pub(super) struct NanPlan {
+    /// Right after the operation that defines one of these.
+    after: HashSet<Value>,
+    /// Where one of these is stored or taken as an integer.
+    at_use: HashSet<Value>,
+    /// Values whose bits are seen, perhaps as another value that is one of them.
+    seen: HashSet<Value>,
+}
+
+impl NanPlan {
+    /// Whether the operation that defines this value is followed by a canonicalisation.
+    pub(super) fn after(&self, value: Value) -> bool {
+        self.after.contains(&value)
+    }
+
+    /// Whether this value is made canonical where its bits are seen.
+    pub(super) fn at_use(&self, value: Value) -> bool {
+        self.at_use.contains(&value)
+    }
+
+    /// Whether the bits of this value matter even if it is a NaN.
+    pub(super) fn seen(&self, value: Value) -> bool {
+        self.seen.contains(&value)
+    }
+
+    /// Plans for a verified kernel.
+    pub(super) fn of(kernel: &Kernel) -> NanPlan {
+        let flow = Flow::of(kernel);
+        let mut plan = NanPlan { seen: flow.sources(flow.seen.clone()), ..NanPlan::default() };
+        loop {
+            let classes = flow.classes(&plan.after);
+            let mut mixed: Vec<Value> = Vec::new();
+            plan.at_use.clear();
+            for &value in &flow.seen {
+                match classes.get(&value).copied().unwrap_or(Nan::Exact) {
+                    Nan::Never | Nan::Exact => {}
+                    Nan::Raw => {
+                        plan.at_use.insert(value);
+                    }
+                    Nan::Mixed => mixed.push(value),
+                }
+            }
+            // Arithmetic that feeds a mixed value is made canonical at once; then look again.
+            let before = plan.after.len();
+            plan.after.extend(flow.sources(mixed).intersection(&flow.arithmetic));
+            if plan.after.len() == before {
+                return plan;
+            }
+        }
+    }
+}
+
+/// How NaNs get from value to value.
+struct Flow {
+    /// Results of arithmetic that may be NaN.
+    arithmetic: HashSet<Value>,
+    /// Values that cannot be NaN.
+    never: HashSet<Value>,
+    /// For each value that is another's bits, those it may be.
+    keeps: HashMap<Value, Vec<Value>>,
+    /// Those of them whose sign may differ.
+    signs: HashSet<Value>,
+    /// Values whose bits are seen.
+    seen: Vec<Value>,
+}
+
+impl Flow {
+    fn of(kernel: &Kernel) -> Flow {
+        let mut results: HashMap<Label, &[Value]> = HashMap::new();
+        let mut params: HashMap<Label, &[Value]> = HashMap::new();
+        kernel.body.walk(&mut |op| {
+            if let Some(label) = op.kind.label() {
+                results.insert(label, &op.results);
+            }
+            if let OpKind::Loop { label, params: own, .. } = &op.kind {
+                params.insert(*label, own);
+            }
+        });
+        let mut flow = Flow {
+            arithmetic: HashSet::new(),
+            never: HashSet::new(),
+            keeps: HashMap::new(),
+            signs: HashSet::new(),
+            seen: Vec::new(),
+        };
+        for (value, data) in kernel.values.iter().filter(|(_, data)| data.ty.is_float()) {
+            if data.constant.is_some_and(|bits| as_f64(data.ty, bits).is_some_and(|x| !x.is_nan())) {
+                flow.never.insert(value);
+            }
+        }
+        let mut bounds = Bounds { kernel, of: HashMap::new() };
+        kernel.body.walk(&mut |op| {
+            bounds.note(op);
+            let is_float = |value: Value| kernel.ty(value).is_float();
+            match &op.kind {
+                OpKind::Store { values, .. } => flow.seen.extend(values.iter().filter(|&&v| is_float(v))),
+                OpKind::Convert(ConvertOp::Bits, a) if is_float(*a) => flow.seen.push(*a),
+                OpKind::Convert(ConvertOp::SignedToFloat | ConvertOp::UnsignedToFloat, _) => {
+                    flow.never.insert(op.results[0]);
+                }
+                OpKind::Select(_, a, b) if is_float(*a) => flow.keep(op.results[0], &[*a, *b]),
+                OpKind::Unary(UnaryOp::FNeg | UnaryOp::FAbs, a) => {
+                    flow.keep(op.results[0], &[*a]);
+                    flow.signs.insert(op.results[0]);
+                }
+                OpKind::Binary(BinaryOp::CopySign, a, _) => {
+                    flow.keep(op.results[0], &[*a]);
+                    flow.signs.insert(op.results[0]);
+                }
+                OpKind::Break(label, values) => flow.pass(kernel, results[label], values),
+                OpKind::Continue(label, values) => flow.pass(kernel, params[label], values),
+                OpKind::Loop { params, initial, .. } => flow.pass(kernel, params, initial),
+                OpKind::Unary(..) | OpKind::Binary(..) | OpKind::Fma(..) if is_float(op.results[0]) => {
+                    flow.made(op.results[0], &bounds);
+                }
+                OpKind::Convert(ConvertOp::FloatToFloat, _) => flow.made(op.results[0], &bounds),
+                _ => {}
+            }
+        });
+        flow
+    }
+
+    /// These values, and all whose bits they may be.
+    fn sources(&self, mut values: Vec<Value>) -> HashSet<Value> {
+        let mut sources = HashSet::new();
+        while let Some(value) = values.pop() {
+            if sources.insert(value) {
+                values.extend(self.keeps.get(&value).into_iter().flatten());
+            }
+        }
+        sources
+    }
+
+    fn made(&mut self, value: Value, bounds: &Bounds<'_>) {
+        if bounds.of.contains_key(&value) {
+            self.never.insert(value);
+        } else {
+            self.arithmetic.insert(value);
+        }
+    }
+
+    fn keep(&mut self, value: Value, from: &[Value]) {
+        self.keeps.entry(value).or_default().extend(from);
+    }
+
+    fn pass(&mut self, kernel: &Kernel, targets: &[Value], values: &[Value]) {
+        for (&target, &value) in targets.iter().zip(values) {
+            if kernel.ty(target).is_float() {
+                self.keep(target, &[value]);
+            }
+        }
+    }
+
+    /// The class of every value that is not `Exact`, given what is made canonical where it is defined.
+    fn classes(&self, canonical: &HashSet<Value>) -> HashMap<Value, Nan> {
+        let mut classes: HashMap<Value, Nan> = HashMap::new();
+        for &value in &self.never {
+            classes.insert(value, Nan::Never);
+        }
+        for &value in &self.arithmetic {
+            let class = if canonical.contains(&value) { Nan::Exact } else { Nan::Raw };
+            classes.insert(value, class);
+        }
+        // Values that are others' bits start as `Never` and only rise, so this ends.
+        for &value in self.keeps.keys() {
+            classes.insert(value, Nan::Never);
+        }
+        loop {
+            let mut changed = false;
+            for (&value, sources) in &self.keeps {
+                let mut class = sources
+                    .iter()
+                    .map(|source| classes.get(source).copied().unwrap_or(Nan::Exact))
+                    .fold(Nan::Never, Nan::meet);
+                if self.signs.contains(&value) && class == Nan::Raw {
+                    class = Nan::Mixed;
+                }
+                changed |= classes.insert(value, class) != Some(class);
+            }
+            if !changed {
+                return classes;
+            }
+        }
+    }
+}
+
+/// Float values known to lie between two numbers, NaN excluded. A bound may be infinite.
+struct Bounds<'k> {
+    kernel: &'k Kernel,
+    of: HashMap<Value, (f64, f64)>,
+}
+
+impl Bounds<'_> {
+    /// What arithmetic makes may not exceed this: half of the largest binary32, so that rounding cannot
+    /// reach infinity.
+    const MOST: f64 = 1.0e38;
+
+    fn get(&self, value: Value) -> Option<(f64, f64)> {
+        match self.kernel.as_constant(value) {
+            Some(bits) => as_f64(self.kernel.ty(value), bits).filter(|x| !x.is_nan()).map(|x| (x, x)),
+            None => self.of.get(&value).copied(),
+        }
+    }
+
+    fn note(&mut self, op: &Op) {
+        let [result] = op.results[..] else { return };
+        if !matches!(self.kernel.ty(result), Type::F32 | Type::F64) {
+            return;
+        }
+        if let Some(bounds) = self.chosen(&op.kind).or_else(|| self.computed(&op.kind)) {
+            self.of.insert(result, bounds);
+        }
+    }
+
+    /// Bounds of what is one of the operands, but for its sign.
+    fn chosen(&self, kind: &OpKind) -> Option<(f64, f64)> {
+        match kind {
+            OpKind::Unary(UnaryOp::FNeg, a) => self.get(*a).map(|(low, high)| (-high, -low)),
+            OpKind::Unary(UnaryOp::FAbs, a) => self.get(*a).map(|(low, high)| (0.0, high.max(-low))),
+            OpKind::Select(_, a, b) => {
+                self.get(*a).zip(self.get(*b)).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))
+            }
+            // The minimum of anything, even NaN, and a number is at most the number.
+            OpKind::Binary(BinaryOp::FMin, a, b) => match (self.get(*a), self.get(*b)) {
+                (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.min(b.1))),
+                (Some(one), None) | (None, Some(one)) => Some((f64::NEG_INFINITY, one.1)),
+                (None, None) => None,
+            },
+            OpKind::Binary(BinaryOp::FMax, a, b) => match (self.get(*a), self.get(*b)) {
+                (Some(a), Some(b)) => Some((a.0.max(b.0), a.1.max(b.1))),
+                (Some(one), None) | (None, Some(one)) => Some((one.0, f64::INFINITY)),
+                (None, None) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Bounds of what is rounded, if they are finite.
+    fn computed(&self, kind: &OpKind) -> Option<(f64, f64)> {
+        let pair = |a: Value, b: Value| self.get(a).zip(self.get(b));
+        let (low, high) = match *kind {
+            OpKind::Unary(UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::RoundEven, a) => {
+                self.get(a).map(|(low, high)| (low - 1.0, high + 1.0))?
+            }
+            OpKind::Binary(BinaryOp::FAdd, a, b) => pair(a, b).map(|(a, b)| add(a, b))?,
+            OpKind::Binary(BinaryOp::FSub, a, b) => pair(a, b).map(|(a, b)| add(a, (-b.1, -b.0)))?,
+            OpKind::Binary(BinaryOp::FMul, a, b) => pair(a, b).map(|(a, b)| times(a, b))?,
+            OpKind::Fma(a, b, c) => pair(a, b).zip(self.get(c)).map(|((a, b), c)| add(times(a, b), c))?,
+            _ => return None,
+        };
+        // Room for rounding: the error of one operation is far below a millionth.
+        let room = 1e-6 * low.abs().max(high.abs()) + 1e-30;
+        let bounds = (low - room, high + room);
+        (bounds.0 >= -Self::MOST && bounds.1 <= Self::MOST).then_some(bounds)
+    }
+}
+
+fn add(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    (a.0 + b.0, a.1 + b.1)
+}
+
+/// NaN bounds, from zero times infinity, fail every later comparison.
+fn times(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    let products = [a.0 * b.0, a.0 * b.1, a.1 * b.0, a.1 * b.1];
+    if products.iter().any(|product| product.is_nan()) {
+        return (f64::NAN, f64::NAN);
+    }
+    (products.into_iter().fold(f64::INFINITY, f64::min), products.into_iter().fold(f64::NEG_INFINITY, f64::max))
+}
+
+fn as_f64(ty: Type, bits: u64) -> Option<f64> {
+    match ty {
+        Type::F32 => Some(f64::from(f32::from_bits(bits as u32))),
+        Type::F64 => Some(f64::from_bits(bits)),
+        Type::F16 => Some(half::f16::from_bits(bits as u16).to_f64()),
+        Type::Bf16 => Some(half::bf16::from_bits(bits as u16).to_f64()),
+        _ => None,
+    }
+}

@@ -1,0 +1,85 @@
+//! Which parameter a pointer was derived from.
+//!
+//! Pointers that loops carry are followed too: a pointer that is advanced each iteration still points
+//! into the buffer it started in. What comes from memory, from an integer, or from one of several
+//! parameters has no root.
+
+use std::collections::HashMap;
+
+use crate::ir::{Kernel, Label, OpKind, Value};
+
+/// The parameter behind each pointer value that has one.
+#[derive(Debug, Default)]
+pub(super) struct Roots(HashMap<Value, Value>);
+
+impl Roots {
+    /// The parameter's value that this pointer was derived from.
+    pub(super) fn of(&self, pointer: Value) -> Option<Value> {
+        self.0.get(&pointer).copied()
+    }
+
+    /// Finds the roots of a verified kernel's pointers.
+    pub(super) fn find(kernel: &Kernel) -> Roots {
+        let mut sources: HashMap<Value, Vec<Value>> = HashMap::new();
+        let mut results: HashMap<Label, &[Value]> = HashMap::new();
+        let mut params: HashMap<Label, &[Value]> = HashMap::new();
+        kernel.body.walk(&mut |op| {
+            if let Some(label) = op.kind.label() {
+                results.insert(label, &op.results);
+            }
+            if let OpKind::Loop { label, params: own, .. } = &op.kind {
+                params.insert(*label, own);
+            }
+        });
+        let mut flow = |targets: &[Value], values: &[Value]| {
+            for (&target, &value) in targets.iter().zip(values) {
+                if kernel.ty(target).is_pointer() {
+                    sources.entry(target).or_default().push(value);
+                }
+            }
+        };
+        kernel.body.walk(&mut |op| match &op.kind {
+            OpKind::Address { base, .. } => flow(&op.results, &[*base]),
+            OpKind::Select(_, a, b) => {
+                flow(&op.results, &[*a]);
+                flow(&op.results, &[*b]);
+            }
+            OpKind::Break(label, values) => flow(results[label], values),
+            OpKind::Continue(label, values) => flow(params[label], values),
+            OpKind::Loop { params, initial, .. } => flow(params, initial),
+            _ => {}
+        });
+
+        // Optimistic: a value without an entry may yet have any root. `None` is certain.
+        let mut roots: HashMap<Value, Option<Value>> = HashMap::new();
+        for param in &kernel.params {
+            roots.insert(param.value, param.facts.is_some().then_some(param.value));
+        }
+        loop {
+            let mut changed = false;
+            for (&value, from) in &sources {
+                let mut root = None;
+                for source in from {
+                    let own = if sources.contains_key(source) {
+                        let Some(&known) = roots.get(source) else { continue };
+                        known
+                    } else {
+                        roots.get(source).copied().flatten()
+                    };
+                    root = match root {
+                        None => Some(own),
+                        Some(met) if met == own => root,
+                        Some(_) => Some(None),
+                    };
+                }
+                if let Some(root) = root {
+                    changed |= roots.insert(value, root) != Some(root);
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        Roots(roots.into_iter().filter_map(|(value, root)| Some((value, root?))).collect())
+    }
+}

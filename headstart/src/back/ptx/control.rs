@@ -160,8 +160,10 @@ impl<'k> Emitter<'k> {
                 self.open(*label, op, params, "exit");
                 self.assign(params, initial);
                 match leading_test(self.kernel, body, *label) {
-                    Some(test) => self.turned_loop(*label, body, &test)?,
-                    None => self.plain_loop(*label, body)?,
+                    Some(test) if trailing_test(body, *label).is_none() => {
+                        self.turned_loop(*label, body, &test)?;
+                    }
+                    _ => self.plain_loop(*label, body)?,
                 }
             }
             _ => unreachable!("only blocks, ifs and loops are constructs"),
@@ -211,10 +213,28 @@ impl<'k> Emitter<'k> {
     // Loops.
 
     fn plain_loop(&mut self, label: Label, body: &'k Region) -> Result<()> {
-        let Scope { exit, next, .. } = self.scopes[&label].clone();
+        let Scope { exit, next, results, params } = self.scopes[&label].clone();
         self.label(&next);
         self.ins(".pragma \"nounroll\"");
-        self.region(body, Next::Nothing)?;
+        let Some(test) = trailing_test(body, label) else {
+            self.region(body, Next::Nothing)?;
+            self.label_if_used(&exit);
+            return Ok(());
+        };
+        for op in test.before.iter().chain(test.after) {
+            self.op(op)?;
+        }
+        // What leaves the loop may be a parameter, and is then saved from the next iteration's.
+        let clobbered = test.left.iter().any(|value| params.contains(value));
+        if clobbered {
+            self.assign(&results, test.left);
+        }
+        self.assign(&params, test.continued);
+        let register = self.operand(test.cond);
+        self.branch(&next, Some(&Guard { register, negated: !test.continues_if }));
+        if !clobbered {
+            self.assign(&results, test.left);
+        }
         self.label_if_used(&exit);
         Ok(())
     }
@@ -452,10 +472,51 @@ fn leading_test<'k>(kernel: &Kernel, body: &'k Region, own: Label) -> Option<Lea
         if *to != own {
             continue;
         }
-        let empty = matches!(&staying.ops[..], [op] if matches!(&op.kind, OpKind::Break(to, values) if to == label && values.is_empty()));
+        let empty = only_yields_nothing(staying, *label);
         if empty || !breaks_to(staying, *label) {
             let staying = (!empty).then_some((*label, staying));
             return Some(LeadingTest { ops, cond: *cond, leaves_if, values, staying });
+        }
+    }
+    None
+}
+
+/// A test at the end of a loop's body: leave the loop, or start the next iteration.
+struct TrailingTest<'k> {
+    /// The body in front of the test.
+    before: &'k [Op],
+    /// Pure operations between the test and the next iteration.
+    after: &'k [Op],
+    cond: Value,
+    /// Starts the next iteration where the condition has this value.
+    continues_if: bool,
+    /// What it passes when it leaves.
+    left: &'k [Value],
+    /// What it passes to the next iteration.
+    continued: &'k [Value],
+}
+
+/// Finds the test that a loop ends with.
+fn trailing_test(body: &Region, own: Label) -> Option<TrailingTest<'_>> {
+    let test = body.ops.iter().rposition(|op| matches!(op.kind, OpKind::If { .. }))?;
+    let OpKind::If { label, cond, then, otherwise } = &body.ops[test].kind else { return None };
+    for (leaving, staying, continues_if) in [(then, otherwise, false), (otherwise, then, true)] {
+        let [leave] = &leaving.ops[..] else { continue };
+        let OpKind::Break(to, left) = &leave.kind else { continue };
+        if *to != own {
+            continue;
+        }
+        // The next iteration starts in the side that stays, or behind an `if` whose side is empty.
+        let empty = only_yields_nothing(staying, *label);
+        let rest = if empty { &body.ops[test + 1..] } else { &staying.ops[..] };
+        let (terminator, after) = rest.split_last()?;
+        if let OpKind::Continue(to, continued) = &terminator.kind
+            && *to == own
+            && after.len() <= 16
+            && after.iter().all(|op| op.kind.is_pure())
+        {
+            let before = &body.ops[..test];
+            return Some(TrailingTest { before, after, cond: *cond, continues_if, left, continued });
         }
     }
     None
@@ -466,6 +527,14 @@ fn breaks_to(region: &Region, label: Label) -> bool {
     let mut breaks = false;
     region.walk(&mut |op| breaks |= matches!(op.kind, OpKind::Break(to, _) if to == label));
     breaks
+}
+
+/// Whether a region does nothing but leave its own construct, with no results.
+fn only_yields_nothing(region: &Region, own: Label) -> bool {
+    match &region.ops[..] {
+        [op] => matches!(&op.kind, OpKind::Break(to, values) if *to == own && values.is_empty()),
+        _ => false,
+    }
 }
 
 /// Whether a region's last operation continues this loop.

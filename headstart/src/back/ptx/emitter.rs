@@ -10,7 +10,7 @@ use super::roots::Roots;
 use super::tokens::Groups;
 use super::{HintReached, Options};
 use crate::Result;
-use crate::ir::{Kernel, Label, Op, OpKind, Place, Type, Value};
+use crate::ir::{ConvertOp, Kernel, Label, Op, OpKind, Place, Type, Value};
 
 /// A predicate register, or its opposite, under which instructions with an effect run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(super) struct Emitter<'k> {
     pub definitions: HashMap<Value, &'k Op>,
     /// How many operands a value is.
     pub uses: HashMap<Value, u32>,
-    /// Addresses that every use folds into an instruction's immediate offset.
+    /// Addresses (and index extensions) that every use folds into an instruction of its own.
     pub folded: HashSet<Value>,
     pub groups: Groups<'k>,
     pub nans: NanPlan,
@@ -102,6 +102,13 @@ impl<'k> Emitter<'k> {
                     } else {
                         kept.insert(*base);
                     }
+                }
+                // A 32-bit index is extended by the instruction that makes the address.
+                OpKind::Convert(ConvertOp::ExtendU | ConvertOp::ExtendS, narrow)
+                    if kernel.ty(*narrow) == Type::I32 && kernel.ty(op.results[0]) == Type::I64 =>
+                {
+                    addresses.insert(op.results[0]);
+                    kept.insert(*narrow);
                 }
                 // These take an offset beside the register.
                 OpKind::Load { .. } | OpKind::Prefetch { .. } | OpKind::Copy { .. } => {}

@@ -94,6 +94,20 @@ impl Emitter<'_> {
         }
     }
 
+    /// A 64-bit index, which its address alone may have kept from a register.
+    fn long_index(&mut self, index: Value) -> String {
+        if let (true, Some(OpKind::Convert(convert, narrow))) =
+            (self.folded.contains(&index), self.definition(index))
+        {
+            let long = self.temporary(Class::B64);
+            let sign = if *convert == ConvertOp::ExtendS { "s" } else { "u" };
+            let narrow = self.operand(*narrow);
+            self.ins(format!("cvt.{sign}64.{sign}32 {long}, {narrow}"));
+            return long;
+        }
+        self.operand(index)
+    }
+
     /// The low 32 bits of a 64-bit index.
     fn low_half(&mut self, index: Value) -> String {
         if let Some(bits) = self.kernel.as_constant(index) {
@@ -336,7 +350,7 @@ impl Emitter<'_> {
             _ => None,
         };
         let location = if let Some(index) = exact {
-            let (index, length) = (self.operand(index), self.operand(length));
+            let (index, length) = (self.long_index(index), self.operand(length));
             self.ins(format!("setp.lt.u64 {inside}, {index}, {length}"));
             self.location(ptr)
         } else {

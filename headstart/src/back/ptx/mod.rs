@@ -23,7 +23,8 @@ mod tokens;
 
 use std::fmt::Write;
 
-use crate::ir::{Array, CacheLevel, Kernel, Space, Type};
+use crate::back::cleanup;
+use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Type, Value};
 use crate::{Error, Result};
 use emitter::Emitter;
 use registers::{Class, identifier};
@@ -133,6 +134,7 @@ pub struct HintReached {
 /// more than 1024 work-items. Or the PTX version is none that we know.
 pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     check(kernel, options)?;
+    let kernel = &cleanup::clean(kernel);
     let mut emitter = Emitter::new(kernel, options);
     let entry = identifier(&kernel.name);
     for (index, param) in kernel.params.iter().enumerate() {
@@ -263,8 +265,8 @@ fn array_name(kernel: &Kernel, array: Array) -> String {
 
 impl Emitter<'_> {
     /// Writes what brings a parameter into its register.
-    fn parameter(&mut self, value: crate::ir::Value, name: &str) {
-        if !self.uses.contains_key(&value) && !self.is_a_length(value) {
+    fn parameter(&mut self, value: Value, name: &str) {
+        if !self.uses.contains_key(&value) && !self.checks_against(value) {
             return;
         }
         let ty = self.ty(value);
@@ -299,8 +301,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether bounds checks may ask for this value.
-    fn is_a_length(&self, value: crate::ir::Value) -> bool {
-        self.kernel.params.iter().any(|param| param.facts.is_some_and(|facts| facts.length == Some(value)))
+    /// Whether the bounds check of an L1 hint asks for this length.
+    fn checks_against(&self, length: Value) -> bool {
+        let mut checks = false;
+        self.kernel.body.walk(&mut |op| {
+            if let OpKind::Prefetch { ptr, hint, .. } = &op.kind {
+                let facts = self.roots.of(*ptr).and_then(|root| self.kernel.param_of(root)?.facts);
+                checks |= hint.level == CacheLevel::L1 && facts.and_then(|facts| facts.length) == Some(length);
+            }
+        });
+        checks
     }
 }

@@ -9,8 +9,8 @@
 //! not loaded, because a loaded NaN keeps its bits on its way through moves and selects. Where a value
 //! may be either, the arithmetic that feeds it is followed by a canonicalisation at once.
 //!
-//! Most values in the innermost code of `exp` and the like cannot be NaN at all, since the argument was
-//! clamped before; an interval analysis finds them.
+//! Values that cannot be NaN at all, since an argument was clamped before, are found by an interval
+//! analysis.
 
 use std::collections::{HashMap, HashSet};
 
@@ -131,13 +131,16 @@ impl Flow {
                 flow.never.insert(value);
             }
         }
+        let integers = Integers::of(kernel);
         let mut bounds = Bounds { kernel, of: HashMap::new() };
         kernel.body.walk(&mut |op| {
             bounds.note(op);
             let is_float = |value: Value| kernel.ty(value).is_float();
             match &op.kind {
                 OpKind::Store { values, .. } => flow.seen.extend(values.iter().filter(|&&v| is_float(v))),
-                OpKind::Convert(ConvertOp::Bits, a) if is_float(*a) => flow.seen.push(*a),
+                OpKind::Convert(ConvertOp::Bits, a) if is_float(*a) && integers.are_seen(op.results[0]) => {
+                    flow.seen.push(*a);
+                }
                 OpKind::Convert(ConvertOp::SignedToFloat | ConvertOp::UnsignedToFloat, _) => {
                     flow.never.insert(op.results[0]);
                 }
@@ -224,6 +227,45 @@ impl Flow {
                 return classes;
             }
         }
+    }
+}
+
+/// Integers that may have been a float's bits, and whether they are seen as integers.
+///
+/// `exp` and its kind take a float's bits, compute with them, and make a float of the result. Whatever
+/// the bits of a NaN are, they make a NaN of it again, since it also takes part in their arithmetic.
+/// Such integers do not count as seen; what is stored, compared, converted or used as an index does.
+struct Integers<'k> {
+    uses: HashMap<Value, Vec<&'k Op>>,
+}
+
+impl<'k> Integers<'k> {
+    fn of(kernel: &'k Kernel) -> Integers<'k> {
+        let mut uses: HashMap<Value, Vec<&'k Op>> = HashMap::new();
+        kernel.body.walk(&mut |op| op.kind.for_each_operand(|value| uses.entry(value).or_default().push(op)));
+        Integers { uses }
+    }
+
+    fn are_seen(&self, integer: Value) -> bool {
+        let mut visited = HashSet::new();
+        let mut open = vec![integer];
+        while let Some(value) = open.pop() {
+            if !visited.insert(value) {
+                continue;
+            }
+            for op in self.uses.get(&value).into_iter().flatten() {
+                match &op.kind {
+                    OpKind::Unary(..) | OpKind::Binary(..) | OpKind::NoWrap(..) => open.push(op.results[0]),
+                    OpKind::Select(cond, ..) if *cond != value => open.push(op.results[0]),
+                    OpKind::Convert(ConvertOp::ExtendU | ConvertOp::ExtendS | ConvertOp::Truncate, _) => {
+                        open.push(op.results[0]);
+                    }
+                    OpKind::Convert(ConvertOp::Bits, _) => {}
+                    _ => return true,
+                }
+            }
+        }
+        false
     }
 }
 

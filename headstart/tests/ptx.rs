@@ -24,7 +24,11 @@ fn kernels() -> Vec<(String, ir::Kernel)> {
         .collect();
     files.sort();
     let read = |path: PathBuf| {
-        let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        let name = path
+            .file_stem()
+            .expect("a file has a name")
+            .to_string_lossy()
+            .into_owned();
         let text = fs::read_to_string(&path).expect("a kernel is readable");
         let kernel = ir::parse(&text, &name).unwrap_or_else(|error| panic!("{name}: {error}"));
         ir::verify(&kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -44,8 +48,16 @@ fn compare(name: &str, found: &str) -> Option<String> {
     if expected == found {
         return None;
     }
-    let line = expected.lines().zip(found.lines()).take_while(|(a, b)| a == b).count();
-    Some(format!("{}:{}: differs; HEADSTART_BLESS=1 rewrites it", path.display(), line + 1))
+    let line = expected
+        .lines()
+        .zip(found.lines())
+        .take_while(|(a, b)| a == b)
+        .count();
+    Some(format!(
+        "{}:{}: differs; HEADSTART_BLESS=1 rewrites it",
+        path.display(),
+        line + 1
+    ))
 }
 
 /// NVIDIA's assembler, if it was set up.
@@ -78,7 +90,9 @@ fn assemble(ptxas: &Path, name: &str, ptx: &ptx::Ptx, target: Target) -> Result<
         at.and_then(|at| words[at].parse().ok()).unwrap_or(0)
     };
     let spills: Vec<&str> = said.lines().filter(|line| line.contains("spill")).collect();
-    let spilled = spills.iter().any(|line| !line.contains(" 0 bytes spill stores, 0 bytes spill loads"));
+    let spilled = spills
+        .iter()
+        .any(|line| !line.contains(" 0 bytes spill stores, 0 bytes spill loads"));
     Ok(format!(
         "{name} {}: {} registers, {} bytes shared, spills {}\n",
         target.name(),
@@ -95,7 +109,8 @@ fn the_corpus_is_emitted_and_assembled() {
     let mut resources = String::new();
     for (name, kernel) in kernels() {
         for target in [Target::Sm80, Target::Sm90] {
-            let emitted = ptx::emit(&kernel, &Options::new(target)).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let emitted =
+                ptx::emit(&kernel, &Options::new(target)).unwrap_or_else(|error| panic!("{name}: {error}"));
             if target == Target::Sm90 {
                 complaints.extend(compare(&format!("{name}.ptx"), &emitted.text));
             }

@@ -52,13 +52,18 @@ struct Budget {
 }
 
 impl Budget {
-    const SMALL: Budget = Budget { computing: 12, guarded: 16 };
+    const SMALL: Budget = Budget {
+        computing: 12,
+        guarded: 16,
+    };
 }
 
 impl<'k> Emitter<'k> {
     /// Writes a region.
     pub(super) fn region(&mut self, region: &'k Region, next: Next) -> Result<()> {
-        let Some((terminator, ops)) = region.ops.split_last() else { return Ok(()) };
+        let Some((terminator, ops)) = region.ops.split_last() else {
+            return Ok(());
+        };
         for op in ops {
             self.op(op)?;
         }
@@ -96,7 +101,9 @@ impl<'k> Emitter<'k> {
     fn assign(&mut self, targets: &[Value], values: &[Value]) {
         let mut moves: Vec<(Class, String, String)> = Vec::new();
         for (&target, &value) in targets.iter().zip(values) {
-            let Some(class) = Class::of(self.ty(target)) else { continue };
+            let Some(class) = Class::of(self.ty(target)) else {
+                continue;
+            };
             let (to, from) = (self.register(target), self.operand(value));
             if to != from {
                 moves.push((class, to, from));
@@ -105,8 +112,9 @@ impl<'k> Emitter<'k> {
         // A move is ready when no other still reads its target. What is left are cycles: one value of
         // each is put aside.
         while !moves.is_empty() {
-            let ready =
-                moves.iter().position(|(_, to, _)| moves.iter().filter(|(_, _, from)| from == to).count() == 0);
+            let ready = moves
+                .iter()
+                .position(|(_, to, _)| moves.iter().filter(|(_, _, from)| from == to).count() == 0);
             let (class, to, from) = match ready {
                 Some(index) => moves.remove(index),
                 None => {
@@ -144,7 +152,12 @@ impl<'k> Emitter<'k> {
                 let exit = self.scopes[label].exit.clone();
                 self.label_if_used(&exit);
             }
-            OpKind::If { label, cond, then, otherwise } => {
+            OpKind::If {
+                label,
+                cond,
+                then,
+                otherwise,
+            } => {
                 let mut budget = Budget::SMALL;
                 let small = fits(self.kernel, then, *label, &mut budget)
                     && fits(self.kernel, otherwise, *label, &mut budget)
@@ -156,7 +169,13 @@ impl<'k> Emitter<'k> {
                     self.branching(*label, *cond, then, otherwise)?;
                 }
             }
-            OpKind::Loop { label, params, initial, body, .. } => {
+            OpKind::Loop {
+                label,
+                params,
+                initial,
+                body,
+                ..
+            } => {
                 self.open(*label, op, params, "exit");
                 self.assign(params, initial);
                 match leading_test(self.kernel, body, *label) {
@@ -172,18 +191,36 @@ impl<'k> Emitter<'k> {
     }
 
     fn open(&mut self, label: Label, op: &Op, params: &[Value], suffix: &str) {
-        let name = self.kernel.labels[label].name.clone().unwrap_or_else(|| match op.kind {
-            OpKind::Loop { .. } => "loop".to_owned(),
-            OpKind::If { .. } => "if".to_owned(),
-            _ => "block".to_owned(),
-        });
+        let name = self.kernel.labels[label]
+            .name
+            .clone()
+            .unwrap_or_else(|| match op.kind {
+                OpKind::Loop { .. } => "loop".to_owned(),
+                OpKind::If { .. } => "if".to_owned(),
+                _ => "block".to_owned(),
+            });
         let exit = self.new_label(&format!("{name}_{suffix}"));
-        let next = if params.is_empty() && suffix == "end" { String::new() } else { self.new_label(&format!("{name}_next")) };
-        let scope = Scope { results: op.results.clone(), params: params.to_vec(), exit, next };
+        let next = if params.is_empty() && suffix == "end" {
+            String::new()
+        } else {
+            self.new_label(&format!("{name}_next"))
+        };
+        let scope = Scope {
+            results: op.results.clone(),
+            params: params.to_vec(),
+            exit,
+            next,
+        };
         self.scopes.insert(label, scope);
     }
 
-    fn branching(&mut self, label: Label, cond: Value, then: &'k Region, otherwise: &'k Region) -> Result<()> {
+    fn branching(
+        &mut self,
+        label: Label,
+        cond: Value,
+        then: &'k Region,
+        otherwise: &'k Region,
+    ) -> Result<()> {
         let register = self.operand(cond);
         let exit = self.scopes[&label].exit.clone();
         // A side that only goes elsewhere, with nothing to move, is a branch under the predicate.
@@ -193,8 +230,12 @@ impl<'k> Emitter<'k> {
                 && self.needs_no_moves(&terminator.kind)
             {
                 let scope = &self.scopes[to];
-                let target =
-                    if matches!(terminator.kind, OpKind::Break(..)) { &scope.exit } else { &scope.next }.clone();
+                let target = if matches!(terminator.kind, OpKind::Break(..)) {
+                    &scope.exit
+                } else {
+                    &scope.next
+                }
+                .clone();
                 self.branch(&target, Some(&Guard { register, negated }));
                 self.region(other, Next::Exit(label))?;
                 self.label_if_used(&exit);
@@ -202,7 +243,13 @@ impl<'k> Emitter<'k> {
             }
         }
         let otherwise_label = self.new_label("else");
-        self.branch(&otherwise_label, Some(&Guard { register, negated: true }));
+        self.branch(
+            &otherwise_label,
+            Some(&Guard {
+                register,
+                negated: true,
+            }),
+        );
         self.region(then, Next::Nothing)?;
         self.label(&otherwise_label);
         self.region(otherwise, Next::Exit(label))?;
@@ -213,7 +260,12 @@ impl<'k> Emitter<'k> {
     // Loops.
 
     fn plain_loop(&mut self, label: Label, body: &'k Region) -> Result<()> {
-        let Scope { exit, next, results, params } = self.scopes[&label].clone();
+        let Scope {
+            exit,
+            next,
+            results,
+            params,
+        } = self.scopes[&label].clone();
         self.label(&next);
         self.ins(".pragma \"nounroll\"");
         let Some(test) = trailing_test(body, label) else {
@@ -231,7 +283,13 @@ impl<'k> Emitter<'k> {
         }
         self.assign(&params, test.continued);
         let register = self.operand(test.cond);
-        self.branch(&next, Some(&Guard { register, negated: !test.continues_if }));
+        self.branch(
+            &next,
+            Some(&Guard {
+                register,
+                negated: !test.continues_if,
+            }),
+        );
         if !clobbered {
             self.assign(&results, test.left);
         }
@@ -241,29 +299,39 @@ impl<'k> Emitter<'k> {
 
     fn turned_loop(&mut self, label: Label, body: &'k Region, test: &LeadingTest<'k>) -> Result<()> {
         let Scope { exit, next, .. } = self.scopes[&label].clone();
-        let name = self.kernel.labels[label].name.clone().unwrap_or_else(|| "loop".to_owned());
+        let name = self.kernel.labels[label]
+            .name
+            .clone()
+            .unwrap_or_else(|| "loop".to_owned());
         let start = self.new_label(&name);
         let leave = self.new_label(&format!("{name}_done"));
         for op in test.ops {
             self.op(op)?;
         }
         let register = self.operand(test.cond);
-        let leaves = Guard { register, negated: !test.leaves_if };
+        let leaves = Guard {
+            register,
+            negated: !test.leaves_if,
+        };
         self.branch(&leave, Some(&leaves));
         self.label(&start);
         self.ins(".pragma \"nounroll\"");
         let continues = match test.staying {
             Some((own, staying)) => {
                 // The loop's body is the side of the `if` that stays.
-                let scope = Scope { exit: self.new_label("unreachable"), ..Scope::default() };
+                let scope = Scope {
+                    exit: self.new_label("unreachable"),
+                    ..Scope::default()
+                };
                 self.scopes.insert(own, scope);
                 self.region(staying, Next::Iteration(label))?;
                 ends_with_continue(staying, label)
             }
             None => {
                 // Nothing is in that side; the loop's body follows the `if`.
-                let (terminator, rest) =
-                    body.ops[test.ops.len() + 1..].split_last().expect("regions have terminators");
+                let (terminator, rest) = body.ops[test.ops.len() + 1..]
+                    .split_last()
+                    .expect("regions have terminators");
                 for op in rest {
                     self.op(op)?;
                 }
@@ -276,7 +344,13 @@ impl<'k> Emitter<'k> {
             for op in test.ops {
                 self.op(op)?;
             }
-            self.branch(&start, Some(&Guard { negated: !leaves.negated, ..leaves }));
+            self.branch(
+                &start,
+                Some(&Guard {
+                    negated: !leaves.negated,
+                    ..leaves
+                }),
+            );
         }
         self.label(&leave);
         let results = self.scopes[&label].results.clone();
@@ -292,7 +366,10 @@ impl<'k> Emitter<'k> {
         let mut open = true;
         for region in op.kind.regions() {
             region.walk(&mut |inner| {
-                open &= !inner.results.iter().any(|&result| self.groups.commits_after(result));
+                open &= !inner
+                    .results
+                    .iter()
+                    .any(|&result| self.groups.commits_after(result));
             });
         }
         open
@@ -300,11 +377,19 @@ impl<'k> Emitter<'k> {
 
     /// The guard that holds where the current one and `predicate` hold.
     pub(super) fn also(&mut self, predicate: String) -> Guard {
-        let Some(outer) = self.guard.clone() else { return Guard { register: predicate, negated: false } };
+        let Some(outer) = self.guard.clone() else {
+            return Guard {
+                register: predicate,
+                negated: false,
+            };
+        };
         let both = self.temporary(Class::Predicate);
         let outer = self.positive(&outer);
         self.ins(format!("and.pred {both}, {outer}, {predicate}"));
-        Guard { register: both, negated: false }
+        Guard {
+            register: both,
+            negated: false,
+        }
     }
 
     fn positive(&mut self, guard: &Guard) -> String {
@@ -329,10 +414,12 @@ impl<'k> Emitter<'k> {
         // Loads whose only use is to be yielded write the result's register. Tokens need none.
         let mut selected = Vec::new();
         for (index, &result) in op.results.iter().enumerate() {
-            let Some(class) = Class::of(self.ty(result)) else { continue };
+            let Some(class) = Class::of(self.ty(result)) else {
+                continue;
+            };
             let register = self.register(result);
-            let direct =
-                [(then, values[0][index]), (otherwise, values[1][index])].map(|(side, v)| self.is_own_load(side, v));
+            let direct = [(then, values[0][index]), (otherwise, values[1][index])]
+                .map(|(side, v)| self.is_own_load(side, v));
             for (side, &direct) in direct.iter().enumerate() {
                 if direct {
                     self.share(values[side][index], register.clone());
@@ -343,7 +430,10 @@ impl<'k> Emitter<'k> {
 
         if has_guarded(otherwise) {
             self.guard = Some(match &outer {
-                None => Guard { register: cond.clone(), negated: true },
+                None => Guard {
+                    register: cond.clone(),
+                    negated: true,
+                },
                 Some(_) => {
                     let not = self.temporary(Class::Predicate);
                     self.ins(format!("not.pred {not}, {cond}"));
@@ -382,7 +472,9 @@ impl<'k> Emitter<'k> {
 
     /// Writes a region without its terminator.
     fn straight(&mut self, region: &'k Region) -> Result<()> {
-        let Some((_, ops)) = region.ops.split_last() else { return Ok(()) };
+        let Some((_, ops)) = region.ops.split_last() else {
+            return Ok(());
+        };
         ops.iter().try_for_each(|op| self.op(op))
     }
 
@@ -391,7 +483,10 @@ impl<'k> Emitter<'k> {
         let plain = !matches!(self.ty(value), Type::Bool | Type::Ptr(_));
         plain
             && self.uses.get(&value) == Some(&1)
-            && region.ops.iter().any(|op| matches!(op.kind, OpKind::Load { .. }) && op.results == [value])
+            && region
+                .ops
+                .iter()
+                .any(|op| matches!(op.kind, OpKind::Load { .. }) && op.results == [value])
     }
 }
 
@@ -406,7 +501,9 @@ fn yielded(region: &Region) -> &[Value] {
 /// Whether a region has operations that run under its guard.
 fn has_guarded(region: &Region) -> bool {
     let mut guarded = false;
-    region.walk(&mut |op| guarded |= !op.kind.is_pure() && op.kind.label().is_none() && !op.kind.is_terminator());
+    region.walk(&mut |op| {
+        guarded |= !op.kind.is_pure() && op.kind.label().is_none() && !op.kind.is_terminator()
+    });
     guarded
 }
 
@@ -423,9 +520,12 @@ fn fits(kernel: &Kernel, region: &Region, own: Label, budget: &mut Budget) -> bo
             take(&mut budget.guarded, 1)
         }
         OpKind::Join(_) => true,
-        OpKind::If { label, then, otherwise, .. } => {
-            fits(kernel, then, *label, budget) && fits(kernel, otherwise, *label, budget)
-        }
+        OpKind::If {
+            label,
+            then,
+            otherwise,
+            ..
+        } => fits(kernel, then, *label, budget) && fits(kernel, otherwise, *label, budget),
         kind if kind.is_pure() => take(&mut budget.computing, cost(kernel, kind)),
         _ => false,
     })
@@ -462,20 +562,36 @@ struct LeadingTest<'k> {
 fn leading_test<'k>(kernel: &Kernel, body: &'k Region, own: Label) -> Option<LeadingTest<'k>> {
     let end = body.ops.iter().position(|op| !op.kind.is_pure())?;
     let ops = &body.ops[..end];
-    let OpKind::If { label, cond, then, otherwise } = &body.ops[end].kind else { return None };
+    let OpKind::If {
+        label,
+        cond,
+        then,
+        otherwise,
+    } = &body.ops[end].kind
+    else {
+        return None;
+    };
     if ops.iter().map(|op| cost(kernel, &op.kind)).sum::<u32>() > 10 {
         return None;
     }
     for (leaving, staying, leaves_if) in [(then, otherwise, true), (otherwise, then, false)] {
         let [leave] = &leaving.ops[..] else { continue };
-        let OpKind::Break(to, values) = &leave.kind else { continue };
+        let OpKind::Break(to, values) = &leave.kind else {
+            continue;
+        };
         if *to != own {
             continue;
         }
         let empty = only_yields_nothing(staying, *label);
         if empty || !breaks_to(staying, *label) {
             let staying = (!empty).then_some((*label, staying));
-            return Some(LeadingTest { ops, cond: *cond, leaves_if, values, staying });
+            return Some(LeadingTest {
+                ops,
+                cond: *cond,
+                leaves_if,
+                values,
+                staying,
+            });
         }
     }
     None
@@ -498,17 +614,34 @@ struct TrailingTest<'k> {
 
 /// Finds the test that a loop ends with.
 fn trailing_test(body: &Region, own: Label) -> Option<TrailingTest<'_>> {
-    let test = body.ops.iter().rposition(|op| matches!(op.kind, OpKind::If { .. }))?;
-    let OpKind::If { label, cond, then, otherwise } = &body.ops[test].kind else { return None };
+    let test = body
+        .ops
+        .iter()
+        .rposition(|op| matches!(op.kind, OpKind::If { .. }))?;
+    let OpKind::If {
+        label,
+        cond,
+        then,
+        otherwise,
+    } = &body.ops[test].kind
+    else {
+        return None;
+    };
     for (leaving, staying, continues_if) in [(then, otherwise, false), (otherwise, then, true)] {
         let [leave] = &leaving.ops[..] else { continue };
-        let OpKind::Break(to, left) = &leave.kind else { continue };
+        let OpKind::Break(to, left) = &leave.kind else {
+            continue;
+        };
         if *to != own {
             continue;
         }
         // The next iteration starts in the side that stays, or behind an `if` whose side is empty.
         let empty = only_yields_nothing(staying, *label);
-        let rest = if empty { &body.ops[test + 1..] } else { &staying.ops[..] };
+        let rest = if empty {
+            &body.ops[test + 1..]
+        } else {
+            &staying.ops[..]
+        };
         let (terminator, after) = rest.split_last()?;
         if let OpKind::Continue(to, continued) = &terminator.kind
             && *to == own
@@ -516,7 +649,14 @@ fn trailing_test(body: &Region, own: Label) -> Option<TrailingTest<'_>> {
             && after.iter().all(|op| op.kind.is_pure())
         {
             let before = &body.ops[..test];
-            return Some(TrailingTest { before, after, cond: *cond, continues_if, left, continued });
+            return Some(TrailingTest {
+                before,
+                after,
+                cond: *cond,
+                continues_if,
+                left,
+                continued,
+            });
         }
     }
     None

@@ -71,7 +71,11 @@ impl Emitter<'_> {
         }
         let x = self.sign_extended(from, x);
         if to == Type::I64 {
-            let name = if from == Type::I64 { "mov.b64" } else { "cvt.s64.s32" };
+            let name = if from == Type::I64 {
+                "mov.b64"
+            } else {
+                "cvt.s64.s32"
+            };
             self.ins(format!("{name} {r}, {x}"));
         } else {
             self.ins(format!("mov.b32 {r}, {x}"));
@@ -81,7 +85,11 @@ impl Emitter<'_> {
 
     fn truncate(&mut self, r: &str, from: Type, to: Type, x: &str) {
         let narrow = if from == Type::I64 && to != Type::I64 {
-            let low = if to == Type::Bool { self.temporary(Class::B32) } else { r.to_owned() };
+            let low = if to == Type::Bool {
+                self.temporary(Class::B32)
+            } else {
+                r.to_owned()
+            };
             self.ins(format!("cvt.u32.u64 {low}, {x}"));
             low
         } else if to == Type::Bool {
@@ -158,8 +166,11 @@ impl Emitter<'_> {
 
     /// Sets the last bit of a binary64 that an integer was rounded to towards zero, if it lost anything.
     fn make_odd(&mut self, number: &str, sign: &str, integer: &str) {
-        let (back, bits, sticky) =
-            (self.temporary(Class::B64), self.temporary(Class::B64), self.temporary(Class::B64));
+        let (back, bits, sticky) = (
+            self.temporary(Class::B64),
+            self.temporary(Class::B64),
+            self.temporary(Class::B64),
+        );
         let inexact = self.temporary(Class::Predicate);
         self.ins(format!("cvt.rzi.{sign}64.f64 {back}, {number}"));
         self.ins(format!("setp.ne.s64 {inexact}, {back}, {integer}"));
@@ -204,7 +215,9 @@ impl Emitter<'_> {
         } else {
             x
         };
-        let (Some(source), Some(target)) = (Class::of(from), Class::of(to)) else { return };
+        let (Some(source), Some(target)) = (Class::of(from), Class::of(to)) else {
+            return;
+        };
         match (source, target) {
             (Class::Predicate, _) => self.extend_unsigned(r, from, to, x),
             (_, Class::Predicate) => self.truncate(r, from, to, x),

@@ -91,7 +91,8 @@ impl<'k> Emitter<'k> {
             for &result in &op.results {
                 definitions.insert(result, op);
             }
-            op.kind.for_each_operand(|value| *uses.entry(value).or_default() += 1);
+            op.kind
+                .for_each_operand(|value| *uses.entry(value).or_default() += 1);
             match &op.kind {
                 OpKind::ArrayAddress(_) => {
                     addresses.insert(op.results[0]);
@@ -172,7 +173,11 @@ impl<'k> Emitter<'k> {
         let name = super::registers::identifier(name);
         let count = self.labels.entry(name.clone()).or_default();
         *count += 1;
-        if *count == 1 { format!("${name}") } else { format!("${name}_{count}") }
+        if *count == 1 {
+            format!("${name}")
+        } else {
+            format!("${name}_{count}")
+        }
     }
 
     /// Writes a branch.

@@ -18,7 +18,11 @@ fn suffix(ty: Type) -> &'static str {
 impl Emitter<'_> {
     /// Flush-to-zero, where the kernel allows it and PTX knows it.
     fn ftz(&self, ty: Type) -> &'static str {
-        if self.kernel.float_mode.flush_to_zero && ty == Type::F32 { ".ftz" } else { "" }
+        if self.kernel.float_mode.flush_to_zero && ty == Type::F32 {
+            ".ftz"
+        } else {
+            ""
+        }
     }
 
     /// A half-precision operand in a binary32 register.
@@ -63,8 +67,11 @@ impl Emitter<'_> {
     fn sign(&mut self, result: Value, r: &str, op: UnaryOp, x: &str) {
         let ty = self.ty(result);
         let (bits, mask): (u32, u64) = (ty.bits(), 1 << (ty.bits() - 1));
-        let (name, operand) =
-            if op == UnaryOp::FNeg { ("xor", format!("{mask:#x}")) } else { ("and", format!("{:#x}", mask - 1)) };
+        let (name, operand) = if op == UnaryOp::FNeg {
+            ("xor", format!("{mask:#x}"))
+        } else {
+            ("and", format!("{:#x}", mask - 1))
+        };
         match Class::of(ty) {
             Some(Class::F32 | Class::F64) if !self.nans.seen(result) => {
                 let name = if op == UnaryOp::FNeg { "neg" } else { "abs" };
@@ -144,7 +151,11 @@ impl Emitter<'_> {
 
     fn rounded_binary(&mut self, ty: Type, r: &str, op: BinaryOp, x: &str, y: &str) {
         let (s, ftz) = (suffix(ty), self.ftz(ty));
-        let rn = if self.kernel.float_mode.may_contract { "" } else { ".rn" };
+        let rn = if self.kernel.float_mode.may_contract {
+            ""
+        } else {
+            ".rn"
+        };
         match op {
             BinaryOp::FAdd => self.ins(format!("add{rn}{ftz}.{s} {r}, {x}, {y}")),
             BinaryOp::FSub => self.ins(format!("sub{rn}{ftz}.{s} {r}, {x}, {y}")),
@@ -198,7 +209,11 @@ impl Emitter<'_> {
         match ty {
             Type::F32 | Type::F64 => {
                 let s = suffix(ty);
-                let nan = if ty == Type::F64 { "0d7FF8000000000000" } else { "0f7FC00000" };
+                let nan = if ty == Type::F64 {
+                    "0d7FF8000000000000"
+                } else {
+                    "0f7FC00000"
+                };
                 self.ins(format!("setp.nan.{s} {unordered}, {x}, {x}"));
                 self.ins(format!("selp.{s} {canonical}, {nan}, {x}, {unordered}"));
             }

@@ -205,7 +205,10 @@ impl Emitter<'_> {
             B::MaxU => self.ins(format!("max.u{bits} {r}, {x}, {y}")),
             _ => unreachable!("the verifier keeps float operations away from integers"),
         }
-        if !matches!(op, B::And | B::Or | B::Xor | B::MinU | B::MaxU | B::DivU | B::RemU) {
+        if !matches!(
+            op,
+            B::And | B::Or | B::Xor | B::MinU | B::MaxU | B::DivU | B::RemU
+        ) {
             self.mask(ty, &r);
         }
     }
@@ -326,7 +329,9 @@ impl Emitter<'_> {
     }
 
     pub(super) fn select(&mut self, result: Value, cond: Value, a: Value, b: Value) {
-        let Some(class) = Class::of(self.ty(result)) else { return };
+        let Some(class) = Class::of(self.ty(result)) else {
+            return;
+        };
         let r = self.register(result);
         let (c, x, y) = (self.operand(cond), self.operand(a), self.operand(b));
         self.selection(class, &r, &c, &x, &y);
@@ -335,8 +340,11 @@ impl Emitter<'_> {
     /// `r = c ? x : y`.
     pub(super) fn selection(&mut self, class: Class, r: &str, c: &str, x: &str, y: &str) {
         if class == Class::Predicate {
-            let (not, first, second) =
-                (self.temporary(class), self.temporary(class), self.temporary(class));
+            let (not, first, second) = (
+                self.temporary(class),
+                self.temporary(class),
+                self.temporary(class),
+            );
             self.ins(format!("and.pred {first}, {c}, {x}"));
             self.ins(format!("not.pred {not}, {c}"));
             self.ins(format!("and.pred {second}, {not}, {y}"));

@@ -49,11 +49,21 @@ impl Emitter<'_> {
     fn base_and_offset(&mut self, ptr: Value) -> (String, i64) {
         let mut offset = 0_i64;
         let mut base = ptr;
-        while let Some(OpKind::Address { base: next, index, scale, offset: own }) = self.definition(base) {
-            let Some(index) = self.kernel.as_constant(*index) else { break };
+        while let Some(OpKind::Address {
+            base: next,
+            index,
+            scale,
+            offset: own,
+        }) = self.definition(base)
+        {
+            let Some(index) = self.kernel.as_constant(*index) else {
+                break;
+            };
             let step = (index as i64).wrapping_mul(i64::from(*scale)).wrapping_add(*own);
             // Instructions hold offsets of 32 bits.
-            let Some(sum) = offset.checked_add(step).filter(|&sum| i32::try_from(sum).is_ok()) else { break };
+            let Some(sum) = offset.checked_add(step).filter(|&sum| i32::try_from(sum).is_ok()) else {
+                break;
+            };
             if !self.folded.contains(&base) && self.uses.get(&base).copied().unwrap_or(0) > 4 {
                 break;
             }
@@ -147,7 +157,12 @@ impl Emitter<'_> {
                     self.ins(format!("add.s32 {r}, {r}, {offset}"));
                 }
             }
-            OpKind::Address { base, index, scale, offset } => {
+            OpKind::Address {
+                base,
+                index,
+                scale,
+                offset,
+            } => {
                 let base = self.operand(*base);
                 if narrow {
                     let index = self.low_half(*index);
@@ -222,7 +237,8 @@ impl Emitter<'_> {
     /// Whether nothing can write what this pointer reads while the kernel runs.
     fn is_constant_memory(&self, ptr: Value) -> bool {
         let root = self.roots.of(ptr).and_then(|root| self.kernel.param_of(root));
-        root.and_then(|param| param.facts).is_some_and(|facts| facts.read_only && facts.unaliased)
+        root.and_then(|param| param.facts)
+            .is_some_and(|facts| facts.read_only && facts.unaliased)
     }
 
     pub(super) fn load(&mut self, results: &[Value], ptr: Value, cache: CacheUse) {
@@ -245,7 +261,10 @@ impl Emitter<'_> {
                 })
                 .collect();
             let (vector, target) = vector(&registers);
-            self.guarded(format!("ld{qualifiers}{vector}.{} {target}, {location}", memory_type(ty)));
+            self.guarded(format!(
+                "ld{qualifiers}{vector}.{} {target}, {location}",
+                memory_type(ty)
+            ));
             for (&result, register) in results.iter().zip(&registers) {
                 if in_between.is_some() {
                     let r = self.register(result);
@@ -266,7 +285,10 @@ impl Emitter<'_> {
             let location = self.location_at(ptr, (part * per_instruction) as i64 * i64::from(ty.bytes()));
             let sources: Vec<String> = values.iter().map(|&value| self.stored(ty, value)).collect();
             let (vector, source) = vector(&sources);
-            self.guarded(format!("st{qualifiers}{vector}.{} {location}, {source}", memory_type(ty)));
+            self.guarded(format!(
+                "st{qualifiers}{vector}.{} {location}, {source}",
+                memory_type(ty)
+            ));
         }
     }
 
@@ -314,7 +336,11 @@ impl Emitter<'_> {
         let (reached, by) = if reached {
             (CacheLevel::L1, "cp.async")
         } else {
-            let name = if hint.nontemporal { "L2::evict_normal" } else { "L2" };
+            let name = if hint.nontemporal {
+                "L2::evict_normal"
+            } else {
+                "L2"
+            };
             for offset in offsets {
                 let location = self.location_at(ptr, offset);
                 self.guarded(format!("prefetch.global.{name} {location}"));
@@ -322,7 +348,12 @@ impl Emitter<'_> {
             (CacheLevel::L2, "prefetch.global.L2")
         };
         let place = self.kernel.describe_place(op.place);
-        let hint = HintReached { place, asked: hint.level, reached, by };
+        let hint = HintReached {
+            place,
+            asked: hint.level,
+            reached,
+            by,
+        };
         if !self.hints.contains(&hint) {
             self.hints.push(hint);
         }
@@ -330,23 +361,36 @@ impl Emitter<'_> {
 
     /// Whether the memory behind this pointer has bounds that an L1 hint can be checked against.
     pub(super) fn has_bounds(&self, ptr: Value) -> bool {
-        let facts = self.roots.of(ptr).and_then(|root| self.kernel.param_of(root)).and_then(|param| param.facts);
+        let facts = self
+            .roots
+            .of(ptr)
+            .and_then(|root| self.kernel.param_of(root))
+            .and_then(|param| param.facts);
         facts.is_some_and(|facts| facts.length.is_some() && facts.align >= 4)
     }
 
     /// Writes an L1 hint for the word that holds the byte at `offset`. False if it has no bounds to check.
     fn prefetch_to_l1(&mut self, ptr: Value, offset: i64) -> bool {
-        let Some(scratch) = self.scratch.clone().filter(|_| self.has_bounds(ptr)) else { return false };
-        let Some(root) = self.roots.of(ptr) else { return false };
-        let Some(facts) = self.kernel.param_of(root).and_then(|param| param.facts) else { return false };
+        let Some(scratch) = self.scratch.clone().filter(|_| self.has_bounds(ptr)) else {
+            return false;
+        };
+        let Some(root) = self.roots.of(ptr) else {
+            return false;
+        };
+        let Some(facts) = self.kernel.param_of(root).and_then(|param| param.facts) else {
+            return false;
+        };
         let Some(length) = facts.length else { return false };
         let element = facts.element.bytes();
 
         let inside = self.temporary(Class::Predicate);
         let exact = match self.definition(ptr) {
-            Some(OpKind::Address { base, index, scale, offset: 0 }) if *base == root && *scale == element => {
-                (element >= 4 && offset == 0).then_some(*index)
-            }
+            Some(OpKind::Address {
+                base,
+                index,
+                scale,
+                offset: 0,
+            }) if *base == root && *scale == element => (element >= 4 && offset == 0).then_some(*index),
             _ => None,
         };
         let location = if let Some(index) = exact {
@@ -356,8 +400,11 @@ impl Emitter<'_> {
         } else {
             // The word's distance from the start, and whether it leaves room for its own four bytes.
             let (base, start) = self.base_and_offset(ptr);
-            let (word, distance, most) =
-                (self.temporary(Class::B64), self.temporary(Class::B64), self.temporary(Class::B64));
+            let (word, distance, most) = (
+                self.temporary(Class::B64),
+                self.temporary(Class::B64),
+                self.temporary(Class::B64),
+            );
             let (first, length) = (self.operand(root), self.operand(length));
             self.ins(format!("add.s64 {word}, {base}, {}", start + offset));
             self.ins(format!("and.b64 {word}, {word}, -4"));

@@ -91,7 +91,13 @@ pub struct Options {
 impl Options {
     /// The defaults for a GPU generation: PTX 8.0, with source lines.
     pub fn new(target: Target) -> Options {
-        Options { target, version: (8, 0), group: None, lines: true, l1: L1Hint::default() }
+        Options {
+            target,
+            version: (8, 0),
+            group: None,
+            lines: true,
+            l1: L1Hint::default(),
+        }
     }
 
     fn shared_is_dynamic(&self, kernel: &Kernel) -> bool {
@@ -160,7 +166,11 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     for (index, param) in kernel.params.iter().enumerate() {
         let separator = if index + 1 < kernel.params.len() { "," } else { "" };
         let name = parameter_name(kernel, index);
-        let _ = writeln!(text, "\t.param {} {name}{separator}", parameter_type(kernel, param));
+        let _ = writeln!(
+            text,
+            "\t.param {} {name}{separator}",
+            parameter_type(kernel, param)
+        );
     }
     text.push_str(")\n");
     match (kernel.group_size, options.group) {
@@ -181,16 +191,28 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
             _ => "local",
         };
         let name = array_name(kernel, array);
-        let _ = writeln!(text, "\t.{space} .align {} .b8 {name}[{}];", data.align.max(1), data.bytes().max(1));
+        let _ = writeln!(
+            text,
+            "\t.{space} .align {} .b8 {name}[{}];",
+            data.align.max(1),
+            data.bytes().max(1)
+        );
     }
     if scratch_bytes > 0 {
-        let _ = writeln!(text, "\t.shared .align 4 .b8 {}[{scratch_bytes}];", memory::SCRATCH);
+        let _ = writeln!(
+            text,
+            "\t.shared .align 4 .b8 {}[{scratch_bytes}];",
+            memory::SCRATCH
+        );
     }
     text.push('\n');
     text.push_str(&written.instructions);
     text.push_str("}\n");
     for (index, file) in written.files.iter().enumerate() {
-        let file: String = file.chars().filter(|c| !c.is_control() && *c != '"' && *c != '\\').collect();
+        let file: String = file
+            .chars()
+            .filter(|c| !c.is_control() && *c != '"' && *c != '\\')
+            .collect();
         let _ = writeln!(text, ".file {} \"{file}\"", index + 1);
     }
     let declared = if dynamic { 0 } else { kernel.shared_bytes() };
@@ -209,18 +231,27 @@ fn check(kernel: &Kernel, options: &Options) -> Result<()> {
         return Err(Error::usage(format!("PTX version {major}.{minor} is not known")).accepted("8.0 to 9.0"));
     }
     if let Some(size) = kernel.sub_group_size.filter(|&size| size != 32) {
-        return Err(Error::device(format!("`{}` requires sub-groups of {size} work-items", kernel.name))
-            .accepted("NVIDIA GPUs have sub-groups of 32"));
+        return Err(Error::device(format!(
+            "`{}` requires sub-groups of {size} work-items",
+            kernel.name
+        ))
+        .accepted("NVIDIA GPUs have sub-groups of 32"));
     }
     if let Some(size) = kernel.group_size {
         let items = size.iter().map(|&size| u64::from(size)).product::<u64>();
         if items > 1024 || items == 0 {
-            return Err(Error::device(format!("`{}` requires work-groups of {items} work-items", kernel.name))
-                .accepted("NVIDIA GPUs have at most 1024"));
+            return Err(Error::device(format!(
+                "`{}` requires work-groups of {items} work-items",
+                kernel.name
+            ))
+            .accepted("NVIDIA GPUs have at most 1024"));
         }
     }
     if kernel.shared_bytes() > u64::from(u32::MAX) || kernel.private_bytes() > 512 << 10 {
-        return Err(Error::device(format!("the arrays of `{}` are too large for any NVIDIA GPU", kernel.name)));
+        return Err(Error::device(format!(
+            "the arrays of `{}` are too large for any NVIDIA GPU",
+            kernel.name
+        )));
     }
     Ok(())
 }
@@ -228,7 +259,8 @@ fn check(kernel: &Kernel, options: &Options) -> Result<()> {
 /// The most work-items that a work-group of this kernel can have.
 fn group_items(kernel: &Kernel, options: &Options) -> u32 {
     let size = kernel.group_size.or(options.group);
-    size.map_or(1024, |size| size.iter().product::<u32>()).clamp(1, 1024)
+    size.map_or(1024, |size| size.iter().product::<u32>())
+        .clamp(1, 1024)
 }
 
 /// The name of a parameter: after the kernel's, so that it cannot be one of PTX's own words.
@@ -246,7 +278,10 @@ fn parameter_name(kernel: &Kernel, index: usize) -> String {
 fn parameter_type(kernel: &Kernel, param: &crate::ir::Param) -> String {
     match (kernel.ty(param.value), param.facts) {
         (Type::Ptr(Space::Global), Some(facts)) => {
-            format!(".u64 .ptr .global .align {}", facts.align.max(1).next_power_of_two())
+            format!(
+                ".u64 .ptr .global .align {}",
+                facts.align.max(1).next_power_of_two()
+            )
         }
         (Type::Ptr(_) | Type::I64, _) => ".u64".to_owned(),
         (Type::Bool | Type::I8, _) => ".u8".to_owned(),
@@ -306,8 +341,12 @@ impl Emitter<'_> {
         let mut checks = false;
         self.kernel.body.walk(&mut |op| {
             if let OpKind::Prefetch { ptr, hint, .. } = &op.kind {
-                let facts = self.roots.of(*ptr).and_then(|root| self.kernel.param_of(root)?.facts);
-                checks |= hint.level == CacheLevel::L1 && facts.and_then(|facts| facts.length) == Some(length);
+                let facts = self
+                    .roots
+                    .of(*ptr)
+                    .and_then(|root| self.kernel.param_of(root)?.facts);
+                checks |=
+                    hint.level == CacheLevel::L1 && facts.and_then(|facts| facts.length) == Some(length);
             }
         });
         checks

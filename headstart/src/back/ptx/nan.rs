@@ -69,7 +69,10 @@ impl NanPlan {
     /// Plans for a verified kernel.
     pub(super) fn of(kernel: &Kernel) -> NanPlan {
         let flow = Flow::of(kernel);
-        let mut plan = NanPlan { seen: flow.sources(flow.seen.clone()), ..NanPlan::default() };
+        let mut plan = NanPlan {
+            seen: flow.sources(flow.seen.clone()),
+            ..NanPlan::default()
+        };
         loop {
             let classes = flow.classes(&plan.after);
             let mut mixed: Vec<Value> = Vec::new();
@@ -85,7 +88,8 @@ impl NanPlan {
             }
             // Arithmetic that feeds a mixed value is made canonical at once; then look again.
             let before = plan.after.len();
-            plan.after.extend(flow.sources(mixed).intersection(&flow.arithmetic));
+            plan.after
+                .extend(flow.sources(mixed).intersection(&flow.arithmetic));
             if plan.after.len() == before {
                 return plan;
             }
@@ -115,7 +119,10 @@ impl Flow {
             if let Some(label) = op.kind.label() {
                 results.insert(label, &op.results);
             }
-            if let OpKind::Loop { label, params: own, .. } = &op.kind {
+            if let OpKind::Loop {
+                label, params: own, ..
+            } = &op.kind
+            {
                 params.insert(*label, own);
             }
         });
@@ -127,12 +134,18 @@ impl Flow {
             seen: Vec::new(),
         };
         for (value, data) in kernel.values.iter().filter(|(_, data)| data.ty.is_float()) {
-            if data.constant.is_some_and(|bits| as_f64(data.ty, bits).is_some_and(|x| !x.is_nan())) {
+            if data
+                .constant
+                .is_some_and(|bits| as_f64(data.ty, bits).is_some_and(|x| !x.is_nan()))
+            {
                 flow.never.insert(value);
             }
         }
         let integers = Integers::of(kernel);
-        let mut bounds = Bounds { kernel, of: HashMap::new() };
+        let mut bounds = Bounds {
+            kernel,
+            of: HashMap::new(),
+        };
         kernel.body.walk(&mut |op| {
             bounds.note(op);
             let is_float = |value: Value| kernel.ty(value).is_float();
@@ -204,7 +217,11 @@ impl Flow {
             classes.insert(value, Nan::Never);
         }
         for &value in &self.arithmetic {
-            let class = if canonical.contains(&value) { Nan::Exact } else { Nan::Raw };
+            let class = if canonical.contains(&value) {
+                Nan::Exact
+            } else {
+                Nan::Raw
+            };
             classes.insert(value, class);
         }
         // Values that are others' bits start as `Never` and only rise, so this ends.
@@ -242,7 +259,10 @@ struct Integers<'k> {
 impl<'k> Integers<'k> {
     fn of(kernel: &'k Kernel) -> Integers<'k> {
         let mut uses: HashMap<Value, Vec<&'k Op>> = HashMap::new();
-        kernel.body.walk(&mut |op| op.kind.for_each_operand(|value| uses.entry(value).or_default().push(op)));
+        kernel.body.walk(&mut |op| {
+            op.kind
+                .for_each_operand(|value| uses.entry(value).or_default().push(op))
+        });
         Integers { uses }
     }
 
@@ -282,7 +302,9 @@ impl Bounds<'_> {
 
     fn get(&self, value: Value) -> Option<(f64, f64)> {
         match self.kernel.as_constant(value) {
-            Some(bits) => as_f64(self.kernel.ty(value), bits).filter(|x| !x.is_nan()).map(|x| (x, x)),
+            Some(bits) => as_f64(self.kernel.ty(value), bits)
+                .filter(|x| !x.is_nan())
+                .map(|x| (x, x)),
             None => self.of.get(&value).copied(),
         }
     }
@@ -302,9 +324,10 @@ impl Bounds<'_> {
         match kind {
             OpKind::Unary(UnaryOp::FNeg, a) => self.get(*a).map(|(low, high)| (-high, -low)),
             OpKind::Unary(UnaryOp::FAbs, a) => self.get(*a).map(|(low, high)| (0.0, high.max(-low))),
-            OpKind::Select(_, a, b) => {
-                self.get(*a).zip(self.get(*b)).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))
-            }
+            OpKind::Select(_, a, b) => self
+                .get(*a)
+                .zip(self.get(*b))
+                .map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))),
             // The minimum of anything, even NaN, and a number is at most the number.
             OpKind::Binary(BinaryOp::FMin, a, b) => match (self.get(*a), self.get(*b)) {
                 (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.min(b.1))),
@@ -330,7 +353,9 @@ impl Bounds<'_> {
             OpKind::Binary(BinaryOp::FAdd, a, b) => pair(a, b).map(|(a, b)| add(a, b))?,
             OpKind::Binary(BinaryOp::FSub, a, b) => pair(a, b).map(|(a, b)| add(a, (-b.1, -b.0)))?,
             OpKind::Binary(BinaryOp::FMul, a, b) => pair(a, b).map(|(a, b)| times(a, b))?,
-            OpKind::Fma(a, b, c) => pair(a, b).zip(self.get(c)).map(|((a, b), c)| add(times(a, b), c))?,
+            OpKind::Fma(a, b, c) => pair(a, b)
+                .zip(self.get(c))
+                .map(|((a, b), c)| add(times(a, b), c))?,
             _ => return None,
         };
         // Room for rounding: the error of one operation is far below a millionth.
@@ -350,7 +375,10 @@ fn times(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     if products.iter().any(|product| product.is_nan()) {
         return (f64::NAN, f64::NAN);
     }
-    (products.into_iter().fold(f64::INFINITY, f64::min), products.into_iter().fold(f64::NEG_INFINITY, f64::max))
+    (
+        products.into_iter().fold(f64::INFINITY, f64::min),
+        products.into_iter().fold(f64::NEG_INFINITY, f64::max),
+    )
 }
 
 fn as_f64(ty: Type, bits: u64) -> Option<f64> {

@@ -21,8 +21,14 @@ pub(super) enum Class {
 }
 
 impl Class {
-    const ALL: [Class; 6] =
-        [Class::Predicate, Class::B16, Class::B32, Class::B64, Class::F32, Class::F64];
+    const ALL: [Class; 6] = [
+        Class::Predicate,
+        Class::B16,
+        Class::B32,
+        Class::B64,
+        Class::F32,
+        Class::F64,
+    ];
 
     /// The register that holds a value of this type. Narrow integers are kept zero-extended in 32 bits;
     /// shared and private addresses have 32 bits, as in hardware. A token has none.
@@ -94,8 +100,12 @@ impl Registers {
             if count > 0 {
                 let _ = writeln!(text, "\t.reg .{} {}<{}>;", class.ptx(), class.prefix(), count + 1);
             }
-            let names: Vec<&str> =
-                self.named.iter().filter(|(own, _)| *own == class).map(|(_, name)| name.as_str()).collect();
+            let names: Vec<&str> = self
+                .named
+                .iter()
+                .filter(|(own, _)| *own == class)
+                .map(|(_, name)| name.as_str())
+                .collect();
             let mut line = String::new();
             for name in names {
                 if line.len() + name.len() > 80 {
@@ -115,5 +125,13 @@ impl Registers {
 
 /// The name with everything replaced that PTX does not take in an identifier.
 pub(super) fn identifier(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
+    name.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect()
 }

@@ -27,7 +27,10 @@ impl Roots {
             if let Some(label) = op.kind.label() {
                 results.insert(label, &op.results);
             }
-            if let OpKind::Loop { label, params: own, .. } = &op.kind {
+            if let OpKind::Loop {
+                label, params: own, ..
+            } = &op.kind
+            {
                 params.insert(*label, own);
             }
         });
@@ -80,6 +83,11 @@ impl Roots {
                 break;
             }
         }
-        Roots(roots.into_iter().filter_map(|(value, root)| Some((value, root?))).collect())
+        Roots(
+            roots
+                .into_iter()
+                .filter_map(|(value, root)| Some((value, root?)))
+                .collect(),
+        )
     }
 }

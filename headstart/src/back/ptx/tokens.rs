@@ -152,7 +152,10 @@ impl State {
     /// The state after two paths meet.
     fn meet(&mut self, other: &State) {
         for (&token, &age) in &other.0 {
-            self.0.entry(token).and_modify(|own| *own = (*own).min(age)).or_insert(age);
+            self.0
+                .entry(token)
+                .and_modify(|own| *own = (*own).min(age))
+                .or_insert(age);
         }
     }
 
@@ -186,7 +189,11 @@ impl<'k> Ages<'_, 'k> {
         match &op.kind {
             OpKind::Copy { .. } => state.set(op.results[0], Some(-1)),
             OpKind::Join(tokens) => {
-                let latest = tokens.iter().filter_map(|token| state.0.get(token)).min().copied();
+                let latest = tokens
+                    .iter()
+                    .filter_map(|token| state.0.get(token))
+                    .min()
+                    .copied();
                 state.set(op.results[0], latest);
             }
             OpKind::Wait(token) => {
@@ -200,12 +207,23 @@ impl<'k> Ages<'_, 'k> {
                 self.region(body, Some(state));
                 return self.arrive(op, *label);
             }
-            OpKind::If { label, then, otherwise, .. } => {
+            OpKind::If {
+                label,
+                then,
+                otherwise,
+                ..
+            } => {
                 self.region(then, Some(state.clone()));
                 self.region(otherwise, Some(state));
                 return self.arrive(op, *label);
             }
-            OpKind::Loop { label, params, initial, body, .. } => {
+            OpKind::Loop {
+                label,
+                params,
+                initial,
+                body,
+                ..
+            } => {
                 let mut head = state;
                 self.pass(&mut head, params, initial);
                 loop {

@@ -1,1 +1,39 @@
-//! The `#[kernel]` attribute.
+//! The attributes of Headstart's kernel language: `#[kernel]` and `#[device_fn]`.
+//!
+//! The language itself is described in `headstart::front::lang`. Here is its syntax: which Rust is accepted,
+//! and how it becomes calls into that module. A body is emitted twice: as it stands, so that the compiler
+//! checks it and a CPU can run it; and rewritten into calls that write the IR (see `lower`).
+
+#![warn(missing_docs)]
+
+mod attributes;
+mod diverge;
+mod expand;
+mod lower;
+mod methods;
+mod scope;
+mod signature;
+mod verbatim;
+
+use proc_macro::TokenStream;
+use syn::parse_macro_input;
+
+/// Makes a function a kernel: `NAME::kernel()` builds its IR, `NAME::reference(…)` runs it on the CPU,
+/// `NAME::launch(…)` runs it on a device, and `NAME(…)` is still the function.
+///
+/// Arguments: `work_group = SIZE` or `work_group = (X, Y, Z)`, and `sub_group = SIZE`: sizes that a launch must
+/// have. They may use the kernel's const generics and its `#[constant]` parameters.
+#[proc_macro_attribute]
+pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let arguments = parse_macro_input!(arguments as attributes::KernelArguments);
+    let function = parse_macro_input!(item as syn::ItemFn);
+    expand::kernel(&arguments, &function).into()
+}
+
+/// Makes a function callable from kernels and from other device functions. It is inlined where it is called.
+#[proc_macro_attribute]
+pub fn device_fn(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    parse_macro_input!(arguments as syn::parse::Nothing);
+    let function = parse_macro_input!(item as syn::ItemFn);
+    expand::device_function(&function).into()
+}

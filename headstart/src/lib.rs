@@ -5,6 +5,7 @@
 pub mod back;
 pub mod device;
 pub mod error;
+pub mod front;
 pub mod ir;
 pub mod math;
 pub mod prefetch;
@@ -13,3 +14,4 @@ pub mod suggest;
 pub mod tune;
 
 pub use error::{Error, Fault, Result};
+pub use front::lang::prelude;

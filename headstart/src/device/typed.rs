@@ -41,6 +41,25 @@ macro_rules! integers {
 integers!(u8: I8 through u8, i8: I8 through u8, u16: I16 through u16, i16: I16 through u16);
 integers!(u32: I32 through u32, i32: I32 through u32, u64: I64 through u64, i64: I64 through u64);
 
+/// Pointer-sized integers have 64 bits on every device.
+macro_rules! pointer_sized {
+    ($($rust:ty),+) => {$(
+        impl Element for $rust {
+            const TYPE: Type = Type::I64;
+
+            fn to_bits(self) -> u64 {
+                self as u64
+            }
+
+            fn from_bits(bits: u64) -> Self {
+                bits as $rust
+            }
+        }
+    )+};
+}
+
+pointer_sized!(usize, isize);
+
 macro_rules! floats {
     ($($rust:ty: $ir:ident as $bits:ty),+ $(,)?) => {$(
         impl Element for $rust {

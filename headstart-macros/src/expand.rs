@@ -1,0 +1,310 @@
+//! What `#[kernel]` and `#[device_fn]` expand into: the ordinary function, and a type of the same name that
+//! has the recorded one.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Error, ItemFn, Result, ReturnType};
+
+use crate::attributes::KernelArguments;
+use crate::lower::Lowering;
+use crate::scope::Binding;
+use crate::signature::{
+    Parameter, ParameterKind, as_arguments, parameters, recorded_type, without_constants, without_lifetimes,
+};
+use crate::verbatim::verbatim;
+
+/// Expands `#[kernel(...)]`.
+pub fn kernel(arguments: &KernelArguments, function: &ItemFn) -> TokenStream {
+    match recorded_kernel(arguments, function) {
+        Ok(recorded) => together(function, &recorded),
+        Err(error) => refused(function, &error),
+    }
+}
+
+/// Expands `#[device_fn]`.
+pub fn device_function(function: &ItemFn) -> TokenStream {
+    match recorded_device_function(function) {
+        Ok(recorded) => together(function, &recorded),
+        Err(error) => refused(function, &error),
+    }
+}
+
+/// The ordinary function beside the type with the recorded one.
+///
+/// The type has braces so that its name is free for the function; one `use` then imports both.
+fn together(function: &ItemFn, recorded: &TokenStream) -> TokenStream {
+    let ordinary = verbatim(function);
+    let (visibility, name) = (&function.vis, &function.sig.ident);
+    let documentation = format!("What [`{name}`](fn@{name}) is for a device.");
+    quote! {
+        #[allow(dead_code, clippy::too_many_arguments)]
+        #ordinary
+
+        #[doc = #documentation]
+        #[allow(non_camel_case_types, dead_code)]
+        #visibility struct #name {}
+
+        #[automatically_derived]
+        #[allow(unused, clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
+        impl #name {
+            #recorded
+        }
+    }
+}
+
+/// The ordinary function with the messages; the type stays away, so that nothing else is said.
+fn refused(function: &ItemFn, error: &Error) -> TokenStream {
+    let (ordinary, messages) = (verbatim(function), error.to_compile_error());
+    let (visibility, name) = (&function.vis, &function.sig.ident);
+    quote! {
+        #[allow(dead_code, unused)]
+        #ordinary
+        #[allow(non_camel_case_types, dead_code)]
+        #visibility struct #name {}
+        #messages
+    }
+}
+
+fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<TokenStream> {
+    let signature = &function.sig;
+    if let ReturnType::Type(_, ty) = &signature.output {
+        return Err(Error::new(
+            ty.span(),
+            "a kernel returns nothing; it writes its results to `&mut [T]` parameters",
+        ));
+    }
+    let parameters = parameters(signature, true)?;
+    let mut lowering = Lowering::new(None);
+    let record = lowering.record.clone();
+    let mut declarations = Vec::new();
+    let mut constants = Vec::new();
+    for Parameter { name, mutable, kind } in &parameters {
+        let text = name.to_string();
+        let span = name.span();
+        let made = match kind {
+            ParameterKind::Slice { element, mutable } => {
+                lowering.scopes.declare(name, Binding::Memory);
+                let function = if *mutable {
+                    format_ident!("slice_mut")
+                } else {
+                    format_ident!("slice")
+                };
+                let length = length_name(&text, &parameters);
+                declarations
+                    .push(quote_spanned!(span=> let #name = #record::#function::<#element>(#text, #length);));
+                continue;
+            }
+            ParameterKind::Scalar(ty) => quote_spanned!(ty.span()=> #record::scalar::<#ty>(#text)),
+            ParameterKind::Constant(ty) => {
+                constants.push(quote!(#name: #ty));
+                quote_spanned!(ty.span()=> #record::literal::<#ty>(#name))
+            }
+            ParameterKind::Array { .. } | ParameterKind::Reference(_) => {
+                return Err(Error::new(span, "a kernel has no parameters of this type"));
+            }
+        };
+        declarations.push(declare(&mut lowering, name, *mutable, made));
+    }
+    let work_group = arguments
+        .work_group
+        .as_ref()
+        .map(|sizes| quote!(#record::require_work_group(&[#((#sizes) as u64),*]);));
+    let sub_group = arguments
+        .sub_group
+        .as_ref()
+        .map(|size| quote!(#record::require_sub_group((#size) as u64);));
+    let body = lowering.body(&function.block)?;
+
+    let generics = without_lifetimes(&signature.generics);
+    let (parameters_of, _, clause) = generics.split_for_impl();
+    let (name, text) = (&signature.ident, signature.ident.to_string());
+    let documentation = format!("Builds the IR of [`{name}`](fn@{name}).");
+    let calls = calls(function, &parameters);
+    Ok(quote! {
+        #calls
+
+        #[doc = #documentation]
+        ///
+        /// # Errors
+        /// A size in an attribute is zero or too large, a plan on a loop cannot be read, or a device function
+        /// calls itself.
+        pub fn kernel #parameters_of (#(#constants),*) -> ::headstart::Result<::headstart::ir::Kernel> #clause {
+            #record::kernel(#text, ::core::file!(), || {
+                // Sizes and constants may use the constant parameters, which the next lines hide.
+                #work_group
+                #sub_group
+                #(#declarations)*
+                #body;
+            })
+        }
+    })
+}
+
+/// A name for a slice's length that no parameter has.
+fn length_name(slice: &str, parameters: &[Parameter]) -> String {
+    let mut name = format!("{slice}_length");
+    while parameters.iter().any(|parameter| parameter.name == name) {
+        name.push('_');
+    }
+    name
+}
+
+/// The ways to call a kernel: on the CPU, and on a device with arguments that the compiler checks.
+fn calls(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
+    let lang = quote!(::headstart::front::lang);
+    let name = &function.sig.ident;
+    let generics = without_lifetimes(&function.sig.generics);
+    let (parameters_of, _, clause) = generics.split_for_impl();
+    let generic_arguments = as_arguments(&generics);
+    let turbofish = (!generic_arguments.is_empty()).then(|| quote!(::<#(#generic_arguments),*>));
+
+    let (mut types, mut arguments, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ordinary, mut passed) = (Vec::new(), Vec::new());
+    let (mut constants, mut constant_names) = (Vec::new(), Vec::new());
+    for Parameter { name, kind, .. } in parameters {
+        match kind {
+            ParameterKind::Slice {
+                element,
+                mutable: false,
+            } => {
+                types.push(quote!(&[#element]));
+                arguments.push(quote!(#name: &::headstart::device::TypedBuffer<#element>));
+                steps.push(quote!(.slice(#name)));
+                ordinary.push(quote!(#name: &[#element]));
+                passed.push(quote!(#name));
+            }
+            ParameterKind::Slice {
+                element,
+                mutable: true,
+            } => {
+                types.push(quote!(&mut [#element]));
+                arguments.push(quote!(#name: &mut ::headstart::device::TypedBuffer<#element>));
+                steps.push(quote!(.slice_mut(#name)));
+                ordinary.push(quote!(#name: &mut [#element]));
+                passed.push(quote!(&mut *#name));
+            }
+            ParameterKind::Constant(ty) => {
+                constants.push(quote!(#name: #ty));
+                constant_names.push(quote!(#name));
+                ordinary.push(quote!(#name: #ty));
+                passed.push(quote!(#name));
+            }
+            // Kernels have no others.
+            ParameterKind::Scalar(ty)
+            | ParameterKind::Reference(ty)
+            | ParameterKind::Array { element: ty, .. } => {
+                types.push(quote!(#ty));
+                arguments.push(quote!(#name: #ty));
+                steps.push(quote!(.scalar(#name)));
+                ordinary.push(quote!(#name: #ty));
+                passed.push(quote!(#name));
+            }
+        }
+    }
+    let (device, geometry) = (mixed("device"), mixed("geometry"));
+    // Lengths and sizes never show in the parameters, so nobody should have to write them.
+    let types_only = without_constants(&generics);
+    let (types_of, _, types_clause) = types_only.split_for_impl();
+    quote! {
+        /// Runs the kernel on the CPU, one work-item after the other.
+        ///
+        /// # Errors
+        /// The geometry is empty, or the kernel has barriers.
+        pub fn reference #parameters_of (
+            #geometry: #lang::launch::Geometry,
+            #(#ordinary),*
+        ) -> ::headstart::Result<()> #clause {
+            #lang::reference::run(#geometry, || #name #turbofish (#(#passed),*))
+        }
+
+        /// Makes the kernel ready to launch on a device.
+        ///
+        /// # Errors
+        /// The kernel cannot be built, or the device cannot run it.
+        pub fn compile #parameters_of (
+            #device: &dyn ::headstart::device::Device,
+            #(#constants),*
+        ) -> ::headstart::Result<#lang::launch::Compiled<fn(#(#types),*)>> #clause {
+            #lang::launch::Compiled::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
+        }
+
+        /// Arguments for a launch.
+        pub fn arguments #types_of (#(#arguments),*) -> #lang::launch::Arguments<fn(#(#types),*)> #types_clause {
+            #lang::launch::Arguments::none() #(#steps)*
+        }
+    }
+}
+
+/// A name that no name of the user's can meet.
+fn mixed(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
+    let signature = &function.sig;
+    let handle = mixed("function");
+    let mut lowering = Lowering::new(Some(handle.clone()));
+    let record = lowering.record.clone();
+    let mut inputs = Vec::new();
+    let mut declarations = Vec::new();
+    for Parameter { name, mutable, kind } in &parameters(signature, false)? {
+        match kind {
+            ParameterKind::Slice { element, .. } => {
+                lowering.scopes.declare(name, Binding::Memory);
+                inputs.push(quote_spanned!(name.span()=> #name: impl #record::AsMemory<#element>));
+                declarations
+                    .push(quote_spanned!(name.span()=> let #name = #record::AsMemory::memory(#name);));
+            }
+            ParameterKind::Array { element, length } => {
+                lowering.scopes.declare(name, Binding::Memory);
+                inputs.push(quote_spanned!(name.span()=> #name: #record::Array<#element, { #length }>));
+            }
+            ParameterKind::Reference(ty) => {
+                lowering.scopes.declare(name, Binding::Reference);
+                let ty = recorded_type(ty, &record)?;
+                inputs.push(quote_spanned!(name.span()=> #name: #record::Variable<#ty>));
+            }
+            ParameterKind::Scalar(ty) | ParameterKind::Constant(ty) => {
+                let ty = recorded_type(ty, &record)?;
+                inputs.push(quote_spanned!(name.span()=> #name: #ty));
+                declarations.push(declare(&mut lowering, name, *mutable, quote!(#name)));
+            }
+        }
+    }
+    let output = match &signature.output {
+        ReturnType::Default => quote!(()),
+        ReturnType::Type(_, ty) => recorded_type(ty, &record)?,
+    };
+    let body = lowering.function_body(&handle, &function.block)?;
+    let generics = without_lifetimes(&signature.generics);
+    let (parameters_of, _, clause) = generics.split_for_impl();
+    let text = signature.ident.to_string();
+    let call = mixed("call");
+    Ok(quote! {
+        #[doc(hidden)]
+        pub fn device #parameters_of (#call: #record::At, #(#inputs),*) -> #output #clause {
+            let ::core::option::Option::Some(#handle) =
+                #record::enter_function::<#output>(#call, #text, ::core::file!(), ::core::line!())
+            else {
+                return #record::absent();
+            };
+            #(#declarations)*
+            #body
+            #record::leave_function(#handle)
+        }
+    })
+}
+
+/// Binds a scalar parameter's name to a value, or to a variable if it is `mut`.
+fn declare(lowering: &mut Lowering, name: &Ident, mutable: bool, made: TokenStream) -> TokenStream {
+    let record = &lowering.record;
+    let text = name.to_string();
+    if mutable {
+        lowering.scopes.declare(name, Binding::Variable);
+        quote_spanned!(name.span()=> let #name = #record::variable(#text, #made);)
+    } else {
+        lowering.scopes.declare(name, Binding::Value);
+        quote_spanned!(name.span()=> let #name = #made;)
+    }
+}

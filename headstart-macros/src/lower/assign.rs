@@ -1,0 +1,154 @@
+//! Assignments: `=`, `+=` and their like, to variables, elements, tuples.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprAssign, Member, UnOp};
+
+use super::Lowering;
+use crate::scope::Binding;
+
+/// What can stand on the left of an assignment, in words for messages.
+const ACCEPTED: &str = "accepted on the left: a `let mut` variable, an element `a[i]`, `*p` of a `&mut` parameter, \
+                        a tuple's field, `_`, and tuples of these";
+
+impl Lowering {
+    /// `place = value`. As in Rust, the value is computed before the place.
+    pub fn assign(&mut self, assign: &ExprAssign) -> TokenStream {
+        let span = assign.eq_token.span;
+        let value = self.value(&assign.right);
+        let right = self.fresh("right", span);
+        let store = self.store(&assign.left, &right, span);
+        quote_spanned!(span=> { let #right = #value; #store; })
+    }
+
+    /// Assigns the value in `right` to a place.
+    fn store(&mut self, place: &Expr, right: &Ident, span: Span) -> TokenStream {
+        let record = self.record.clone();
+        match place {
+            Expr::Paren(inner) => self.store(&inner.expr, right, span),
+            Expr::Group(inner) => self.store(&inner.expr, right, span),
+            Expr::Infer(_) => quote!(()),
+            Expr::Index(index) => {
+                let Some(memory) = self.memory(&index.expr) else {
+                    return quote!(());
+                };
+                let (at, position) = (self.at(place.span()), self.value(&index.index));
+                quote_spanned!(place.span()=> #record::store(#at, #memory, #position, #right))
+            }
+            Expr::Tuple(tuple) => {
+                let stores: Vec<TokenStream> = (0..)
+                    .zip(&tuple.elems)
+                    .map(|(number, part)| {
+                        let number = syn::Index {
+                            index: number,
+                            span: part.span(),
+                        };
+                        let field = self.fresh("field", part.span());
+                        let store = self.store(part, &field, span);
+                        quote_spanned!(part.span()=> { let #field = #right.#number; #store; })
+                    })
+                    .collect();
+                quote!({ #(#stores)* })
+            }
+            Expr::Field(field) => {
+                let Member::Unnamed(number) = &field.member else {
+                    return self.refuse(field.span(), ACCEPTED);
+                };
+                let Some(variable) = self.variable(&field.base) else {
+                    return quote!(());
+                };
+                let tuple = self.fresh("tuple", span);
+                quote_spanned!(span=> {
+                    let mut #tuple = #record::get(#variable);
+                    #tuple.#number = #right;
+                    #record::set(#variable, #tuple)
+                })
+            }
+            other => match self.variable(other) {
+                Some(variable) => quote_spanned!(span=> #record::set(#variable, #right)),
+                None => quote!(()),
+            },
+        }
+    }
+
+    /// The variable that a place names.
+    fn variable(&mut self, place: &Expr) -> Option<TokenStream> {
+        match place {
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => return self.reference(&unary.expr),
+            Expr::Path(path) => {
+                if let Some(name) = path.path.get_ident() {
+                    match self.scopes.find(name) {
+                        Some(Binding::Variable) => return Some(quote!(#path)),
+                        // The ordinary copy says that it is not mutable; the recorded one need not.
+                        Some(Binding::Value) => {
+                            let record = &self.record;
+                            return Some(quote_spanned!(path.span()=> #record::variable("", #path)));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.refuse(
+            place.span(),
+            format!("this cannot be assigned to in a kernel; {ACCEPTED}"),
+        );
+        None
+    }
+
+    /// `place op= value`. As in Rust for scalars, the value is computed first, then the place, once.
+    pub fn compound_assign(&mut self, place: &Expr, value: &Expr, operator: &str, span: Span) -> TokenStream {
+        let record = self.record.clone();
+        let operator = Ident::new(operator, span);
+        let value = self.value(value);
+        let right = self.fresh("right", span);
+        let at = self.at(span);
+        let update = match without_parentheses(place) {
+            Expr::Index(index) => {
+                let Some(memory) = self.memory(&index.expr) else {
+                    return quote!(());
+                };
+                let (here, number) = (self.at(place.span()), self.value(&index.index));
+                let (position, left) = (self.fresh("position", span), self.fresh("left", span));
+                quote_spanned!(span=> {
+                    let #position = #number;
+                    let #left = #record::load(#here, #memory, #position);
+                    #record::store(#here, #memory, #position, #record::#operator(#at, #left, #right))
+                })
+            }
+            Expr::Field(field) => {
+                let Member::Unnamed(number) = &field.member else {
+                    return self.refuse(field.span(), ACCEPTED);
+                };
+                let Some(variable) = self.variable(&field.base) else {
+                    return quote!(());
+                };
+                let tuple = self.fresh("tuple", span);
+                quote_spanned!(span=> {
+                    let mut #tuple = #record::get(#variable);
+                    #tuple.#number = #record::#operator(#at, #tuple.#number, #right);
+                    #record::set(#variable, #tuple)
+                })
+            }
+            other => {
+                let Some(variable) = self.variable(other) else {
+                    return quote!(());
+                };
+                quote_spanned!(span=>
+                    #record::set(#variable, #record::#operator(#at, #record::get(#variable), #right))
+                )
+            }
+        };
+        quote_spanned!(span=> { let #right = #value; #update; })
+    }
+}
+
+fn without_parentheses(expression: &Expr) -> &Expr {
+    match expression {
+        Expr::Paren(inner) => without_parentheses(&inner.expr),
+        Expr::Group(inner) => without_parentheses(&inner.expr),
+        other => other,
+    }
+}

@@ -1,0 +1,213 @@
+//! Calls: device functions, methods, `f32::from(x)`, `prefetch`.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, ExprReference, Token, UnOp};
+
+use super::Lowering;
+use crate::methods::{MEMORY_METHODS, METHODS, SCALARS, list};
+use crate::scope::Binding;
+use crate::signature::device_form;
+
+impl Lowering {
+    /// `f(a, b)`.
+    pub fn call(&mut self, call: &ExprCall) -> TokenStream {
+        let Expr::Path(function) = &*call.func else {
+            return self.refuse(
+                call.func.span(),
+                "only functions can be called in a kernel, by their names",
+            );
+        };
+        let Some(name) = function
+            .path
+            .segments
+            .last()
+            .map(|segment| segment.ident.to_string())
+        else {
+            return quote!(());
+        };
+        let type_name = scalar_type(function);
+        match (name.as_str(), type_name) {
+            ("prefetch", None) => self.prefetch(call),
+            ("shared", None) => self.refuse(
+                call.span(),
+                "a shared array needs a name: `let mut tile = shared::<f32, 256>();`",
+            ),
+            (name, Some(ty)) => self.type_call(name, &ty, &call.args, function.span()),
+            _ => {
+                let at = self.at(call.span());
+                let arguments: Vec<TokenStream> =
+                    call.args.iter().map(|argument| self.argument(argument)).collect();
+                let function = ExprPath {
+                    path: device_form(&function.path),
+                    ..function.clone()
+                };
+                quote_spanned!(call.span()=> #function(#at, #(#arguments),*))
+            }
+        }
+    }
+
+    /// An argument of a device function: a value, or a slice, array or variable of ours.
+    fn argument(&mut self, argument: &Expr) -> TokenStream {
+        match argument {
+            Expr::Paren(inner) => self.argument(&inner.expr),
+            Expr::Group(inner) => self.argument(&inner.expr),
+            Expr::Path(path) => match path.path.get_ident().and_then(|name| self.scopes.find(name)) {
+                Some(Binding::Memory | Binding::Reference) => quote!(#path),
+                _ => self.value(argument),
+            },
+            Expr::Reference(reference) => self.reference_argument(reference),
+            other => self.value(other),
+        }
+    }
+
+    /// `&a`, `&mut a`, `&mut *p`.
+    fn reference_argument(&mut self, reference: &ExprReference) -> TokenStream {
+        let target = match &*reference.expr {
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => &*unary.expr,
+            other => other,
+        };
+        if let Expr::Path(path) = target {
+            let binding = path.path.get_ident().and_then(|name| self.scopes.find(name));
+            if matches!(binding, Some(Binding::Memory | Binding::Reference))
+                || (binding == Some(Binding::Variable) && reference.mutability.is_some())
+            {
+                return quote!(#path);
+            }
+        }
+        self.refuse(
+            reference.span(),
+            "a device function takes references to arrays, slices and `let mut` variables: `&a`, `&mut a`, \
+             `&mut x`; scalars go by value",
+        )
+    }
+
+    /// `f32::from(x)`, `f32::from_bits(x)`, `u32::min(a, b)`.
+    fn type_call(
+        &mut self,
+        name: &str,
+        ty: &Ident,
+        arguments: &Punctuated<Expr, Token![,]>,
+        span: Span,
+    ) -> TokenStream {
+        let record = self.record.clone();
+        let at = self.at(span);
+        match (name, arguments.len()) {
+            ("from", 1) => {
+                let value = self.value(&arguments[0]);
+                quote_spanned!(span=> #record::cast::<#ty, _>(#at, #value))
+            }
+            ("from_bits", 1) => {
+                let value = self.value(&arguments[0]);
+                quote_spanned!(span=> #record::methods::from_bits::<#ty>(#at, #value))
+            }
+            (_, 1..) => {
+                let receiver = self.value(&arguments[0]);
+                let receiver = quote_spanned!(span=> #record::of_type::<#ty>(#receiver));
+                self.method(
+                    name,
+                    receiver,
+                    &arguments.iter().skip(1).collect::<Vec<_>>(),
+                    span,
+                )
+            }
+            _ => self.refuse(
+                span,
+                format!("`{ty}::{name}` is not accepted in a kernel; methods: {}", list()),
+            ),
+        }
+    }
+
+    /// `x.f(a)`.
+    pub fn method_call(&mut self, call: &ExprMethodCall) -> TokenStream {
+        let name = call.method.to_string();
+        if let Some(turbofish) = &call.turbofish {
+            return self.refuse(turbofish.span(), "the methods of a kernel have no type arguments");
+        }
+        if let Expr::Path(path) = &*call.receiver
+            && path.path.get_ident().and_then(|name| self.scopes.find(name)) == Some(Binding::Memory)
+        {
+            let record = self.record.clone();
+            if !MEMORY_METHODS.contains(&name.as_str()) || !call.args.is_empty() {
+                return self.refuse(
+                    call.method.span(),
+                    format!(
+                        "a slice or array in a kernel has no method `{name}`; accepted: `len()`, `is_empty()`"
+                    ),
+                );
+            }
+            let (at, method) = (self.at(call.method.span()), &call.method);
+            return quote_spanned!(call.method.span()=> #record::#method(#at, #path));
+        }
+        let receiver = self.value(&call.receiver);
+        self.method(
+            &name,
+            receiver,
+            &call.args.iter().collect::<Vec<_>>(),
+            call.method.span(),
+        )
+    }
+
+    fn method(&mut self, name: &str, receiver: TokenStream, arguments: &[&Expr], span: Span) -> TokenStream {
+        let record = self.record.clone();
+        let Some((_, count)) = METHODS.iter().find(|(known, _)| *known == name) else {
+            return self.refuse(
+                span,
+                format!(
+                    "the method `{name}` is not accepted in a kernel; accepted: {}",
+                    list()
+                ),
+            );
+        };
+        if arguments.len() != *count {
+            return self.refuse(span, format!("`{name}` takes {count} arguments here"));
+        }
+        let at = self.at(span);
+        let arguments: Vec<TokenStream> = arguments.iter().map(|argument| self.value(argument)).collect();
+        let name = Ident::new(name, span);
+        quote_spanned!(span=> #record::methods::#name(#at, #receiver, #(#arguments),*))
+    }
+
+    /// `prefetch(&values[i], L1)`.
+    fn prefetch(&mut self, call: &ExprCall) -> TokenStream {
+        let record = self.record.clone();
+        let accepted =
+            "accepted: `prefetch(&values[i], L1)`, with a level `L1` to `L4`, or `L1.nontemporal()`";
+        let (Some((memory, index)), Some(hint), 2) = (
+            call.args.first().and_then(prefetched_element),
+            call.args.get(1),
+            call.args.len(),
+        ) else {
+            return self.refuse(call.span(), accepted);
+        };
+        let Some(memory) = self.memory(memory) else {
+            return quote!(());
+        };
+        let (at, index) = (self.at(call.span()), self.value(index));
+        // The level is no value of the kernel's: it is known when the kernel is built.
+        let hint = hint.to_token_stream();
+        quote_spanned!(call.span()=> #record::prefetch(#at, #memory, #index, #hint))
+    }
+}
+
+/// The array and the index in `&values[i]`.
+pub fn prefetched_element(argument: &Expr) -> Option<(&Expr, &Expr)> {
+    match argument {
+        Expr::Reference(reference) if reference.mutability.is_none() => match &*reference.expr {
+            Expr::Index(index) => Some((&*index.expr, &*index.index)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The scalar type in front of a function's name: `f32` in `f32::from`.
+fn scalar_type(function: &ExprPath) -> Option<Ident> {
+    if function.qself.is_some() || function.path.segments.len() != 2 {
+        return None;
+    }
+    let first = &function.path.segments[0].ident;
+    SCALARS.iter().any(|name| first == name).then(|| first.clone())
+}

@@ -1,0 +1,65 @@
+//! The methods that a kernel can call, each with the number of its arguments.
+
+/// Methods of scalars. Every one is a function of the same name in the library's `record::methods`.
+pub const METHODS: [(&str, usize); 34] = [
+    ("abs", 0),
+    ("abs_diff", 1),
+    ("ceil", 0),
+    ("clamp", 2),
+    ("copysign", 1),
+    ("count_ones", 0),
+    ("count_zeros", 0),
+    ("div_ceil", 1),
+    ("exp", 0),
+    ("floor", 0),
+    ("is_finite", 0),
+    ("is_infinite", 0),
+    ("is_nan", 0),
+    ("leading_zeros", 0),
+    ("ln", 0),
+    ("max", 1),
+    ("min", 1),
+    ("mul_add", 2),
+    ("recip", 0),
+    ("reverse_bits", 0),
+    ("rotate_left", 1),
+    ("rotate_right", 1),
+    ("round_ties_even", 0),
+    ("saturating_sub", 1),
+    ("sqrt", 0),
+    ("to_bits", 0),
+    ("trailing_zeros", 0),
+    ("trunc", 0),
+    ("wrapping_add", 1),
+    ("wrapping_mul", 1),
+    ("wrapping_neg", 0),
+    ("wrapping_shl", 1),
+    ("wrapping_shr", 1),
+    ("wrapping_sub", 1),
+];
+
+/// Methods of slices and arrays.
+pub const MEMORY_METHODS: [&str; 2] = ["is_empty", "len"];
+
+/// Methods whose result would depend on the platform's mathematical library: the ordinary copy of the body
+/// calls ours instead, so that both copies give the same bits.
+pub const OWN_MATHEMATICS: [&str; 2] = ["exp", "ln"];
+
+/// The scalar types that the language has by name, for `u32::min(a, b)` and `f32::from(x)`.
+pub const SCALARS: [&str; 13] = [
+    "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "f32", "f64", "bool",
+];
+
+/// The integer types by name.
+pub const INTEGERS: [&str; 10] = [
+    "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize",
+];
+
+/// The accepted methods, as an error message lists them.
+pub fn list() -> String {
+    METHODS
+        .iter()
+        .map(|(name, _)| *name)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

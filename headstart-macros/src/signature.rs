@@ -1,0 +1,253 @@
+//! Parameters, generics and types of kernels and device functions.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Error, Expr, FnArg, GenericArgument, GenericParam, Generics, Pat, PathArguments, Result,
+    Signature, Type, WherePredicate,
+};
+
+/// A parameter, as it was declared.
+pub struct Parameter {
+    /// Its name.
+    pub name: Ident,
+    /// Whether it was declared `mut`.
+    pub mutable: bool,
+    /// What it is.
+    pub kind: ParameterKind,
+}
+
+/// What a parameter can be.
+pub enum ParameterKind {
+    /// `&[T]` or `&mut [T]`.
+    Slice {
+        /// `T`.
+        element: Type,
+        /// Whether it is `&mut`.
+        mutable: bool,
+    },
+    /// `&[T; N]` or `&mut [T; N]`; device functions only.
+    Array {
+        /// `T`.
+        element: Type,
+        /// `N`.
+        length: Expr,
+    },
+    /// `&mut T` of a scalar `T`; device functions only.
+    Reference(Type),
+    /// A scalar, or a tuple of scalars in device functions.
+    Scalar(Type),
+    /// `#[constant]`: a scalar whose value is known when the kernel is built; kernels only.
+    Constant(Type),
+}
+
+/// Whether the attribute marks a parameter whose value is fixed when the kernel is built.
+pub fn is_constant(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("constant")
+}
+
+/// Reads the parameters, and refuses signatures that a kernel (or device function) cannot have.
+pub fn parameters(signature: &Signature, is_kernel: bool) -> Result<Vec<Parameter>> {
+    let refused = [
+        signature.asyncness.map(|token| (token.span(), "async")),
+        signature.unsafety.map(|token| (token.span(), "unsafe")),
+        signature.abi.as_ref().map(|abi| (abi.span(), "extern")),
+        signature
+            .variadic
+            .as_ref()
+            .map(|variadic| (variadic.span(), "variadic")),
+    ];
+    if let Some((span, word)) = refused.into_iter().flatten().next() {
+        return Err(Error::new(
+            span,
+            format!("a kernel's function cannot be {word}; accepted: a plain `fn`"),
+        ));
+    }
+    signature
+        .inputs
+        .iter()
+        .map(|input| parameter(input, is_kernel))
+        .collect()
+}
+
+fn parameter(input: &FnArg, is_kernel: bool) -> Result<Parameter> {
+    let accepted = if is_kernel {
+        "accepted: `&[T]`, `&mut [T]`, a scalar, or `#[constant]` and a scalar"
+    } else {
+        "accepted: `&[T]`, `&mut [T]`, `&[T; N]`, `&mut [T; N]`, `&mut T`, a scalar, or a tuple of scalars"
+    };
+    let FnArg::Typed(typed) = input else {
+        return Err(Error::new(
+            input.span(),
+            format!("`self` is no kernel parameter; {accepted}"),
+        ));
+    };
+    let Pat::Ident(pattern) = &*typed.pat else {
+        return Err(Error::new(
+            typed.pat.span(),
+            "a parameter here has a plain name, not a pattern",
+        ));
+    };
+    if pattern.by_ref.is_some() || pattern.subpat.is_some() {
+        return Err(Error::new(
+            pattern.span(),
+            "a parameter here has a plain name, not a pattern",
+        ));
+    }
+    let constant = typed.attrs.iter().any(is_constant);
+    if let Some(other) = typed.attrs.iter().find(|attribute| !is_constant(attribute)) {
+        return Err(Error::new(
+            other.span(),
+            "the only attribute of a parameter is `#[constant]`",
+        ));
+    }
+    let kind = match kind(&typed.ty, is_kernel) {
+        Some(ParameterKind::Scalar(ty)) if constant && is_kernel => ParameterKind::Constant(ty),
+        Some(kind) if !constant => kind,
+        _ if constant && !is_kernel => {
+            return Err(Error::new(
+                typed.span(),
+                "`#[constant]` is for kernels; a device function has const generics",
+            ));
+        }
+        _ => {
+            return Err(Error::new(
+                typed.ty.span(),
+                format!("a parameter cannot have this type; {accepted}"),
+            ));
+        }
+    };
+    Ok(Parameter {
+        name: pattern.ident.clone(),
+        mutable: pattern.mutability.is_some(),
+        kind,
+    })
+}
+
+fn kind(ty: &Type, is_kernel: bool) -> Option<ParameterKind> {
+    match ty {
+        Type::Paren(inner) => kind(&inner.elem, is_kernel),
+        Type::Group(inner) => kind(&inner.elem, is_kernel),
+        Type::Reference(reference) => {
+            let mutable = reference.mutability.is_some();
+            match &*reference.elem {
+                Type::Slice(slice) => Some(ParameterKind::Slice {
+                    element: (*slice.elem).clone(),
+                    mutable,
+                }),
+                Type::Array(array) if !is_kernel => Some(ParameterKind::Array {
+                    element: (*array.elem).clone(),
+                    length: array.len.clone(),
+                }),
+                scalar @ Type::Path(_) if !is_kernel && mutable => {
+                    Some(ParameterKind::Reference(scalar.clone()))
+                }
+                _ => None,
+            }
+        }
+        Type::Path(_) => Some(ParameterKind::Scalar(ty.clone())),
+        Type::Tuple(tuple) if !is_kernel && !tuple.elems.is_empty() => {
+            Some(ParameterKind::Scalar(ty.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// The type of a recorded value whose ordinary type is `ty`: `Recorded<f32>` for `f32`, tuples part by part.
+pub fn recorded_type(ty: &Type, record: &TokenStream) -> Result<TokenStream> {
+    match ty {
+        Type::Paren(inner) => recorded_type(&inner.elem, record),
+        Type::Group(inner) => recorded_type(&inner.elem, record),
+        Type::Infer(_) => Ok(quote!(#ty)),
+        Type::Path(_) => Ok(quote_spanned!(ty.span()=> #record::Recorded<#ty>)),
+        Type::Tuple(tuple) => {
+            let parts = tuple
+                .elems
+                .iter()
+                .map(|part| recorded_type(part, record))
+                .collect::<Result<Vec<_>>>()?;
+            Ok(quote_spanned!(ty.span()=> (#(#parts,)*)))
+        }
+        _ => Err(Error::new(
+            ty.span(),
+            "a kernel cannot compute with values of this type; accepted: integers, `f32`, `f64`, `bool`, tuples of \
+             them, and arrays of them in a `let`",
+        )),
+    }
+}
+
+/// The generics of the recorded copy: lifetimes are gone, for the recorded copy borrows nothing.
+pub fn without_lifetimes(generics: &Generics) -> Generics {
+    let mut kept = generics.clone();
+    kept.params = generics
+        .params
+        .iter()
+        .filter(|parameter| !matches!(parameter, GenericParam::Lifetime(_)))
+        .cloned()
+        .collect();
+    if let Some(clause) = &mut kept.where_clause {
+        clause.predicates = clause
+            .predicates
+            .iter()
+            .filter(|predicate| !matches!(predicate, WherePredicate::Lifetime(_)))
+            .cloned()
+            .collect();
+    }
+    kept
+}
+
+/// The generics less the constants.
+pub fn without_constants(generics: &Generics) -> Generics {
+    let mut kept = generics.clone();
+    kept.params = generics
+        .params
+        .iter()
+        .filter(|parameter| !matches!(parameter, GenericParam::Const(_)))
+        .cloned()
+        .collect();
+    kept
+}
+
+/// The generic parameters as arguments, to call another function with the same ones: `T, N`.
+pub fn as_arguments(generics: &Generics) -> Vec<&Ident> {
+    generics
+        .params
+        .iter()
+        .filter_map(|parameter| match parameter {
+            GenericParam::Type(parameter) => Some(&parameter.ident),
+            GenericParam::Const(parameter) => Some(&parameter.ident),
+            GenericParam::Lifetime(_) => None,
+        })
+        .collect()
+}
+
+/// The path of the recorded form of a function: `a::helper::<T>` becomes `a::helper::device::<T>`.
+///
+/// Every device function, ours included, is a function and a type of the same name; the type has the
+/// recorded form.
+pub fn device_form(path: &syn::Path) -> syn::Path {
+    let mut device = path.clone();
+    let arguments = match device.segments.last_mut() {
+        Some(last) => std::mem::replace(&mut last.arguments, PathArguments::None),
+        None => PathArguments::None,
+    };
+    let arguments = match arguments {
+        PathArguments::AngleBracketed(mut angle) => {
+            angle.args = angle
+                .args
+                .into_iter()
+                .filter(|argument| !matches!(argument, GenericArgument::Lifetime(_)))
+                .collect();
+            angle.colon2_token = Some(syn::Token![::](Span::mixed_site()));
+            PathArguments::AngleBracketed(angle)
+        }
+        other => other,
+    };
+    let span = path.span();
+    device.segments.push(syn::PathSegment {
+        ident: Ident::new("device", span),
+        arguments,
+    });
+    device
+}

@@ -1,0 +1,142 @@
+//! Launches whose arguments the compiler checks.
+//!
+//! ```text
+//! let program = gather::compile(device, …)?;                                  Compiled<fn(&[i32], …)>
+//! let arguments = gather::arguments(&indices, &values, &mut result, items);   Arguments<fn(&[i32], …)>
+//! let event = program.launch(queue, Geometry::new(132, 128), arguments);      at once; the event waits
+//! ```
+//! The type parameter is the kernel's signature, so arguments of one kernel do not fit another.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::scalar::Scalar;
+use crate::Result;
+use crate::device::{Argument, Command, Device, Event, Launch, Program, Queue, TypedBuffer};
+use crate::ir::{Kernel, Type};
+
+/// How many work-items run, and in what groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Work-groups along each dimension; dimension 0 varies fastest.
+    pub groups: [u32; 3],
+    /// Work-items of a work-group along each dimension.
+    pub group: [u32; 3],
+    /// Work-items of a full sub-group, if it must be so many; else the kernel's, else the device's.
+    pub sub_group_size: Option<u32>,
+}
+
+impl Geometry {
+    /// `groups` work-groups of `group` work-items along one dimension.
+    pub fn new(groups: u32, group: u32) -> Geometry {
+        Geometry {
+            groups: [groups, 1, 1],
+            group: [group, 1, 1],
+            sub_group_size: None,
+        }
+    }
+
+    /// With sub-groups of this size.
+    #[must_use]
+    pub fn sub_group_size(self, size: u32) -> Geometry {
+        Geometry {
+            sub_group_size: Some(size),
+            ..self
+        }
+    }
+}
+
+/// A kernel with the signature `S`, ready to launch on one device.
+#[derive(Debug)]
+pub struct Compiled<S> {
+    program: Program,
+    signature: PhantomData<S>,
+}
+
+/// Arguments for a kernel with the signature `S`.
+#[derive(Clone, Debug)]
+pub struct Arguments<S> {
+    list: Vec<Argument>,
+    signature: PhantomData<S>,
+}
+
+impl<S> Compiled<S> {
+    /// Makes a kernel of this signature ready on a device.
+    ///
+    /// # Errors
+    /// The device cannot run it, and why.
+    pub fn new(device: &dyn Device, kernel: Kernel) -> Result<Compiled<S>> {
+        Ok(Compiled {
+            program: device.compile(&Arc::new(kernel))?,
+            signature: PhantomData,
+        })
+    }
+
+    /// The program without its signature.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Adds a launch to a queue, and returns at once. The event has times and counters, or the error.
+    pub fn launch(&self, queue: &dyn Queue, geometry: Geometry, arguments: Arguments<S>) -> Event {
+        self.launch_after(queue, geometry, arguments, &[])
+    }
+
+    /// As [`Compiled::launch`], to start when the events `after` have ended.
+    pub fn launch_after(
+        &self,
+        queue: &dyn Queue,
+        geometry: Geometry,
+        arguments: Arguments<S>,
+        after: &[Event],
+    ) -> Event {
+        let launch = Launch {
+            groups: geometry.groups,
+            group: geometry.group,
+            arguments: arguments.list,
+            sub_group_size: geometry.sub_group_size,
+            operation_limit: None,
+        };
+        queue.submit(Command::Launch(self.program.clone(), launch), after)
+    }
+}
+
+impl<S> Arguments<S> {
+    /// None yet; the macro adds one for each parameter.
+    #[doc(hidden)]
+    pub fn none() -> Arguments<S> {
+        Arguments {
+            list: Vec::new(),
+            signature: PhantomData,
+        }
+    }
+
+    /// For a `&[T]`: a pointer and a length.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn slice<T: Scalar>(mut self, buffer: &TypedBuffer<T>) -> Arguments<S> {
+        self.list.push(Argument::Buffer(buffer.buffer().clone()));
+        self.list.push(Argument::Scalar(Type::I64, buffer.length()));
+        self
+    }
+
+    /// For a `&mut [T]`. The buffer is borrowed mutably so that no other argument can be the same one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn slice_mut<T: Scalar>(self, buffer: &mut TypedBuffer<T>) -> Arguments<S> {
+        self.slice(buffer)
+    }
+
+    /// For a scalar.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn scalar<T: Scalar>(mut self, value: T) -> Arguments<S> {
+        self.list.push(Argument::Scalar(T::TYPE, value.to_bits()));
+        self
+    }
+
+    /// The arguments as a launch takes them.
+    pub fn into_list(self) -> Vec<Argument> {
+        self.list
+    }
+}

@@ -1,0 +1,99 @@
+//! The kernel language: kernels as Rust functions.
+//!
+//! ```
+//! use headstart::prelude::*;
+//!
+//! /// Adds up what the indices point to, `items` for each work-item.
+//! #[kernel(work_group = 128)]
+//! pub fn sum(indices: &[u32], values: &[f32], result: &mut [f32], items: u32) {
+//!     let mut total = 0.0;
+//!     for j in 0..items as usize {
+//!         let index = indices[j * global_size() + global_id()];
+//!         total += values[index as usize];
+//!     }
+//!     result[global_id()] = total;
+//! }
+//!
+//! let kernel = sum::kernel()?;
+//! assert_eq!(kernel.group_size, Some([128, 1, 1]));
+//!
+//! // The same function on the CPU.
+//! let indices: Vec<u32> = (0..256).map(|i| i * 7 % 256).collect();
+//! let mut result = vec![0.0; 128];
+//! sum::reference(Geometry::new(1, 128), &indices, &[0.5; 256], &mut result, 2)?;
+//! assert_eq!(result, vec![1.0; 128]);
+//! # Ok::<(), headstart::Error>(())
+//! ```
+//!
+//! `#[kernel]` leaves the function as it is and adds a type of the same name, so that one `use` brings both:
+//!
+//! | | |
+//! |---|---|
+//! | `sum::kernel()` | its IR, a [`Kernel`](crate::ir::Kernel) |
+//! | `sum::compile(device)` | the kernel, ready to launch: a [`Compiled`](launch::Compiled) |
+//! | `sum::arguments(&indices, &values, &mut result, items)` | arguments, checked at compile time |
+//! | `sum::reference(geometry, …)` | the plain function, run on the CPU as every work-item |
+//!
+//! # What is accepted
+//!
+//! - **Types:** `i8` to `i64`, `isize`, `u8` to `u64`, `usize`, `f32`, `f64`, `bool`, tuples of them. Literals
+//!   get their types as in Rust. Slices are indexed by `usize`.
+//! - **Parameters** of a kernel: `&[T]`, `&mut [T]`, scalars, and `#[constant]` scalars, whose value is given
+//!   when the kernel is built: `kernel(…)` takes them. They may stand in the attribute's sizes.
+//! - **Device functions** (`#[device_fn]`): called from kernels and each other, inlined, not recursive. They
+//!   also take `&[T; N]`, `&mut [T; N]`, `&mut T` and tuples, and return scalars and tuples.
+//! - **Generics:** types bounded by [`Number`](scalar::Number), [`Integer`](scalar::Integer),
+//!   [`Float`](scalar::Float); constants.
+//! - **Statements:** `let`, `let mut`, tuple patterns, shadowing, assignment and destructuring assignment,
+//!   `+=` and its like, `if`/`else` (as expressions too), `while`, `loop` with `break value`, `for` over
+//!   `a..b`, `a..=b`, `.rev()`, `.step_by(s)`, labels on loops and blocks, `break`, `continue`, early `return`,
+//!   inner `const`, `type`, `use`, and constants of the program.
+//! - **Arrays:** private ones are `let mut a = [x; N]`, shared ones `let mut tile = shared::<T, N>()`.
+//! - **Operators:** all of Rust's on scalars, `as`, `&&` and `||` with their short circuit.
+//! - **Methods:** `abs abs_diff ceil clamp copysign count_ones count_zeros div_ceil exp floor is_finite
+//!   is_infinite is_nan leading_zeros ln max min mul_add recip reverse_bits rotate_left rotate_right
+//!   round_ties_even saturating_sub sqrt to_bits trailing_zeros trunc wrapping_add wrapping_mul wrapping_neg
+//!   wrapping_shl wrapping_shr wrapping_sub`, `len` and `is_empty` of slices, `f32::from(x)`,
+//!   `f32::from_bits(x)`, `u32::min(a, b)`.
+//! - **Work-items:** the functions of [`work_item`], `barrier()`.
+//! - **Loops** take `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]` (keep the loop) and `#[prefetch("PLAN")]`.
+//! - **Hints:** `prefetch(&values[i], L1)`, levels [`L1`](hint::L1) to [`L4`](hint::L4), and
+//!   `L1.nontemporal()`.
+//! - **Sizes:** `#[kernel(work_group = 128, sub_group = 32)]`, `work_group = (16, 8)`, or any constant
+//!   expression over the const generics and constant parameters.
+//!
+//! Anything else is a compile error at its own place that says what is accepted.
+//!
+//! # What it means
+//!
+//! What it means in Rust, with these additions. An overflow of `+`, `-`, `*` and an index out of bounds are
+//! errors that stop a debug build; in a kernel the simulator reports them, and a real device wraps or does
+//! anything. `x / 0` is 0 and `x % 0` is `x`; a shift by the width or more shifts everything out; where Rust
+//! leaves open which zero `min` and `max` give, -0 is below +0. `exp` and `ln` have the same bits everywhere
+//! ([`math`](crate::math)); the reference computes them so too.
+//!
+//! # How it works
+//!
+//! The macro emits the body twice. Once as it stands: the compiler checks it, and reports what is wrong with
+//! it at the user's own source; the CPU can run it. Once rewritten into calls of [`record`], which write the
+//! IR when they run; variables become SSA there.
+
+pub mod hint;
+pub mod launch;
+pub mod record;
+pub mod reference;
+pub mod scalar;
+pub mod work_item;
+
+/// Everything that a kernel's source needs: `use headstart::prelude::*;`.
+pub mod prelude {
+    pub use super::hint::{L1, L2, L3, L4, prefetch, shared};
+    pub use super::launch::Geometry;
+    pub use super::scalar::{Float, Integer, Number, Scalar, Signed};
+    pub use super::work_item::{
+        barrier, global_id, global_id_y, global_id_z, global_size, group_count, group_count_y, group_count_z,
+        group_id, group_id_y, group_id_z, group_size, group_size_y, group_size_z, local_id, local_id_y,
+        local_id_z, max_sub_group_size, sub_group_count, sub_group_id, sub_group_local_id, sub_group_size,
+    };
+    pub use headstart_macros::{device_fn, kernel};
+}

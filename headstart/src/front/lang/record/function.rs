@@ -1,0 +1,149 @@
+//! Kernels and device functions: where recording begins and ends.
+
+use super::state::{Frame, Recorder, exchange, recorder};
+use super::{At, Memory, Recorded, Scope, Values, end_block, needless, ssa};
+use crate::front::lang::scalar::Scalar;
+use crate::ir::{Kernel, Param, PointerFacts, Space, Type, Value};
+use crate::prefetch::Plan;
+use crate::{Error, Result};
+
+/// The deepest nesting of calls: far more than readable kernels have, and no danger to the stack.
+const DEEPEST: usize = 64;
+
+/// Records a kernel: `body` makes the calls.
+///
+/// # Errors
+/// The first thing that a call found wrong.
+pub fn kernel(name: &'static str, file: &'static str, body: impl FnOnce()) -> Result<Kernel> {
+    let outer = exchange(Recorder::new(name, file));
+    body();
+    let mut recorder = exchange(outer);
+    if let Some(error) = recorder.error.take() {
+        return Err(error);
+    }
+    let (mut kernel, variables, body) = recorder.finish();
+    ssa::construct(&mut kernel, &variables, body);
+    needless::remove(&mut kernel);
+    check_wishes(&kernel)?;
+    Ok(kernel)
+}
+
+/// The plans that loops ask for can be read.
+fn check_wishes(kernel: &Kernel) -> Result<()> {
+    let mut checked = Ok(());
+    kernel.body.walk(&mut |op| {
+        if let crate::ir::OpKind::Loop { wishes, .. } = &op.kind
+            && let Some(plan) = &wishes.plan
+            && let Err(error) = plan.parse::<Plan>()
+            && checked.is_ok()
+        {
+            checked = Err(error.at(kernel.describe_place(op.place)));
+        }
+    });
+    checked
+}
+
+/// A `&[T]` parameter: a pointer and a length. Rust promises that nothing writes it meanwhile.
+pub fn slice<T: Scalar>(name: &str, length: &str) -> Memory<T> {
+    slice_with::<T>(name, length, true)
+}
+
+/// A `&mut [T]` parameter: a pointer and a length. Rust promises that nothing else reaches it.
+pub fn slice_mut<T: Scalar>(name: &str, length: &str) -> Memory<T> {
+    slice_with::<T>(name, length, false)
+}
+
+fn slice_with<T: Scalar>(name: &str, length_name: &str, read_only: bool) -> Memory<T> {
+    let (base, length) = recorder(|recorder| {
+        let kernel = &mut recorder.kernel;
+        let base = kernel.value(Type::Ptr(Space::Global));
+        let length = kernel.value(Type::I64);
+        let facts = PointerFacts {
+            element: T::TYPE,
+            align: T::TYPE.bytes(),
+            length: Some(length),
+            read_only,
+            unaliased: true,
+        };
+        push_parameter(kernel, name.to_owned(), base, Some(facts));
+        push_parameter(kernel, length_name.to_owned(), length, None);
+        (base, length)
+    });
+    Memory::new(base, length, name)
+}
+
+/// A scalar parameter.
+pub fn scalar<T: Scalar>(name: &str) -> Recorded<T> {
+    Recorded::new(recorder(|recorder| {
+        let kernel = &mut recorder.kernel;
+        let value = kernel.value(T::TYPE);
+        push_parameter(kernel, name.to_owned(), value, None);
+        value
+    }))
+}
+
+fn push_parameter(kernel: &mut Kernel, name: String, value: Value, facts: Option<PointerFacts>) {
+    kernel.values[value].name = Some(name.clone());
+    kernel.params.push(Param { name, value, facts });
+}
+
+/// `work_group = …`
+pub fn require_work_group(sizes: &[u64]) {
+    let mut required = [1; 3];
+    for (required, &size) in required.iter_mut().zip(sizes) {
+        *required = size_of(size, "work-group");
+    }
+    recorder(|recorder| recorder.kernel.group_size = Some(required));
+}
+
+/// `sub_group = …`
+pub fn require_sub_group(size: u64) {
+    let size = size_of(size, "sub-group");
+    recorder(|recorder| recorder.kernel.sub_group_size = Some(size));
+}
+
+fn size_of(size: u64, what: &str) -> u32 {
+    match u32::try_from(size) {
+        Ok(size) if size > 0 => size,
+        _ => {
+            let error = Error::input(format!("a {what} cannot have {size} work-items"))
+                .accepted("a size of at least 1 that fits 32 bits");
+            recorder(|recorder| recorder.fail(At(0, 0), error));
+            1
+        }
+    }
+}
+
+/// Begins a device function that was called at `call`; nothing if it is being recorded already, for a
+/// function that calls itself cannot be inlined.
+pub fn enter_function<V: Values>(
+    call: At,
+    name: &'static str,
+    file: &'static str,
+    line: u32,
+) -> Option<Scope<V>> {
+    let definition = (file, line);
+    let entered = recorder(|recorder| {
+        let recursive = recorder.frames.iter().any(|frame| frame.definition == definition);
+        if recursive || recorder.frames.len() >= DEEPEST {
+            let error = Error::input(format!("the device function `{name}` calls itself"))
+                .accepted("device functions are inlined; write a loop");
+            recorder.fail(call, error);
+            return false;
+        }
+        let place = recorder.place(call);
+        recorder.frames.push(Frame {
+            definition,
+            call: Some(place),
+        });
+        true
+    });
+    entered.then(|| Scope::begin(call))
+}
+
+/// The end of a device function; its value.
+pub fn leave_function<V: Values>(scope: Scope<V>) -> V {
+    // The block belongs to the call: its place is the caller's.
+    recorder(|recorder| recorder.frames.pop());
+    end_block(scope)
+}

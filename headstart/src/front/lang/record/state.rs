@@ -1,0 +1,273 @@
+//! The recorder: the kernel under construction and the bodies that are open.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::At;
+use super::tree::{Body, Node, TargetId, VariableData, VariableId};
+use crate::Error;
+use crate::ir::{
+    Builder, ConvertOp, Kernel, LoadData, LoadId, LoopWishes, Op, OpKind, Place, PlaceData, Type, Value,
+};
+
+thread_local! {
+    static RECORDER: RefCell<Recorder> = RefCell::new(Recorder::new("", ""));
+}
+
+/// Calls `use_it` with this thread's recorder.
+///
+/// The functions of this module call it one after the other, never one inside the other.
+pub fn recorder<R>(use_it: impl FnOnce(&mut Recorder) -> R) -> R {
+    RECORDER.with_borrow_mut(use_it)
+}
+
+/// Puts another recorder in place and gives back the one before.
+pub fn exchange(recorder: Recorder) -> Recorder {
+    RECORDER.replace(recorder)
+}
+
+/// Records one kernel.
+pub struct Recorder {
+    /// The kernel so far; its body is empty until the end.
+    pub kernel: Kernel,
+    /// The variables so far.
+    pub variables: Vec<VariableData>,
+    /// The functions that are being inlined, outermost first; the kernel's own is the first.
+    pub frames: Vec<Frame>,
+    /// The first thing that went wrong.
+    pub error: Option<Error>,
+    /// For loops that count, how to start their next iteration.
+    pub latches: HashMap<TargetId, super::range::Latch>,
+    /// The first sides of `if`s whose second side is being recorded.
+    pub sides: HashMap<usize, Body>,
+    /// Names of the slices and arrays, as plans name the loads from them.
+    pub roots: Vec<String>,
+    nodes: Vec<Node>,
+    open: Vec<Open>,
+    loops: HashMap<TargetId, (Option<String>, LoopWishes)>,
+    targets: usize,
+    places: HashMap<PlaceData, Place>,
+    /// Which values are extended ones, to take back an extension that is cut off again.
+    extended: HashMap<Value, (ConvertOp, Value)>,
+    /// Which values are cut ones that this extension restores.
+    cut: HashMap<Value, (ConvertOp, Value)>,
+}
+
+/// A function that is being recorded.
+pub struct Frame {
+    /// The file and line of its definition; they identify it.
+    pub definition: (&'static str, u32),
+    /// Where it was called.
+    pub call: Option<Place>,
+}
+
+/// A body that has begun and not ended.
+struct Open {
+    /// The steps of the body around it.
+    outer: Vec<Node>,
+    /// How many variables there were when it began.
+    variables: usize,
+}
+
+impl Recorder {
+    /// One for a kernel of this name, written in this file.
+    pub fn new(name: &'static str, file: &'static str) -> Recorder {
+        Recorder {
+            kernel: Kernel::new(name),
+            variables: Vec::new(),
+            frames: vec![Frame {
+                definition: (file, 0),
+                call: None,
+            }],
+            error: None,
+            latches: HashMap::new(),
+            sides: HashMap::new(),
+            roots: Vec::new(),
+            nodes: Vec::new(),
+            open: Vec::new(),
+            loops: HashMap::new(),
+            targets: 0,
+            places: HashMap::new(),
+            extended: HashMap::new(),
+            cut: HashMap::new(),
+        }
+    }
+
+    /// Notes an error; the first one is kept.
+    pub fn fail(&mut self, at: At, error: Error) {
+        let place = self.place(at);
+        let error = error.at(self.kernel.describe_place(place));
+        self.error.get_or_insert(error);
+    }
+
+    /// The IR's place for a line and column of the function that is being recorded.
+    pub fn place(&mut self, At(line, column): At) -> Place {
+        let Some(frame) = self.frames.last() else {
+            return Kernel::NOWHERE;
+        };
+        let data = PlaceData {
+            file: frame.definition.0.to_owned(),
+            line,
+            column,
+            inlined_at: frame.call,
+        };
+        let kernel = &mut self.kernel;
+        *self
+            .places
+            .entry(data)
+            .or_insert_with_key(|data| kernel.places.push(data.clone()))
+    }
+
+    /// Appends what `write` builds.
+    pub fn build<R>(&mut self, at: At, write: impl FnOnce(&mut Builder<'_>) -> R) -> R {
+        let place = self.place(at);
+        let mut builder = Builder::new(&mut self.kernel, place);
+        let result = write(&mut builder);
+        self.nodes.extend(builder.finish().ops.into_iter().map(Node::Op));
+        result
+    }
+
+    /// Appends a step.
+    pub fn push(&mut self, node: Node) {
+        self.nodes.push(node);
+    }
+
+    /// A new variable.
+    pub fn variable(&mut self, ty: Type, name: Option<&str>) -> VariableId {
+        let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
+        self.variables.push(VariableData { ty, name });
+        self.variables.len() - 1
+    }
+
+    /// Assigns to a variable.
+    pub fn write(&mut self, variable: VariableId, value: Value) {
+        self.push(Node::Write { variable, value });
+    }
+
+    /// Reads a variable.
+    pub fn read(&mut self, variable: VariableId) -> Value {
+        // A read right behind a write needs no step.
+        if let Some(Node::Write {
+            variable: written,
+            value,
+        }) = self.nodes.last()
+            && *written == variable
+        {
+            return *value;
+        }
+        let result = self.kernel.value(self.variables[variable].ty);
+        self.push(Node::Read { variable, result });
+        result
+    }
+
+    /// A new number for a block, loop or function.
+    pub fn target(&mut self) -> TargetId {
+        self.targets += 1;
+        self.targets
+    }
+
+    /// Begins a body: what follows goes into it.
+    pub fn begin(&mut self) {
+        let outer = std::mem::take(&mut self.nodes);
+        self.open.push(Open {
+            outer,
+            variables: self.variables.len(),
+        });
+    }
+
+    /// Ends the body that began last.
+    pub fn end(&mut self) -> Body {
+        match self.open.pop() {
+            Some(Open { outer, variables }) => {
+                let inner = std::mem::replace(&mut self.nodes, outer);
+                Body::new(inner, variables)
+            }
+            None => Body::default(),
+        }
+    }
+
+    /// Ends the whole.
+    pub fn finish(mut self) -> (Kernel, Vec<VariableData>, Body) {
+        while !self.open.is_empty() {
+            let body = self.end();
+            self.nodes.extend(body.nodes);
+        }
+        let body = Body::new(self.nodes, 0);
+        (self.kernel, self.variables, body)
+    }
+
+    /// A load of the source, from the slice or array with this number.
+    pub fn load_id(&mut self, at: At, root: usize) -> LoadId {
+        let place = self.place(at);
+        let name = self.roots.get(root).cloned().unwrap_or_default();
+        self.kernel.loads.push(LoadData { name, place })
+    }
+
+    /// Notes a loop's name and wishes until its end.
+    pub fn note_loop(&mut self, target: TargetId, name: &str, wishes: LoopWishes) {
+        let name = (!name.is_empty()).then(|| name.to_owned());
+        self.loops.insert(target, (name, wishes));
+    }
+
+    /// What [`Recorder::note_loop`] noted.
+    pub fn loop_notes(&mut self, target: TargetId) -> (Option<String>, LoopWishes) {
+        self.loops.remove(&target).unwrap_or_default()
+    }
+
+    /// Cuts a number that fits to a narrower type; `restore` is the extension that gives it back.
+    pub fn cut(&mut self, at: At, to: Type, wide: Value, restore: ConvertOp) -> Value {
+        let narrow = self.build(at, |b| b.convert(ConvertOp::Truncate, to, wide));
+        self.cut.insert(narrow, (restore, wide));
+        narrow
+    }
+
+    /// Converts, and takes back an earlier extension where it is of no use any more.
+    pub fn convert(&mut self, at: At, op: ConvertOp, to: Type, value: Value) -> Value {
+        if let Some(&(restore, wide)) = self.cut.get(&value)
+            && restore == op
+            && self.kernel.ty(wide) == to
+        {
+            return wide;
+        }
+        let (op, value) = match (op, self.extended.get(&value)) {
+            (ConvertOp::Truncate, Some(&(extension, inner))) => {
+                let ty = self.kernel.ty(inner);
+                match ty.bits().cmp(&to.bits()) {
+                    std::cmp::Ordering::Equal if ty == to => return inner,
+                    std::cmp::Ordering::Less => (extension, inner),
+                    _ => (op, inner),
+                }
+            }
+            // What was filled with zeros has none but zeros as its sign.
+            (ConvertOp::ExtendS | ConvertOp::ExtendU, Some(&(ConvertOp::ExtendU, inner))) => {
+                (ConvertOp::ExtendU, inner)
+            }
+            (ConvertOp::ExtendS, Some(&(ConvertOp::ExtendS, inner))) => (ConvertOp::ExtendS, inner),
+            _ => (op, value),
+        };
+        let result = self.build(at, |b| b.convert(op, to, value));
+        if matches!(op, ConvertOp::ExtendS | ConvertOp::ExtendU) && self.kernel.as_constant(result).is_none()
+        {
+            self.extended.insert(result, (op, value));
+        }
+        result
+    }
+
+    /// Appends steps that were recorded aside.
+    pub fn splice(&mut self, nodes: Vec<Node>) {
+        self.nodes.extend(nodes);
+    }
+}
+
+/// Whether an operation may run although its result may not be wanted: it has no effect and is cheap.
+pub fn is_cheap(op: &Op) -> bool {
+    op.kind.is_pure() && !matches!(op.kind, OpKind::Unary(crate::ir::UnaryOp::Sqrt, _))
+}
+
+/// A 32-bit answer about the work-item as Rust sees it: a `usize`.
+pub fn usize_from_u32(at: At, write: impl FnOnce(&mut Builder<'_>) -> Value) -> super::Recorded<usize> {
+    recorder(|recorder| {
+        let narrow = recorder.build(at, write);
+        super::Recorded::new(recorder.convert(at, ConvertOp::ExtendU, Type::I64, narrow))
+    })
+}

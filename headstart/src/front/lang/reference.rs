@@ -1,0 +1,60 @@
+//! The CPU reference: a kernel's ordinary function, run once for each work-item.
+
+use super::launch::Geometry;
+use super::scalar::Float;
+use super::work_item::{WorkItem, barrier_was_met, become_work_item};
+use crate::{Error, Result};
+
+/// Work-items of a sub-group where nobody says how many.
+const SUB_GROUP_SIZE: u32 = 32;
+
+/// Calls `item` as each work-item, one after the other. Inside, the functions of
+/// [`work_item`](super::work_item) answer for that work-item.
+///
+/// # Errors
+/// A size is 0, or the kernel meets a barrier: work-items that wait for each other cannot run one after the
+/// other.
+pub fn run(geometry: Geometry, mut item: impl FnMut()) -> Result<()> {
+    let Geometry {
+        groups,
+        group,
+        sub_group_size,
+    } = geometry;
+    let sub_group_size = sub_group_size.unwrap_or(SUB_GROUP_SIZE);
+    if groups.contains(&0) || group.contains(&0) || sub_group_size == 0 {
+        return Err(Error::usage("a launch without work-items").accepted("every size is at least 1"));
+    }
+    barrier_was_met();
+    for group_id in positions(groups) {
+        for local in positions(group) {
+            become_work_item(WorkItem {
+                local,
+                group: group_id,
+                group_size: group,
+                group_count: groups,
+                max_sub_group_size: sub_group_size,
+            });
+            item();
+            if barrier_was_met() {
+                return Err(Error::usage("a kernel with barriers has no CPU reference")
+                    .accepted("run it on a device; `sim:h200` is always there"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every position below these sizes, dimension 0 fastest.
+fn positions([width, height, depth]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
+    (0..depth).flat_map(move |z| (0..height).flat_map(move |y| (0..width).map(move |x| [x, y, z])))
+}
+
+/// e to the power `x`, to the bit what a kernel computes; the platform's `exp` has other bits.
+pub fn exp<T: Float>(x: T) -> T {
+    super::scalar::FloatMethods::exp(x)
+}
+
+/// The natural logarithm, to the bit what a kernel computes.
+pub fn ln<T: Float>(x: T) -> T {
+    super::scalar::FloatMethods::ln(x)
+}

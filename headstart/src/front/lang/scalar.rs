@@ -1,0 +1,249 @@
+//! The scalar types of the kernel language, and the traits for kernels that are generic over them.
+
+use std::fmt::Debug;
+use std::ops::{
+    Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign, Mul,
+    MulAssign, Neg, Not, Rem, RemAssign, Shl, Shr, Sub, SubAssign,
+};
+
+use crate::device::Element;
+use crate::math::Function;
+
+/// A type whose values a kernel can compute with: integers of 8 to 64 bits, `usize`, `isize`, `f32`, `f64`,
+/// `bool`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no scalar type of the kernel language",
+    label = "not a scalar of the kernel language",
+    note = "accepted: i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, bool"
+)]
+pub trait Scalar: Element + Default + PartialEq + Debug {
+    /// Whether it is a signed integer.
+    const SIGNED: bool;
+}
+
+/// A scalar with arithmetic: any but `bool`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no arithmetic in the kernel language",
+    note = "accepted: integers, `f32`, `f64`; a generic type needs the bound `Number`, `Integer` or `Float`"
+)]
+pub trait Number:
+    Scalar
+    + PartialOrd
+    + NumberMethods
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + DivAssign
+{
+    /// 0.
+    const ZERO: Self;
+
+    /// 1.
+    const ONE: Self;
+}
+
+/// An integer.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no integer of the kernel language",
+    note = "accepted: i8 to i64, isize, u8 to u64, usize; a generic type needs the bound `Integer`"
+)]
+pub trait Integer:
+    Number
+    + Rem<Output = Self>
+    + RemAssign
+    + Not<Output = Self>
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + BitAndAssign
+    + BitOrAssign
+    + BitXorAssign
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
+{
+}
+
+/// A binary floating-point number.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no floating-point type of the kernel language",
+    note = "accepted: f32, f64; a generic type needs the bound `Float`"
+)]
+pub trait Float: Number + FloatMethods + Neg<Output = Self> {}
+
+/// A number with a sign: signed integers and floats.
+#[diagnostic::on_unimplemented(message = "`{Self}` has no sign, so no negation and no absolute value")]
+pub trait Signed: Number {}
+
+/// What has the operators `!`, `&`, `|`, `^`: integers and `bool`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no bit operations",
+    note = "accepted: integers and `bool`; a generic type needs the bound `Integer`"
+)]
+pub trait Bitwise: Scalar {}
+
+/// `x as To` is accepted for an `x` of this type.
+#[diagnostic::on_unimplemented(message = "`{Self}` cannot be cast to `{To}` with `as`")]
+pub trait CastTo<To: Scalar>: Scalar {}
+
+/// Methods of a generic number. They are a trait apart, in no prelude, so that `a.min(b)` on a `u32` stays
+/// unambiguous.
+pub trait NumberMethods: Sized {
+    /// The lesser.
+    fn min(self, other: Self) -> Self;
+
+    /// The greater.
+    fn max(self, other: Self) -> Self;
+}
+
+/// Methods of a generic float, apart for the same reason.
+pub trait FloatMethods: Sized {
+    /// The magnitude.
+    fn abs(self) -> Self;
+
+    /// The square root, correctly rounded.
+    fn sqrt(self) -> Self;
+
+    /// `self × a + b`, rounded once.
+    fn mul_add(self, a: Self, b: Self) -> Self;
+
+    /// The largest integer that is not greater.
+    fn floor(self) -> Self;
+
+    /// The least integer that is not less.
+    fn ceil(self) -> Self;
+
+    /// e to this power, to the bit what a kernel computes.
+    fn exp(self) -> Self;
+
+    /// The natural logarithm, to the bit what a kernel computes.
+    fn ln(self) -> Self;
+}
+
+macro_rules! integers {
+    ($($rust:ident: $signed:literal;)+) => {$(
+        impl Scalar for $rust {
+            const SIGNED: bool = $signed;
+        }
+
+        impl NumberMethods for $rust {
+            fn min(self, other: Self) -> Self {
+                Ord::min(self, other)
+            }
+
+            fn max(self, other: Self) -> Self {
+                Ord::max(self, other)
+            }
+        }
+
+        impl Number for $rust {
+            const ZERO: Self = 0;
+            const ONE: Self = 1;
+        }
+
+        impl Integer for $rust {}
+
+        impl Bitwise for $rust {}
+    )+};
+}
+
+integers! {
+    i8: true;
+    i16: true;
+    i32: true;
+    i64: true;
+    isize: true;
+    u8: false;
+    u16: false;
+    u32: false;
+    u64: false;
+    usize: false;
+}
+
+macro_rules! floats {
+    ($($rust:ident)+) => {$(
+        impl Scalar for $rust {
+            const SIGNED: bool = false;
+        }
+
+        impl NumberMethods for $rust {
+            fn min(self, other: Self) -> Self {
+                <$rust>::min(self, other)
+            }
+
+            fn max(self, other: Self) -> Self {
+                <$rust>::max(self, other)
+            }
+        }
+
+        impl Number for $rust {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+        }
+
+        impl FloatMethods for $rust {
+            fn abs(self) -> Self {
+                <$rust>::abs(self)
+            }
+
+            fn sqrt(self) -> Self {
+                <$rust>::sqrt(self)
+            }
+
+            fn mul_add(self, a: Self, b: Self) -> Self {
+                <$rust>::mul_add(self, a, b)
+            }
+
+            fn floor(self) -> Self {
+                <$rust>::floor(self)
+            }
+
+            fn ceil(self) -> Self {
+                <$rust>::ceil(self)
+            }
+
+            fn exp(self) -> Self {
+                Function::Exp.$rust(&[self])
+            }
+
+            fn ln(self) -> Self {
+                Function::Log.$rust(&[self])
+            }
+        }
+
+        impl Float for $rust {}
+
+        impl Signed for $rust {}
+    )+};
+}
+
+floats!(f32 f64);
+
+impl Scalar for bool {
+    const SIGNED: bool = false;
+}
+
+impl Bitwise for bool {}
+
+macro_rules! signed {
+    ($($rust:ident)+) => {$(
+        impl Signed for $rust {}
+    )+};
+}
+
+signed!(i8 i16 i32 i64 isize);
+
+macro_rules! casts {
+    ($($from:ident)+) => {$(
+        casts!(@from $from to i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);
+    )+};
+    (@from $from:ident to $($to:ident)+) => {$(
+        impl CastTo<$to> for $from {}
+    )+};
+}
+
+casts!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);
+casts!(@from bool to i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool);

@@ -1,0 +1,164 @@
+//! Who a work-item is, and among how many.
+//!
+//! Each question is a function and a type of the same name, like any device function: the function answers
+//! on the CPU, from the work-item that [`reference`](super::reference) is running; the type's `device`
+//! writes the IR's operation. Answers have 32 bits on a device and are `usize` here, so that they can index.
+
+use std::cell::Cell;
+
+use super::record::{At, Recorded, usize_from_u32};
+use crate::ir::{Builder, Id, NoWrapOp, Value, Wrap};
+
+/// A work-item of the CPU reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkItem {
+    /// Position in the work-group.
+    pub local: [u32; 3],
+    /// Position of the work-group.
+    pub group: [u32; 3],
+    /// Work-items of a work-group.
+    pub group_size: [u32; 3],
+    /// Work-groups of the launch.
+    pub group_count: [u32; 3],
+    /// Work-items of a full sub-group.
+    pub max_sub_group_size: u32,
+}
+
+thread_local! {
+    static CURRENT: Cell<WorkItem> = const {
+        Cell::new(WorkItem {
+            local: [0; 3],
+            group: [0; 3],
+            group_size: [1; 3],
+            group_count: [1; 3],
+            max_sub_group_size: 1,
+        })
+    };
+    static BARRIER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Makes a work-item the one that answers are about.
+pub(super) fn become_work_item(item: WorkItem) {
+    CURRENT.set(item);
+}
+
+/// Whether a barrier was met since the last call.
+pub(super) fn barrier_was_met() -> bool {
+    BARRIER.take()
+}
+
+impl WorkItem {
+    /// Position in the work-group, counted along dimension 0 first.
+    fn linear(self) -> u32 {
+        let [x, y, z] = self.local;
+        let [width, height, _] = self.group_size;
+        x + width * (y + height * z)
+    }
+
+    fn group_items(self) -> u32 {
+        self.group_size.iter().product()
+    }
+}
+
+macro_rules! questions {
+    ($($(#[$documentation:meta])* $name:ident: |$item:ident| $answer:expr, |$builder:ident| $operation:expr;)+) => {$(
+        $(#[$documentation])*
+        pub fn $name() -> usize {
+            let $item = CURRENT.get();
+            let answer = $answer;
+            answer as usize
+        }
+
+        #[doc = concat!("What [`", stringify!($name), "`](fn@", stringify!($name), ") is for a device.")]
+        #[allow(non_camel_case_types, reason = "it bears the function's name")]
+        pub struct $name {}
+
+        impl $name {
+            #[doc(hidden)]
+            pub fn device(at: At) -> Recorded<usize> {
+                usize_from_u32(at, |$builder| $operation)
+            }
+        }
+    )+};
+}
+
+questions! {
+    /// Position of the work-item in the launch, along dimension 0.
+    global_id: |item| u64::from(item.group[0]) * u64::from(item.group_size[0]) + u64::from(item.local[0]),
+        |b| global_id_of(b, 0);
+    /// Position of the work-item in the launch, along dimension 1.
+    global_id_y: |item| u64::from(item.group[1]) * u64::from(item.group_size[1]) + u64::from(item.local[1]),
+        |b| global_id_of(b, 1);
+    /// Position of the work-item in the launch, along dimension 2.
+    global_id_z: |item| u64::from(item.group[2]) * u64::from(item.group_size[2]) + u64::from(item.local[2]),
+        |b| global_id_of(b, 2);
+    /// Work-items of the launch, along dimension 0.
+    global_size: |item| u64::from(item.group_count[0]) * u64::from(item.group_size[0]),
+        |b| {
+            let (groups, size) = (b.id(Id::GroupCount(0)), b.id(Id::GroupSize(0)));
+            b.no_wrap(NoWrapOp::Mul, Wrap::NotUnsigned, groups, size)
+        };
+    /// Position of the work-item in its work-group, along dimension 0.
+    local_id: |item| item.local[0], |b| b.id(Id::Local(0));
+    /// Position of the work-item in its work-group, along dimension 1.
+    local_id_y: |item| item.local[1], |b| b.id(Id::Local(1));
+    /// Position of the work-item in its work-group, along dimension 2.
+    local_id_z: |item| item.local[2], |b| b.id(Id::Local(2));
+    /// Position of the work-group in the launch, along dimension 0.
+    group_id: |item| item.group[0], |b| b.id(Id::Group(0));
+    /// Position of the work-group in the launch, along dimension 1.
+    group_id_y: |item| item.group[1], |b| b.id(Id::Group(1));
+    /// Position of the work-group in the launch, along dimension 2.
+    group_id_z: |item| item.group[2], |b| b.id(Id::Group(2));
+    /// Work-items of the work-group, along dimension 0.
+    group_size: |item| item.group_size[0], |b| b.id(Id::GroupSize(0));
+    /// Work-items of the work-group, along dimension 1.
+    group_size_y: |item| item.group_size[1], |b| b.id(Id::GroupSize(1));
+    /// Work-items of the work-group, along dimension 2.
+    group_size_z: |item| item.group_size[2], |b| b.id(Id::GroupSize(2));
+    /// Work-groups of the launch, along dimension 0.
+    group_count: |item| item.group_count[0], |b| b.id(Id::GroupCount(0));
+    /// Work-groups of the launch, along dimension 1.
+    group_count_y: |item| item.group_count[1], |b| b.id(Id::GroupCount(1));
+    /// Work-groups of the launch, along dimension 2.
+    group_count_z: |item| item.group_count[2], |b| b.id(Id::GroupCount(2));
+    /// Position of the work-item in its sub-group (its lane).
+    sub_group_local_id: |item| item.linear() % item.max_sub_group_size, |b| b.id(Id::Lane);
+    /// Position of the sub-group in its work-group.
+    sub_group_id: |item| item.linear() / item.max_sub_group_size, |b| b.id(Id::SubGroup);
+    /// Work-items of this sub-group: the last one of a work-group may be partial.
+    sub_group_size: |item| {
+        let first = item.linear() / item.max_sub_group_size * item.max_sub_group_size;
+        (item.group_items() - first).min(item.max_sub_group_size)
+    }, |b| b.id(Id::SubGroupSize);
+    /// Work-items of a full sub-group.
+    max_sub_group_size: |item| item.max_sub_group_size, |b| b.id(Id::MaxSubGroupSize);
+    /// Sub-groups of the work-group.
+    sub_group_count: |item| item.group_items().div_ceil(item.max_sub_group_size), |b| b.id(Id::SubGroupCount);
+}
+
+/// `group × size + local`; a launch has fewer than 2³² work-items along a dimension, so nothing wraps.
+fn global_id_of(b: &mut Builder<'_>, dimension: u8) -> Value {
+    let (group, size) = (b.id(Id::Group(dimension)), b.id(Id::GroupSize(dimension)));
+    let first = b.no_wrap(NoWrapOp::Mul, Wrap::NotUnsigned, group, size);
+    let local = b.id(Id::Local(dimension));
+    b.no_wrap(NoWrapOp::Add, Wrap::NotUnsigned, first, local)
+}
+
+/// All work-items of the work-group wait here for each other; what they wrote before, all can read after.
+///
+/// The CPU reference runs one work-item after the other, and so refuses a kernel that meets one.
+pub fn barrier() {
+    BARRIER.set(true);
+}
+
+/// What [`barrier`](fn@barrier) is for a device.
+#[allow(non_camel_case_types, reason = "it bears the function's name")]
+pub struct barrier {}
+
+impl barrier {
+    #[doc(hidden)]
+    pub fn device(at: At) {
+        super::record::recorder(|recorder| recorder.build(at, |b| b.barrier()));
+    }
+}

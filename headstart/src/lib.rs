@@ -2,6 +2,7 @@
 
 #![warn(missing_docs)]
 
+pub mod advise;
 pub mod back;
 pub mod device;
 pub mod error;

@@ -1,5 +1,6 @@
 //! Which plan is best: try them, check each, time each, choose.
 
+pub mod choose;
 pub mod compare;
 pub mod launch_file;
 pub mod space;

@@ -79,6 +79,44 @@ pub struct Output {
 }
 
 impl Workload {
+    /// A kernel along one dimension whose parameters have nothing yet; see [`Workload::with`].
+    pub fn new(kernel: Arc<Kernel>, groups: u32, group: u32) -> Workload {
+        Workload {
+            kernel,
+            groups: [groups, 1, 1],
+            group: [group, 1, 1],
+            given: Vec::new(),
+        }
+    }
+
+    /// Gives the next parameter something, and the parameter after it the length where it is that of a buffer.
+    ///
+    /// # Errors
+    /// The next parameter has another name.
+    pub fn with(mut self, name: &str, given: Given) -> Result<Workload> {
+        let next = self.kernel.params.get(self.given.len());
+        let Some(param) = next.filter(|param| param.name == name) else {
+            let next = next.map_or("nothing".to_owned(), |param| format!("`{}`", param.name));
+            return Err(Error::usage(format!(
+                "`{}` takes {next} next, not `{name}`",
+                self.kernel.name
+            )));
+        };
+        let length = match given {
+            Given::Input { length, .. } | Given::Output { length, .. } => Some(length),
+            Given::Scalar(..) => None,
+        };
+        let length_param = param.facts.and_then(|facts| facts.length);
+        self.given.push(given);
+        let after = self.kernel.params.get(self.given.len());
+        if let (Some(length), Some(after)) = (length, after.filter(|after| Some(after.value) == length_param))
+        {
+            self.given
+                .push(Given::Scalar(self.kernel.ty(after.value), length));
+        }
+        Ok(self)
+    }
+
     /// Allocates the inputs.
     ///
     /// # Errors

@@ -1,0 +1,355 @@
+//! The reasons for a verdict, in sentences with numbers.
+
+use super::Evidence;
+use crate::prefetch::plan::{Plan, Strategy};
+use crate::report::number::{bytes, duration, figures, grouped, percent, speedup};
+use crate::report::{PlainBest, Trial, Verdict};
+
+/// What was found, for which reasons are to be given.
+#[derive(Clone, Copy, Debug)]
+pub struct Findings<'a> {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The chosen plan and its speedup.
+    pub best: (&'a Plan, f64),
+    /// The least speedup at which a plan is recommended.
+    pub threshold: f64,
+    /// Every plan that was tried.
+    pub trials: &'a [Trial],
+    /// The plain kernel at the geometry where it does the same work fastest.
+    pub plain_best: Option<&'a PlainBest>,
+    /// Whether the work can be split over more work-groups without changing the results.
+    pub may_be_split: bool,
+}
+
+/// Why the verdict is what it is: first how full the device is and what more work-groups would do, then whether it waits
+/// for memory, then what the plans do.
+pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    reasons.extend(fill(evidence, findings));
+    reasons.extend(waiting(evidence));
+    reasons.extend(in_flight(evidence, findings));
+    reasons.extend(unrolling(findings));
+    reasons.extend(choice(evidence, findings));
+    reasons.extend(hints(findings));
+    reasons
+}
+
+/// How full the device is, and what more work-groups would do.
+fn fill(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
+    let (resident, occupancy) = (evidence.resident()?, evidence.occupancy()?);
+    let fits = evidence.fits.as_ref()?;
+    let full = format!(
+        "{resident} of {} sub-groups are resident on each core ({} occupancy)",
+        evidence.places,
+        percent(occupancy)
+    );
+    if !evidence.is_starved() {
+        return Some(if occupancy >= 0.5 {
+            format!("{full}: while some wait for memory, others compute.")
+        } else {
+            format!("Only {full}; more do not fit because of {}.", fits.limit())
+        });
+    }
+    let launch = format!(
+        "{} work-groups of {} work-items",
+        grouped(evidence.groups),
+        evidence.group
+    );
+    let starved = format!(
+        "The device is starved of work-groups: with {launch} only {full}, where {} would fit.",
+        fits.sub_groups_per_core
+    );
+    Some(match findings.plain_best {
+        Some(other) => format!("{starved} {}", more_groups(other, findings)),
+        None => starved,
+    })
+}
+
+fn more_groups(other: &PlainBest, findings: &Findings<'_>) -> String {
+    let number = format!(
+        "the plain kernel does the same work as {} in {}, {} the speed",
+        other.geometry,
+        duration(other.time_ns),
+        speedup(other.speedup)
+    );
+    let how = if findings.may_be_split {
+        ""
+    } else {
+        ", where the caller can combine their results"
+    };
+    if other.speedup >= findings.best.1 {
+        format!("More of them would do better still{how}: {number}.")
+    } else if other.speedup >= findings.threshold {
+        format!("More of them would do better than the plain kernel does here{how}: {number}.")
+    } else {
+        format!("More of them alone would not help: {number}.")
+    }
+}
+
+/// Whether the kernel waits for memory, and whether memory has bandwidth to spare.
+fn waiting(evidence: &Evidence) -> Option<String> {
+    let waiting = evidence.waiting_for_loads.map(|share| {
+        format!(
+            "Sub-groups spend {} of their time waiting for loads from global memory",
+            percent(share)
+        )
+    });
+    let bandwidth = match (
+        evidence.delivered(),
+        evidence.bandwidth,
+        evidence.bandwidth_used(),
+    ) {
+        (Some(delivered), Some(most), Some(used)) => Some(format!(
+            "device memory delivers {} of {} GB/s ({})",
+            figures(delivered),
+            figures(most),
+            percent(used)
+        )),
+        _ => None,
+    };
+    match (waiting, bandwidth) {
+        (Some(waiting), Some(bandwidth)) => Some(format!("{waiting}, and {bandwidth}.")),
+        (Some(waiting), None) => Some(format!("{waiting}.")),
+        (None, Some(bandwidth)) => Some(format!("{}.", sentence(&bandwidth))),
+        (None, None) => None,
+    }
+}
+
+/// What is on its way against what would keep memory busy.
+fn in_flight(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
+    let (in_flight, needed) = evidence.in_flight()?;
+    if findings.verdict == Verdict::LeaveIt && in_flight < 0.5 * needed && !evidence.is_starved() {
+        // Neither full nor helped by more in flight: something else limits it, and this number would mislead.
+        return None;
+    }
+    Some(format!(
+        "On average {} are on their way from memory; {} keep it busy (bandwidth × latency).",
+        bytes(in_flight),
+        bytes(needed)
+    ))
+}
+
+/// What unrolling alone gives, where something else is chosen.
+fn unrolling(findings: &Findings<'_>) -> Option<String> {
+    if findings.verdict != Verdict::Prefetch {
+        return None;
+    }
+    let (plan, factor) = fastest(findings, |plan| {
+        plan.loads().is_empty() && plan.unroll().is_some()
+    })?;
+    Some(format!(
+        "Unrolling alone reaches {}, with `{plan}`.",
+        speedup(factor)
+    ))
+}
+
+/// What the chosen plan does, or why none is chosen.
+fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
+    let (plan, factor) = findings.best;
+    let within = if evidence.is_starved() {
+        "Within this geometry"
+    } else {
+        "Here"
+    };
+    match findings.verdict {
+        Verdict::Prefetch => {
+            let (_, strategy) = plan.loads().first()?;
+            Some(format!(
+                "{within} {} is the answer: {} with `{plan}`.",
+                what_it_is(plan, *strategy),
+                speedup(factor)
+            ))
+        }
+        Verdict::Unroll => Some(format!(
+            "{within} unrolling is the answer: {} with `{plan}`; prefetching gains less than {} over it.",
+            speedup(factor),
+            percent(findings.threshold - 1.0)
+        )),
+        Verdict::MoreWorkGroups => Some("No plan gains as much within this geometry.".to_owned()),
+        Verdict::LeaveIt => {
+            let (plan, factor) = fastest(findings, |plan| !plan.is_none())?;
+            Some(format!(
+                "The fastest plan, `{plan}`, reaches {}; it takes {} to be worth the change.",
+                speedup(factor),
+                speedup(findings.threshold)
+            ))
+        }
+    }
+}
+
+/// The strategy in a few words.
+fn what_it_is(plan: &Plan, strategy: Strategy) -> String {
+    let what = match strategy {
+        Strategy::RollingAsync { .. } => "a ring in shared memory that asynchronous copies fill",
+        Strategy::RollingShared { .. } => "a ring in shared memory",
+        Strategy::RollingRegisters { .. } => "a ring of registers",
+        Strategy::BatchedRegisters { .. } => "loading batches into registers",
+        Strategy::BatchedShared { .. } => "loading batches into shared memory",
+        Strategy::Cache { .. } => "a cache hint",
+        Strategy::Joint { .. } => "a joint prefetch",
+        Strategy::Bulk { .. } => "a bulk prefetch",
+    };
+    match plan.unroll().and_then(|unroll| unroll.iterations()) {
+        Some(group) => format!("{what}, {group} iterations at a time,"),
+        None => what.to_owned(),
+    }
+}
+
+/// What cache hints do where they do harm: people reach for them first.
+fn hints(findings: &Findings<'_>) -> Option<String> {
+    let is_hint = |plan: &Plan| {
+        let loads = plan.loads();
+        plan.unroll().is_none() && loads.first().is_some_and(|(_, strategy)| strategy.is_hint())
+    };
+    let (plan, factor) = fastest(findings, is_hint)?;
+    (factor < 2.0 - findings.threshold).then(|| {
+        format!(
+            "Cache hints would slow it down: the best of them, `{plan}`, to {}.",
+            speedup(factor)
+        )
+    })
+}
+
+fn fastest<'a>(findings: &Findings<'a>, accept: impl Fn(&Plan) -> bool) -> Option<(&'a Plan, f64)> {
+    let ran = findings.trials.iter().filter(|trial| accept(&trial.plan));
+    ran.filter_map(|trial| trial.measured().map(|(_, speedup)| (&trial.plan, speedup)))
+        .max_by(|(_, one), (_, other)| one.total_cmp(other))
+}
+
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(characters).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::tests::starved;
+    use super::*;
+    use crate::report::{Geometry, Outcome, Outputs};
+
+    fn trial(plan: &str, speedup: f64) -> Trial {
+        let outcome = Outcome::Ok {
+            time_ns: 1000.0 / speedup,
+            speedup,
+            outputs: Outputs::Identical,
+        };
+        Trial {
+            plan: plan.parse().expect("a plan"),
+            outcome,
+        }
+    }
+
+    fn plain_best(speedup: f64) -> PlainBest {
+        let geometry = Geometry {
+            groups: 2112,
+            group: 128,
+        };
+        PlainBest {
+            geometry,
+            parameters: Vec::new(),
+            time_ns: 423_000.0,
+            speedup,
+        }
+    }
+
+    #[test]
+    fn a_starved_kernel_is_told_of_more_work_groups_first() {
+        let trials = [
+            trial("none", 1.0),
+            trial("unroll:16", 1.36),
+            trial(
+                "unroll:8,values=rolling-async:16,indices=rolling-registers:24",
+                2.99,
+            ),
+            trial("values=cache:L2:16", 0.75),
+        ];
+        let other = plain_best(3.01);
+        let findings = Findings {
+            verdict: Verdict::Prefetch,
+            best: (&trials[2].plan, 2.99),
+            threshold: 1.03,
+            trials: &trials,
+            plain_best: Some(&other),
+            may_be_split: false,
+        };
+        let reasons = reasons(&starved(), &findings);
+        let expected = [
+            "starved of work-groups: with 132 work-groups of 128 work-items only 4 of 64 sub-groups are resident on each \
+             core (6.2 % occupancy), where 64 would fit. More of them would do better still, where the caller can combine \
+             their results: the plain kernel does the same work as 2,112 work-groups of 128 work-items in 423 µs, 3.01×",
+            "83 % of their time waiting for loads from global memory, and device memory delivers 489 of 4,540 GB/s (11 %)",
+            "159 kB are on their way from memory; 1.47 MB keep it busy",
+            "Unrolling alone reaches 1.36×, with `unroll:16`.",
+            "Within this geometry a ring in shared memory that asynchronous copies fill, 8 iterations at a time, is the \
+             answer: 2.99×",
+            "Cache hints would slow it down: the best of them, `values=cache:L2:16`, to 0.75×.",
+        ];
+        for (reason, expected) in reasons.iter().zip(expected) {
+            assert!(reason.contains(expected), "{expected}\n{reason}");
+        }
+        assert_eq!(reasons.len(), expected.len());
+    }
+
+    #[test]
+    fn a_full_device_is_left_alone() {
+        let trials = [
+            trial("none", 1.0),
+            trial("unroll:8", 1.01),
+            trial("values=cache:L2:4", 0.56),
+        ];
+        let findings = Findings {
+            verdict: Verdict::LeaveIt,
+            best: (&trials[0].plan, 1.0),
+            threshold: 1.03,
+            trials: &trials,
+            plain_best: None,
+            may_be_split: false,
+        };
+        let evidence = Evidence {
+            groups: 132 * 16,
+            ..starved()
+        };
+        let text = reasons(&evidence, &findings).join("\n");
+        assert!(
+            text.contains("64 of 64 sub-groups are resident on each core (100 % occupancy)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("The fastest plan, `unroll:8`, reaches 1.01×; it takes 1.03×"),
+            "{text}"
+        );
+        assert!(text.contains("to 0.56×"), "{text}");
+    }
+
+    #[test]
+    fn a_device_that_tells_nothing_leaves_the_plans_numbers() {
+        let evidence = Evidence {
+            fits: None,
+            memory_bytes: None,
+            bandwidth: None,
+            latency_ns: None,
+            waiting_for_loads: None,
+            issued: None,
+            ..starved()
+        };
+        let trials = [trial("none", 1.0), trial("unroll:8", 1.5)];
+        let findings = Findings {
+            verdict: Verdict::Unroll,
+            best: (&trials[1].plan, 1.5),
+            threshold: 1.03,
+            trials: &trials,
+            plain_best: None,
+            may_be_split: false,
+        };
+        let reasons = reasons(&evidence, &findings);
+        assert_eq!(
+            reasons,
+            [
+                "Here unrolling is the answer: 1.50× with `unroll:8`; prefetching gains less than 3.0 % over it."
+            ]
+        );
+    }
+}

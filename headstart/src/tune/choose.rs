@@ -1,0 +1,107 @@
+//! The choice between the plans that ran: the cheapest answer first.
+
+use crate::prefetch::Plan;
+use crate::report::{Best, PlainBest, Trial, Verdict};
+
+/// A dearer answer must be this much faster than a cheaper one: 3 %.
+pub const THRESHOLD: f64 = 1.03;
+
+/// The verdict and the plan to use.
+///
+/// The answers from cheap to dear are: leave it, more work-groups (only where the work can be split), unrolling,
+/// prefetching. A dearer one is taken where it is at least [`THRESHOLD`] times as fast as the one before it. Among the
+/// plans of one kind the fastest is taken, and of equally fast ones the one that was tried first.
+pub fn choose(
+    baseline_ns: f64,
+    trials: &[Trial],
+    plain_best: Option<&PlainBest>,
+    may_be_split: bool,
+) -> (Verdict, Best) {
+    let mut verdict = Verdict::LeaveIt;
+    let mut best = Best {
+        plan: Plan::none(),
+        time_ns: baseline_ns,
+        speedup: 1.0,
+    };
+    let mut to_beat = 1.0;
+    if let Some(other) = plain_best.filter(|other| may_be_split && other.speedup >= THRESHOLD) {
+        verdict = Verdict::MoreWorkGroups;
+        to_beat = other.speedup;
+    }
+    let kinds: [(Verdict, fn(&Plan) -> bool); 2] = [
+        (Verdict::Unroll, |plan| !plan.is_none() && plan.loads().is_empty()),
+        (Verdict::Prefetch, |plan| !plan.loads().is_empty()),
+    ];
+    for (kind, is_of_kind) in kinds {
+        let mut fastest: Option<Best> = None;
+        for trial in trials.iter().filter(|trial| is_of_kind(&trial.plan)) {
+            let Some((time_ns, speedup)) = trial.measured() else {
+                continue;
+            };
+            if fastest.as_ref().is_none_or(|fastest| speedup > fastest.speedup) {
+                fastest = Some(Best {
+                    plan: trial.plan.clone(),
+                    time_ns,
+                    speedup,
+                });
+            }
+        }
+        if let Some(fastest) = fastest.filter(|fastest| fastest.speedup >= to_beat * THRESHOLD) {
+            to_beat = fastest.speedup;
+            verdict = kind;
+            best = fastest;
+        }
+    }
+    (verdict, best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Geometry, Outcome, Outputs};
+
+    fn chosen(speedups: &[(&str, f64)], more_groups: f64, may_be_split: bool) -> (Verdict, String) {
+        let trial = |&(plan, speedup): &(&str, f64)| Trial {
+            plan: plan.parse().expect("a plan"),
+            outcome: Outcome::Ok {
+                time_ns: 1000.0 / speedup,
+                speedup,
+                outputs: Outputs::Identical,
+            },
+        };
+        let trials: Vec<Trial> = speedups.iter().map(trial).collect();
+        let plain_best = PlainBest {
+            geometry: Geometry { groups: 2, group: 64 },
+            parameters: Vec::new(),
+            time_ns: 1000.0 / more_groups,
+            speedup: more_groups,
+        };
+        let (verdict, best) = choose(1000.0, &trials, Some(&plain_best), may_be_split);
+        (verdict, best.plan.to_string())
+    }
+
+    #[test]
+    fn the_cheaper_answer_wins_within_the_threshold() {
+        let (ring, none) = ("v=rolling-registers:4", "none".to_owned());
+        assert_eq!(
+            chosen(&[("none", 1.0), ("unroll:4", 1.02), (ring, 1.02)], 1.0, false),
+            (Verdict::LeaveIt, none.clone())
+        );
+        let both = [("unroll:4", 1.50), (ring, 1.52)];
+        assert_eq!(chosen(&both, 1.0, false), (Verdict::Unroll, "unroll:4".into()));
+        let better = [("unroll:4", 1.50), (ring, 1.60)];
+        assert_eq!(chosen(&better, 1.0, false), (Verdict::Prefetch, ring.into()));
+        assert_eq!(chosen(&better, 1.59, true), (Verdict::MoreWorkGroups, none));
+        assert_eq!(chosen(&better, 1.59, false), (Verdict::Prefetch, ring.into()));
+        assert_eq!(chosen(&better, 1.50, true), (Verdict::Prefetch, ring.into()));
+    }
+
+    #[test]
+    fn of_equally_fast_plans_the_first_is_taken() {
+        let equal = [("v=rolling-registers:2", 2.0), ("v=rolling-registers:4", 2.0)];
+        assert_eq!(
+            chosen(&equal, 1.0, false),
+            (Verdict::Prefetch, "v=rolling-registers:2".into())
+        );
+    }
+}

@@ -4,34 +4,64 @@ use std::cell::RefCell;
 
 use crate::ir::{Builder, Type, Value};
 
-use super::{Arithmetic, Emit, HostNumber, Number, exp, log};
+use super::{Arithmetic, Emit, HostNumber, Number, exponential, logarithm};
 
-/// A transcendental function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Function {
+/// Declares the functions: variant, name, what it is, arguments, and the expansions.
+macro_rules! functions {
+    ($($(#[doc = $doc:literal])+ $variant:ident $name:literal ($($index:literal),+) $single:path, $double:path;)+) => {
+        /// A function that is expanded into basic operations.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Function {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Function {
+            /// Every function.
+            pub const ALL: &'static [Function] = &[$(Function::$variant),+];
+
+            /// The name.
+            pub fn name(self) -> &'static str {
+                match self { $(Function::$variant => $name),+ }
+            }
+
+            /// How many arguments it takes.
+            pub fn arguments(self) -> usize {
+                match self { $(Function::$variant => [$($index),+].len()),+ }
+            }
+
+            #[inline(always)]
+            fn expand_f32<A: Arithmetic>(self, argument: impl Fn(usize) -> Number<A, f32>) -> Number<A, f32> {
+                match self { $(Function::$variant => $single($(argument($index)),+)),+ }
+            }
+
+            #[inline(always)]
+            fn expand_f64<A: Arithmetic>(self, argument: impl Fn(usize) -> Number<A, f64>) -> Number<A, f64> {
+                match self { $(Function::$variant => $double($(argument($index)),+)),+ }
+            }
+        }
+    };
+}
+
+functions! {
     /// e to the power of the argument.
-    Exp,
+    Exp "exp" (0) exponential::exp_f32, exponential::exp_f64;
+    /// 2 to the power of the argument.
+    Exp2 "exp2" (0) exponential::exp2_f32, exponential::exp2_f64;
     /// The natural logarithm.
-    Log,
+    Log "log" (0) logarithm::log_f32, logarithm::log_f64;
+    /// The logarithm to base 2.
+    Log2 "log2" (0) logarithm::log2_f32, logarithm::log2_f64;
+    /// The logarithm to base 10.
+    Log10 "log10" (0) logarithm::log10_f32, logarithm::log10_f64;
 }
 
 impl Function {
-    /// Every function.
-    pub const ALL: &'static [Function] = &[Function::Exp, Function::Log];
-
-    /// The name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Function::Exp => "exp",
-            Function::Log => "log",
-        }
-    }
-
-    /// How many arguments it takes.
-    pub fn arguments(self) -> usize {
-        match self {
-            Function::Exp | Function::Log => 1,
-        }
+    /// The function of this name.
+    pub fn named(name: &str) -> Option<Function> {
+        Function::ALL
+            .iter()
+            .copied()
+            .find(|function| function.name() == name)
     }
 
     /// Appends the function of `arguments`: [`Function::arguments`] values, all `F32` or all `F64`. The
@@ -56,19 +86,5 @@ impl Function {
     pub fn f64(self, arguments: &[f64]) -> f64 {
         self.expand_f64(|index| HostNumber::on_host(arguments[index]))
             .raw()
-    }
-
-    fn expand_f32<A: Arithmetic>(self, argument: impl Fn(usize) -> Number<A, f32>) -> Number<A, f32> {
-        match self {
-            Function::Exp => exp::f32(argument(0)),
-            Function::Log => log::f32(argument(0)),
-        }
-    }
-
-    fn expand_f64<A: Arithmetic>(self, argument: impl Fn(usize) -> Number<A, f64>) -> Number<A, f64> {
-        match self {
-            Function::Exp => exp::f64(argument(0)),
-            Function::Log => log::f64(argument(0)),
-        }
     }
 }

@@ -21,6 +21,9 @@ const fn constant(high: f64, low: f64) -> DoubleDouble {
 /// ln 2.
 pub const LN_2: DoubleDouble = constant(std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17);
 
+/// ln 10.
+pub const LN_10: DoubleDouble = constant(std::f64::consts::LN_10, -2.170_756_223_382_249_4e-16);
+
 /// What is missing from [`LN_2`].
 const LN_2_REST: f64 = 5.707_708_438_416_212e-34;
 

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::double_double::{self, DoubleDouble, Reference};
+use super::double_double::{self, DoubleDouble, LN_2, LN_10, Reference};
 use super::{CONTRACTS, Random, seed};
 use crate::math::Function;
 
@@ -124,10 +124,54 @@ fn log_f32() {
 
 #[test]
 fn log_f64() {
-    let argument = |random: &mut Random| match random.bits() % 4 {
+    check_f64(Function::Log, logarithm_argument, |x| {
+        double_double::log(x).into()
+    });
+}
+
+fn logarithm_argument(random: &mut Random) -> f64 {
+    match random.bits() % 4 {
         0 => f64::from_bits(random.bits() % f64::INFINITY.to_bits()),
         1 => random.between(0.99, 1.01),
         _ => random.between(0.3, 3.0),
+    }
+}
+
+#[test]
+fn exp2_f32() {
+    check_f32(Function::Exp2, f64::exp2);
+}
+
+#[test]
+fn exp2_f64() {
+    let argument = |random: &mut Random| match random.bits() % 4 {
+        0 => random.between(-1.0, 1.0),
+        1 => random.between(-1075.0, -1020.0),
+        _ => random.between(-1075.0, 1024.1),
     };
-    check_f64(Function::Log, argument, |x| double_double::log(x).into());
+    check_f64(Function::Exp2, argument, |x| double_double::exp(LN_2 * x.into()));
+}
+
+#[test]
+fn log2_f32() {
+    check_f32(Function::Log2, f64::log2);
+}
+
+#[test]
+fn log2_f64() {
+    check_f64(Function::Log2, logarithm_argument, |x| {
+        (double_double::log(x) / LN_2).into()
+    });
+}
+
+#[test]
+fn log10_f32() {
+    check_f32(Function::Log10, f64::log10);
+}
+
+#[test]
+fn log10_f64() {
+    check_f64(Function::Log10, logarithm_argument, |x| {
+        (double_double::log(x) / LN_10).into()
+    });
 }

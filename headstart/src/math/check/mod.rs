@@ -27,21 +27,23 @@ pub struct Contract {
 
 /// Every function's contract.
 pub const CONTRACTS: &[Contract] = &[
-    Contract {
-        function: Function::Exp,
-        error_f32: 0.90,
-        cost_f32: 19,
-        error_f64: 0.90,
-        cost_f64: (26, 17),
-    },
-    Contract {
-        function: Function::Log,
-        error_f32: 0.93,
-        cost_f32: 26,
-        error_f64: 0.86,
-        cost_f64: (44, 23),
-    },
+    contract(Function::Exp, (0.90, 19), (0.90, 26, 17)),
+    contract(Function::Exp2, (1.0, 18), (1.0, 25, 16)),
+    contract(Function::Log, (0.93, 26), (0.86, 44, 23)),
+    contract(Function::Log2, (1.0, 28), (1.0, 44, 23)),
+    contract(Function::Log10, (1.0, 29), (1.0, 45, 24)),
 ];
+
+/// Error and cost in single precision; error and costs in double precision.
+const fn contract(function: Function, single: (f64, usize), double: (f64, usize, usize)) -> Contract {
+    Contract {
+        function,
+        error_f32: single.0,
+        cost_f32: single.1,
+        error_f64: double.0,
+        cost_f64: (double.1, double.2),
+    }
+}
 
 /// Where random arguments start; printed, so that a failure can be repeated.
 pub fn seed() -> u64 {

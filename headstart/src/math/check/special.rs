@@ -145,3 +145,83 @@ fn log() {
         ],
     );
 }
+
+#[test]
+fn exp2() {
+    let infinity = f32::INFINITY;
+    for n in -149..128 {
+        assert_eq!(
+            f64::from(Function::Exp2.f32(&[n as f32])),
+            f64::powi(2.0, n),
+            "2^{n}"
+        );
+    }
+    single(
+        Function::Exp2,
+        &[
+            (0.0, 1.0),
+            (-0.0, 1.0),
+            (infinity, infinity),
+            (-infinity, 0.0),
+            (128.0, infinity),
+            (-150.0, 0.0),
+            (f32::MAX, infinity),
+            (f32::MIN, 0.0),
+        ],
+    );
+    let infinity = f64::INFINITY;
+    for n in -1022..1024 {
+        assert_eq!(Function::Exp2.f64(&[f64::from(n)]), f64::powi(2.0, n), "2^{n}");
+    }
+    double(
+        Function::Exp2,
+        &[
+            (0.0, 1.0),
+            (-0.0, 1.0),
+            (infinity, infinity),
+            (-infinity, 0.0),
+            (1024.0, infinity),
+            (-1075.0, 0.0),
+            (-1074.0, f64::from_bits(1)),
+            (f64::MAX, infinity),
+            (f64::MIN, 0.0),
+        ],
+    );
+}
+
+#[test]
+fn log2_and_log10() {
+    for n in -149..128 {
+        let power = f64::powi(2.0, n);
+        assert_eq!(Function::Log2.f32(&[power as f32]), n as f32, "log2 2^{n}");
+        assert_eq!(Function::Log2.f64(&[power]), f64::from(n), "log2 2^{n}");
+    }
+    for function in [Function::Log2, Function::Log10] {
+        let infinity = f32::INFINITY;
+        single(
+            function,
+            &[
+                (0.0, -infinity),
+                (-0.0, -infinity),
+                (1.0, 0.0),
+                (infinity, infinity),
+                (-infinity, f32::NAN),
+                (-1.0, f32::NAN),
+                (-f32::from_bits(1), f32::NAN),
+            ],
+        );
+        let infinity = f64::INFINITY;
+        double(
+            function,
+            &[
+                (0.0, -infinity),
+                (-0.0, -infinity),
+                (1.0, 0.0),
+                (infinity, infinity),
+                (-infinity, f64::NAN),
+                (-1.0, f64::NAN),
+                (-f64::from_bits(1), f64::NAN),
+            ],
+        );
+    }
+}

@@ -1,0 +1,296 @@
+//! `log`, `log2` and `log10`.
+//!
+//! `x = 2ᵏ·m`, and `log x = k·log 2 + log m` with a minimax polynomial for `log(1 + f)`. Double precision
+//! first multiplies the upper half of the range of `m` by ¾, which halves the range of `f` and saves seven
+//! degrees for a few integer operations, which a GPU does beside the arithmetic on doubles.
+//!
+//! Polynomials by Sollya's `fpminimax(log(1 + x), …, x - x²/2, relative)`, and with `x/ln 2` or `x/ln 10`
+//! for the other bases.
+
+use super::arithmetic::{Arithmetic, Number};
+use super::polynomial::polynomial;
+
+/// A logarithm to one base, in double precision: `k·two + offset + f/ln b + f²·tail(f)`.
+struct Base {
+    /// log 2 to 41 bits after the point, rounded down: its product with an exponent is exact.
+    two_high: f64,
+    /// What is missing from it: positive or zero, so that an infinite exponent stays one.
+    two_low: f64,
+    /// log 4/3 to 22 bits after the point: the lower half of the double is zero.
+    offset_high: f64,
+    /// What is missing from it.
+    offset_low: f64,
+    /// 1/ln b.
+    slope_high: f64,
+    /// What is missing from it.
+    slope_low: f64,
+    /// `(log(1 + f) - f/ln b)/f²` for `|f| ≤ 0.2`; relative error of `log(1 + f)` 2⁻⁵⁵·⁸.
+    tail: [f64; 15],
+}
+
+const NATURAL: Base = Base {
+    two_high: 0.693_147_180_559_663,
+    two_low: 2.823_529_056_303_157_8e-13,
+    offset_high: 0.287_682_056_427_001_95,
+    offset_low: 1.602_477_897_431_421_7e-8,
+    slope_high: 1.0,
+    slope_low: 0.0,
+    tail: [
+        -0.5,
+        0.333_333_333_333_362_1,
+        -0.250_000_000_000_072_2,
+        0.199_999_999_981_325,
+        -0.166_666_666_632_317_88,
+        0.142_857_146_909_023_62,
+        -0.125_000_006_090_741_08,
+        0.111_110_696_723_485,
+        -0.099_999_460_287_603,
+        0.090_931_644_050_663_1,
+        -0.083_359_705_134_703_03,
+        0.076_253_137_293_906_06,
+        -0.070_708_715_012_592_35,
+        0.076_827_060_823_482_04,
+        -0.072_690_851_728_997_4,
+    ],
+};
+
+const BINARY: Base = Base {
+    two_high: 1.0,
+    two_low: 0.0,
+    offset_high: 0.415_037_393_569_946_3,
+    offset_low: 1.057_088_975_294_837_6e-7,
+    slope_high: std::f64::consts::LOG2_E,
+    slope_low: 2.035_527_374_093_103_3e-17,
+    tail: [
+        -0.721_347_520_444_481_6,
+        0.480_898_346_963_031_4,
+        -0.360_673_760_222_404_8,
+        0.288_539_008_150_081_4,
+        -0.240_449_173_421_004_75,
+        0.206_099_297_505_451_1,
+        -0.180_336_889_894_495_53,
+        0.160_298_844_320_146_7,
+        -0.144_268_675_424_440_86,
+        0.131_186_865_422_156_9,
+        -0.120_264_040_744_679_74,
+        0.110_006_016_470_253_4,
+        -0.101_990_309_599_139_95,
+        0.110_865_291_548_929_38,
+        -0.104_996_469_188_990_79,
+    ],
+};
+
+const DECIMAL: Base = Base {
+    two_high: 0.301_029_995_663_611_77,
+    two_low: 3.694_239_077_158_931e-13,
+    offset_high: 0.124_938_726_425_170_9,
+    offset_low: 1.018_312_905_469_495e-8,
+    slope_high: std::f64::consts::LOG10_E,
+    slope_low: 1.098_319_650_216_765e-17,
+    tail: [
+        -0.217_147_240_951_625_88,
+        0.144_764_827_301_097_08,
+        -0.108_573_620_475_860_26,
+        0.086_858_896_372_305_68,
+        -0.072_382_413_632_774_62,
+        0.062_042_070_634_798_704,
+        -0.054_286_813_137_945_97,
+        0.048_254_760_385_066_86,
+        -0.043_429_201_195_910_525,
+        0.039_491_182_414_629_51,
+        -0.036_203_009_912_919_644,
+        0.033_115_095_311_757_284,
+        -0.030_703_289_304_263_59,
+        0.033_373_883_563_228_08,
+        -0.031_599_862_509_701_01,
+    ],
+};
+
+/// A logarithm to one base, in single precision: `k·two + f/ln b + f²·tail(f)`.
+struct BaseF32 {
+    /// log 2; of base 10 to 12 bits after the point, so that its product with an exponent is exact.
+    two_high: f32,
+    /// What is missing from it, where that matters: positive or zero.
+    two_low: f32,
+    /// 1/ln b.
+    slope_high: f32,
+    /// What is missing from it.
+    slope_low: f32,
+    /// `(log(1 + f) - f/ln b)/f²` over the range of `f`; relative error of `log(1 + f)` 2⁻²⁷·⁵.
+    tail: [f32; 9],
+    /// The bits of the least `m`; the largest is below twice as much.
+    least: u32,
+}
+
+/// The bits of ⅔, rounded up.
+const TWO_THIRDS: u32 = 0x3f2a_aaab;
+
+const NATURAL_F32: BaseF32 = BaseF32 {
+    two_high: std::f32::consts::LN_2,
+    two_low: 0.0,
+    slope_high: 1.0,
+    slope_low: 0.0,
+    tail: [
+        -0.5,
+        0.333_332_15,
+        -0.249_997_97,
+        0.200_104_46,
+        -0.166_805_06,
+        0.140_053_06,
+        -0.121_839_724,
+        0.139_868_97,
+        -0.128_930_32,
+    ],
+    least: TWO_THIRDS,
+};
+
+/// With `m` from √½, where the last sum loses no bits to cancellation.
+const BINARY_F32: BaseF32 = BaseF32 {
+    two_high: 1.0,
+    two_low: 0.0,
+    slope_high: std::f32::consts::LOG2_E,
+    slope_low: 1.925_963e-8,
+    tail: [
+        -0.721_347_33,
+        0.480_898_2,
+        -0.360_697_87,
+        0.288_570_23,
+        -0.239_596_38,
+        0.204_541_24,
+        -0.191_152_36,
+        0.186_550_4,
+        -0.110_205_79,
+    ],
+    least: 0x3f35_04f3,
+};
+
+const DECIMAL_F32: BaseF32 = BaseF32 {
+    two_high: 0.301_025_4,
+    two_low: 4.605_039e-6,
+    slope_high: std::f32::consts::LOG10_E,
+    slope_low: -1.010_305e-8,
+    tail: [
+        -0.217_147_25,
+        0.144_764_29,
+        -0.108_572_416,
+        0.086_905_37,
+        -0.072_449_62,
+        0.060_809_124,
+        -0.052_849_736,
+        0.060_809_456,
+        -0.056_203_213,
+    ],
+    least: TWO_THIRDS,
+};
+
+/// `ln x` in single precision. -∞ for zeros, NaN for what is below.
+pub fn log_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+    single(x, &NATURAL_F32)
+}
+
+/// `ln x` in double precision. -∞ for zeros, NaN for what is below.
+pub fn log_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+    double(x, &NATURAL)
+}
+
+/// `log₂ x` in single precision. -∞ for zeros, NaN for what is below.
+pub fn log2_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+    single(x, &BINARY_F32)
+}
+
+/// `log₂ x` in double precision. -∞ for zeros, NaN for what is below.
+pub fn log2_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+    double(x, &BINARY)
+}
+
+/// `log₁₀ x` in single precision. -∞ for zeros, NaN for what is below.
+pub fn log10_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+    single(x, &DECIMAL_F32)
+}
+
+/// `log₁₀ x` in double precision. -∞ for zeros, NaN for what is below.
+pub fn log10_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+    double(x, &DECIMAL)
+}
+
+/// `x × factor + term`, where a factor of 1 or 0 costs nothing more than it must.
+#[inline(always)]
+fn scaled<A: Arithmetic, T: super::Float + From<f32> + PartialEq>(
+    x: Number<A, T>,
+    factor: T,
+    term: Number<A, T>,
+) -> Number<A, T> {
+    match factor {
+        f if f == T::from(0.0) => term,
+        f if f == T::from(1.0) => x + term,
+        f => x.mul_add(f, term),
+    }
+}
+
+#[inline(always)]
+fn single<A: Arithmetic>(x: Number<A, f32>, base: &BaseF32) -> Number<A, f32> {
+    let tiny = x.less(f32::MIN_POSITIVE);
+    let normal = tiny.select(x * 8_388_608.0, x);
+
+    // `exponent` is k shifted to its place in the bits.
+    let bits = normal.bits();
+    let exponent = (bits - base.least) & 0xff80_0000;
+    let m = (bits - exponent).float();
+    let k = exponent
+        .signed_to_float::<f32>()
+        .mul_add(1.0 / 8_388_608.0, tiny.select(x.same(-23.0), 0.0));
+
+    let f = m - 1.0;
+    let tail = f * polynomial(f, &base.tail);
+    let log_m = if base.slope_high == 1.0 {
+        tail.mul_add(f, f)
+    } else {
+        let low = scaled(k, base.two_low, f * base.slope_low);
+        f.mul_add(base.slope_high, tail.mul_add(f, low))
+    };
+    let finite = scaled(k, base.two_high, log_m);
+
+    // ∞ for ∞, NaN for NaN and below zero.
+    let limit = normal.mul_add(f32::INFINITY, f32::INFINITY);
+    let result = bits.less(0x7f80_0000).select(finite, limit);
+    x.equal(0.0).select(x.same(f32::NEG_INFINITY), result)
+}
+
+#[inline(always)]
+fn double<A: Arithmetic>(x: Number<A, f64>, base: &Base) -> Number<A, f64> {
+    let tiny = x.high().less_signed(0x0010_0000);
+    let scaled_up = x * 18_014_398_509_481_984.0;
+    let high = tiny.select(scaled_up.high(), x.high());
+    let low = tiny.select(scaled_up.low(), x.low());
+
+    // m in [0.8, 1.6), k plus its bias in the lowest bits. A double of 2⁵² and an integer is their sum.
+    const LEAST: u32 = 0x3fe9_999a;
+    let biased = high + (0x3ff0_0000 - LEAST);
+    let two_to_52 = high.same(0x4330_0000);
+    let bias = tiny.select(high.same(1023 + 54), 1023);
+    let k = two_to_52.with_low(biased.shift_right(20)) - two_to_52.with_low(bias);
+    let m_high = (biased & 0x000f_ffff) + LEAST;
+    let m = m_high.with_low(low);
+
+    // What has no finite logarithm travels as k: -∞ for 0, NaN below, x itself for ∞ and NaN.
+    let finite = (high - 0x0010_0000).less(0x7fe0_0000);
+    let limit = high.less_signed(0).select(high.same(0x7ff8_0000), high);
+    let limit = high.shift_left(1).equal(0).select(high.same(0xfff0_0000), limit);
+    let k = finite
+        .select(k.high(), limit)
+        .with_low(finite.select(k.low(), low));
+
+    // f = m - 1 or ¾m - 1, both exact. Above 1.1875 the last sum loses no bits to cancellation.
+    let upper = high.same(0x3ff3_0000).less(m_high);
+    let factor = upper.select(high.same(0x3fe8_0000), 0x3ff0_0000).as_high();
+    let offset_high = upper
+        .select(high.same((base.offset_high.to_bits() >> 32) as u32), 0)
+        .as_high();
+    let offset_low = upper.select(x.same(base.offset_low), 0.0);
+    let f = m.mul_add(factor, -1.0);
+
+    let low = scaled(k, base.two_low, offset_low);
+    let low = scaled(f, base.slope_low, low);
+    let low = (f * f).mul_add(polynomial(f, &base.tail), low);
+    scaled(k, base.two_high, offset_high) + scaled(f, base.slope_high, low)
+}

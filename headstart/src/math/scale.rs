@@ -1,0 +1,106 @@
+//! Splitting a power into an integer and a rest, and putting the integer back as an exponent.
+//!
+//! The scale `2ᵏ` goes on in two halves, `2ʲ` and `2ᵏ⁻ʲ`: subnormal results are then rounded once more
+//! only, and overflow is an infinity, all without a branch.
+
+use super::arithmetic::{Arithmetic, Number};
+
+/// An integer, as a float and in the lowest bits of a word with the bias of two exponents added.
+#[derive(Clone, Copy)]
+pub struct Exponent<A: Arithmetic, T: super::Float> {
+    /// The integer `k`.
+    pub integer: Number<A, T>,
+    biased: Number<A, u32>,
+}
+
+/// The integer nearest to `x × factor`, for `|x × factor|` up to 2²¹.
+///
+/// Adding 1.5·2²³ rounds to an integer and leaves it in the lowest bits; the biases are added along.
+#[inline(always)]
+pub fn split_f32<A: Arithmetic>(x: Number<A, f32>, factor: f32) -> Exponent<A, f32> {
+    let magic = 12_582_912.0 + 254.0;
+    let shifted = if factor == 1.0 {
+        x + magic
+    } else {
+        x.mul_add(factor, magic)
+    };
+    Exponent {
+        integer: shifted - magic,
+        biased: shifted.bits(),
+    }
+}
+
+/// The integer nearest to `x × factor`, for `|x × factor|` up to 2³⁰.
+#[inline(always)]
+pub fn split_f64<A: Arithmetic>(x: Number<A, f64>, factor: f64) -> Exponent<A, f64> {
+    let magic = 6_755_399_441_055_744.0 + 2046.0;
+    let shifted = if factor == 1.0 {
+        x + magic
+    } else {
+        x.mul_add(factor, magic)
+    };
+    Exponent {
+        integer: shifted - magic,
+        biased: shifted.low(),
+    }
+}
+
+impl<A: Arithmetic> Exponent<A, f32> {
+    /// `p·2ᵏ` for `|k|` up to 252.
+    #[inline(always)]
+    pub fn scale(self, p: Number<A, f32>) -> Number<A, f32> {
+        let j = self.biased.shift_right(1);
+        p * j.shift_left(23).float() * (self.biased - j).shift_left(23).float()
+    }
+
+    /// `2ᵏ⁺ⁿ`, for results that are normal.
+    #[inline(always)]
+    pub fn power(self, n: i32) -> Number<A, f32> {
+        (self.biased.shift_left(23) + (((n - 127) as u32) << 23)).float()
+    }
+
+    /// `2ⁿ⁻ᵏ`, for results that are normal.
+    #[inline(always)]
+    pub fn reciprocal_power(self, n: i32) -> Number<A, f32> {
+        (self.biased.same(((n + 127 + 254) as u32) << 23) - self.biased.shift_left(23)).float()
+    }
+}
+
+impl<A: Arithmetic> Exponent<A, f64> {
+    /// `(1 + r·q)·2ᵏ` for `|k|` up to 2044 and `q` from ¼ to 4.
+    #[inline(always)]
+    pub fn scale(self, r: Number<A, f64>, q: Number<A, f64>) -> Number<A, f64> {
+        // 2ʲ + (2ʲ·q)·r: scaling q by an integer addition costs no multiplication.
+        let j = self.biased.shift_right(1);
+        let two_to_j = j.shift_left(20);
+        let scaled_q = (q.high() + (two_to_j - 0x3ff0_0000)).with_low(q.low());
+        scaled_q.mul_add(r, two_to_j.as_high()) * (self.biased - j).shift_left(20).as_high()
+    }
+
+    /// `2ᵏ⁺ⁿ`, for results that are normal.
+    #[inline(always)]
+    pub fn power(self, n: i32) -> Number<A, f64> {
+        (self.biased.shift_left(20) + (((n - 1023) as u32) << 20)).as_high()
+    }
+
+    /// `2ⁿ⁻ᵏ`, for results that are normal.
+    #[inline(always)]
+    pub fn reciprocal_power(self, n: i32) -> Number<A, f64> {
+        (self.biased.same(((n + 1023 + 2046) as u32) << 20) - self.biased.shift_left(20)).as_high()
+    }
+}
+
+/// `x` limited to `±limit`; a NaN stays.
+#[inline(always)]
+pub fn clamp_f32<A: Arithmetic>(x: Number<A, f32>, limit: f32) -> Number<A, f32> {
+    x.abs().greater(limit).select(x.same(limit).copy_sign(x), x)
+}
+
+/// `x` limited to about `±limit`; a NaN stays. The lower half keeps its bits, which saves a select:
+/// `limit` is exceeded by less than 2⁻²⁰ of itself.
+#[inline(always)]
+pub fn clamp_f64<A: Arithmetic>(x: Number<A, f64>, limit: f64) -> Number<A, f64> {
+    let high = x.high();
+    let clamped = (high & 0x8000_0000) | (limit.to_bits() >> 32) as u32;
+    x.abs().greater(limit).select(clamped, high).with_low(x.low())
+}

@@ -1,6 +1,15 @@
 //! The gallery: the kernels everyone meets first, and the data of real applications.
+//!
+//! ```
+//! use headstart_gallery::kernels;
+//! let gather = kernels::find("gather")?.with(&["items=64".to_owned()], None)?;
+//! # Ok::<(), headstart::Error>(())
+//! ```
 
 #![warn(missing_docs)]
 
+pub mod article;
+pub mod gather;
+pub mod kernels;
 pub mod settings;
 pub mod spatter;

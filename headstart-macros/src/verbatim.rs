@@ -69,7 +69,12 @@ impl VisitMut for Strip {
             Expr::MethodCall(call)
                 if OWN_MATHEMATICS.iter().any(|name| call.method == name) && call.args.is_empty() =>
             {
-                let (receiver, method) = (&call.receiver, &call.method);
+                // As an argument it needs its parentheses no more, and rustc would say so.
+                let receiver = match &*call.receiver {
+                    Expr::Paren(inner) => &inner.expr,
+                    other => other,
+                };
+                let method = &call.method;
                 quote_spanned!(call.method.span()=> ::headstart::front::lang::reference::#method(#receiver))
             }
             Expr::Call(call) => match own_function(call) {

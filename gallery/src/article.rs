@@ -1,0 +1,100 @@
+//! `article`: the loop of NVIDIA's article "Boosting Application Performance with GPU Memory Prefetching", in f64.
+//!
+//! Each work-group walks its own part of an array, its work-items side by side; every element goes through the
+//! exponential function.
+
+use std::sync::Arc;
+
+use headstart::Result;
+use headstart::device::{Fill, Pattern};
+use headstart::ir::Type;
+use headstart::prelude::*;
+use headstart::tune::{Compare, Given, Workload};
+
+use crate::kernels::{GalleryKernel, Iterations};
+use crate::settings::{Parameter, Settings};
+use crate::spatter::Entry;
+
+/// The loop, with nothing fetched early.
+#[kernel(work_group = group)]
+pub fn article(
+    arr: &[f64],
+    result: &mut [f64],
+    elements: u32,
+    #[constant] group: u32,
+    #[constant] work: u32,
+) {
+    let start = group_id() * elements as usize;
+    let mut acc = 0.0;
+    #[unroll(0)]
+    for i in (local_id()..elements as usize).step_by(group as usize) {
+        let x = arr[start + i];
+        #[unroll]
+        for k in 0..work {
+            acc += (-x * x).exp() * (x + k as f64);
+        }
+    }
+    result[global_id()] = acc;
+}
+
+static PARAMETERS: [Parameter; 4] = [
+    Parameter {
+        name: "groups",
+        meaning: "work-groups",
+        default: 132,
+        range: 1..=1 << 20,
+    },
+    Parameter {
+        name: "group",
+        meaning: "work-items of a work-group",
+        default: 128,
+        range: 1..=1 << 16,
+    },
+    Parameter {
+        name: "elements",
+        meaning: "elements of a work-group's part",
+        default: 400_000,
+        range: 1..=1 << 31,
+    },
+    Parameter {
+        name: "work",
+        meaning: "terms of each element",
+        default: 1,
+        range: 0..=64,
+    },
+];
+
+/// `article`.
+pub(crate) static ARTICLE: GalleryKernel = GalleryKernel {
+    name: "article",
+    summary: "exponentials of a streamed array (NVIDIA's article on prefetching)",
+    parameters: &PARAMETERS,
+    takes_trace: false,
+    iterations: Iterations::ShareOfGroup("elements"),
+    workload,
+};
+
+fn workload(settings: &Settings, _trace: Option<&Entry>) -> Result<Workload> {
+    let small = |name: &str| u32::try_from(settings.get(name)).expect("the parameter's range fits 32 bits");
+    let (groups, group, elements) = (small("groups"), small("group"), small("elements"));
+    let length = u64::from(groups) * u64::from(elements);
+    Workload::new(Arc::new(article::kernel(group, small("work"))?), groups, group)
+        .with(
+            "arr",
+            Given::Input {
+                element: Type::F64,
+                length: length.max(1),
+                fill: Fill::Pattern(Pattern::Fractions { low: 0.0 }),
+            },
+        )?
+        .with(
+            "result",
+            Given::Output {
+                element: Type::F64,
+                length: u64::from(groups) * u64::from(group),
+                fill: Fill::Uninitialized,
+                compare: Compare::Bits,
+            },
+        )?
+        .with("elements", Given::Scalar(Type::I32, u64::from(elements)))
+}

@@ -1,0 +1,267 @@
+//! The gallery's kernels by name.
+
+use headstart::report::Geometry;
+use headstart::suggest::{accepted, quoted};
+use headstart::tune::{Reshaped, Subject, Workload};
+use headstart::{Error, Result};
+
+use crate::settings::{Parameter, Settings};
+use crate::spatter::Entry;
+use crate::{article, gather};
+
+/// A kernel of the gallery.
+#[derive(Debug)]
+pub struct GalleryKernel {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// Whether it takes its indices from a trace.
+    pub takes_trace: bool,
+    /// The parameter that the number of iterations of its loop follows from, and iterations times what it is.
+    pub(crate) iterations: Iterations,
+    /// Its kernel and data for settings.
+    pub(crate) workload: fn(&Settings, Option<&Entry>) -> Result<Workload>,
+}
+
+/// How the number of iterations of a kernel's loop follows from its parameters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Iterations {
+    /// It is this parameter.
+    Are(&'static str),
+    /// It is this parameter divided by the work-items of a work-group, rounded up for some of them.
+    ShareOfGroup(&'static str),
+}
+
+/// Every kernel of the gallery.
+pub static KERNELS: [&GalleryKernel; 4] = [
+    &gather::PLAIN,
+    &gather::HINT_L3,
+    &gather::HINT_L1,
+    &article::ARTICLE,
+];
+
+/// The kernel of this name.
+///
+/// # Errors
+/// There is none.
+pub fn find(name: &str) -> Result<&'static GalleryKernel> {
+    KERNELS
+        .into_iter()
+        .find(|kernel| kernel.name == name)
+        .ok_or_else(|| {
+            let names = KERNELS.iter().map(|kernel| kernel.name);
+            Error::usage(format!("there is no kernel {}", quoted(name))).accepted(format!(
+                "{}, or a file FILE.hsir",
+                accepted(name, "kernels", names)
+            ))
+        })
+}
+
+/// A gallery kernel with its settings: what is run and tuned.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    kernel: &'static GalleryKernel,
+    settings: Settings,
+    trace: Option<Entry>,
+}
+
+impl GalleryKernel {
+    /// The kernel with these settings (`items=512`) and, for those that take one, the indices of a trace.
+    ///
+    /// # Errors
+    /// A setting is wrong, or the kernel takes no trace.
+    pub fn with(&'static self, assignments: &[String], trace: Option<Entry>) -> Result<Chosen> {
+        let mut settings = Settings::defaults(self.parameters);
+        for assignment in assignments {
+            settings
+                .set(assignment)
+                .map_err(|error| error.at(format!("kernel `{}`", self.name)))?;
+        }
+        if trace.is_some() && !self.takes_trace {
+            let takers: Vec<&str> = KERNELS
+                .iter()
+                .filter(|kernel| kernel.takes_trace)
+                .map(|kernel| kernel.name)
+                .collect();
+            return Err(Error::usage(format!("`{}` takes no trace", self.name))
+                .accepted(format!("kernels that do: {}", takers.join(", "))));
+        }
+        Ok(Chosen {
+            kernel: self,
+            settings,
+            trace,
+        })
+    }
+}
+
+impl Chosen {
+    fn workload_with(&self, settings: &Settings) -> Result<Workload> {
+        (self.kernel.workload)(settings, self.trace.as_ref())
+            .map_err(|error| error.at(format!("kernel `{}`", self.kernel.name)))
+    }
+
+    fn data_parameter(&self) -> &'static str {
+        match self.kernel.iterations {
+            Iterations::Are(parameter) | Iterations::ShareOfGroup(parameter) => parameter,
+        }
+    }
+}
+
+impl Subject for Chosen {
+    fn name(&self) -> &str {
+        self.kernel.name
+    }
+
+    fn parameters(&self) -> Vec<(String, String)> {
+        // The geometry is shown as such.
+        let is_geometry = |name: &str| name == "groups" || name == "group";
+        self.settings
+            .all()
+            .into_iter()
+            .filter(|(name, _)| !is_geometry(name))
+            .collect()
+    }
+
+    fn workload(&self) -> Result<Workload> {
+        self.workload_with(&self.settings)
+    }
+
+    fn small(&self, iterations: u64) -> Result<Option<Workload>> {
+        let data = match self.kernel.iterations {
+            Iterations::Are(_) => iterations,
+            // Half of the work-items get one iteration fewer, so that the last one is not the same for all.
+            Iterations::ShareOfGroup(_) => {
+                let group = self.settings.get("group");
+                (iterations * group).saturating_sub(group / 2)
+            }
+        };
+        let settings = self.settings.with("groups", 2).with(self.data_parameter(), data);
+        self.workload_with(&settings).map(Some)
+    }
+
+    fn same_work(&self) -> Result<Vec<Reshaped>> {
+        let (groups, group) = (self.settings.get("groups"), self.settings.get("group"));
+        let parameter = self.data_parameter();
+        let data = self.settings.get(parameter);
+        // Each work-group still has some iterations left.
+        let least = match self.kernel.iterations {
+            Iterations::Are(_) => 8,
+            Iterations::ShareOfGroup(_) => 8 * group,
+        };
+        let factors = [2, 4, 8, 16, 32]
+            .into_iter()
+            .filter(|factor| data.is_multiple_of(*factor) && data / factor >= least);
+        factors
+            .map(|factor| {
+                let settings = self
+                    .settings
+                    .with("groups", groups * factor)
+                    .with(parameter, data / factor);
+                Ok(Reshaped {
+                    geometry: Geometry {
+                        groups: groups * factor,
+                        group: u32::try_from(group).unwrap_or(u32::MAX),
+                    },
+                    parameters: vec![(parameter.to_owned(), (data / factor).to_string())],
+                    workload: self.workload_with(&settings)?,
+                })
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstart::tune::Given;
+
+    #[test]
+    fn every_kernel_builds_at_every_size_that_checks_ask_for() {
+        for kernel in KERNELS {
+            let chosen = kernel.with(&[], None).expect("defaults");
+            let workload = chosen.workload().expect("a workload");
+            assert_eq!(
+                workload.given.len(),
+                workload.kernel.params.len(),
+                "{}",
+                kernel.name
+            );
+            headstart::ir::verify(&workload.kernel).expect("a kernel keeps the rules");
+            for iterations in [0, 1, 7] {
+                let small = chosen
+                    .small(iterations)
+                    .expect("a small workload")
+                    .expect("iterations can be chosen");
+                assert_eq!(small.given.len(), workload.given.len());
+                assert_eq!(small.geometry().groups, 2);
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_work_is_as_much_work() {
+        let chosen = find("gather").expect("there").with(&[], None).expect("defaults");
+        let bytes = chosen.workload().expect("a workload").bytes();
+        let shapes = chosen.same_work().expect("others");
+        assert_eq!(shapes.last().map(|shape| shape.geometry.groups), Some(132 * 32));
+        for shape in shapes {
+            // Each work-item writes a result; the rest is the same.
+            let more = (shape.geometry.groups - 132) * 128 * 4;
+            assert_eq!(shape.workload.bytes(), bytes + more);
+        }
+    }
+
+    #[test]
+    fn a_trace_gives_the_indices() {
+        let trace = crate::spatter::Trace::open("amg_gpu").expect("shipped");
+        let entry = trace.gather(None).expect("a gather").clone();
+        let settings = ["groups=1".to_owned(), "items=4".to_owned()];
+        let chosen = find("gather")
+            .expect("there")
+            .with(&settings, Some(entry.clone()))
+            .expect("it takes traces");
+        let workload = chosen.workload().expect("a workload");
+        let Given::Input {
+            element,
+            length,
+            fill: headstart::device::Fill::Pattern(pattern),
+        } = &workload.given[0]
+        else {
+            panic!("indices are an input");
+        };
+        let expected: Vec<u64> = entry.indices().take(*length as usize).collect();
+        let found: Vec<u64> = (0..*length)
+            .map(|access| pattern.bits(*element, access))
+            .collect();
+        assert_eq!(found, expected);
+        let refused = find("article")
+            .expect("there")
+            .with(&[], Some(entry))
+            .expect_err("it takes none");
+        assert!(refused.to_string().contains("gather"));
+    }
+
+    #[test]
+    fn settings_that_contradict_each_other_are_refused() {
+        let chosen = find("gather")
+            .expect("there")
+            .with(&["group=100".to_owned()], None)
+            .expect("in range");
+        assert!(
+            chosen
+                .workload()
+                .expect_err("refused")
+                .to_string()
+                .contains("a multiple of 32")
+        );
+        assert!(
+            find("gathr")
+                .expect_err("unknown")
+                .to_string()
+                .contains("did you mean `gather`?")
+        );
+    }
+}

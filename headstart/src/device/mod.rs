@@ -23,6 +23,7 @@ mod launch;
 pub mod model;
 mod pattern;
 mod queue;
+pub mod sim;
 mod typed;
 
 use std::any::Any;

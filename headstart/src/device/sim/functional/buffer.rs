@@ -1,0 +1,271 @@
+//! A simulated device's memory of one buffer: pages that exist once they are written.
+//!
+//! Until then a read evaluates the buffer's [`Fill`], so that a table of a gigabyte costs nothing.
+//! Memory is made of relaxed atomics, because work-groups run in parallel and share it; a kernel without
+//! races sees plain memory.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::device::Fill;
+use crate::ir::Type;
+use crate::{Error, Result};
+
+/// Bytes of a page.
+const PAGE: u64 = 1 << 16;
+
+/// What a byte holds that was never written, where nobody checks: wrong results rather than lucky ones.
+pub(super) const POISON: u8 = 0xa5;
+
+/// The memory of one buffer.
+#[derive(Debug)]
+pub struct BufferMemory {
+    element: Type,
+    bytes: u64,
+    fill: Fill,
+    pages: Box<[OnceLock<Page>]>,
+}
+
+#[derive(Debug)]
+struct Page {
+    words: Box<[AtomicU32]>,
+    /// One bit a byte: it was written. Empty where every byte counts as written from the start.
+    written: Box<[AtomicU64]>,
+}
+
+impl BufferMemory {
+    /// Memory for `length` elements.
+    ///
+    /// # Errors
+    /// Those of [`Fill::check`].
+    pub fn new(element: Type, length: u64, fill: Fill) -> Result<BufferMemory> {
+        let bytes = fill.check(element, length)?;
+        let pages = (0..bytes.div_ceil(PAGE)).map(|_| OnceLock::new()).collect();
+        Ok(BufferMemory {
+            element,
+            bytes,
+            fill,
+            pages,
+        })
+    }
+
+    /// Type of the elements.
+    pub fn element(&self) -> Type {
+        self.element
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes that exist.
+    pub fn resident_bytes(&self) -> u64 {
+        self.pages.iter().filter(|page| page.get().is_some()).count() as u64 * PAGE
+    }
+
+    /// Whether some of it may not have been written yet.
+    pub(super) fn starts_uninitialized(&self) -> bool {
+        matches!(self.fill, Fill::Uninitialized)
+    }
+
+    /// Reads `size` (1, 2, 4 or 8) bytes at a multiple of `size`, inside.
+    #[inline]
+    pub(super) fn read(&self, offset: u64, size: u32) -> u64 {
+        match self.pages[(offset / PAGE) as usize].get() {
+            Some(page) => page.read((offset % PAGE) as usize, size),
+            None => self.unwritten(offset, size),
+        }
+    }
+
+    /// Writes the low `size` (1, 2, 4 or 8) bytes at a multiple of `size`, inside.
+    #[inline]
+    pub(super) fn write(&self, offset: u64, size: u32, bits: u64) {
+        let page = self.pages[(offset / PAGE) as usize].get_or_init(|| self.page(offset / PAGE));
+        page.write((offset % PAGE) as usize, size, bits);
+    }
+
+    /// Whether every byte of an aligned access of at most 16 bytes has been marked as written.
+    pub(super) fn is_written(&self, offset: u64, size: u32) -> bool {
+        if !self.starts_uninitialized() {
+            return true;
+        }
+        let Some(page) = self.pages[(offset / PAGE) as usize].get() else {
+            return false;
+        };
+        let (word, bits) = written_bits(offset, size);
+        page.written[word].load(Ordering::Relaxed) & bits == bits
+    }
+
+    /// Marks the bytes of an aligned access of at most 16 bytes as written.
+    #[inline]
+    pub(super) fn mark_written(&self, offset: u64, size: u32) {
+        if self.starts_uninitialized() {
+            let page = self.pages[(offset / PAGE) as usize].get_or_init(|| self.page(offset / PAGE));
+            let (word, bits) = written_bits(offset, size);
+            page.written[word].fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+
+    /// The value of bytes in a page that does not exist.
+    fn unwritten(&self, offset: u64, size: u32) -> u64 {
+        let element = u64::from(self.element.bytes());
+        match &self.fill {
+            Fill::Pattern(pattern) if element == u64::from(size) => {
+                pattern.bits(self.element, offset / element)
+            }
+            _ => (0..u64::from(size)).rev().fold(0, |bits, byte| {
+                bits << 8 | u64::from(self.unwritten_byte(offset + byte))
+            }),
+        }
+    }
+
+    fn unwritten_byte(&self, offset: u64) -> u8 {
+        let element = u64::from(self.element.bytes());
+        match &self.fill {
+            Fill::Uninitialized => POISON,
+            Fill::Bytes(bytes) => bytes.get(offset as usize).copied().unwrap_or(POISON),
+            Fill::Pattern(pattern) => {
+                pattern.bits(self.element, offset / element).to_le_bytes()[(offset % element) as usize]
+            }
+        }
+    }
+
+    /// A page as the fill has it.
+    fn page(&self, index: u64) -> Page {
+        let start = index * PAGE;
+        let word = |word: u64| {
+            let offset = start + word * 4;
+            AtomicU32::new(if offset + 4 <= self.bytes {
+                self.unwritten(offset, 4) as u32
+            } else {
+                // The last page reaches beyond the buffer.
+                (0..4).rev().fold(0, |bits, byte| {
+                    let inside = offset + byte < self.bytes;
+                    let byte = if inside {
+                        self.unwritten_byte(offset + byte)
+                    } else {
+                        POISON
+                    };
+                    bits << 8 | u32::from(byte)
+                })
+            })
+        };
+        let written = if self.starts_uninitialized() { PAGE / 64 } else { 0 };
+        Page {
+            words: (0..PAGE / 4).map(word).collect(),
+            written: (0..written).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    /// Copies bytes out, from `offset` on; they must lie inside.
+    ///
+    /// # Errors
+    /// Some of them were never written.
+    pub fn copy_out(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        for (byte, offset) in bytes.iter_mut().zip(offset..) {
+            if !self.is_written(offset, 1) {
+                let element = u64::from(self.element.bytes());
+                return Err(Error::input(format!(
+                    "element {} of a buffer was never written, and is read back",
+                    offset / element
+                )));
+            }
+            *byte = self.read(offset, 1) as u8;
+        }
+        Ok(())
+    }
+
+    /// Copies bytes in, from `offset` on; they must lie inside.
+    pub fn copy_in(&self, offset: u64, bytes: &[u8]) {
+        for (&byte, offset) in bytes.iter().zip(offset..) {
+            self.write(offset, 1, u64::from(byte));
+            self.mark_written(offset, 1);
+        }
+    }
+}
+
+/// Which word of a page's `written`, and which of its bits. Aligned accesses never cross a word.
+fn written_bits(offset: u64, size: u32) -> (usize, u64) {
+    let bits = (1u64 << size) - 1;
+    ((offset % PAGE / 64) as usize, bits << (offset % 64))
+}
+
+impl Page {
+    #[inline]
+    fn read(&self, offset: usize, size: u32) -> u64 {
+        let word = |index: usize| u64::from(self.words[index].load(Ordering::Relaxed));
+        match size {
+            4 => word(offset / 4),
+            8 => word(offset / 4) | word(offset / 4 + 1) << 32,
+            _ => (word(offset / 4) >> (offset % 4 * 8)) & ((1 << (size * 8)) - 1),
+        }
+    }
+
+    #[inline]
+    fn write(&self, offset: usize, size: u32, bits: u64) {
+        let store = |index: usize, bits: u64| self.words[index].store(bits as u32, Ordering::Relaxed);
+        match size {
+            4 => store(offset / 4, bits),
+            8 => {
+                store(offset / 4, bits);
+                store(offset / 4 + 1, bits >> 32);
+            }
+            _ => {
+                // Another work-group may write the word's other bytes meanwhile.
+                let shift = offset % 4 * 8;
+                let mask = ((1u32 << (size * 8)) - 1) << shift;
+                let word = &self.words[offset / 4];
+                let _ = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
+                    Some((word & !mask) | ((bits as u32) << shift & mask))
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Pattern;
+
+    #[test]
+    fn a_gigabyte_of_pattern_costs_nothing_until_written() {
+        let fill = Fill::Pattern(Pattern::Steps { first: 5, step: 2 });
+        let memory = BufferMemory::new(Type::I32, 1 << 28, fill).expect("fits");
+        let last = (1u64 << 30) - 4;
+        assert_eq!(memory.read(last, 4), (5 + 2 * ((1 << 28) - 1)) & 0xffff_ffff);
+        assert_eq!(memory.resident_bytes(), 0);
+        memory.write(last, 2, 0xabcd);
+        assert_eq!(memory.resident_bytes(), PAGE);
+        assert_eq!(memory.read(last, 2), 0xabcd);
+        assert_eq!(memory.read(last - 4, 4), 5 + 2 * ((1 << 28) - 2));
+    }
+
+    #[test]
+    fn accesses_of_every_size_see_the_same_bytes() {
+        let bytes: Vec<u8> = (0..19).collect();
+        let memory = BufferMemory::new(Type::I8, 19, Fill::Bytes(bytes.into())).expect("fits");
+        for _ in 0..2 {
+            assert_eq!(memory.read(8, 8), 0x0f0e_0d0c_0b0a_0908);
+            assert_eq!(memory.read(12, 4), 0x0f0e_0d0c);
+            assert_eq!(memory.read(14, 2), 0x0f0e);
+            assert_eq!(memory.read(18, 1), 18);
+            // The second time round the page exists.
+            memory.write(18, 1, 18);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_known_byte_by_byte() {
+        let memory = BufferMemory::new(Type::I16, 8, Fill::Uninitialized).expect("fits");
+        assert!(!memory.is_written(4, 2));
+        memory.write(4, 2, 7);
+        memory.mark_written(4, 2);
+        assert!(memory.is_written(4, 2) && !memory.is_written(4, 4) && !memory.is_written(6, 2));
+        let mut out = [0; 2];
+        memory.copy_out(4, &mut out).expect("written");
+        assert_eq!(out, [7, 0]);
+        assert!(memory.copy_out(3, &mut out).is_err());
+    }
+}

@@ -1,0 +1,152 @@
+//! Asynchronous copies: their data arrives when they are waited for, and poison lies there before, so
+//! that a missing wait shows even where nobody checks.
+
+use std::collections::VecDeque;
+
+use super::buffer::POISON;
+use super::fault::{self, Access, Item};
+use super::lanes::Mask;
+use super::shadow::Touch;
+use super::work_group::{Location, SubGroup, WorkGroup, cells, set_bits};
+use crate::Result;
+use crate::ir::{Place, Space};
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Copies {
+    pub(super) started: u64,
+    pub(super) in_flight: VecDeque<CopyInFlight>,
+}
+
+/// An asynchronous copy that was not waited for yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CopyInFlight {
+    pub(super) number: u64,
+    /// Offset in shared memory.
+    pub(super) target: u64,
+    pub(super) target_address: u64,
+    pub(super) source: u64,
+    pub(super) bytes: u32,
+    pub(super) place: Place,
+}
+
+impl WorkGroup<'_> {
+    /// Some work-items end.
+    ///
+    /// # Errors
+    /// One has not waited for its copies.
+    pub fn return_(&self, sub_group: &SubGroup, mask: Mask) -> Result<()> {
+        if self.copies.is_empty() || self.checks.is_none() {
+            return Ok(());
+        }
+        for lane in mask.lanes() {
+            let item = sub_group.work_item(lane);
+            if let Some(copy) = self.copies[item as usize].in_flight.front() {
+                let region = self.region(Space::Shared, copy.target_address);
+                let what = format!(
+                    "{} ends without waiting for its asynchronous copy to {}",
+                    self.describe(item),
+                    region.0.element(region.1)
+                );
+                return Err(fault::error(self.state.kernel, copy.place, what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts an asynchronous copy; its token.
+    pub(super) fn start_copy(
+        &mut self,
+        target: u64,
+        source: u64,
+        bytes: u32,
+        item: u32,
+        place: Place,
+    ) -> Result<u64> {
+        self.access(
+            Access::CopyFrom,
+            Location::new(Space::Global, source),
+            bytes,
+            item,
+            place,
+        )?;
+        let at = Location::new(Space::Shared, target);
+        let offset = self.access(Access::CopyTo, at, bytes, item, place)?;
+        self.shared[offset as usize..][..bytes as usize].fill(POISON);
+        if let Some(checks) = &mut self.checks {
+            for cell in cells(offset, bytes, self.state.cells.shared) {
+                checks.targets[cell as usize] = item + 1;
+            }
+            if let Some((buffer, _)) = self.state.locate(source)
+                && !self.state.buffers[buffer].read_only
+            {
+                let owner = Item {
+                    group: self.number,
+                    local: item,
+                };
+                for cell in cells(source, bytes, self.state.cells.global) {
+                    checks.sources.entry(cell).or_insert((0, owner, place)).0 += 1;
+                }
+            }
+        }
+        let copies = &mut self.copies[item as usize];
+        copies.started += 1;
+        copies.in_flight.push_back(CopyInFlight {
+            number: copies.started,
+            target: offset,
+            target_address: target,
+            source,
+            bytes,
+            place,
+        });
+        Ok(copies.started)
+    }
+
+    /// Completes the copies of a work-item up to number `token`.
+    pub(super) fn finish_copies(&mut self, item: u32, token: u64) -> Result<()> {
+        loop {
+            // A kernel without copies has no lists; its tokens are all 0.
+            let Some(copies) = self.copies.get_mut(item as usize) else {
+                return Ok(());
+            };
+            let due = copies.in_flight.front().filter(|copy| copy.number <= token);
+            let Some(&copy) = due else {
+                return Ok(());
+            };
+            copies.in_flight.pop_front();
+            if let Some((buffer, offset)) = self.state.locate(copy.source) {
+                let memory = &self.state.buffers[buffer].memory;
+                for part in (0..u64::from(copy.bytes)).step_by(4) {
+                    let bits = memory.read(offset + part, 4);
+                    set_bits(&mut self.shared, copy.target + part, 4, bits);
+                }
+                self.forget_copy(&copy, buffer, item);
+            }
+        }
+    }
+
+    /// The target of a copy becomes memory that its work-item wrote just now.
+    pub(super) fn forget_copy(&mut self, copy: &CopyInFlight, buffer: usize, item: u32) {
+        let Some(checks) = &mut self.checks else {
+            return;
+        };
+        let touch = Touch {
+            local: item,
+            epoch: checks.epoch,
+            place: copy.place,
+        };
+        for cell in cells(copy.target, copy.bytes, self.state.cells.shared) {
+            checks.targets[cell as usize] = 0;
+            checks.shared[cell as usize].writer = Some(touch);
+        }
+        if !self.state.buffers[buffer].read_only {
+            for cell in cells(copy.source, copy.bytes, self.state.cells.global) {
+                if let Some(source) = checks.sources.get_mut(&cell) {
+                    source.0 -= 1;
+                    if source.0 == 0 {
+                        checks.sources.remove(&cell);
+                    }
+                }
+            }
+        }
+    }
+}

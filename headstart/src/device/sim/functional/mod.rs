@@ -1,0 +1,41 @@
+//! The functional engine: runs the IR, as fast as an interpreter can, and checks what it does.
+//!
+//! A kernel is compiled to a [`tape`]: a flat list of steps on register slots. A [`sub_group`] runs it,
+//! 32 lanes at a time, with a mask of active lanes and a stack of those that wait. Sub-groups make a
+//! [`WorkGroup`], which owns shared and private memory and the records of the checks; work-groups run in
+//! parallel ([`run`]) on global memory ([`BufferMemory`]).
+//!
+//! [`WorkGroup::execute`] is the meaning of one operation on one sub-group; the timer calls it, too.
+//!
+//! In checking mode the engine reports, with source place and work-item: accesses out of bounds,
+//! misaligned, of memory that was never written; races in shared and global memory; touching the target
+//! of an asynchronous copy in flight, writing its source, not waiting for it; barriers that not all reach;
+//! broken no-wrap promises; writes through read-only parameters; endless loops; too much memory. In fast
+//! mode only the bounds, alignment and endless loops.
+
+mod address;
+mod buffer;
+mod checks;
+mod copies;
+mod fault;
+mod lane_op;
+mod lanes;
+mod no_wrap;
+mod pure;
+mod reports;
+mod run;
+mod shadow;
+mod slots;
+mod state;
+mod sub_group;
+mod tape;
+mod work_group;
+
+pub use address::{Layout, array_address, buffer_address, from_generic, to_generic};
+pub use buffer::BufferMemory;
+pub use lane_op::{LaneOp, LaneOpKind, SlotList};
+pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
+pub use run::{CompiledKernel, Groups};
+pub use state::{LaunchState, Mode, Options};
+pub(crate) use sub_group::Observer;
+pub use work_group::{SubGroup, WorkGroup};

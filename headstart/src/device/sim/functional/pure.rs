@@ -1,0 +1,461 @@
+//! Pure operations on all lanes at once.
+//!
+//! [`eval`] says what they compute. The frequent ones have loops of their own, which the compiler turns
+//! into vector code; the others call [`eval`] for each lane. Every lane is computed, active or not: the
+//! operations are total, and a value is only ever used where it was defined.
+
+use super::lane_op::LaneOpKind;
+use super::lanes::{LANES, Lanes, Registers, Slot};
+use crate::ir::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, Type, UnaryOp, eval};
+
+/// Computes a pure operation, but for those that ask about the work-item or its arrays. False if the
+/// operation is none of these, and nothing was done.
+pub(super) fn execute(kind: &LaneOpKind, registers: &mut Registers) -> bool {
+    match *kind {
+        LaneOpKind::Unary { op, ty, to, a } => unary(registers, op, ty, to, a),
+        LaneOpKind::Binary { op, ty, to, a, b } => binary(registers, op, ty, to, a, b),
+        LaneOpKind::NoWrap { op, ty, to, a, b, .. } => {
+            let op = match op {
+                NoWrapOp::Add => BinaryOp::Add,
+                NoWrapOp::Sub => BinaryOp::Sub,
+                NoWrapOp::Mul => BinaryOp::Mul,
+            };
+            binary(registers, op, ty, to, a, b);
+        }
+        LaneOpKind::Fma { ty, to, a, b, c } => fma(registers, ty, to, [a, b, c]),
+        LaneOpKind::Compare { op, ty, to, a, b } => compare(registers, op, ty, to, a, b),
+        LaneOpKind::Select { to, cond, a, b } => select(registers, to, cond, a, b),
+        LaneOpKind::Convert {
+            op,
+            from,
+            into,
+            to,
+            a,
+        } if !matches!(op, ConvertOp::ToGeneric | ConvertOp::FromGeneric) => {
+            convert(registers, op, from, into, to, a);
+        }
+        LaneOpKind::Address {
+            to,
+            base,
+            index,
+            scale,
+            offset,
+        } => map2(registers, to, base, index, |base, index| {
+            eval::address(base, index, scale, offset)
+        }),
+        LaneOpKind::Join { to, ref tokens } => {
+            let mut latest: Lanes = [0; LANES];
+            for &token in tokens {
+                for (latest, &token) in latest.iter_mut().zip(registers.get(token)) {
+                    *latest = token.max(*latest);
+                }
+            }
+            *registers.get_mut(to) = latest;
+        }
+        _ => return false,
+    }
+    true
+}
+
+#[inline(always)]
+fn map1(registers: &mut Registers, to: Slot, a: Slot, f: impl Fn(u64) -> u64) {
+    let mut result: Lanes = [0; LANES];
+    let a = registers.get(a);
+    for lane in 0..LANES {
+        result[lane] = f(a[lane]);
+    }
+    *registers.get_mut(to) = result;
+}
+
+#[inline(always)]
+fn map2(registers: &mut Registers, to: Slot, a: Slot, b: Slot, f: impl Fn(u64, u64) -> u64) {
+    let mut result: Lanes = [0; LANES];
+    let (a, b) = (registers.get(a), registers.get(b));
+    for lane in 0..LANES {
+        result[lane] = f(a[lane], b[lane]);
+    }
+    *registers.get_mut(to) = result;
+}
+
+/// A binary32 result: its bits, or the canonical NaN.
+#[inline(always)]
+fn single(x: f32) -> u64 {
+    u64::from(if x.is_nan() { 0x7fc0_0000 } else { x.to_bits() })
+}
+
+/// A binary64 result: its bits, or the canonical NaN.
+#[inline(always)]
+fn double(x: f64) -> u64 {
+    if x.is_nan() {
+        0x7ff8_0000_0000_0000
+    } else {
+        x.to_bits()
+    }
+}
+
+#[inline(always)]
+fn as_single(bits: u64) -> f32 {
+    f32::from_bits(bits as u32)
+}
+
+#[inline(always)]
+fn as_double(bits: u64) -> f64 {
+    f64::from_bits(bits)
+}
+
+fn unary(registers: &mut Registers, op: UnaryOp, ty: Type, to: Slot, a: Slot) {
+    match (op, ty) {
+        (UnaryOp::Not, _) => map1(registers, to, a, |a| !a & ty.mask()),
+        (UnaryOp::Sqrt, Type::F32) => map1(registers, to, a, |a| single(as_single(a).sqrt())),
+        (UnaryOp::Sqrt, Type::F64) => map1(registers, to, a, |a| double(as_double(a).sqrt())),
+        (UnaryOp::FAbs, Type::F32) => map1(registers, to, a, |a| a & 0x7fff_ffff),
+        (UnaryOp::FAbs, Type::F64) => map1(registers, to, a, |a| a & (u64::MAX >> 1)),
+        (UnaryOp::FNeg, Type::F32) => map1(registers, to, a, |a| a ^ 1 << 31),
+        (UnaryOp::FNeg, Type::F64) => map1(registers, to, a, |a| a ^ 1 << 63),
+        _ => map1(registers, to, a, |a| eval::unary(op, ty, a)),
+    }
+}
+
+fn binary(registers: &mut Registers, op: BinaryOp, ty: Type, to: Slot, a: Slot, b: Slot) {
+    let mask = ty.mask();
+    match (op, ty) {
+        (BinaryOp::Add, _) => map2(registers, to, a, b, |a, b| a.wrapping_add(b) & mask),
+        (BinaryOp::Sub, _) => map2(registers, to, a, b, |a, b| a.wrapping_sub(b) & mask),
+        (BinaryOp::Mul, Type::I32) => {
+            map2(registers, to, a, b, |a, b| {
+                u64::from((a as u32).wrapping_mul(b as u32))
+            });
+        }
+        (BinaryOp::Mul, _) => map2(registers, to, a, b, |a, b| a.wrapping_mul(b) & mask),
+        (BinaryOp::And, _) => map2(registers, to, a, b, |a, b| a & b),
+        (BinaryOp::Or, _) => map2(registers, to, a, b, |a, b| a | b),
+        (BinaryOp::Xor, _) => map2(registers, to, a, b, |a, b| a ^ b),
+        (BinaryOp::Shl, _) => {
+            let width = u64::from(ty.bits());
+            map2(registers, to, a, b, |a, b| {
+                let shifted = (a << (b & 63)) & mask;
+                if b < width { shifted } else { 0 }
+            });
+        }
+        (BinaryOp::ShrU, _) => {
+            let width = u64::from(ty.bits());
+            map2(registers, to, a, b, |a, b| {
+                let shifted = a >> (b & 63);
+                if b < width { shifted } else { 0 }
+            });
+        }
+        (BinaryOp::MinU, _) => map2(registers, to, a, b, |a, b| a.min(b)),
+        (BinaryOp::MaxU, _) => map2(registers, to, a, b, |a, b| a.max(b)),
+        (BinaryOp::MinS, Type::I32) => {
+            map2(registers, to, a, b, |a, b| {
+                u64::from((a as i32).min(b as i32) as u32)
+            });
+        }
+        (BinaryOp::MaxS, Type::I32) => {
+            map2(registers, to, a, b, |a, b| {
+                u64::from((a as i32).max(b as i32) as u32)
+            });
+        }
+        (BinaryOp::FAdd, Type::F32) => {
+            map2(registers, to, a, b, |a, b| single(as_single(a) + as_single(b)));
+        }
+        (BinaryOp::FSub, Type::F32) => {
+            map2(registers, to, a, b, |a, b| single(as_single(a) - as_single(b)));
+        }
+        (BinaryOp::FMul, Type::F32) => {
+            map2(registers, to, a, b, |a, b| single(as_single(a) * as_single(b)));
+        }
+        (BinaryOp::FDiv, Type::F32) => {
+            map2(registers, to, a, b, |a, b| single(as_single(a) / as_single(b)));
+        }
+        (BinaryOp::FAdd, Type::F64) => {
+            map2(registers, to, a, b, |a, b| double(as_double(a) + as_double(b)));
+        }
+        (BinaryOp::FSub, Type::F64) => {
+            map2(registers, to, a, b, |a, b| double(as_double(a) - as_double(b)));
+        }
+        (BinaryOp::FMul, Type::F64) => {
+            map2(registers, to, a, b, |a, b| double(as_double(a) * as_double(b)));
+        }
+        (BinaryOp::FDiv, Type::F64) => {
+            map2(registers, to, a, b, |a, b| double(as_double(a) / as_double(b)));
+        }
+        _ => map2(registers, to, a, b, |a, b| eval::binary(op, ty, a, b)),
+    }
+}
+
+fn fma(registers: &mut Registers, ty: Type, to: Slot, operands: [Slot; 3]) {
+    let mut result: Lanes = [0; LANES];
+    let [a, b, c] = operands.map(|slot| registers.get(slot));
+    for lane in 0..LANES {
+        result[lane] = eval::fma(ty, a[lane], b[lane], c[lane]);
+    }
+    *registers.get_mut(to) = result;
+}
+
+fn compare(registers: &mut Registers, op: CompareOp, ty: Type, to: Slot, a: Slot, b: Slot) {
+    match (op, ty) {
+        (CompareOp::Eq, _) => map2(registers, to, a, b, |a, b| u64::from(a == b)),
+        (CompareOp::Ne, _) => map2(registers, to, a, b, |a, b| u64::from(a != b)),
+        (CompareOp::LtU, _) => map2(registers, to, a, b, |a, b| u64::from(a < b)),
+        (CompareOp::LeU, _) => map2(registers, to, a, b, |a, b| u64::from(a <= b)),
+        (CompareOp::LtS, Type::I32) => {
+            map2(registers, to, a, b, |a, b| u64::from((a as i32) < b as i32));
+        }
+        (CompareOp::LeS, Type::I32) => {
+            map2(registers, to, a, b, |a, b| u64::from(a as i32 <= b as i32));
+        }
+        (CompareOp::LtS, Type::I64) => {
+            map2(registers, to, a, b, |a, b| u64::from((a as i64) < b as i64));
+        }
+        (CompareOp::LeS, Type::I64) => {
+            map2(registers, to, a, b, |a, b| u64::from(a as i64 <= b as i64));
+        }
+        (CompareOp::FLt, Type::F32) => {
+            map2(registers, to, a, b, |a, b| u64::from(as_single(a) < as_single(b)));
+        }
+        (CompareOp::FLt, Type::F64) => {
+            map2(registers, to, a, b, |a, b| u64::from(as_double(a) < as_double(b)));
+        }
+        _ => map2(registers, to, a, b, |a, b| u64::from(eval::compare(op, ty, a, b))),
+    }
+}
+
+fn select(registers: &mut Registers, to: Slot, cond: Slot, a: Slot, b: Slot) {
+    let mut result: Lanes = [0; LANES];
+    let (cond, a, b) = (registers.get(cond), registers.get(a), registers.get(b));
+    for lane in 0..LANES {
+        result[lane] = if cond[lane] != 0 { a[lane] } else { b[lane] };
+    }
+    *registers.get_mut(to) = result;
+}
+
+fn convert(registers: &mut Registers, op: ConvertOp, from: Type, into: Type, to: Slot, a: Slot) {
+    let mask = into.mask();
+    match (op, from, into) {
+        (ConvertOp::ExtendU | ConvertOp::Truncate | ConvertOp::Bits, ..) => {
+            map1(registers, to, a, |a| a & mask);
+        }
+        (ConvertOp::ExtendS, ..) => map1(registers, to, a, |a| eval::signed(from, a) as u64 & mask),
+        (ConvertOp::FloatToFloat, Type::F32, Type::F64) => {
+            map1(registers, to, a, |a| double(f64::from(as_single(a))));
+        }
+        (ConvertOp::FloatToFloat, Type::F64, Type::F32) => {
+            map1(registers, to, a, |a| single(as_double(a) as f32));
+        }
+        (ConvertOp::SignedToFloat, Type::I32, Type::F32) => {
+            map1(registers, to, a, |a| u64::from((a as i32 as f32).to_bits()));
+        }
+        (ConvertOp::SignedToFloat, Type::I32, Type::F64) => {
+            map1(registers, to, a, |a| f64::from(a as i32).to_bits());
+        }
+        _ => map1(registers, to, a, |a| eval::convert(op, from, into, a)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::pattern::splitmix64;
+
+    const INTEGERS: [Type; 4] = [Type::I8, Type::I16, Type::I32, Type::I64];
+    const FLOATS: [Type; 4] = [Type::F16, Type::Bf16, Type::F32, Type::F64];
+
+    /// Lanes that mix random bits with the values that go wrong: zeros, ones, extremes, infinities, NaNs.
+    fn operands(ty: Type, seed: u64) -> Lanes {
+        let exponent = match ty {
+            Type::F16 => 0x7c00,
+            Type::Bf16 => 0x7f80,
+            Type::F32 => 0x7f80_0000,
+            _ => 0x7ff0_0000_0000_0000,
+        };
+        let sign = 1u64 << (ty.bits() - 1);
+        let nasty = [
+            0,
+            1,
+            sign,
+            sign | 1,
+            sign - 1,
+            u64::MAX,
+            exponent,
+            exponent | sign,
+            exponent + 1,
+            33,
+            64,
+        ];
+        std::array::from_fn(|lane| {
+            let random = splitmix64(lane as u64, seed);
+            let bits = match random % 3 {
+                0 => nasty[(random >> 8) as usize % nasty.len()],
+                // A float of moderate size, or a small integer.
+                1 => (exponent / 2).wrapping_add(random >> 9 & (exponent >> 4)),
+                _ => random >> 3,
+            };
+            bits & ty.mask()
+        })
+    }
+
+    fn check(kind: &LaneOpKind, types: &[Type], expected: impl Fn(&[u64]) -> u64) {
+        for seed in 0..20 {
+            let mut registers = Registers::new(4);
+            for (index, &ty) in types.iter().enumerate() {
+                *registers.get_mut(Slot(index as u32 + 1)) = operands(ty, seed * 7 + index as u64);
+            }
+            let before = registers.clone();
+            assert!(execute(kind, &mut registers));
+            for lane in 0..LANES {
+                let inputs = [1, 2, 3].map(|slot| before.get(Slot(slot))[lane]);
+                let got = registers.get(Slot(0))[lane];
+                assert_eq!(got, expected(&inputs), "{kind:?} on {inputs:x?}");
+            }
+        }
+    }
+
+    #[test]
+    fn unary_operations_agree_with_the_specification() {
+        let (to, a) = (Slot(0), Slot(1));
+        for &op in UnaryOp::ALL {
+            let float = matches!(
+                op,
+                UnaryOp::FNeg
+                    | UnaryOp::FAbs
+                    | UnaryOp::Sqrt
+                    | UnaryOp::Floor
+                    | UnaryOp::Ceil
+                    | UnaryOp::Trunc
+                    | UnaryOp::RoundEven
+            );
+            for ty in if float { FLOATS } else { INTEGERS } {
+                check(&LaneOpKind::Unary { op, ty, to, a }, &[ty], |x| {
+                    eval::unary(op, ty, x[0])
+                });
+            }
+        }
+        let (op, ty) = (UnaryOp::Not, Type::Bool);
+        check(&LaneOpKind::Unary { op, ty, to, a }, &[ty], |x| {
+            eval::unary(op, ty, x[0])
+        });
+    }
+
+    #[test]
+    fn binary_operations_agree_with_the_specification() {
+        let (to, a, b) = (Slot(0), Slot(1), Slot(2));
+        for &op in BinaryOp::ALL {
+            let float = matches!(
+                op,
+                BinaryOp::FAdd
+                    | BinaryOp::FSub
+                    | BinaryOp::FMul
+                    | BinaryOp::FDiv
+                    | BinaryOp::FMin
+                    | BinaryOp::FMax
+                    | BinaryOp::CopySign
+            );
+            for ty in if float { FLOATS } else { INTEGERS } {
+                check(&LaneOpKind::Binary { op, ty, to, a, b }, &[ty, ty], |x| {
+                    eval::binary(op, ty, x[0], x[1])
+                });
+            }
+        }
+        for &op in NoWrapOp::ALL {
+            for &wrap in crate::ir::Wrap::ALL {
+                for ty in INTEGERS {
+                    let kind = LaneOpKind::NoWrap {
+                        op,
+                        wrap,
+                        ty,
+                        to,
+                        a,
+                        b,
+                    };
+                    check(&kind, &[ty, ty], |x| eval::no_wrap(op, wrap, ty, x[0], x[1]).0);
+                }
+            }
+        }
+        for ty in FLOATS {
+            let c = Slot(3);
+            check(&LaneOpKind::Fma { ty, to, a, b, c }, &[ty, ty, ty], |x| {
+                eval::fma(ty, x[0], x[1], x[2])
+            });
+        }
+    }
+
+    #[test]
+    fn comparisons_agree_with_the_specification() {
+        let (to, a, b) = (Slot(0), Slot(1), Slot(2));
+        for &op in CompareOp::ALL {
+            let float = op >= CompareOp::FEq;
+            for ty in if float { FLOATS } else { INTEGERS } {
+                check(&LaneOpKind::Compare { op, ty, to, a, b }, &[ty, ty], |x| {
+                    u64::from(eval::compare(op, ty, x[0], x[1]))
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn conversions_agree_with_the_specification() {
+        let (to, a) = (Slot(0), Slot(1));
+        for &op in ConvertOp::ALL {
+            for from in Type::ALL {
+                for into in Type::ALL {
+                    let fits = match op {
+                        ConvertOp::ExtendU | ConvertOp::ExtendS => {
+                            from.is_integer() && into.is_integer() && from.bits() < into.bits()
+                        }
+                        ConvertOp::Truncate => {
+                            from.is_integer() && into.is_integer() && from.bits() > into.bits()
+                        }
+                        ConvertOp::FloatToFloat => from.is_float() && into.is_float(),
+                        ConvertOp::SignedToFloat | ConvertOp::UnsignedToFloat => {
+                            from.is_integer() && into.is_float()
+                        }
+                        ConvertOp::FloatToSigned | ConvertOp::FloatToUnsigned => {
+                            from.is_float() && into.is_integer()
+                        }
+                        ConvertOp::Bits => from.bytes() == into.bytes() && from.bits() > 1 && into.bits() > 1,
+                        ConvertOp::ToGeneric | ConvertOp::FromGeneric => false,
+                    };
+                    if fits {
+                        let kind = LaneOpKind::Convert {
+                            op,
+                            from,
+                            into,
+                            to,
+                            a,
+                        };
+                        check(&kind, &[from], |x| eval::convert(op, from, into, x[0]));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_selections_and_joins_agree_with_the_specification() {
+        let (to, a, b, c) = (Slot(0), Slot(1), Slot(2), Slot(3));
+        let kind = LaneOpKind::Address {
+            to,
+            base: a,
+            index: b,
+            scale: 12,
+            offset: -5,
+        };
+        check(&kind, &[Type::I64, Type::I64], |x| {
+            eval::address(x[0], x[1], 12, -5)
+        });
+        let kind = LaneOpKind::Select {
+            to,
+            cond: a,
+            a: b,
+            b: c,
+        };
+        check(&kind, &[Type::Bool, Type::F64, Type::F64], |x| {
+            if x[0] != 0 { x[1] } else { x[2] }
+        });
+        let tokens = Box::new([a, b]);
+        check(&LaneOpKind::Join { to, tokens }, &[Type::I64, Type::I64], |x| {
+            x[0].max(x[1])
+        });
+    }
+}

@@ -1,0 +1,224 @@
+//! What a work-group says when a check fails.
+
+use super::address;
+use super::copies::CopyInFlight;
+use super::fault::{self, Access, Item, Region};
+use super::lanes::Mask;
+use super::shadow::Conflict;
+use super::work_group::{SubGroup, WorkGroup};
+use crate::Error;
+use crate::ir::{Array, Place, Space, Type};
+
+impl WorkGroup<'_> {
+    pub(super) fn describe(&self, item: u32) -> String {
+        let item = Item {
+            group: self.number,
+            local: item,
+        };
+        fault::describe_item(self.state.launch, item)
+    }
+
+    /// The buffer or array an address is meant for, and the offset in it.
+    pub(super) fn region(&self, space: Space, address: u64) -> (Region, i64) {
+        let (number, offset) = address::split(space, address);
+        let region = match space {
+            Space::Global | Space::Generic => number
+                .and_then(|number| self.state.buffers.get(number))
+                .map(|bound| bound.region.clone()),
+            Space::Shared | Space::Private => number
+                .and_then(|number| u32::try_from(number).ok())
+                .map(Array::from_u32)
+                .and_then(|array| self.state.kernel.arrays.get(array))
+                .filter(|array| array.space == space)
+                .map(|array| Region {
+                    name: array.name.clone(),
+                    element: array.element,
+                    bytes: array.bytes(),
+                }),
+        };
+        match region {
+            Some(region) => (region, offset),
+            None => (
+                Region {
+                    name: format!("{space} memory"),
+                    element: Type::I8,
+                    bytes: 0,
+                },
+                address as i64,
+            ),
+        }
+    }
+
+    #[cold]
+    pub(super) fn out_of_bounds(
+        &self,
+        access: Access,
+        space: Space,
+        address: u64,
+        size: u32,
+        item: u32,
+        place: Place,
+    ) -> Error {
+        let (region, offset) = self.region(space, address);
+        let who = self.describe(item);
+        let what = if region.bytes == 0 && region.element == Type::I8 {
+            format!(
+                "{who} {} {size} bytes at address {address:#x}, which is in no {}",
+                access.verb(),
+                if matches!(space, Space::Global | Space::Generic) {
+                    "buffer"
+                } else {
+                    "array"
+                }
+            )
+        } else {
+            format!(
+                "{who} {} {}, out of bounds: `{}` has {} elements",
+                access.verb(),
+                region.element(offset),
+                region.name,
+                region.length()
+            )
+        };
+        fault::error(self.state.kernel, place, what)
+    }
+
+    #[cold]
+    pub(super) fn misaligned(
+        &self,
+        access: Access,
+        space: Space,
+        address: u64,
+        size: u32,
+        item: u32,
+        place: Place,
+    ) -> Error {
+        let (region, offset) = self.region(space, address);
+        let what = format!(
+            "{} {} {size} bytes at byte {offset} of `{}`, which is no multiple of {size}",
+            self.describe(item),
+            access.verb(),
+            region.name
+        );
+        fault::error(self.state.kernel, place, what)
+    }
+
+    #[cold]
+    pub(super) fn uninitialized(
+        &self,
+        access: Access,
+        space: Space,
+        address: u64,
+        item: u32,
+        place: Place,
+    ) -> Error {
+        let (region, offset) = self.region(space, address);
+        let what = format!(
+            "{} {} {}, which was never written",
+            self.describe(item),
+            access.verb(),
+            region.element(offset)
+        );
+        fault::error(self.state.kernel, place, what)
+    }
+
+    #[cold]
+    pub(super) fn race(
+        &self,
+        access: Access,
+        space: Space,
+        address: u64,
+        item: u32,
+        place: Place,
+        conflict: Conflict,
+    ) -> Error {
+        let (region, offset) = self.region(space, address);
+        let what = format!(
+            "{} {} {}, which work-item {} {} at {} with no barrier between",
+            self.describe(item),
+            access.verb(),
+            region.element(offset),
+            conflict.with.local,
+            if conflict.wrote { "wrote" } else { "read" },
+            self.state.kernel.describe_place(conflict.with.place)
+        );
+        fault::error(self.state.kernel, place, what)
+    }
+
+    #[cold]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an access, its range, two work-items and a place"
+    )]
+    pub(super) fn in_flight(
+        &self,
+        access: Access,
+        address: u64,
+        offset: u64,
+        size: u32,
+        owner: u32,
+        item: u32,
+        place: Place,
+    ) -> Error {
+        let (region, element) = self.region(Space::Shared, address);
+        let overlaps = |copy: &&CopyInFlight| {
+            copy.target < offset + u64::from(size) && offset < copy.target + u64::from(copy.bytes)
+        };
+        let started = self.copies[owner as usize].in_flight.iter().find(overlaps);
+        let started = started.map_or(place, |copy| copy.place);
+        let whose = match owner == item {
+            true => "its".to_owned(),
+            false => format!("work-item {owner}'s"),
+        };
+        let what = format!(
+            "{} {} {} while {whose} asynchronous copy to it is in flight, started at {} and not waited for",
+            self.describe(item),
+            access.verb(),
+            region.element(element),
+            self.state.kernel.describe_place(started)
+        );
+        fault::error(self.state.kernel, place, what)
+    }
+
+    /// A sub-group has run longer than anybody expected.
+    #[cold]
+    pub(super) fn endless(&self, sub_group: &SubGroup, alive: Mask, limit: u64, place: Place) -> Error {
+        let lane = alive.lanes().next().unwrap_or(0);
+        let what = format!(
+            "{} has run {limit} operations and has not ended",
+            self.describe(sub_group.work_item(lane))
+        );
+        fault::error(self.state.kernel, place, what).accepted("raise the limit if the loop does end")
+    }
+
+    /// Some lanes reach a barrier and `missing` goes another way.
+    #[cold]
+    pub(super) fn divergent_barrier(
+        &self,
+        sub_group: &SubGroup,
+        reached: Mask,
+        missing: usize,
+        place: Place,
+    ) -> Error {
+        let lane = reached.lanes().next().unwrap_or(0);
+        let what = format!(
+            "{} reaches a barrier that work-item {} does not reach with it",
+            self.describe(sub_group.work_item(lane)),
+            sub_group.work_item(missing)
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("all work-items of a work-group that have not ended must reach it")
+    }
+
+    /// Two sub-groups wait at different barriers.
+    #[cold]
+    pub(super) fn different_barriers(&self, item: u32, place: Place, other: u32, there: Place) -> Error {
+        let what = format!(
+            "{} waits at a barrier while work-item {other} waits at another, at {}",
+            self.describe(item),
+            self.state.kernel.describe_place(there)
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("all work-items of a work-group that have not ended must reach the same")
+    }
+}

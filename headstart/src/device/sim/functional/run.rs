@@ -1,0 +1,216 @@
+//! Running a launch: its work-groups in parallel, each from barrier to barrier.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
+use super::state::{LaunchState, Options};
+use super::sub_group::{Observer, Runner, Stop, Unobserved};
+use super::tape::Tape;
+use super::work_group::WorkGroup;
+use crate::device::{Counters, Launch};
+use crate::ir::{Kernel, Place};
+use crate::{Error, Result};
+
+/// A kernel, compiled for this engine.
+#[derive(Debug)]
+pub struct CompiledKernel {
+    kernel: Arc<Kernel>,
+    tape: Tape,
+}
+
+/// Which work-groups of a launch run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Groups {
+    /// All.
+    All,
+    /// These, by linear number.
+    Some(Vec<u64>),
+}
+
+impl CompiledKernel {
+    /// Compiles a verified kernel.
+    pub fn new(kernel: Arc<Kernel>) -> CompiledKernel {
+        let tape = Tape::new(&kernel);
+        CompiledKernel { kernel, tape }
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
+
+    /// Runs a launch that has passed [`Launch::check`]. Work-groups run in parallel; result, counters and
+    /// error are the same on any number of threads (in fast mode, for kernels without races).
+    ///
+    /// # Errors
+    /// That of the first work-group, by number, in which a check failed; then a race between groups.
+    pub fn run(
+        &self,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        groups: &Groups,
+    ) -> Result<Counters> {
+        let state = LaunchState::new(&self.kernel, launch, sub_group_size, options)?;
+        let totals = Totals::default();
+        let run = |worker: &mut Option<_>, number| run_group(worker, &state, &self.tape, number, &totals);
+        let error = match groups {
+            Groups::All => (0..launch.group_count())
+                .into_par_iter()
+                .map_init(|| None, run)
+                .find_map_first(|error| error),
+            Groups::Some(numbers) => {
+                if let Some(number) = numbers.iter().find(|&&number| number >= launch.group_count()) {
+                    return Err(Error::usage(format!("there is no work-group {number}"))
+                        .accepted(format!("the launch has {}", launch.group_count())));
+                }
+                let numbers = numbers.par_iter().copied();
+                numbers.map_init(|| None, run).find_map_first(|error| error)
+            }
+        };
+        match error {
+            Some(error) => Err(error),
+            None => state.finish().map(|()| totals.counters()),
+        }
+    }
+
+    /// Runs one work-group of a launch under an observer, on this thread.
+    pub(crate) fn observe(
+        &self,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        group: u64,
+        observer: &mut impl Observer,
+    ) -> Result<Counters> {
+        let state = LaunchState::new(&self.kernel, launch, sub_group_size, options)?;
+        let totals = Totals::default();
+        Worker::new(&state, &self.tape)?.run(group, observer, &totals)?;
+        state.finish().map(|()| totals.counters())
+    }
+}
+
+/// Runs a work-group, in a new worker if there is none yet; what went wrong, if anything did.
+fn run_group<'l>(
+    worker: &mut Option<Worker<'l>>,
+    state: &'l LaunchState<'l>,
+    tape: &'l Tape,
+    number: u64,
+    totals: &Totals,
+) -> Option<Error> {
+    let worker = match worker {
+        Some(worker) => worker,
+        None => match Worker::new(state, tape) {
+            Ok(new) => worker.insert(new),
+            Err(error) => return Some(error),
+        },
+    };
+    worker.run(number, &mut Unobserved, totals).err()
+}
+
+#[derive(Default)]
+struct Totals {
+    operations: AtomicU64,
+    loaded_bytes: AtomicU64,
+    stored_bytes: AtomicU64,
+}
+
+impl Totals {
+    fn counters(&self) -> Counters {
+        let mut counters = Counters::default();
+        counters.add(Counters::OPERATIONS, self.operations.load(Ordering::Relaxed));
+        counters.add(Counters::LOADED_BYTES, self.loaded_bytes.load(Ordering::Relaxed));
+        counters.add(Counters::STORED_BYTES, self.stored_bytes.load(Ordering::Relaxed));
+        counters
+    }
+}
+
+/// One thread's work-group and sub-groups, used again and again.
+struct Worker<'l> {
+    state: &'l LaunchState<'l>,
+    tape: &'l Tape,
+    group: WorkGroup<'l>,
+    /// One for each sub-group where there are barriers; else one for all.
+    runners: Vec<Runner>,
+    limit: u64,
+}
+
+impl<'l> Worker<'l> {
+    fn new(state: &'l LaunchState<'l>, tape: &'l Tape) -> Result<Worker<'l>> {
+        let group = WorkGroup::new(state)?;
+        let count = if tape.has_barriers { state.sub_groups() } else { 1 };
+        let runners = (0..count)
+            .map(|number| Runner::new(tape, group.sub_group(number), state.arguments()))
+            .collect();
+        Ok(Worker {
+            state,
+            tape,
+            group,
+            runners,
+            limit: state
+                .launch
+                .operation_limit
+                .unwrap_or(state.options.operation_limit),
+        })
+    }
+
+    fn run(&mut self, number: u64, observer: &mut impl Observer, totals: &Totals) -> Result<()> {
+        self.group.begin(number);
+        let operations = match self.tape.has_barriers {
+            true => self.run_together(observer)?,
+            false => self.run_one_by_one(observer)?,
+        };
+        self.group.end();
+        let traffic = self.group.traffic;
+        totals.operations.fetch_add(operations, Ordering::Relaxed);
+        totals
+            .loaded_bytes
+            .fetch_add(traffic.loaded_bytes, Ordering::Relaxed);
+        totals
+            .stored_bytes
+            .fetch_add(traffic.stored_bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn run_one_by_one(&mut self, observer: &mut impl Observer) -> Result<u64> {
+        let mut operations = 0;
+        for number in 0..self.state.sub_groups() {
+            for runner in &mut self.runners {
+                runner.begin(self.group.sub_group(number));
+                runner.run(self.tape, &mut self.group, self.limit, observer)?;
+                operations += runner.operations;
+            }
+        }
+        Ok(operations)
+    }
+
+    /// Runs every sub-group to the next barrier, again and again, until all have ended.
+    fn run_together(&mut self, observer: &mut impl Observer) -> Result<u64> {
+        for (runner, number) in self.runners.iter_mut().zip(0..) {
+            runner.begin(self.group.sub_group(number));
+        }
+        loop {
+            let mut barrier: Option<(usize, u32, Place)> = None;
+            for runner in &mut self.runners {
+                let stop = runner.run(self.tape, &mut self.group, self.limit, observer)?;
+                let Stop::Barrier { step, place } = stop else {
+                    continue;
+                };
+                let item = runner.sub_group.work_item(0);
+                match barrier {
+                    Some((other, first, there)) if other != step => {
+                        return Err(self.group.different_barriers(item, place, first, there));
+                    }
+                    Some(_) => {}
+                    None => barrier = Some((step, item, place)),
+                }
+            }
+            if barrier.is_none() {
+                return Ok(self.runners.iter().map(|runner| runner.operations).sum());
+            }
+            self.group.barrier();
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What all work-groups of a launch share: the kernel, the geometry, global memory.
+
+use std::sync::Arc;
+
+use super::address::{self, Layout};
+use super::buffer::BufferMemory;
+use super::fault::Region;
+use super::shadow::LaunchShadow;
+use crate::device::{Argument, Launch};
+use crate::ir::{Kernel, OpKind, Space};
+use crate::{Error, Result};
+
+/// What the engine looks out for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Everything.
+    Checking,
+    /// Accesses out of bounds or misaligned, and endless loops.
+    Fast,
+}
+
+/// How a kernel is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What to look out for.
+    pub mode: Mode,
+    /// Whether a cache hint that leaves its buffer is an error, too.
+    pub check_prefetch_bounds: bool,
+    /// Operations of one sub-group before it counts as an endless loop, where the launch does not say.
+    pub operation_limit: u64,
+    /// Most bytes of private and shared memory, registers and checks' records for one work-group.
+    pub group_memory_limit: u64,
+}
+
+impl Options {
+    /// Looks out for everything.
+    pub const CHECKING: Options = Options {
+        mode: Mode::Checking,
+        check_prefetch_bounds: false,
+        operation_limit: 1 << 30,
+        group_memory_limit: 1 << 30,
+    };
+
+    /// As fast as it goes.
+    pub const FAST: Options = Options {
+        mode: Mode::Fast,
+        ..Options::CHECKING
+    };
+}
+
+/// A launch, ready to be run work-group by work-group.
+#[derive(Debug)]
+pub struct LaunchState<'l> {
+    pub(super) kernel: &'l Kernel,
+    pub(super) launch: &'l Launch,
+    pub(super) options: Options,
+    pub(super) sub_group_size: u32,
+    pub(super) buffers: Vec<BoundBuffer>,
+    pub(super) shared: Layout,
+    pub(super) private: Layout,
+    pub(super) cells: CellSizes,
+    pub(super) has_copies: bool,
+    pub(super) shadow: LaunchShadow,
+    arguments: Vec<u64>,
+}
+
+/// A buffer as a launch sees it.
+#[derive(Debug)]
+pub(super) struct BoundBuffer {
+    pub region: Region,
+    pub memory: Arc<BufferMemory>,
+    /// No parameter that reaches it may write.
+    pub read_only: bool,
+}
+
+/// Sizes of the cells in which accesses are recorded, as powers of two.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CellSizes {
+    pub global: u32,
+    pub shared: u32,
+}
+
+impl<'l> LaunchState<'l> {
+    /// Binds a launch's buffers. The launch must have passed [`Launch::check`].
+    ///
+    /// # Errors
+    /// A buffer is of another device; the kernel's arrays are too large.
+    pub fn new(
+        kernel: &'l Kernel,
+        launch: &'l Launch,
+        sub_group_size: u32,
+        options: Options,
+    ) -> Result<LaunchState<'l>> {
+        let mut buffers: Vec<BoundBuffer> = Vec::new();
+        let mut arguments = Vec::new();
+        for (param, argument) in kernel.params.iter().zip(&launch.arguments) {
+            let buffer = match argument {
+                Argument::Scalar(ty, bits) => {
+                    arguments.push(bits & ty.mask());
+                    continue;
+                }
+                Argument::Buffer(buffer) => buffer,
+            };
+            let memory: Arc<BufferMemory> = buffer.implementation()?;
+            let read_only = param.facts.is_some_and(|facts| facts.read_only);
+            let known = buffers
+                .iter()
+                .position(|known| Arc::ptr_eq(&known.memory, &memory));
+            let index = known.unwrap_or_else(|| {
+                let region = Region {
+                    name: param.name.clone(),
+                    element: param.facts.map_or(memory.element(), |facts| facts.element),
+                    bytes: memory.bytes(),
+                };
+                buffers.push(BoundBuffer {
+                    region,
+                    memory,
+                    read_only: true,
+                });
+                buffers.len() - 1
+            });
+            buffers[index].read_only &= read_only;
+            let address = address::buffer_address(index);
+            arguments.push(match kernel.ty(param.value).space() {
+                Some(Space::Generic) => address::to_generic(Space::Global, address),
+                _ => address,
+            });
+        }
+        if buffers.len() > address::MOST_BUFFERS {
+            return Err(Error::usage(format!("a launch of {} buffers", buffers.len()))
+                .accepted(format!("at most {}", address::MOST_BUFFERS)));
+        }
+        Ok(LaunchState {
+            kernel,
+            launch,
+            options,
+            sub_group_size,
+            buffers,
+            shared: Layout::new(kernel, Space::Shared)?,
+            private: Layout::new(kernel, Space::Private)?,
+            cells: CellSizes::new(kernel),
+            has_copies: has_copies(kernel),
+            shadow: LaunchShadow::new(),
+            arguments,
+        })
+    }
+
+    /// The bits of each parameter, in order.
+    pub fn arguments(&self) -> &[u64] {
+        &self.arguments
+    }
+
+    /// Where the kernel's shared arrays lie.
+    pub fn shared_layout(&self) -> &Layout {
+        &self.shared
+    }
+
+    /// Where the kernel's private arrays lie.
+    pub fn private_layout(&self) -> &Layout {
+        &self.private
+    }
+
+    /// The buffer and byte offset that a global address means, if it lies in one; buffers count in the
+    /// order of the parameters that name them first.
+    #[inline]
+    pub fn locate(&self, address: u64) -> Option<(usize, u64)> {
+        let (buffer, offset) = address::split(Space::Global, address);
+        let buffer = buffer.filter(|&buffer| buffer < self.buffers.len())?;
+        let offset = u64::try_from(offset).ok()?;
+        (offset < self.buffers[buffer].memory.bytes()).then_some((buffer, offset))
+    }
+
+    /// Sub-groups of a work-group.
+    pub fn sub_groups(&self) -> u32 {
+        (self.launch.group_items() as u32).div_ceil(self.sub_group_size)
+    }
+
+    pub(super) fn is_checking(&self) -> bool {
+        self.options.mode == Mode::Checking
+    }
+
+    /// Ends a launch whose work-groups have all run without an error: looks for races between groups.
+    ///
+    /// # Errors
+    /// Two work-groups touch the same memory, and one writes.
+    pub(super) fn finish(&self) -> Result<()> {
+        if !self.is_checking() {
+            return Ok(());
+        }
+        let cell = 1u32 << self.cells.global;
+        if let Some((number, writer, other)) = self.shadow.race() {
+            let (buffer, offset) = address::split(Space::Global, number << self.cells.global);
+            let element = buffer.map_or_else(String::new, |buffer| {
+                let region = &self.buffers[buffer].region;
+                let size = i64::from(region.element.bytes().max(1));
+                region.element(offset - offset.rem_euclid(size))
+            });
+            let who = |item| super::fault::describe_item(self.launch, item);
+            let what = format!(
+                "{} writes {element}, which {} {} at {} in the same launch: nothing orders work-groups",
+                who(writer.item),
+                who(other.item),
+                if other.wrote { "writes" } else { "reads" },
+                self.kernel.describe_place(other.place),
+            );
+            return Err(super::fault::error(self.kernel, writer.place, what));
+        }
+        self.shadow.written(|number| {
+            if let (Some(buffer), Ok(offset)) = {
+                let (buffer, offset) = address::split(Space::Global, number << self.cells.global);
+                (buffer, u64::try_from(offset))
+            } {
+                self.buffers[buffer].memory.mark_written(offset, cell);
+            }
+        });
+        Ok(())
+    }
+}
+
+impl CellSizes {
+    /// The smallest access to each memory.
+    fn new(kernel: &Kernel) -> CellSizes {
+        let mut smallest = CellSizes { global: 3, shared: 3 };
+        let mut use_of = |space: Option<Space>, bytes: u32| {
+            let bits = bytes.max(1).trailing_zeros();
+            if !matches!(space, Some(Space::Shared | Space::Private)) {
+                smallest.global = smallest.global.min(bits);
+            }
+            if !matches!(space, Some(Space::Global | Space::Private)) {
+                smallest.shared = smallest.shared.min(bits);
+            }
+        };
+        kernel.body.walk(&mut |op| match &op.kind {
+            OpKind::Load { ptr, .. } => {
+                let ty = op.results.first().map(|&result| kernel.ty(result));
+                use_of(kernel.ty(*ptr).space(), ty.map_or(1, |ty| ty.bytes()));
+            }
+            OpKind::Store { ptr, values, .. } => {
+                let ty = values.first().map(|&value| kernel.ty(value));
+                use_of(kernel.ty(*ptr).space(), ty.map_or(1, |ty| ty.bytes()));
+            }
+            OpKind::Copy { .. } => use_of(None, 4),
+            _ => {}
+        });
+        smallest
+    }
+}
+
+fn has_copies(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel
+        .body
+        .walk(&mut |op| found |= matches!(op.kind, OpKind::Copy { .. }));
+    found
+}

@@ -1,0 +1,319 @@
+//! The tape: a kernel as a flat list of steps, values in register slots.
+//!
+//! ```text
+//! loop @l (i = 0) { … if c { break @l } else { continue @l (j) } }
+//!
+//! 0  assign i ← 0
+//! 1  loop                  opens a scope
+//!    …
+//! 4  if c, else at 6       opens a scope
+//! 5  break 0               these lanes leave the scope at depth 0
+//! 6  else, end at 9
+//! 7  assign i ← j
+//! 8  continue 0
+//! 9  end
+//! 10 end of loop, body at 2
+//! 11 finish
+//! ```
+//!
+//! Running it is described in [`sub_group`](super::sub_group).
+
+use super::lane_op::LaneOp;
+use super::lanes::Slot;
+use super::slots;
+use crate::ir::{Kernel, Label, Op, OpKind, Place, Region, Value};
+
+/// A compiled kernel.
+#[derive(Debug)]
+pub(super) struct Tape {
+    pub steps: Vec<Step>,
+    /// How many slots the registers need.
+    pub slots: u32,
+    /// What some slots hold from the start.
+    pub constants: Vec<(Slot, u64)>,
+    /// Where each parameter's value is wanted.
+    pub params: Vec<Slot>,
+    pub has_barriers: bool,
+}
+
+/// One step. `depth` counts the scopes around, 0 is the outermost.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Op(LaneOp),
+    /// Opens a scope.
+    Open,
+    /// Opens a scope, and goes on with the lanes where the condition holds. `otherwise` is its `Else`.
+    If {
+        cond: Slot,
+        otherwise: usize,
+    },
+    /// Goes on with the lanes where the condition did not hold. `end` is its `End`.
+    Else {
+        end: usize,
+    },
+    /// Closes a block or `if`. `outside` closes the region around.
+    End {
+        outside: usize,
+    },
+    /// Closes a loop whose first step is `body`.
+    EndLoop {
+        body: usize,
+        outside: usize,
+    },
+    /// Each first slot takes what each second one held, on active lanes.
+    Assign(Box<[(Slot, Slot)]>),
+    Break {
+        depth: usize,
+    },
+    Continue {
+        depth: usize,
+    },
+    Return,
+    Barrier(Place),
+    /// The end of the tape.
+    Finish,
+}
+
+impl Tape {
+    /// Compiles a verified kernel.
+    pub fn new(kernel: &Kernel) -> Tape {
+        let mut writer = Writer {
+            kernel,
+            steps: Vec::new(),
+            scopes: Vec::new(),
+            ranges: Vec::new(),
+            unresolved: Vec::new(),
+            has_barriers: false,
+        };
+        writer.region(&kernel.body);
+        writer.steps.push(Step::Finish);
+        let Writer {
+            mut steps,
+            ranges,
+            has_barriers,
+            ..
+        } = writer;
+        let assignment = slots::assign(kernel, &steps, &ranges);
+        for step in &mut steps {
+            step.map_slots(&mut |slot| *slot = assignment.slot(*slot));
+        }
+        Tape {
+            steps,
+            slots: assignment.count,
+            params: kernel
+                .params
+                .iter()
+                .map(|param| assignment.slot(virtual_slot(param.value)))
+                .collect(),
+            constants: assignment.constants,
+            has_barriers,
+        }
+    }
+}
+
+impl Tape {
+    /// The source of the first operation from a step on.
+    pub fn place(&self, step: usize) -> Place {
+        let places = self.steps[step..].iter().filter_map(|step| match step {
+            Step::Op(op) => Some(op.place),
+            Step::Barrier(place) => Some(*place),
+            _ => None,
+        });
+        places
+            .into_iter()
+            .find(|&place| place != Kernel::NOWHERE)
+            .unwrap_or(Kernel::NOWHERE)
+    }
+}
+
+/// Before slots are assigned, a value's slot is its number.
+fn virtual_slot(value: Value) -> Slot {
+    Slot(value.as_u32())
+}
+
+/// The steps between which a label's results, or a loop's parameters, must be kept.
+#[derive(Debug)]
+pub(super) struct ScopeRange {
+    pub first: usize,
+    pub last: usize,
+    pub is_loop: bool,
+    /// Virtual slots of the results.
+    pub results: Vec<Slot>,
+    /// Virtual slots of the loop's parameters.
+    pub params: Vec<Slot>,
+}
+
+struct Scope<'k> {
+    label: Label,
+    results: &'k [Value],
+    params: &'k [Value],
+}
+
+struct Writer<'k> {
+    kernel: &'k Kernel,
+    steps: Vec<Step>,
+    scopes: Vec<Scope<'k>>,
+    ranges: Vec<ScopeRange>,
+    /// Ends of scopes in regions that are not closed yet.
+    unresolved: Vec<usize>,
+    has_barriers: bool,
+}
+
+impl<'k> Writer<'k> {
+    /// Writes a region; the step that closes it comes next. Scopes directly inside go on there when no
+    /// lane is left.
+    fn region(&mut self, region: &'k Region) {
+        let before = self.unresolved.len();
+        for op in &region.ops {
+            self.op(op);
+        }
+        let close = self.steps.len();
+        for index in self.unresolved.drain(before..) {
+            if let Step::End { outside } | Step::EndLoop { outside, .. } = &mut self.steps[index] {
+                *outside = close;
+            }
+        }
+    }
+
+    fn op(&mut self, op: &'k Op) {
+        match &op.kind {
+            OpKind::Block { label, body } => {
+                self.open(*label, op, &[], &[], Step::Open);
+                self.region(body);
+                self.end(Step::End { outside: 0 });
+            }
+            OpKind::Loop {
+                label,
+                params,
+                initial,
+                body,
+                ..
+            } => {
+                self.open(*label, op, params, initial, Step::Open);
+                let start = self.steps.len();
+                self.region(body);
+                self.end(Step::EndLoop {
+                    body: start,
+                    outside: 0,
+                });
+            }
+            OpKind::If {
+                label,
+                cond,
+                then,
+                otherwise,
+            } => {
+                let cond = virtual_slot(*cond);
+                let first = self.open(*label, op, &[], &[], Step::If { cond, otherwise: 0 });
+                self.region(then);
+                let middle = self.steps.len();
+                self.steps[first] = Step::If {
+                    cond,
+                    otherwise: middle,
+                };
+                self.steps.push(Step::Else { end: 0 });
+                self.region(otherwise);
+                let end = self.end(Step::End { outside: 0 });
+                self.steps[middle] = Step::Else { end };
+            }
+            OpKind::Break(label, values) => {
+                let depth = self.depth(*label);
+                self.assign(self.scopes[depth].results, values);
+                self.steps.push(Step::Break { depth });
+            }
+            OpKind::Continue(label, values) => {
+                let depth = self.depth(*label);
+                self.assign(self.scopes[depth].params, values);
+                self.steps.push(Step::Continue { depth });
+            }
+            OpKind::Return => self.steps.push(Step::Return),
+            OpKind::Barrier => {
+                self.has_barriers = true;
+                self.steps.push(Step::Barrier(op.place));
+            }
+            _ => self
+                .steps
+                .extend(LaneOp::new(self.kernel, op, virtual_slot).map(Step::Op)),
+        }
+    }
+
+    /// Opens a scope; the index of the step that does.
+    fn open(
+        &mut self,
+        label: Label,
+        op: &'k Op,
+        params: &'k [Value],
+        initial: &[Value],
+        step: Step,
+    ) -> usize {
+        let first = self.steps.len();
+        self.assign(params, initial);
+        let opened = self.steps.len();
+        self.steps.push(step);
+        self.scopes.push(Scope {
+            label,
+            results: &op.results,
+            params,
+        });
+        self.ranges.push(ScopeRange {
+            first,
+            last: usize::MAX,
+            is_loop: false,
+            results: op.results.iter().map(|&value| virtual_slot(value)).collect(),
+            params: params.iter().map(|&value| virtual_slot(value)).collect(),
+        });
+        opened
+    }
+
+    /// Closes the innermost scope with this step; its index.
+    fn end(&mut self, step: Step) -> usize {
+        let end = self.steps.len();
+        let mut unfinished = self.ranges.iter_mut().rev();
+        if let Some(range) = unfinished.find(|range| range.last == usize::MAX) {
+            range.last = end;
+            range.is_loop = matches!(step, Step::EndLoop { .. });
+        }
+        self.steps.push(step);
+        self.unresolved.push(end);
+        self.scopes.pop();
+        end
+    }
+
+    fn assign(&mut self, to: &[Value], from: &[Value]) {
+        let moves: Box<[(Slot, Slot)]> = to
+            .iter()
+            .zip(from)
+            .filter(|(to, from)| to != from)
+            .map(|(&to, &from)| (virtual_slot(to), virtual_slot(from)))
+            .collect();
+        if !moves.is_empty() {
+            self.steps.push(Step::Assign(moves));
+        }
+    }
+
+    /// Where a label's scope stands on the stack; the verifier made sure that it does.
+    fn depth(&self, label: Label) -> usize {
+        let depth = self.scopes.iter().rposition(|scope| scope.label == label);
+        depth.expect("the verifier admits only enclosing labels")
+    }
+}
+
+impl Step {
+    /// Calls `visit` on each slot that the step reads or writes.
+    pub fn for_each_slot(&self, visit: &mut impl FnMut(Slot)) {
+        self.clone().map_slots(&mut |slot| visit(*slot));
+    }
+
+    /// Calls `map` on each slot that the step reads or writes.
+    pub fn map_slots(&mut self, map: &mut impl FnMut(&mut Slot)) {
+        match self {
+            Step::Op(op) => op.map_slots(map),
+            Step::If { cond, .. } => map(cond),
+            Step::Assign(moves) => moves.iter_mut().for_each(|(to, from)| {
+                map(to);
+                map(from);
+            }),
+            _ => {}
+        }
+    }
+}

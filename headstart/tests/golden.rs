@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use headstart::back::machine::{Target, lower};
 use headstart::ir;
 
 fn folder(name: &str) -> PathBuf {
@@ -71,6 +72,24 @@ fn kernels_round_trip() {
             complaints.push(format!("{name}: printing again gives other text"));
         }
         complaints.extend(compare(&name, &printed));
+    }
+    no_complaints(complaints);
+}
+
+#[test]
+fn kernels_lower() {
+    let targets = [
+        ("nvidia", Target::nvidia()),
+        ("intel", Target::intel(16, 8 * 1024)),
+    ];
+    let mut complaints = Vec::new();
+    for (name, text) in kernels() {
+        let kernel = ir::parse(&text, &name).unwrap_or_else(|error| panic!("{error}"));
+        let stem = name.trim_end_matches(".hsir");
+        for (family, target) in &targets {
+            let listing = lower(&kernel, target).to_string();
+            complaints.extend(compare(&format!("{stem}.{family}.machine"), &listing));
+        }
     }
     no_complaints(complaints);
 }

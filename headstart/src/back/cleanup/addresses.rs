@@ -410,7 +410,16 @@ fn continue_with(region: &mut Region, label: Label, values: &[Value], bumps: &[O
         && *to == label
     {
         passed.extend(values.iter().copied());
-        let at = region.ops.len() - 1;
+        // In front of the loop's test at the bottom, so that it stays at the bottom.
+        let last = region.ops.len() - 1;
+        let at = match region.ops[..last].last() {
+            Some(Op {
+                kind: OpKind::If { .. },
+                results,
+                ..
+            }) if results.is_empty() => last - 1,
+            _ => last,
+        };
         region.ops.splice(at..at, bumps.iter().cloned());
     }
 }

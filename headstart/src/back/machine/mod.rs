@@ -7,10 +7,41 @@
 //! executable: each IR operation is attached to the instruction that completes it, so the timer
 //! computes real addresses and takes real branches.
 //!
-//! [`program`] defines the result.
+//! In order: clean the kernel up (`back::cleanup`); select instructions; schedule them between jumps;
+//! merge the registers that moves connect; count registers; lay the code out. [`program`] defines the
+//! result.
 
+mod arithmetic;
+mod coalesce;
+mod draft;
+mod facts;
+mod intervals;
+mod layout;
+mod listing;
+mod liveness;
 pub mod program;
+mod recipe;
+mod recipe_intel;
+mod registers;
+mod schedule;
+mod select;
+pub mod target;
+mod uniform;
 
 pub use program::{
     Class, Control, Guard, Instruction, MachineProgram, Register, RegisterEstimate, RegisterList, Slot, Step,
 };
+pub use target::{Family, Target};
+
+use crate::ir::Kernel;
+
+/// Lowers a verified kernel.
+pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
+    let kernel = crate::back::cleanup::clean(kernel);
+    let facts = facts::Facts::of(&kernel, *target);
+    let (drafts, virtuals) = select::select(&facts);
+    let mut drafts = schedule::schedule(&kernel, target, drafts, &virtuals);
+    coalesce::coalesce(&mut drafts, virtuals.len());
+    let estimate = registers::estimate(target, &drafts, &virtuals);
+    layout::lay_out(kernel, drafts, &virtuals, estimate)
+}

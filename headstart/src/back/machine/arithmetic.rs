@@ -1,0 +1,405 @@
+//! Pure operations: which recipe each becomes, and which need no instruction at all.
+
+use super::facts::Facts;
+use super::recipe::{self, Recipe, single};
+use super::target::Family;
+use super::{program::Class, recipe_intel};
+use crate::ir::{
+    BinaryOp, CompareOp, ConvertOp, Id, Kernel, NoWrapOp, Op, OpKind, Space, Type, UnaryOp, Value,
+};
+use cranelift_entity::EntitySet;
+
+/// What a pure operation costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cost {
+    /// Nothing: whoever uses the result names the operands instead.
+    Free,
+    /// These instructions.
+    Recipe(Recipe),
+}
+
+/// The operations that are part of another one's instruction: a multiplication in an addition
+/// (`IMAD`, `LEA`), two additions (`IADD3`), two logical operations (`LOP3`).
+#[derive(Default)]
+pub struct Fused(EntitySet<Value>);
+
+impl Fused {
+    /// Whether a value's operation is part of that of its only user; decides it in program order.
+    pub fn joins(&mut self, facts: &Facts<'_>, op: &Op) -> bool {
+        let joins = facts.target.family == Family::Nvidia && self.can_join(facts, op);
+        if joins {
+            self.0.insert(op.results[0]);
+        }
+        joins
+    }
+
+    fn can_join(&self, facts: &Facts<'_>, op: &Op) -> bool {
+        let value = op.results[0];
+        let Some(user) = facts.only_use(value) else {
+            return false;
+        };
+        let mut others = 0;
+        op.kind
+            .for_each_operand(|operand| others += usize::from(self.0.contains(operand)));
+        user.kind
+            .for_each_operand(|operand| others += usize::from(self.0.contains(operand)));
+        if others > 0 {
+            return false;
+        }
+        let wide = facts.kernel.ty(value) == Type::I64 && facts.needs_upper(value);
+        match (Plain::of(&op.kind), Plain::of(&user.kind)) {
+            (Some(Plain::Multiply), Some(Plain::Add | Plain::Subtract)) => {
+                !wide || is_wide_product(facts, op)
+            }
+            (Some(Plain::ShiftLeft), Some(Plain::Add)) => has_constant(facts.kernel, op),
+            (Some(Plain::Add | Plain::Subtract), Some(Plain::Add | Plain::Subtract)) => true,
+            (Some(Plain::Logic), Some(Plain::Logic)) => facts.kernel.ty(value) != Type::Bool,
+            _ => false,
+        }
+    }
+
+    /// Whether an operand of this operation is part of it, and is a multiplication.
+    fn multiplies(&self, facts: &Facts<'_>, op: &Op) -> bool {
+        let mut multiplies = false;
+        op.kind.for_each_operand(|operand| {
+            multiplies |=
+                self.0.contains(operand) && facts.kind(operand).and_then(Plain::of) == Some(Plain::Multiply);
+        });
+        multiplies
+    }
+}
+
+/// Integer operations without their promises.
+#[derive(Clone, Copy, PartialEq)]
+enum Plain {
+    Add,
+    Subtract,
+    Multiply,
+    ShiftLeft,
+    Logic,
+}
+
+impl Plain {
+    fn of(kind: &OpKind) -> Option<Plain> {
+        Some(match kind {
+            OpKind::NoWrap(NoWrapOp::Add, ..) | OpKind::Binary(BinaryOp::Add, ..) => Plain::Add,
+            OpKind::NoWrap(NoWrapOp::Sub, ..) | OpKind::Binary(BinaryOp::Sub, ..) => Plain::Subtract,
+            OpKind::NoWrap(NoWrapOp::Mul, ..) | OpKind::Binary(BinaryOp::Mul, ..) => Plain::Multiply,
+            OpKind::Binary(BinaryOp::Shl, ..) => Plain::ShiftLeft,
+            OpKind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, ..)
+            | OpKind::Unary(UnaryOp::Not, _) => Plain::Logic,
+            _ => return None,
+        })
+    }
+}
+
+fn has_constant(kernel: &Kernel, op: &Op) -> bool {
+    let mut has = false;
+    op.kind
+        .for_each_operand(|operand| has |= kernel.as_constant(operand).is_some());
+    has
+}
+
+/// Whether a 64-bit product is one of two widened 32-bit values (`IMAD.WIDE`).
+fn is_wide_product(facts: &Facts<'_>, op: &Op) -> bool {
+    let (OpKind::NoWrap(NoWrapOp::Mul, _, a, b) | OpKind::Binary(BinaryOp::Mul, a, b)) = op.kind else {
+        return false;
+    };
+    let narrow = |value: Value| {
+        let small = facts
+            .kernel
+            .as_constant(value)
+            .is_some_and(|bits| bits <= u64::from(u32::MAX));
+        (facts.widened(value), small)
+    };
+    match (narrow(a), narrow(b)) {
+        ((Some((_, x)), _), (Some((_, y)), _)) => x == y,
+        ((Some(_), _), (None, small)) | ((None, small), (Some(_), _)) => small,
+        _ => false,
+    }
+}
+
+/// The cost of a pure operation that is not part of another.
+pub fn cost(facts: &Facts<'_>, fused: &Fused, op: &Op) -> Cost {
+    let result = op.results[0];
+    let ty = facts.kernel.ty(result);
+    match &op.kind {
+        OpKind::Id(id) => id_cost(facts, *id),
+        OpKind::ArrayAddress(_) => Cost::Free,
+        OpKind::Unary(unary, a) => unary_cost(facts, *unary, ty, *a, result),
+        OpKind::Binary(BinaryOp::FDiv, a, _) => {
+            let one = facts.kernel.as_constant(*a) == Some(u64::from(1.0f32.to_bits()));
+            Cost::Recipe(division(facts, ty, one))
+        }
+        OpKind::Binary(binary, _, b) => {
+            let constant = facts.kernel.as_constant(*b).is_some();
+            let multiplies = fused.multiplies(facts, op);
+            Cost::Recipe(binary_recipe(facts, *binary, ty, op, constant, multiplies))
+        }
+        OpKind::NoWrap(no_wrap, ..) => {
+            let plain = match no_wrap {
+                NoWrapOp::Add => BinaryOp::Add,
+                NoWrapOp::Sub => BinaryOp::Sub,
+                NoWrapOp::Mul => BinaryOp::Mul,
+            };
+            let multiplies = fused.multiplies(facts, op);
+            Cost::Recipe(binary_recipe(
+                facts,
+                plain,
+                ty,
+                op,
+                has_constant(facts.kernel, op),
+                multiplies,
+            ))
+        }
+        OpKind::Fma(..) => Cost::Recipe(single(float_class(ty))),
+        OpKind::Compare(compare, a, _) => Cost::Recipe(compare_recipe(facts, *compare, *a)),
+        OpKind::Select(..) => Cost::Recipe(select_recipe(facts, result)),
+        OpKind::Convert(convert, a) => convert_cost(facts, *convert, *a, result),
+        OpKind::Address {
+            base,
+            index,
+            scale,
+            offset,
+        } => address_cost(facts, result, *base, *index, *scale, *offset),
+        _ => Cost::Free,
+    }
+}
+
+/// A choice between two values by a predicate: one instruction for each 32 bits.
+pub fn select_recipe(facts: &Facts<'_>, result: Value) -> Recipe {
+    integer(facts, facts.width(result) == 2)
+}
+
+/// Integer work on 32 or 64 bits: two dependent instructions, or one of 64 bits.
+fn integer(facts: &Facts<'_>, wide: bool) -> Recipe {
+    match (wide, facts.target.family) {
+        (false, _) => single(Class::Int32),
+        (true, Family::Nvidia) => recipe::CARRIED_64,
+        (true, Family::Intel) => single(Class::Int64),
+    }
+}
+
+fn float_class(ty: Type) -> Class {
+    match ty {
+        Type::F64 => Class::Fp64,
+        Type::F16 | Type::Bf16 => Class::Fp16,
+        _ => Class::Fp32,
+    }
+}
+
+fn is_wide(facts: &Facts<'_>, value: Value) -> bool {
+    match facts.kernel.ty(value) {
+        Type::I64 => facts.needs_upper(value),
+        Type::Ptr(Space::Global | Space::Generic) => true,
+        _ => false,
+    }
+}
+
+fn id_cost(facts: &Facts<'_>, id: Id) -> Cost {
+    let intel = facts.target.family == Family::Intel;
+    match id {
+        Id::GroupSize(_) | Id::GroupCount(_) | Id::MaxSubGroupSize => Cost::Free,
+        // The thread's payload has them.
+        Id::Local(_) | Id::Group(_) | Id::Lane if intel => Cost::Free,
+        Id::Local(_) | Id::Group(_) | Id::Lane => Cost::Recipe(single(Class::ReadId)),
+        Id::SubGroup => Cost::Recipe(recipe::SUB_GROUP),
+        Id::SubGroupSize | Id::SubGroupCount => Cost::Recipe(recipe::SUB_GROUP_SIZE),
+    }
+}
+
+fn unary_cost(facts: &Facts<'_>, op: UnaryOp, ty: Type, a: Value, result: Value) -> Cost {
+    let wide = is_wide(facts, result);
+    Cost::Recipe(match op {
+        UnaryOp::Not if ty == Type::Bool => return Cost::Free,
+        UnaryOp::FNeg | UnaryOp::FAbs if feeds_floats_only(facts, result) => return Cost::Free,
+        UnaryOp::Not | UnaryOp::Neg => integer(facts, wide),
+        UnaryOp::FNeg | UnaryOp::FAbs => single(Class::Int32),
+        UnaryOp::Sqrt => square_root(facts, ty),
+        UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::RoundEven => single(Class::Convert),
+        UnaryOp::CountLeadingZeros if facts.kernel.ty(a) == Type::I64 => recipe::LEADING_ZEROS_64,
+        UnaryOp::CountLeadingZeros => recipe::LEADING_ZEROS_32,
+        UnaryOp::CountOnes | UnaryOp::ReverseBits if wide => recipe::CONVERT_64,
+        UnaryOp::CountOnes | UnaryOp::ReverseBits => single(Class::Convert),
+    })
+}
+
+/// Float instructions negate and take magnitudes of their operands for free.
+fn feeds_floats_only(facts: &Facts<'_>, value: Value) -> bool {
+    facts.uses[value].iter().all(|user| match &user.by.kind {
+        OpKind::Fma(..) => true,
+        OpKind::Binary(op, ..) => matches!(
+            op,
+            BinaryOp::FAdd | BinaryOp::FSub | BinaryOp::FMul | BinaryOp::FMin | BinaryOp::FMax
+        ),
+        OpKind::Compare(op, ..) => is_float_compare(*op),
+        _ => false,
+    })
+}
+
+fn is_float_compare(op: CompareOp) -> bool {
+    matches!(
+        op,
+        CompareOp::FEq | CompareOp::FNe | CompareOp::FLt | CompareOp::FLe | CompareOp::FUnordered
+    )
+}
+
+fn square_root(facts: &Facts<'_>, ty: Type) -> Recipe {
+    match (facts.target.family, ty) {
+        (Family::Nvidia, Type::F64) => recipe::SQRT_F64,
+        (Family::Nvidia, _) => recipe::SQRT_F32,
+        (Family::Intel, Type::F64) => recipe_intel::SQRT_F64,
+        (Family::Intel, _) => recipe_intel::SQRT_F32,
+    }
+}
+
+fn division(facts: &Facts<'_>, ty: Type, reciprocal: bool) -> Recipe {
+    match (facts.target.family, ty) {
+        (Family::Nvidia, Type::F64) => recipe::DIV_F64,
+        (Family::Nvidia, Type::F32) if reciprocal => recipe::RECIPROCAL_F32,
+        (Family::Nvidia, _) => recipe::DIV_F32,
+        (Family::Intel, Type::F64) => recipe_intel::DIV_F64,
+        (Family::Intel, _) => recipe_intel::DIV_F32,
+    }
+}
+
+fn binary_recipe(
+    facts: &Facts<'_>,
+    op: BinaryOp,
+    ty: Type,
+    whole: &Op,
+    constant: bool,
+    multiplies: bool,
+) -> Recipe {
+    let wide = ty == Type::I64 && facts.needs_upper(whole.results[0]);
+    let whole_64 = ty == Type::I64;
+    let intel = facts.target.family == Family::Intel;
+    match op {
+        // The multiplication that is part of it decides the unit; a 64-bit sum comes with it.
+        BinaryOp::Add | BinaryOp::Sub if multiplies => single(Class::IntMultiply),
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => integer(facts, wide),
+        BinaryOp::Mul if !wide => single(Class::IntMultiply),
+        BinaryOp::Mul if is_wide_product(facts, whole) => single(Class::IntMultiply),
+        BinaryOp::Mul if intel => recipe_intel::MUL_64,
+        BinaryOp::Mul if constant => recipe::SCALE_64,
+        BinaryOp::Mul => recipe::MUL_64,
+        BinaryOp::MulHighS | BinaryOp::MulHighU if whole_64 => recipe::MUL_HIGH_64,
+        BinaryOp::MulHighS | BinaryOp::MulHighU => single(Class::IntMultiply),
+        BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU if whole_64 => recipe::DIV_64,
+        BinaryOp::DivU | BinaryOp::RemU | BinaryOp::DivS | BinaryOp::RemS if constant => {
+            recipe::DIV_CONSTANT_32
+        }
+        BinaryOp::DivU => recipe::DIV_U32,
+        BinaryOp::RemU => recipe::REM_U32,
+        BinaryOp::DivS | BinaryOp::RemS => recipe::DIV_S32,
+        BinaryOp::Shl if wide && !constant && !intel => recipe::SHIFT_64,
+        BinaryOp::Shl => integer(facts, wide),
+        BinaryOp::ShrS | BinaryOp::ShrU if whole_64 && !constant && !intel => recipe::SHIFT_64,
+        BinaryOp::ShrS | BinaryOp::ShrU => integer(facts, wide),
+        BinaryOp::MinS | BinaryOp::MinU | BinaryOp::MaxS | BinaryOp::MaxU if whole_64 && !intel => {
+            recipe::MIN_64
+        }
+        BinaryOp::MinS | BinaryOp::MinU | BinaryOp::MaxS | BinaryOp::MaxU => integer(facts, whole_64),
+        BinaryOp::FMin | BinaryOp::FMax if ty == Type::F64 && !intel => recipe::MIN_F64,
+        BinaryOp::CopySign => single(Class::Int32),
+        BinaryOp::FAdd
+        | BinaryOp::FSub
+        | BinaryOp::FMul
+        | BinaryOp::FDiv
+        | BinaryOp::FMin
+        | BinaryOp::FMax => single(float_class(ty)),
+    }
+}
+
+fn compare_recipe(facts: &Facts<'_>, op: CompareOp, a: Value) -> Recipe {
+    if is_float_compare(op) {
+        return single(float_class(facts.kernel.ty(a)));
+    }
+    let wide = matches!(
+        facts.kernel.ty(a),
+        Type::I64 | Type::Ptr(Space::Global | Space::Generic)
+    );
+    integer(facts, wide)
+}
+
+fn convert_cost(facts: &Facts<'_>, op: ConvertOp, a: Value, result: Value) -> Cost {
+    let from = facts.kernel.ty(a);
+    match op {
+        // The upper half is the zero register.
+        ConvertOp::ExtendU if from == Type::I32 => Cost::Free,
+        // A truth value becomes a number by a selection.
+        ConvertOp::ExtendU if from == Type::Bool => Cost::Recipe(single(Class::Int32)),
+        ConvertOp::ExtendU if matches!(facts.kind(a), Some(OpKind::Load { .. })) => Cost::Free,
+        ConvertOp::ExtendS if from == Type::I32 && takes_signs(facts, result) => Cost::Free,
+        ConvertOp::ExtendU | ConvertOp::ExtendS => Cost::Recipe(single(Class::Int32)),
+        ConvertOp::Truncate | ConvertOp::Bits | ConvertOp::ToGeneric | ConvertOp::FromGeneric => Cost::Free,
+        ConvertOp::FloatToFloat
+        | ConvertOp::SignedToFloat
+        | ConvertOp::UnsignedToFloat
+        | ConvertOp::FloatToSigned
+        | ConvertOp::FloatToUnsigned => Cost::Recipe(single(Class::Convert)),
+    }
+}
+
+/// Whether every user of a sign extension does it itself: `IMAD.WIDE`, or work on the lower half.
+fn takes_signs(facts: &Facts<'_>, value: Value) -> bool {
+    if !facts.needs_upper(value) {
+        return true;
+    }
+    facts.target.family == Family::Nvidia
+        && facts.uses[value].iter().all(|user| match &user.by.kind {
+            OpKind::Address { .. } => true,
+            OpKind::Binary(BinaryOp::Mul, ..) | OpKind::NoWrap(NoWrapOp::Mul, ..) => {
+                is_wide_product(facts, user.by)
+            }
+            _ => false,
+        })
+}
+
+fn address_cost(
+    facts: &Facts<'_>,
+    result: Value,
+    base: Value,
+    index: Value,
+    scale: u32,
+    offset: i64,
+) -> Cost {
+    let constant = facts.kernel.as_constant(index).is_some();
+    let global = matches!(facts.kernel.ty(base), Type::Ptr(Space::Global | Space::Generic));
+    if facts.target.family == Family::Intel {
+        return intel_address_cost(constant, global, scale, offset);
+    }
+    let in_loads = facts.uses[result]
+        .iter()
+        .all(|user| names_memory(&user.by.kind, result));
+    match (constant, global) {
+        // A load holds a constant of 24 bits.
+        (true, _) if in_loads && offset.unsigned_abs() < 1 << 23 => Cost::Free,
+        (true, global) => Cost::Recipe(integer(facts, global)),
+        (false, true) if facts.widened(index).is_some() => Cost::Recipe(single(Class::IntMultiply)),
+        (false, true) if scale.is_power_of_two() => Cost::Recipe(recipe::CARRIED_64),
+        (false, true) => Cost::Recipe(recipe::SCALE_64),
+        (false, false) if scale == 1 && facts.is_immediate(base) && in_loads => Cost::Free,
+        (false, false) => Cost::Recipe(single(Class::Int32)),
+    }
+}
+
+/// Messages hold no constant: every address is computed.
+fn intel_address_cost(constant: bool, global: bool, scale: u32, offset: i64) -> Cost {
+    let class = if global { Class::Int64 } else { Class::Int32 };
+    match (constant, scale) {
+        (true, _) if offset == 0 => Cost::Free,
+        (true, _) | (false, 1) => Cost::Recipe(single(class)),
+        (false, _) if global => Cost::Recipe(recipe_intel::SCALED_ADDRESS_64),
+        (false, _) => Cost::Recipe(recipe_intel::SCALED_ADDRESS_32),
+    }
+}
+
+/// Whether an operation uses a pointer only to access memory there.
+fn names_memory(kind: &OpKind, pointer: Value) -> bool {
+    match kind {
+        OpKind::Load { .. } | OpKind::Prefetch { .. } | OpKind::Copy { .. } => true,
+        OpKind::Store { values, .. } => !values.contains(&pointer),
+        _ => false,
+    }
+}

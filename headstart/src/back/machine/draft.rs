@@ -1,0 +1,133 @@
+//! Instructions in the making: virtual registers, moves that may still disappear, no addresses yet.
+
+use cranelift_entity::{PrimaryMap, entity_impl};
+
+use super::program::{Class, Control, Guard, Step};
+use crate::ir::{Array, Kernel, Place, Space};
+
+/// A register before numbering.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Virtual(u32);
+entity_impl!(Virtual, "x");
+
+/// What a virtual register takes of the register file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VirtualData {
+    /// 32-bit registers: 0 for predicates and for what lives in uniform registers.
+    pub width: u8,
+}
+
+/// An instruction in the making.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// Its unit.
+    pub class: Class,
+    /// Where the program goes on; indices of ends are filled in when the program is laid out.
+    pub control: Control,
+    /// What it computes.
+    pub steps: Vec<Step>,
+    /// On which lanes.
+    pub guard: Option<Guard>,
+    /// Registers that it writes.
+    pub defines: Vec<Virtual>,
+    /// Registers that it reads.
+    pub uses: Vec<Virtual>,
+    /// It only copies a register into another: not needed if the two can be one.
+    pub move_: Option<Move>,
+    /// Nothing is scheduled across it.
+    pub fixed: bool,
+    /// What it does to memory.
+    pub memory: Option<MemoryUse>,
+    /// Bytes of code behind it that are never executed.
+    pub never_taken: u32,
+    /// A jump back that the conditional jump before it has done already.
+    pub latched: bool,
+    /// Where it comes from.
+    pub place: Place,
+}
+
+/// A copy of one register into another of the same width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// What is written.
+    pub to: Virtual,
+    /// What is read.
+    pub from: Virtual,
+}
+
+/// What an instruction does to memory, as far as order matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// What it reads, if anything.
+    pub reads: Option<Location>,
+    /// What it writes, if anything.
+    pub writes: Option<Location>,
+}
+
+/// The object that a pointer points into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// The memory behind the parameter of this number.
+    Param(usize),
+    /// A shared or private array.
+    Array(Array),
+}
+
+/// A part of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Its space.
+    pub space: Space,
+    /// The object, if it is known.
+    pub root: Option<Root>,
+}
+
+impl Location {
+    /// Whether two accesses can meet, one of them a write.
+    pub fn may_meet(self, other: Location, kernel: &Kernel) -> bool {
+        let generic = self.space == Space::Generic || other.space == Space::Generic;
+        if self.space != other.space && !generic {
+            return false;
+        }
+        let (Some(a), Some(b)) = (self.root, other.root) else {
+            return true;
+        };
+        let alone = |root: Root| match root {
+            Root::Array(_) => true,
+            Root::Param(index) => kernel.params[index].facts.is_some_and(|facts| facts.unaliased),
+        };
+        a == b || !(alone(a) || alone(b))
+    }
+}
+
+impl Draft {
+    /// An instruction of a class, in its place.
+    pub fn new(class: Class, place: Place) -> Draft {
+        Draft {
+            class,
+            control: Control::Next,
+            steps: Vec::new(),
+            guard: None,
+            defines: Vec::new(),
+            uses: Vec::new(),
+            move_: None,
+            fixed: false,
+            memory: None,
+            never_taken: 0,
+            latched: false,
+            place,
+        }
+    }
+
+    /// A marker with a control.
+    pub fn marker(control: Control, place: Place) -> Draft {
+        Draft {
+            control,
+            fixed: true,
+            ..Draft::new(Class::None, place)
+        }
+    }
+}
+
+/// The virtual registers of a program.
+pub type Virtuals = PrimaryMap<Virtual, VirtualData>;

@@ -1,0 +1,237 @@
+//! Which registers are wanted after each draft.
+
+use super::draft::{Draft, Virtual};
+use super::program::Control;
+use cranelift_entity::EntityRef;
+
+/// A set of virtual registers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RegisterSet {
+    words: Vec<u64>,
+}
+
+impl RegisterSet {
+    /// An empty set for `count` registers.
+    pub fn new(count: usize) -> RegisterSet {
+        RegisterSet {
+            words: vec![0; count.div_ceil(64)],
+        }
+    }
+
+    /// Adds a register.
+    pub fn insert(&mut self, register: Virtual) {
+        self.words[register.index() / 64] |= 1 << (register.index() % 64);
+    }
+
+    /// Takes a register out.
+    pub fn remove(&mut self, register: Virtual) {
+        self.words[register.index() / 64] &= !(1 << (register.index() % 64));
+    }
+
+    /// Whether a register is in it.
+    pub fn contains(&self, register: Virtual) -> bool {
+        self.words[register.index() / 64] >> (register.index() % 64) & 1 == 1
+    }
+
+    /// Adds all of another set.
+    pub fn add(&mut self, other: &RegisterSet) {
+        for (word, more) in self.words.iter_mut().zip(&other.words) {
+            *word |= more;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// The registers that are in both sets.
+    pub fn common<'a>(&'a self, other: &'a RegisterSet) -> impl Iterator<Item = Virtual> + 'a {
+        self.words
+            .iter()
+            .zip(&other.words)
+            .enumerate()
+            .flat_map(|(at, (a, b))| bits(a & b, at))
+    }
+
+    /// The registers in it.
+    pub fn iter(&self) -> impl Iterator<Item = Virtual> + '_ {
+        self.words
+            .iter()
+            .enumerate()
+            .flat_map(|(at, &word)| bits(word, at))
+    }
+}
+
+fn bits(mut word: u64, at: usize) -> impl Iterator<Item = Virtual> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        word &= word.wrapping_sub(1);
+        (bit < 64).then(|| Virtual::new(at * 64 + bit))
+    })
+}
+
+/// Where the scopes of a list of drafts open and close.
+#[derive(Clone, Debug)]
+pub struct Scopes {
+    /// For the draft that closes a scope: the one that opens it.
+    pub opening: Vec<usize>,
+    /// For the draft that opens an `if`: its `Else`.
+    pub otherwise: Vec<usize>,
+    /// For the draft that opens a scope: the one that closes it.
+    pub closing: Vec<usize>,
+}
+
+impl Scopes {
+    /// Finds them.
+    pub fn of(controls: impl Iterator<Item = Control> + ExactSizeIterator) -> Scopes {
+        let count = controls.len();
+        let mut scopes = Scopes {
+            opening: vec![0; count],
+            otherwise: vec![0; count],
+            closing: vec![0; count],
+        };
+        let mut open: Vec<usize> = Vec::new();
+        for (index, control) in controls.enumerate() {
+            match control {
+                Control::Block { .. } | Control::If { .. } | Control::Loop { .. } => open.push(index),
+                Control::Else { .. } => {
+                    if let Some(&at) = open.last() {
+                        scopes.otherwise[at] = index;
+                    }
+                }
+                Control::End { .. } | Control::EndLoop { .. } => {
+                    if let Some(at) = open.pop() {
+                        scopes.opening[index] = at;
+                        scopes.closing[at] = index;
+                    }
+                }
+                _ => {}
+            }
+        }
+        scopes
+    }
+}
+
+/// Calls `visit` on each draft, last one first, with the registers wanted after it.
+pub fn visit_live(drafts: &[Draft], registers: usize, visit: impl FnMut(usize, &RegisterSet)) {
+    let scopes = Scopes::of(drafts.iter().map(|draft| draft.control));
+    let headers = vec![None; drafts.len()];
+    let mut walk = Walk {
+        drafts,
+        registers,
+        scopes,
+        headers,
+        targets: Vec::new(),
+        visit,
+    };
+    let mut live = RegisterSet::new(registers);
+    walk.backwards(0, drafts.len(), &mut live, true);
+}
+
+/// What is wanted where a scope's jumps go.
+struct Target {
+    after: RegisterSet,
+    header: RegisterSet,
+}
+
+struct Walk<'d, F> {
+    drafts: &'d [Draft],
+    registers: usize,
+    scopes: Scopes,
+    /// What is wanted at the start of a loop's body, by the draft that opens it; grows to its limit.
+    headers: Vec<Option<RegisterSet>>,
+    targets: Vec<Target>,
+    visit: F,
+}
+
+impl<F: FnMut(usize, &RegisterSet)> Walk<'_, F> {
+    fn backwards(&mut self, start: usize, end: usize, live: &mut RegisterSet, visiting: bool) {
+        let mut index = end;
+        while index > start {
+            index -= 1;
+            match self.drafts[index].control {
+                Control::End { .. } => {
+                    let opening = self.scopes.opening[index];
+                    self.note(index, live, visiting);
+                    let header = RegisterSet::default();
+                    self.targets.push(Target {
+                        after: live.clone(),
+                        header,
+                    });
+                    if matches!(self.drafts[opening].control, Control::If { .. }) {
+                        let otherwise = self.scopes.otherwise[opening];
+                        self.backwards(otherwise + 1, index, live, visiting);
+                        let mut then = RegisterSet::new(self.registers);
+                        self.backwards(opening + 1, otherwise, &mut then, visiting);
+                        live.add(&then);
+                    } else {
+                        self.backwards(opening + 1, index, live, visiting);
+                    }
+                    self.targets.pop();
+                    self.note(opening, live, visiting);
+                    index = opening;
+                }
+                Control::EndLoop { .. } => {
+                    let opening = self.scopes.opening[index];
+                    self.note(index, live, visiting);
+                    self.loop_(opening, index, live, visiting);
+                    self.note(opening, live, visiting);
+                    index = opening;
+                }
+                Control::Break { depth } => {
+                    live.clone_from(&self.targets[depth as usize].after);
+                    self.note(index, live, visiting);
+                }
+                Control::Continue { depth } => {
+                    live.clone_from(&self.targets[depth as usize].header);
+                    self.note(index, live, visiting);
+                }
+                Control::Return => {
+                    live.clear();
+                    self.note(index, live, visiting);
+                }
+                _ => self.note(index, live, visiting),
+            }
+        }
+    }
+
+    fn loop_(&mut self, opening: usize, end: usize, live: &mut RegisterSet, visiting: bool) {
+        let after = live.clone();
+        let mut header = self.headers[opening]
+            .take()
+            .unwrap_or_else(|| RegisterSet::new(self.registers));
+        loop {
+            self.targets.push(Target {
+                after: after.clone(),
+                header: header.clone(),
+            });
+            self.backwards(opening + 1, end, live, false);
+            self.targets.pop();
+            if *live == header {
+                break;
+            }
+            header.clone_from(live);
+        }
+        if visiting {
+            self.targets.push(Target {
+                after,
+                header: header.clone(),
+            });
+            self.backwards(opening + 1, end, live, true);
+            self.targets.pop();
+        }
+        self.headers[opening] = Some(header);
+    }
+
+    /// Visits a draft; from what is wanted after it to what is wanted before it.
+    fn note(&mut self, index: usize, live: &mut RegisterSet, visiting: bool) {
+        if visiting {
+            (self.visit)(index, live);
+        }
+        let draft = &self.drafts[index];
+        if draft.guard.is_none() {
+            draft.defines.iter().for_each(|&register| live.remove(register));
+        }
+        draft.uses.iter().for_each(|&register| live.insert(register));
+    }
+}

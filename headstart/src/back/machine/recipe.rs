@@ -1,0 +1,385 @@
+//! Recipes: the instructions that one operation becomes.
+//!
+//! The tables say what ptxas 13.0 (sm_90) emits for the operation alone, read from disassembled code:
+//! the path that is executed, with its dependences, and how many bytes of a path for rare operands
+//! (subnormals, overflow) lie in between. Those paths themselves are calls and are not modelled.
+
+use super::program::Class;
+
+/// Where a step of a recipe gets an input from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// An operand of the operation, by position.
+    Operand(usize),
+    /// The result of an earlier step.
+    Step(usize),
+}
+
+/// One instruction of a recipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecipeStep {
+    /// Its unit.
+    pub class: Class,
+    /// What it waits for.
+    pub inputs: &'static [Input],
+    /// Instructions behind it that are jumped over.
+    pub never_taken: u32,
+}
+
+/// The instructions of an operation, in order. The one at `result` completes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// In order.
+    pub steps: &'static [RecipeStep],
+    /// Which step has the result; those after it only end the expansion.
+    pub result: usize,
+}
+
+pub(super) const fn step(class: Class, inputs: &'static [Input]) -> RecipeStep {
+    RecipeStep {
+        class,
+        inputs,
+        never_taken: 0,
+    }
+}
+
+/// A jump that is not taken, or jumps over `never_taken` instructions.
+const fn jump(inputs: &'static [Input], never_taken: u32) -> RecipeStep {
+    RecipeStep {
+        class: Class::Branch,
+        inputs,
+        never_taken,
+    }
+}
+
+use Class::{Convert, Fp32, Fp64, Int32, IntMultiply, Reconverge, Special};
+use Input::{Operand as O, Step as S};
+
+pub(super) const fn recipe(steps: &'static [RecipeStep]) -> Recipe {
+    Recipe {
+        steps,
+        result: steps.len() - 1,
+    }
+}
+
+/// A recipe that ends with the lanes meeting again.
+const fn rejoined(steps: &'static [RecipeStep]) -> Recipe {
+    Recipe {
+        steps,
+        result: steps.len() - 2,
+    }
+}
+
+/// `sqrt.rn.f32`: `MUFU.RSQ`, a range check with a jump, two multiplications, two fused ones.
+pub const SQRT_F32: Recipe = rejoined(&[
+    step(Reconverge, &[]),
+    step(Special, &[O(0)]),
+    step(Int32, &[O(0)]),
+    step(Int32, &[S(2)]),
+    jump(&[S(3)], 3),
+    step(Fp32, &[O(0), S(1)]),
+    step(Fp32, &[S(1)]),
+    step(Fp32, &[S(5), O(0)]),
+    step(Fp32, &[S(7), S(6), S(5)]),
+    step(Reconverge, &[]),
+]);
+
+/// `div.rn.f32`: `MUFU.RCP`, `FCHK`, five fused multiply-adds, a jump.
+pub const DIV_F32: Recipe = Recipe {
+    steps: &[
+        step(Reconverge, &[]),
+        step(Special, &[O(1)]),
+        step(Special, &[O(0), O(1)]),
+        step(Fp32, &[O(1), S(1)]),
+        step(Fp32, &[S(1), S(3)]),
+        step(Fp32, &[O(0), S(4)]),
+        step(Fp32, &[O(1), S(5), O(0)]),
+        step(Fp32, &[S(4), S(6), S(5)]),
+        jump(&[S(2)], 3),
+        step(Reconverge, &[]),
+    ],
+    result: 7,
+};
+
+/// `1 / x` in 32 bits.
+pub const RECIPROCAL_F32: Recipe = rejoined(&[
+    step(Reconverge, &[]),
+    step(Int32, &[O(1)]),
+    step(Int32, &[S(1)]),
+    step(Int32, &[S(2)]),
+    jump(&[S(3)], 3),
+    step(Special, &[O(1)]),
+    step(Fp32, &[O(1), S(5)]),
+    step(Fp32, &[S(6)]),
+    step(Fp32, &[S(5), S(7)]),
+    step(Reconverge, &[]),
+]);
+
+/// `div.rn.f64`: `MUFU.RCP64H`, eight double-precision instructions, two checks, a jump.
+pub const DIV_F64: Recipe = Recipe {
+    steps: &[
+        step(Int32, &[]),
+        step(Reconverge, &[]),
+        step(Special, &[O(1)]),
+        step(Fp32, &[O(0)]),
+        step(Fp64, &[O(1), S(2), S(0)]),
+        step(Fp64, &[S(4)]),
+        step(Fp64, &[S(2), S(5)]),
+        step(Fp64, &[O(1), S(6)]),
+        step(Fp64, &[S(6), S(7)]),
+        step(Fp64, &[O(0), S(8)]),
+        step(Fp64, &[O(1), S(9), O(0)]),
+        step(Fp64, &[S(8), S(10), S(9)]),
+        step(Fp32, &[O(1), S(11)]),
+        step(Fp32, &[S(12)]),
+        jump(&[S(13), S(3)], 2),
+        step(Reconverge, &[]),
+    ],
+    result: 11,
+};
+
+/// `sqrt.rn.f64`: `MUFU.RSQ64H`, eight double-precision instructions, a check, a jump.
+pub const SQRT_F64: Recipe = Recipe {
+    steps: &[
+        step(Int32, &[]),
+        step(Int32, &[]),
+        step(Reconverge, &[]),
+        step(Special, &[O(0)]),
+        step(Int32, &[O(0)]),
+        step(Int32, &[S(4)]),
+        step(Fp64, &[S(3)]),
+        step(Fp64, &[O(0), S(6)]),
+        step(Fp64, &[S(7), S(0), S(1)]),
+        step(Fp64, &[S(3), S(7)]),
+        step(Fp64, &[S(8), S(9), S(3)]),
+        step(Fp64, &[O(0), S(10)]),
+        step(Int32, &[S(10)]),
+        step(Int32, &[S(10)]),
+        step(Fp64, &[S(11), O(0)]),
+        step(Fp64, &[S(14), S(13), S(11)]),
+        jump(&[S(5)], 4),
+        step(Reconverge, &[]),
+    ],
+    result: 15,
+};
+
+/// `div.u32` by a variable: through a 32-bit reciprocal, with two corrections.
+pub const DIV_U32: Recipe = recipe(&[
+    step(Convert, &[O(1)]),
+    step(Int32, &[O(1)]),
+    step(Int32, &[O(1)]),
+    step(Special, &[S(0)]),
+    step(Int32, &[S(3)]),
+    step(Convert, &[S(4)]),
+    step(Int32, &[]),
+    step(IntMultiply, &[S(1), S(5)]),
+    step(IntMultiply, &[S(5), S(7), S(6)]),
+    step(IntMultiply, &[S(8), O(0)]),
+    step(Int32, &[S(9)]),
+    step(IntMultiply, &[O(1), S(10), O(0)]),
+    step(Int32, &[S(11), O(1)]),
+    step(Int32, &[S(12), S(11)]),
+    step(Int32, &[S(12), S(9)]),
+    step(Int32, &[S(13)]),
+    step(Int32, &[S(15), S(14)]),
+    step(Int32, &[S(2), S(16)]),
+]);
+
+/// `rem.u32` by a variable.
+pub const REM_U32: Recipe = recipe(&[
+    step(Convert, &[O(1)]),
+    step(Int32, &[O(1)]),
+    step(Int32, &[O(1)]),
+    step(Special, &[S(0)]),
+    step(Int32, &[S(3)]),
+    step(Convert, &[S(4)]),
+    step(Int32, &[]),
+    step(IntMultiply, &[S(1), S(5)]),
+    step(IntMultiply, &[S(5), S(7), S(6)]),
+    step(IntMultiply, &[S(8), O(0)]),
+    step(Int32, &[S(9)]),
+    step(IntMultiply, &[O(1), S(10), O(0)]),
+    step(Int32, &[S(11), O(1)]),
+    step(Int32, &[S(12), S(11)]),
+    step(Int32, &[S(13)]),
+    step(Int32, &[S(14), S(13)]),
+    step(Int32, &[S(2), S(15)]),
+]);
+
+/// `div.s32` and `rem.s32` by a variable: the unsigned way, on absolute values.
+pub const DIV_S32: Recipe = recipe(&[
+    step(Int32, &[O(1)]),
+    step(Int32, &[O(1)]),
+    step(Convert, &[S(0)]),
+    step(Int32, &[O(0)]),
+    step(Int32, &[O(0), O(1)]),
+    step(Int32, &[S(4)]),
+    step(Special, &[S(2)]),
+    step(Int32, &[S(6)]),
+    step(Convert, &[S(7)]),
+    step(Int32, &[]),
+    step(Int32, &[S(8)]),
+    step(IntMultiply, &[S(10), S(0)]),
+    step(IntMultiply, &[S(8), S(11), S(9)]),
+    step(Int32, &[S(1)]),
+    step(IntMultiply, &[S(12), S(3)]),
+    step(IntMultiply, &[S(14), S(13), S(3)]),
+    step(Int32, &[S(0), S(15)]),
+    step(Int32, &[S(16), S(15)]),
+    step(Int32, &[S(16), S(14)]),
+    step(Int32, &[O(1)]),
+    step(Int32, &[S(17), S(0)]),
+    step(Int32, &[S(20), S(18)]),
+    step(Int32, &[S(5), S(21)]),
+    step(Int32, &[S(19), S(22)]),
+]);
+
+/// 64-bit division where both operands fit 32 bits, behind the test whether they do; the long way is
+/// a call.
+pub const DIV_64: Recipe = rejoined(&[
+    step(Reconverge, &[]),
+    step(Int32, &[O(0), O(1)]),
+    step(Int32, &[S(1)]),
+    jump(&[S(2)], 5),
+    step(Convert, &[O(1)]),
+    step(Int32, &[O(1)]),
+    step(Int32, &[O(1)]),
+    step(Special, &[S(4)]),
+    step(Int32, &[S(7)]),
+    step(Int32, &[]),
+    step(Convert, &[S(8)]),
+    step(Int32, &[]),
+    step(IntMultiply, &[S(5), S(10)]),
+    step(IntMultiply, &[S(10), S(12), S(11)]),
+    step(IntMultiply, &[S(13), O(0)]),
+    step(Int32, &[S(14)]),
+    step(IntMultiply, &[O(1), S(15), O(0)]),
+    step(Int32, &[S(16), O(1)]),
+    step(Int32, &[S(17), S(16)]),
+    step(Int32, &[S(17), S(14)]),
+    step(Int32, &[S(18)]),
+    step(Int32, &[S(20), S(19)]),
+    step(Int32, &[S(6), S(21)]),
+    step(Int32, &[S(22), S(9)]),
+    step(Reconverge, &[]),
+]);
+
+/// 64-bit multiplication.
+pub const MUL_64: Recipe = recipe(&[
+    step(IntMultiply, &[O(0), O(1)]),
+    step(IntMultiply, &[O(0), O(1)]),
+    step(IntMultiply, &[O(0), O(1), S(0)]),
+    step(Int32, &[S(1), S(2)]),
+]);
+
+/// The upper half of a 64-bit product.
+pub const MUL_HIGH_64: Recipe = recipe(&[
+    step(IntMultiply, &[O(0), O(1)]),
+    step(IntMultiply, &[O(0), O(1)]),
+    step(Int32, &[S(0), S(1)]),
+    step(IntMultiply, &[O(0), O(1), S(2)]),
+    step(Int32, &[S(3)]),
+    step(IntMultiply, &[O(0), O(1)]),
+    step(Int32, &[S(4), S(5)]),
+    step(IntMultiply, &[S(6)]),
+    step(Int32, &[S(7)]),
+    step(Int32, &[S(8)]),
+]);
+
+/// Minimum or maximum of two 64-bit integers: two comparisons, two selections.
+pub const MIN_64: Recipe = recipe(&[
+    step(Int32, &[O(0), O(1)]),
+    step(Int32, &[O(0), O(1), S(0)]),
+    step(Int32, &[O(0), O(1), S(1)]),
+    step(Int32, &[O(0), O(1), S(1), S(2)]),
+]);
+
+/// `min.f64` or `max.f64`: `DSETP`, two selections, the quiet NaN.
+pub const MIN_F64: Recipe = recipe(&[
+    step(Int32, &[O(0)]),
+    step(Fp64, &[O(0), O(1)]),
+    step(Int32, &[O(1)]),
+    step(Int32, &[O(1)]),
+    step(Int32, &[S(0), S(2), S(1)]),
+    step(Int32, &[O(0), S(3), S(1)]),
+    step(Int32, &[S(4), S(2), S(1)]),
+    step(Int32, &[S(6), S(5)]),
+]);
+
+/// Leading zero bits of 64.
+pub const LEADING_ZEROS_64: Recipe = recipe(&[
+    step(Int32, &[O(0)]),
+    step(Int32, &[O(0), S(0)]),
+    step(Convert, &[S(1)]),
+    step(Int32, &[S(2)]),
+    step(Int32, &[S(2), S(3), S(0)]),
+]);
+
+/// Leading zero bits of 32: `FLO`, then a subtraction.
+pub const LEADING_ZEROS_32: Recipe = recipe(&[step(Convert, &[O(0)]), step(Int32, &[S(0)])]);
+
+/// A 64-bit shift by a variable.
+pub const SHIFT_64: Recipe = recipe(&[
+    step(Int32, &[O(1)]),
+    step(Int32, &[O(0), S(0)]),
+    step(Int32, &[O(0), S(0), S(1)]),
+]);
+
+/// An operation on both halves of 64 bits, the upper one after the lower one (a carry).
+pub const CARRIED_64: Recipe = recipe(&[
+    step(Int32, &[O(0), O(1), O(2)]),
+    step(Int32, &[O(0), O(1), O(2), S(0)]),
+]);
+
+/// `IMAD.WIDE` with a 64-bit addend, where one factor has 64 bits and the other is a constant.
+pub const SCALE_64: Recipe = recipe(&[
+    step(IntMultiply, &[O(0), O(1), O(2)]),
+    step(IntMultiply, &[O(0)]),
+    step(Int32, &[S(0), S(1)]),
+]);
+
+/// Division by a constant: a multiplication by its reciprocal and corrections.
+pub const DIV_CONSTANT_32: Recipe = recipe(&[
+    step(IntMultiply, &[O(0)]),
+    step(Int32, &[S(0), O(0)]),
+    step(Int32, &[S(1)]),
+    step(Int32, &[S(2)]),
+]);
+
+/// Counting or reversing bits of 64: once for each half.
+pub const CONVERT_64: Recipe = recipe(&[
+    step(Convert, &[O(0)]),
+    step(Convert, &[O(0)]),
+    step(Int32, &[S(0), S(1)]),
+]);
+
+/// The sub-group's position: the work-item's, shifted.
+pub const SUB_GROUP: Recipe = recipe(&[step(Class::ReadId, &[]), step(Int32, &[S(0)])]);
+
+/// The size of this sub-group, or their number: from the work-group's size and the position.
+pub const SUB_GROUP_SIZE: Recipe = recipe(&[
+    step(Class::ReadId, &[]),
+    step(Int32, &[S(0)]),
+    step(Int32, &[S(1)]),
+    step(Int32, &[S(2)]),
+]);
+
+macro_rules! singles {
+    ($($class:ident),+) => {
+        /// One instruction on the operation's operands.
+        pub const fn single(class: Class) -> Recipe {
+            match class {
+                $(Class::$class => {
+                    const SINGLE: Recipe = recipe(&[step(Class::$class, &[O(0), O(1), O(2)])]);
+                    SINGLE
+                })+
+                _ => {
+                    const SINGLE: Recipe = recipe(&[step(Convert, &[O(0), O(1), O(2)])]);
+                    SINGLE
+                }
+            }
+        }
+    };
+}
+
+singles!(Int32, IntMultiply, Int64, Fp32, Fp64, Fp16, Special, ReadId);

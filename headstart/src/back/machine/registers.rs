@@ -1,0 +1,62 @@
+//! How many registers a program needs, and their numbers.
+
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+use super::draft::{Draft, Virtual, Virtuals};
+use super::intervals::Intervals;
+use super::liveness::visit_live;
+use super::program::{Register, RegisterEstimate};
+use super::target::{Family, Target};
+
+/// 32-bit registers that ptxas takes besides those that hold the kernel's values: the stack pointer,
+/// and what alignment of pairs and the order of allocation waste. Fitted to `ptxas -v`.
+const OVERHEAD: u32 = 4;
+
+/// The fewest registers that ptxas reports for a kernel that does anything.
+const LEAST: u32 = 8;
+
+/// What the drafts need of the register file: the most 32-bit registers wanted at the same time.
+pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> RegisterEstimate {
+    let mut most = 0;
+    visit_live(drafts, virtuals.len(), |index, live| {
+        let wanted: u32 = live
+            .iter()
+            .map(|register| u32::from(virtuals[register].width))
+            .sum();
+        // A result that nobody wants still has to be put somewhere.
+        let unwanted = drafts[index]
+            .defines
+            .iter()
+            .filter(|&&register| !live.contains(register));
+        let written: u32 = unwanted
+            .map(|&register| u32::from(virtuals[register].width))
+            .sum();
+        most = most.max(wanted + written);
+    });
+    let needed = match target.family {
+        Family::Nvidia => (most + OVERHEAD).max(LEAST),
+        Family::Intel => most + OVERHEAD,
+    };
+    RegisterEstimate {
+        registers: needed.min(target.max_registers),
+        spilled_bytes: needed.saturating_sub(target.max_registers) * 4,
+    }
+}
+
+/// A number for each register: two that are never in use at the same time may have the same one.
+pub fn number(drafts: &[Draft], virtuals: &Virtuals) -> (SecondaryMap<Virtual, Register>, u32) {
+    let mut intervals = Intervals::new(drafts.iter().map(|draft| draft.control), virtuals.len());
+    for (index, draft) in drafts.iter().enumerate() {
+        for &register in draft.defines.iter().chain(&draft.uses) {
+            intervals.note(register.index(), index);
+        }
+    }
+    let (colours, count) = intervals.colour();
+    let mut numbers = SecondaryMap::with_default(Register::from_u32(0));
+    for (at, colour) in colours.into_iter().enumerate() {
+        if let Some(colour) = colour {
+            numbers[Virtual::new(at)] = Register::from_u32(colour);
+        }
+    }
+    (numbers, count)
+}

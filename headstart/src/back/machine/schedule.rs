@@ -1,0 +1,386 @@
+//! The order of instructions between jumps.
+//!
+//! A list scheduler: whatever starts the longest chain of latencies goes first, so loads come early
+//! and independent chains of arithmetic (of unrolled iterations, say) are interleaved. Where registers
+//! run short it takes what frees some. Nothing moves across a jump, a barrier, or where lanes meet:
+//! ptxas does not move code there either, which is why square roots, each with a jump for rare
+//! operands, are not interleaved.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use super::draft::{Draft, Location, Virtual, Virtuals};
+use super::liveness::{RegisterSet, visit_live};
+use super::program::{Class, Step};
+use super::target::Target;
+use crate::ir::{Kernel, Value};
+
+/// From this many 32-bit registers on the scheduler saves registers rather than time, of those that a
+/// work-item can have: three quarters.
+fn comfortable(target: &Target) -> u32 {
+    target.max_registers * 3 / 4
+}
+
+/// Orders the drafts between fixed ones.
+pub fn schedule(kernel: &Kernel, target: &Target, drafts: Vec<Draft>, virtuals: &Virtuals) -> Vec<Draft> {
+    let mut wanted_after: HashMap<usize, RegisterSet> = HashMap::new();
+    let last_of_segment =
+        |index: usize| !drafts[index].fixed && drafts.get(index + 1).is_none_or(|next| next.fixed);
+    visit_live(&drafts, virtuals.len(), |index, live| {
+        if last_of_segment(index) {
+            wanted_after.insert(index, live.clone());
+        }
+    });
+    let mut ordered = Vec::with_capacity(drafts.len());
+    let mut segment = Vec::new();
+    for (index, draft) in drafts.into_iter().enumerate() {
+        if draft.fixed {
+            ordered.push(draft);
+            continue;
+        }
+        segment.push(draft);
+        if let Some(wanted) = wanted_after.remove(&index) {
+            let taken = std::mem::take(&mut segment);
+            ordered.extend(Segment::new(kernel, target, taken, virtuals, wanted).order());
+        }
+    }
+    ordered.append(&mut segment);
+    ordered
+}
+
+/// The drafts between two fixed ones, and what waits for what.
+struct Segment<'s> {
+    target: &'s Target,
+    drafts: Vec<Draft>,
+    virtuals: &'s Virtuals,
+    /// Wanted after the segment.
+    wanted: RegisterSet,
+    /// Who waits for a draft, and how long after it was issued.
+    followers: Vec<Vec<(usize, u32)>>,
+    /// How many it waits for.
+    waits_for: Vec<usize>,
+}
+
+impl<'s> Segment<'s> {
+    fn new(
+        kernel: &Kernel,
+        target: &'s Target,
+        drafts: Vec<Draft>,
+        virtuals: &'s Virtuals,
+        wanted: RegisterSet,
+    ) -> Segment<'s> {
+        let count = drafts.len();
+        let (followers, waits_for) = (vec![Vec::new(); count], vec![0; count]);
+        let mut segment = Segment {
+            target,
+            drafts,
+            virtuals,
+            wanted,
+            followers,
+            waits_for,
+        };
+        segment.find_register_dependences();
+        segment.find_memory_dependences(kernel);
+        segment.keep_moves_avoidable();
+        segment
+    }
+
+    fn follows(&mut self, first: usize, second: usize, after: u32) {
+        if first != second {
+            self.followers[first].push((second, after));
+            self.waits_for[second] += 1;
+        }
+    }
+
+    fn find_register_dependences(&mut self) {
+        let mut written: HashMap<Virtual, usize> = HashMap::new();
+        let mut read: HashMap<Virtual, Vec<usize>> = HashMap::new();
+        let mut computed: HashMap<Value, usize> = HashMap::new();
+        for index in 0..self.drafts.len() {
+            let draft = self.drafts[index].clone();
+            for register in draft.uses {
+                if let Some(&writer) = written.get(&register) {
+                    let latency = self.target.assumed_latency(self.drafts[writer].class);
+                    self.follows(writer, index, latency);
+                }
+                read.entry(register).or_default().push(index);
+            }
+            for register in draft.defines {
+                for reader in read.remove(&register).unwrap_or_default() {
+                    self.follows(reader, index, 0);
+                }
+                if let Some(writer) = written.insert(register, index) {
+                    self.follows(writer, index, 1);
+                }
+            }
+            for step in &draft.steps {
+                if let Step::Op(op) = step {
+                    op.kind.for_each_operand(|operand| {
+                        if let Some(&writer) = computed.get(&operand) {
+                            self.follows(writer, index, 0);
+                        }
+                    });
+                    computed.extend(op.results.iter().map(|&result| (result, index)));
+                }
+            }
+        }
+    }
+
+    fn find_memory_dependences(&mut self, kernel: &Kernel) {
+        let mut reads: Vec<(usize, Location)> = Vec::new();
+        let mut writes: Vec<(usize, Location)> = Vec::new();
+        for index in 0..self.drafts.len() {
+            let Some(memory) = self.drafts[index].memory else {
+                continue;
+            };
+            let meets = |list: &[(usize, Location)], here: Location| -> Vec<usize> {
+                let meeting = list.iter().filter(|(_, there)| there.may_meet(here, kernel));
+                meeting.map(|&(at, _)| at).collect()
+            };
+            let mut before = Vec::new();
+            if let Some(here) = memory.reads {
+                before.extend(meets(&writes, here));
+                reads.push((index, here));
+            }
+            if let Some(here) = memory.writes {
+                before.extend(meets(&writes, here));
+                before.extend(meets(&reads, here));
+                writes.push((index, here));
+            }
+            for first in before {
+                self.follows(first, index, 0);
+            }
+        }
+    }
+
+    /// A move at the end is not needed if its source is made only when its target is no longer read:
+    /// then both can be one register. Readers go first, where that is possible.
+    fn keep_moves_avoidable(&mut self) {
+        let mut writers: HashMap<Virtual, usize> = HashMap::new();
+        let mut readers: HashMap<Virtual, Vec<usize>> = HashMap::new();
+        for (index, draft) in self.drafts.iter().enumerate() {
+            for &register in &draft.defines {
+                writers.insert(register, index);
+            }
+            for &register in &draft.uses {
+                readers.entry(register).or_default().push(index);
+            }
+        }
+        for at in 0..self.drafts.len() {
+            let Some(move_) = self.drafts[at].move_ else {
+                continue;
+            };
+            let Some(&maker) = writers.get(&move_.from).filter(|&&maker| maker < at) else {
+                continue;
+            };
+            let reach = self.reached_from(maker);
+            for &reader in readers.get(&move_.to).map_or(&[][..], |list| list) {
+                if reader != maker && reader != at && !reach[reader] {
+                    self.follows(reader, maker, 0);
+                }
+            }
+        }
+    }
+
+    fn reached_from(&self, start: usize) -> Vec<bool> {
+        let mut reached = vec![false; self.drafts.len()];
+        let mut work = vec![start];
+        while let Some(at) = work.pop() {
+            for &(next, _) in &self.followers[at] {
+                if !reached[next] {
+                    reached[next] = true;
+                    work.push(next);
+                }
+            }
+        }
+        reached
+    }
+
+    /// The latencies from a draft's issue to the end of the segment, along the longest chain.
+    fn heights(&self) -> Vec<u32> {
+        let mut waits_for = self.waits_for.clone();
+        let mut order: Vec<usize> = (0..waits_for.len()).filter(|&at| waits_for[at] == 0).collect();
+        let mut next = 0;
+        while next < order.len() {
+            for &(follower, _) in &self.followers[order[next]] {
+                waits_for[follower] -= 1;
+                if waits_for[follower] == 0 {
+                    order.push(follower);
+                }
+            }
+            next += 1;
+        }
+        let mut heights = vec![0; waits_for.len()];
+        for &at in order.iter().rev() {
+            let own = self.target.assumed_latency(self.drafts[at].class);
+            let behind = self.followers[at]
+                .iter()
+                .map(|&(next, after)| after + heights[next])
+                .max();
+            heights[at] = own.max(behind.unwrap_or(0));
+        }
+        heights
+    }
+
+    fn order(mut self) -> Vec<Draft> {
+        let heights = self.heights();
+        let mut pressure = Pressure::new(&self);
+        let mut waits_for = self.waits_for.clone();
+        let mut available = vec![0u32; waits_for.len()];
+        // Ready now, by height; ready later, by time. Ties go by the order in the source.
+        let mut ready: BinaryHeap<(u32, Reverse<usize>)> = BinaryHeap::new();
+        let mut later: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
+        for at in 0..waits_for.len() {
+            if waits_for[at] == 0 {
+                ready.push((heights[at], Reverse(at)));
+            }
+        }
+        let mut order = Vec::with_capacity(waits_for.len());
+        let mut now = 0;
+        loop {
+            while let Some(&Reverse((time, at))) = later.peek()
+                && time <= now
+            {
+                later.pop();
+                ready.push((heights[at], Reverse(at)));
+            }
+            let chosen = if pressure.is_high() {
+                pressure.cheapest(&mut ready, &mut later)
+            } else {
+                ready.pop().map(|(_, Reverse(at))| at)
+            };
+            let Some(at) = chosen else {
+                match later.peek() {
+                    Some(&Reverse((time, _))) => now = time,
+                    None => break,
+                }
+                continue;
+            };
+            order.push(at);
+            pressure.issue(at);
+            for &(next, after) in &self.followers[at] {
+                available[next] = available[next].max(now + after);
+                waits_for[next] -= 1;
+                if waits_for[next] == 0 {
+                    later.push(Reverse((available[next], next)));
+                }
+            }
+            now += u32::from(self.drafts[at].class != Class::None);
+        }
+        let mut drafts: Vec<Option<Draft>> = self.drafts.drain(..).map(Some).collect();
+        order.into_iter().filter_map(|at| drafts[at].take()).collect()
+    }
+}
+
+/// The registers taken while a segment is being ordered.
+struct Pressure {
+    now: u32,
+    comfortable: u32,
+    /// For each draft: what it reads and writes, with widths.
+    reads: Vec<Vec<(Virtual, u32)>>,
+    writes: Vec<Vec<(Virtual, u32)>>,
+    /// How many drafts still read a register; one more if it is wanted after the segment.
+    readers: HashMap<Virtual, u32>,
+    taken: RegisterSet,
+}
+
+impl Pressure {
+    fn new(segment: &Segment<'_>) -> Pressure {
+        let widths = |registers: &[Virtual]| -> Vec<(Virtual, u32)> {
+            registers
+                .iter()
+                .map(|&register| (register, u32::from(segment.virtuals[register].width)))
+                .collect()
+        };
+        let reads: Vec<_> = segment.drafts.iter().map(|draft| widths(&draft.uses)).collect();
+        let writes: Vec<_> = segment
+            .drafts
+            .iter()
+            .map(|draft| widths(&draft.defines))
+            .collect();
+        let mut readers: HashMap<Virtual, u32> =
+            segment.wanted.iter().map(|register| (register, 1)).collect();
+        let mut taken = RegisterSet::new(segment.virtuals.len());
+        let mut written = RegisterSet::new(segment.virtuals.len());
+        for (reads, writes) in reads.iter().zip(&writes) {
+            for &(register, _) in reads {
+                *readers.entry(register).or_insert(0) += 1;
+                if !written.contains(register) {
+                    taken.insert(register);
+                }
+            }
+            writes.iter().for_each(|&(register, _)| written.insert(register));
+        }
+        for register in segment
+            .wanted
+            .iter()
+            .filter(|&register| !written.contains(register))
+        {
+            taken.insert(register);
+        }
+        let now = taken
+            .iter()
+            .map(|register| u32::from(segment.virtuals[register].width))
+            .sum();
+        Pressure {
+            now,
+            comfortable: comfortable(segment.target),
+            reads,
+            writes,
+            readers,
+            taken,
+        }
+    }
+
+    fn is_high(&self) -> bool {
+        self.now >= self.comfortable
+    }
+
+    /// What issuing a draft adds to the registers taken.
+    fn added(&self, at: usize) -> i64 {
+        let written: i64 = self.writes[at]
+            .iter()
+            .filter(|(register, _)| !self.taken.contains(*register))
+            .map(|&(_, width)| i64::from(width))
+            .sum();
+        let freed: i64 = self.reads[at]
+            .iter()
+            .filter(|(register, _)| self.readers.get(register) == Some(&1))
+            .map(|&(_, width)| i64::from(width))
+            .sum();
+        written - freed
+    }
+
+    fn issue(&mut self, at: usize) {
+        for index in 0..self.reads[at].len() {
+            let (register, width) = self.reads[at][index];
+            let left = self.readers.entry(register).or_insert(0);
+            *left = left.saturating_sub(1);
+            if *left == 0 && self.taken.contains(register) {
+                self.taken.remove(register);
+                self.now -= width;
+            }
+        }
+        for index in 0..self.writes[at].len() {
+            let (register, width) = self.writes[at][index];
+            if !self.taken.contains(register) && self.readers.get(&register).is_some_and(|&left| left > 0) {
+                self.taken.insert(register);
+                self.now += width;
+            }
+        }
+    }
+
+    /// Of all that could be issued, waiting or not, what leaves the fewest registers taken.
+    fn cheapest(
+        &self,
+        ready: &mut BinaryHeap<(u32, Reverse<usize>)>,
+        later: &mut BinaryHeap<Reverse<(u32, usize)>>,
+    ) -> Option<usize> {
+        let candidates = ready.iter().map(|&(_, Reverse(at))| at);
+        let waiting = later.iter().map(|&Reverse((_, at))| at);
+        let chosen = candidates.chain(waiting).min_by_key(|&at| (self.added(at), at))?;
+        ready.retain(|&(_, Reverse(at))| at != chosen);
+        later.retain(|&Reverse((_, at))| at != chosen);
+        Some(chosen)
+    }
+}

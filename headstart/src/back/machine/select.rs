@@ -1,0 +1,247 @@
+//! From operations to instructions, in program order.
+//!
+//! Before: a cleaned kernel.
+//! After: drafts in the order of the code. Operations that are part of another instruction, or that
+//! only rename something, are drafts without a class: they carry their operation and cost nothing.
+
+mod control;
+mod memory;
+mod moves;
+mod predicate;
+
+use std::collections::HashMap;
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+
+use super::arithmetic::{Cost, Fused, cost};
+use super::draft::{Draft, Root, Virtual, VirtualData, Virtuals};
+use super::facts::Facts;
+use super::program::{Class, Guard, Step};
+use super::recipe::{Input, Recipe};
+use super::target::Family;
+use crate::ir::{ConvertOp, Label, Op, OpKind, Place, Space, Type, Value};
+
+/// The drafts of a whole kernel, and the registers they name.
+pub fn select(facts: &Facts<'_>) -> (Vec<Draft>, Virtuals) {
+    let mut selector = Selector {
+        facts,
+        fused: Fused::default(),
+        virtuals: Virtuals::new(),
+        registers: SecondaryMap::new(),
+        drafts: Vec::new(),
+        prologue: Vec::new(),
+        scopes: Vec::new(),
+        wide_constants: HashMap::new(),
+        roots: SecondaryMap::new(),
+        predicate: None,
+        uncommitted: EntitySet::new(),
+    };
+    for (index, param) in facts.kernel.params.iter().enumerate() {
+        if facts.kernel.ty(param.value).is_pointer() {
+            selector.roots[param.value] = Some(Root::Param(index));
+        }
+    }
+    selector.region(&facts.kernel.body);
+    let mut drafts = selector.prologue;
+    drafts.append(&mut selector.drafts);
+    (drafts, selector.virtuals)
+}
+
+struct Selector<'f, 'k> {
+    facts: &'f Facts<'k>,
+    fused: Fused,
+    virtuals: Virtuals,
+    /// What to wait for to have a value: its register, or those of what it stands for.
+    registers: SecondaryMap<Value, Vec<Virtual>>,
+    drafts: Vec<Draft>,
+    /// What is loaded once, at the kernel's start.
+    prologue: Vec<Draft>,
+    /// The blocks, ifs and loops around.
+    scopes: Vec<Scope>,
+    /// Double-precision constants that are in registers, up to the next jump.
+    wide_constants: HashMap<Value, Virtual>,
+    /// What pointers point into.
+    roots: SecondaryMap<Value, Option<Root>>,
+    /// The condition of the `if` that is being turned into predicates.
+    predicate: Option<(Guard, Vec<Virtual>)>,
+    /// Tokens of copies that no group has been closed for.
+    uncommitted: EntitySet<Value>,
+}
+
+/// A block, `if` or loop around.
+struct Scope {
+    label: Label,
+    results: Vec<Value>,
+    params: Vec<Value>,
+}
+
+impl Selector<'_, '_> {
+    /// A new register of so many 32-bit ones.
+    fn register(&mut self, width: u8) -> Virtual {
+        self.virtuals.push(VirtualData { width })
+    }
+
+    /// A new register for a value, which it is read from now on.
+    fn register_of(&mut self, value: Value) -> Virtual {
+        let register = self.register(self.facts.width(value));
+        self.registers[value] = vec![register];
+        register
+    }
+
+    fn emit(&mut self, draft: Draft) {
+        if draft.fixed {
+            self.wide_constants.clear();
+        }
+        self.drafts.push(draft);
+    }
+
+    /// The registers that an instruction with this operand waits for.
+    fn read(&mut self, value: Value, place: Place) -> Vec<Virtual> {
+        let kernel = self.facts.kernel;
+        if self.facts.is_wide_constant(value) {
+            return vec![self.wide_constant(value, place)];
+        }
+        let is_param = self.facts.kind(value).is_none() && kernel.as_constant(value).is_none();
+        let unread = self.registers[value].is_empty() && kernel.param_of(value).is_some();
+        if is_param && unread && kernel.ty(value).is_pointer() && self.facts.target.family == Family::Nvidia {
+            // An address is computed in registers: the parameter has to be loaded into some.
+            let register = self.register_of(value);
+            self.prologue.push(Draft {
+                defines: vec![register],
+                ..Draft::new(Class::LoadConstant, place)
+            });
+        }
+        self.registers[value].clone()
+    }
+
+    /// A double-precision constant with bits in both halves: two moves into uniform registers.
+    fn wide_constant(&mut self, value: Value, place: Place) -> Virtual {
+        if let Some(&register) = self.wide_constants.get(&value) {
+            return register;
+        }
+        let lower = self.register(0);
+        let whole = self.register(0);
+        self.emit(Draft {
+            defines: vec![lower],
+            ..Draft::new(Class::Int32, place)
+        });
+        self.emit(Draft {
+            defines: vec![whole],
+            uses: vec![lower],
+            ..Draft::new(Class::Int32, place)
+        });
+        self.wide_constants.insert(value, whole);
+        whole
+    }
+
+    /// All the registers that an operation's operands are read from.
+    fn read_operands(&mut self, op: &Op) -> Vec<Vec<Virtual>> {
+        let mut operands = Vec::new();
+        op.kind.for_each_operand(|operand| operands.push(operand));
+        operands
+            .into_iter()
+            .map(|operand| self.read(operand, op.place))
+            .collect()
+    }
+
+    /// A pure operation.
+    fn pure(&mut self, op: &Op) {
+        let result = op.results[0];
+        self.roots[result] = self.root_of(op);
+        let facts = self.facts;
+        let cost = if self.fused.joins(facts, op) {
+            Cost::Free
+        } else {
+            cost(facts, &self.fused, op)
+        };
+        let operands = self.read_operands(op);
+        match cost {
+            Cost::Free => {
+                let mut registers: Vec<Virtual> = operands.into_iter().flatten().collect();
+                registers.sort_unstable();
+                registers.dedup();
+                let free = Draft {
+                    steps: vec![Step::Op(op.clone())],
+                    ..Draft::new(Class::None, op.place)
+                };
+                if registers.len() > 3 && facts.kernel.ty(result) == Type::Bool {
+                    // More conditions than a comparison can take in: a predicate of their own.
+                    let register = self.register_of(result);
+                    let class = Class::Int32;
+                    self.emit(Draft {
+                        class,
+                        defines: vec![register],
+                        uses: registers,
+                        ..free
+                    });
+                    return;
+                }
+                self.registers[result] = registers;
+                self.emit(free);
+            }
+            Cost::Recipe(recipe) => {
+                let register = self.register_of(result);
+                self.recipe(&recipe, &operands, register, Some(Step::Op(op.clone())), op.place);
+            }
+        }
+    }
+
+    /// The instructions of a recipe; `step` goes with the one that has the result.
+    fn recipe(
+        &mut self,
+        recipe: &Recipe,
+        operands: &[Vec<Virtual>],
+        result: Virtual,
+        step: Option<Step>,
+        place: Place,
+    ) {
+        let mut results: Vec<Option<Virtual>> = Vec::with_capacity(recipe.steps.len());
+        let mut step = step;
+        for (index, inner) in recipe.steps.iter().enumerate() {
+            let defines = match inner.class {
+                _ if index == recipe.result => Some(result),
+                Class::Branch | Class::Reconverge => None,
+                Class::Fp64 => Some(self.register(2)),
+                _ => Some(self.register(1)),
+            };
+            let mut uses: Vec<Virtual> = Vec::new();
+            for input in inner.inputs {
+                match *input {
+                    Input::Operand(at) => uses.extend(operands.get(at).into_iter().flatten()),
+                    Input::Step(at) => uses.extend(results[at]),
+                }
+            }
+            uses.sort_unstable();
+            uses.dedup();
+            let last = index + 1 == recipe.steps.len();
+            self.emit(Draft {
+                steps: if index == recipe.result {
+                    step.take().into_iter().collect()
+                } else {
+                    Vec::new()
+                },
+                defines: defines.into_iter().collect(),
+                uses,
+                // Code does not move across a jump, nor to before the lanes have met again.
+                fixed: inner.class == Class::Branch || (inner.class == Class::Reconverge && last),
+                never_taken: inner.never_taken,
+                ..Draft::new(inner.class, place)
+            });
+            results.push(defines);
+        }
+    }
+
+    /// What the result of a pure operation points into.
+    fn root_of(&self, op: &Op) -> Option<Root> {
+        match &op.kind {
+            OpKind::ArrayAddress(array) => Some(Root::Array(*array)),
+            OpKind::Address { base, .. } => self.roots[*base],
+            OpKind::Convert(ConvertOp::ToGeneric | ConvertOp::FromGeneric, from) => self.roots[*from],
+            _ => None,
+        }
+    }
+
+    fn space(&self, pointer: Value) -> Space {
+        self.facts.kernel.ty(pointer).space().unwrap_or(Space::Generic)
+    }
+}

@@ -1,0 +1,323 @@
+//! Blocks, ifs, loops and jumps.
+//!
+//! A jump costs an instruction unless the code lies so that nothing has to be jumped over: the last
+//! region of an `if` falls through, and a region that only leaves is where the condition jumps to.
+
+use super::super::draft::Draft;
+use super::super::program::{Class, Control, Step};
+use super::super::target::Family;
+use super::{Scope, Selector};
+use crate::ir::{Label, Op, OpKind, Place, Region, Value};
+
+/// How a region came out.
+pub struct Written {
+    /// Whether it holds instructions before its jump.
+    charged: bool,
+    /// Its jump.
+    jump: usize,
+}
+
+impl Selector<'_, '_> {
+    /// A region with everything in it.
+    pub fn region(&mut self, region: &Region) -> Written {
+        let start = self.drafts.len();
+        let mut ops = region.ops.iter().peekable();
+        while let Some(op) = ops.next() {
+            match ops.peek() {
+                Some(next) if self.is_latch(op, next) => {
+                    self.latch(op, next);
+                    break;
+                }
+                _ => self.op(op),
+            }
+        }
+        let jump = self.drafts.len() - 1;
+        let charged = self.drafts[start..jump]
+            .iter()
+            .any(|draft| draft.class != Class::None && draft.move_.is_none());
+        Written { charged, jump }
+    }
+
+    fn op(&mut self, op: &Op) {
+        match &op.kind {
+            OpKind::Block { label, body } => self.block(op, *label, body),
+            OpKind::If {
+                label,
+                then,
+                otherwise,
+                ..
+            } => {
+                if self.is_predicable(op) {
+                    self.predicated(op);
+                } else {
+                    let exits = leaves(then, *label) || leaves(otherwise, *label);
+                    self.branch(op, exits);
+                }
+            }
+            OpKind::Loop { .. } => self.loop_(op),
+            OpKind::Break(label, values) => self.break_(*label, values, op.place),
+            OpKind::Continue(label, values) => {
+                self.pass_to_next(*label, values, op.place);
+                self.continue_(*label, values, op.place);
+            }
+            OpKind::Return => {
+                let control = Control::Return;
+                self.emit(Draft {
+                    class: Class::Exit,
+                    ..Draft::marker(control, op.place)
+                });
+            }
+            kind if kind.is_pure() => self.pure(op),
+            _ => self.memory(op),
+        }
+    }
+
+    fn block(&mut self, op: &Op, label: Label, body: &Region) {
+        let depth = self.open(op, label, Vec::new());
+        self.emit(Draft::marker(Control::Block { depth, end: 0 }, op.place));
+        let written = self.region(body);
+        let own = Control::Break { depth };
+        if self.drafts[written.jump].control != own {
+            self.charge_jump(&written);
+        }
+        self.scopes.pop();
+        self.emit(Draft::marker(Control::End { depth }, op.place));
+    }
+
+    /// An `if` with jumps. `exits`: one side only leaves for good, so the lanes need not meet again.
+    fn branch(&mut self, op: &Op, exits: bool) {
+        let OpKind::If {
+            label,
+            cond,
+            then,
+            otherwise,
+        } = &op.kind
+        else {
+            return;
+        };
+        let parts = !exits && self.facts.divergence.parts(*label);
+        let nvidia = self.facts.target.family == Family::Nvidia;
+        if parts && nvidia {
+            self.emit(Draft::new(Class::Reconverge, op.place));
+        }
+        let uses = self.read(*cond, op.place);
+        let depth = self.open(op, *label, Vec::new());
+        let control = Control::If {
+            depth,
+            cond: *cond,
+            otherwise: 0,
+            end: 0,
+        };
+        self.emit(Draft {
+            class: Class::Branch,
+            uses,
+            ..Draft::marker(control, op.place)
+        });
+        let first = self.region(then);
+        let between = self.drafts.len();
+        self.emit(Draft::marker(Control::Else { depth, end: 0 }, op.place));
+        let second = self.region(otherwise);
+        self.scopes.pop();
+        // Jumps that something lies in the way of.
+        let own = Control::Break { depth };
+        if self.drafts[first.jump].control != own {
+            self.charge_jump(&first);
+        } else if second.charged && nvidia {
+            self.charge_jump(&first);
+        } else if second.charged {
+            // Intel's `else` is an instruction.
+            self.drafts[between].class = Class::Branch;
+        }
+        if self.drafts[second.jump].control != own {
+            self.charge_jump(&second);
+        }
+        let end = Draft::marker(Control::End { depth }, op.place);
+        let class = if parts { Class::Reconverge } else { Class::None };
+        self.emit(Draft { class, ..end });
+    }
+
+    /// A region's jump costs an instruction, if the region holds others; a region that is only a jump
+    /// is where the condition jumps to.
+    fn charge_jump(&mut self, written: &Written) {
+        let jump = &mut self.drafts[written.jump];
+        if written.charged && jump.class == Class::None {
+            jump.class = Class::Branch;
+        }
+    }
+
+    fn loop_(&mut self, op: &Op) {
+        let OpKind::Loop {
+            label,
+            params,
+            initial,
+            body,
+            ..
+        } = &op.kind
+        else {
+            return;
+        };
+        let parts = self.facts.divergence.parts(*label) && self.facts.target.family == Family::Nvidia;
+        if parts {
+            self.emit(Draft::new(Class::Reconverge, op.place));
+        }
+        let mut moves = Vec::new();
+        for (&param, &start) in params.iter().zip(initial) {
+            self.roots[param] = self.roots[start];
+            moves.push((self.register_of(param), start));
+        }
+        self.moves(moves, op.place);
+        let depth = self.open(op, *label, params.clone());
+        let assign = params.iter().copied().zip(initial.iter().copied()).collect();
+        let marker = Draft::marker(Control::Loop { depth, end: 0 }, op.place);
+        self.emit(Draft {
+            steps: steps_of(assign),
+            ..marker
+        });
+        let written = self.region(body);
+        let jump = &mut self.drafts[written.jump];
+        // Back to the top, unless the loop's own test does that.
+        if jump.control == (Control::Continue { depth }) && jump.class == Class::None && !jump.latched {
+            jump.class = Class::Branch;
+        }
+        self.scopes.pop();
+        let end = Draft::marker(Control::EndLoop { depth, body: 0 }, op.place);
+        let class = if parts { Class::Reconverge } else { Class::None };
+        self.emit(Draft { class, ..end });
+    }
+
+    /// Whether two operations are a loop's test at the bottom: `if c { break } ; continue`.
+    fn is_latch(&self, op: &Op, next: &Op) -> bool {
+        let OpKind::If {
+            label,
+            then,
+            otherwise,
+            ..
+        } = &op.kind
+        else {
+            return false;
+        };
+        let stays = |region: &Region| matches!(&region.ops[..], [Op { kind: OpKind::Break(to, values), .. }] if to == label && values.is_empty());
+        matches!(next.kind, OpKind::Continue(..))
+            && ((leaves(then, *label) && stays(otherwise)) || (leaves(otherwise, *label) && stays(then)))
+    }
+
+    /// A loop's test at the bottom is one conditional jump. What is passed to the next iteration moves
+    /// in front of it, where it can be scheduled with the rest, unless leaving needs the old values.
+    fn latch(&mut self, op: &Op, next: &Op) {
+        let (OpKind::If { then, otherwise, .. }, OpKind::Continue(label, values)) = (&op.kind, &next.kind)
+        else {
+            return;
+        };
+        let changing: Vec<Value> = self.scope(*label).params.clone();
+        let mut in_the_way = false;
+        for region in [then, otherwise] {
+            for op in &region.ops {
+                op.kind.for_each_operand(|left| {
+                    in_the_way |= changing.iter().any(|&param| {
+                        self.registers[left]
+                            .iter()
+                            .any(|register| self.registers[param].contains(register))
+                    });
+                });
+            }
+        }
+        if !in_the_way {
+            self.pass_to_next(*label, values, next.place);
+        }
+        self.branch(op, true);
+        if in_the_way {
+            self.pass_to_next(*label, values, next.place);
+        }
+        self.continue_(*label, values, next.place);
+        if let Some(jump) = self.drafts.last_mut() {
+            jump.latched = true;
+        }
+    }
+
+    fn break_(&mut self, label: Label, values: &[Value], place: Place) {
+        let results = self.scope(label).results.clone();
+        let moves = results
+            .iter()
+            .map(|&result| self.registers[result][0])
+            .zip(values.iter().copied());
+        self.moves(moves.collect(), place);
+        let assign = results.into_iter().zip(values.iter().copied()).collect();
+        let depth = self.depth(label);
+        self.emit(Draft {
+            steps: steps_of(assign),
+            ..Draft::marker(Control::Break { depth }, place)
+        });
+    }
+
+    /// The registers of a loop's parameters get their next values.
+    fn pass_to_next(&mut self, label: Label, values: &[Value], place: Place) {
+        let params = self.scope(label).params.clone();
+        let moves = params
+            .iter()
+            .map(|&param| self.registers[param][0])
+            .zip(values.iter().copied());
+        self.moves(moves.collect(), place);
+    }
+
+    fn continue_(&mut self, label: Label, values: &[Value], place: Place) {
+        let params = self.scope(label).params.clone();
+        let assign = params.into_iter().zip(values.iter().copied()).collect();
+        let depth = self.depth(label);
+        self.emit(Draft {
+            steps: steps_of(assign),
+            ..Draft::marker(Control::Continue { depth }, place)
+        });
+    }
+
+    /// Opens a scope, with registers for its results.
+    fn open(&mut self, op: &Op, label: Label, params: Vec<Value>) -> u32 {
+        for &result in &op.results {
+            self.register_of(result);
+        }
+        let depth = self.scopes.len() as u32;
+        self.scopes.push(Scope {
+            label,
+            results: op.results.clone(),
+            params,
+        });
+        depth
+    }
+
+    fn depth(&self, label: Label) -> u32 {
+        let at = self.scopes.iter().rposition(|scope| scope.label == label);
+        at.expect("a verified kernel jumps to labels around") as u32
+    }
+
+    fn scope(&self, label: Label) -> &Scope {
+        &self.scopes[self.depth(label) as usize]
+    }
+}
+
+/// Whether a region is only a jump out of its `if`: that one need not bring the lanes together.
+fn leaves(region: &Region, own: Label) -> bool {
+    match &region.ops[..] {
+        [
+            Op {
+                kind: OpKind::Continue(..) | OpKind::Return,
+                ..
+            },
+        ] => true,
+        [
+            Op {
+                kind: OpKind::Break(to, _),
+                ..
+            },
+        ] => *to != own,
+        _ => false,
+    }
+}
+
+/// The step that passes values, if there are any.
+fn steps_of(mut assign: Vec<(Value, Value)>) -> Vec<Step> {
+    assign.retain(|(to, from)| to != from);
+    if assign.is_empty() {
+        Vec::new()
+    } else {
+        vec![Step::Assign(assign)]
+    }
+}

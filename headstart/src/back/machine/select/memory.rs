@@ -1,0 +1,187 @@
+//! Loads, stores, asynchronous copies and their tokens, hints, barriers.
+
+use super::super::draft::{Draft, Location, MemoryUse, Virtual};
+use super::super::program::{Class, Step};
+use super::super::target::Family;
+use super::Selector;
+use crate::ir::{CacheUse, Op, OpKind, Place, Space, Value};
+
+impl Selector<'_, '_> {
+    /// An operation that is neither pure nor structure.
+    pub fn memory(&mut self, op: &Op) {
+        let step = Step::Op(op.clone());
+        match &op.kind {
+            OpKind::Load { ptr, cache, .. } => {
+                let space = self.space(*ptr);
+                let bytes = self.bytes(&op.results);
+                let uses = self.read(*ptr, op.place);
+                let defines = op.results.iter().map(|&result| self.defined(result)).collect();
+                let here = Some(self.location(*ptr));
+                let memory = MemoryUse {
+                    reads: here,
+                    writes: here.filter(|_| *cache == CacheUse::Volatile),
+                };
+                let draft = self.access(Class::Load { space, bytes }, op, uses, Some(memory));
+                self.emit(Draft { defines, ..draft });
+            }
+            OpKind::Store { ptr, values, .. } => {
+                let space = self.space(*ptr);
+                let bytes = self.bytes(values);
+                let mut uses = self.read(*ptr, op.place);
+                for &value in values {
+                    uses.extend(self.in_register(value, op.place));
+                }
+                let memory = MemoryUse {
+                    reads: None,
+                    writes: Some(self.location(*ptr)),
+                };
+                let draft = self.access(Class::Store { space, bytes }, op, uses, Some(memory));
+                self.emit(draft);
+            }
+            OpKind::Copy { to, from, bytes, .. } => {
+                let mut uses = self.read(*to, op.place);
+                uses.extend(self.read(*from, op.place));
+                let memory = MemoryUse {
+                    reads: Some(self.location(*from)),
+                    writes: Some(self.location(*to)),
+                };
+                let class = Class::AsyncCopy { bytes: *bytes as u8 };
+                let draft = self.access(class, op, uses, Some(memory));
+                let token = op.results[0];
+                let register = self.register_of(token);
+                self.emit(Draft {
+                    defines: vec![register],
+                    ..draft
+                });
+                self.uncommitted.insert(token);
+                self.commit_if_it_leaves(token, op.place);
+            }
+            OpKind::Join(tokens) => {
+                let token = op.results[0];
+                let open = tokens.iter().any(|&token| self.uncommitted.contains(token));
+                let uses: Vec<Virtual> = self.read_operands(op).into_iter().flatten().collect();
+                let free = Draft {
+                    steps: vec![step],
+                    ..Draft::new(Class::None, op.place)
+                };
+                if open {
+                    self.registers[token] = uses;
+                    self.emit(free);
+                    self.uncommitted.insert(token);
+                    self.commit_if_it_leaves(token, op.place);
+                } else {
+                    self.registers[token] = uses;
+                    self.emit(free);
+                }
+            }
+            OpKind::Wait(token) => {
+                let uses = self.read(*token, op.place);
+                // What was copied is in shared memory only from here on.
+                let shared = Location {
+                    space: Space::Shared,
+                    root: None,
+                };
+                let memory = MemoryUse {
+                    reads: None,
+                    writes: Some(shared),
+                };
+                let draft = self.access(Class::Wait, op, uses, Some(memory));
+                self.emit(draft);
+            }
+            OpKind::Prefetch { ptr, bytes, .. } => {
+                let uses = self.read(*ptr, op.place);
+                for _ in 1..bytes.div_ceil(self.facts.target.line) {
+                    self.emit(Draft {
+                        uses: uses.clone(),
+                        ..Draft::new(Class::Prefetch, op.place)
+                    });
+                }
+                let draft = self.access(Class::Prefetch, op, uses, None);
+                self.emit(draft);
+            }
+            // What is left is a barrier, or something that a later part of the language brings.
+            _ => {
+                let draft = self.access(Class::Barrier, op, Vec::new(), None);
+                self.emit(Draft { fixed: true, ..draft });
+            }
+        }
+    }
+
+    /// An instruction that carries its operation, under the predicate that holds here.
+    fn access(&self, class: Class, op: &Op, mut uses: Vec<Virtual>, memory: Option<MemoryUse>) -> Draft {
+        let guard = self.predicate.as_ref().map(|(guard, registers)| {
+            uses.extend(registers);
+            *guard
+        });
+        uses.sort_unstable();
+        uses.dedup();
+        Draft {
+            steps: vec![Step::Op(op.clone())],
+            guard,
+            uses,
+            memory,
+            ..Draft::new(class, op.place)
+        }
+    }
+
+    /// The register that an access writes: chosen already where two sides of an `if` share it.
+    fn defined(&mut self, result: Value) -> Virtual {
+        match self.registers[result][..] {
+            [register] => register,
+            _ => self.register_of(result),
+        }
+    }
+
+    /// A value in a register: stores take nothing else, but the zero register.
+    fn in_register(&mut self, value: Value, place: Place) -> Vec<Virtual> {
+        let kernel = self.facts.kernel;
+        if !self.facts.is_immediate(value) || kernel.as_constant(value) == Some(0) {
+            return self.read(value, place);
+        }
+        let halves = kernel.ty(value).bytes().div_ceil(4).max(1);
+        let mut registers = Vec::new();
+        for _ in 0..halves {
+            let register = self.register(1);
+            self.emit(Draft {
+                defines: vec![register],
+                ..Draft::new(Class::Int32, place)
+            });
+            registers.push(register);
+        }
+        registers
+    }
+
+    fn bytes(&self, values: &[Value]) -> u8 {
+        let each = values
+            .first()
+            .map_or(0, |&value| self.facts.kernel.ty(value).bytes());
+        (each * values.len() as u32) as u8
+    }
+
+    fn location(&self, pointer: Value) -> Location {
+        Location {
+            space: self.space(pointer),
+            root: self.roots[pointer],
+        }
+    }
+
+    /// Closes the group of a token's copies, unless the token only goes into a larger group.
+    pub fn commit_if_it_leaves(&mut self, token: Value, place: Place) {
+        let leaves = self.facts.uses[token].iter().any(|user| match &user.by.kind {
+            OpKind::Join(_) => false,
+            OpKind::Break(..) => self.predicate.is_none(),
+            _ => true,
+        });
+        if !leaves || self.facts.target.family == Family::Intel {
+            return;
+        }
+        let uses = self.registers[token].clone();
+        let register = self.register_of(token);
+        self.emit(Draft {
+            defines: vec![register],
+            uses,
+            ..Draft::new(Class::Commit, place)
+        });
+        self.uncommitted.remove(token);
+    }
+}

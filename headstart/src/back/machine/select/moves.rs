@@ -1,0 +1,95 @@
+//! Values passed to labels: parallel copies, in an order that loses nothing.
+
+use super::super::draft::{Draft, Move, Virtual};
+use super::super::program::Class;
+use super::Selector;
+use crate::ir::{Place, Value};
+
+/// A copy still to be written.
+struct Pending {
+    to: Virtual,
+    /// The registers it reads.
+    from: Vec<Virtual>,
+    /// Whether source and target are one register each of the same width.
+    plain: bool,
+    /// Instructions it takes if it cannot be avoided.
+    instructions: u8,
+}
+
+impl Selector<'_, '_> {
+    /// Each register takes its value, all at the same time.
+    pub fn moves(&mut self, moves: Vec<(Virtual, Value)>, place: Place) {
+        let mut pending: Vec<Pending> = Vec::new();
+        for (to, value) in moves {
+            let from = self.read(value, place);
+            if from == [to] {
+                continue;
+            }
+            let width = self.virtuals[to].width;
+            let plain = matches!(from[..], [only] if self.virtuals[only].width == width);
+            let zero = self.facts.kernel.as_constant(value) == Some(0);
+            let instructions = if zero { 1 } else { width.max(1) };
+            pending.push(Pending {
+                to,
+                from,
+                plain,
+                instructions,
+            });
+        }
+        while !pending.is_empty() {
+            // One whose target nobody else still has to read.
+            let free = (0..pending.len()).find(|&at| {
+                let to = pending[at].to;
+                pending
+                    .iter()
+                    .enumerate()
+                    .all(|(other, copy)| other == at || !copy.from.contains(&to))
+            });
+            match free {
+                Some(at) => {
+                    let copy = pending.remove(at);
+                    self.emit_move(&copy, place);
+                }
+                None => {
+                    // All wait for each other: one target is saved first.
+                    let saved = pending[0].to;
+                    let width = self.virtuals[saved].width;
+                    let temporary = self.register(width);
+                    let save = Pending {
+                        to: temporary,
+                        from: vec![saved],
+                        plain: true,
+                        instructions: width.max(1),
+                    };
+                    self.emit_move(&save, place);
+                    for copy in &mut pending {
+                        for from in &mut copy.from {
+                            if *from == saved {
+                                *from = temporary;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn emit_move(&mut self, copy: &Pending, place: Place) {
+        let draft = Draft {
+            defines: vec![copy.to],
+            uses: copy.from.clone(),
+            ..Draft::new(Class::Int32, place)
+        };
+        if let ([from], true) = (&copy.from[..], copy.plain) {
+            let move_ = Some(Move {
+                to: copy.to,
+                from: *from,
+            });
+            self.emit(Draft { move_, ..draft });
+            return;
+        }
+        for _ in 0..copy.instructions {
+            self.emit(draft.clone());
+        }
+    }
+}

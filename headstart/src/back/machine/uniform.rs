@@ -1,0 +1,171 @@
+//! Which values are the same for all work-items of a sub-group that run together.
+//!
+//! Optimistic: everything is uniform until something makes it differ, until nothing changes. What a
+//! branch on a differing condition merges, differs; so does what leaves a loop that work-items leave
+//! at different times.
+
+use cranelift_entity::EntitySet;
+
+use crate::ir::{Id, Kernel, Label, Op, OpKind, Region, Value};
+
+/// The values and the structures on which work-items of a sub-group part.
+#[derive(Debug, Default)]
+pub struct Divergence {
+    values: EntitySet<Value>,
+    labels: EntitySet<Label>,
+}
+
+impl Divergence {
+    /// Of a whole kernel.
+    pub fn of(kernel: &Kernel) -> Divergence {
+        let mut walk = Walk {
+            found: Divergence::default(),
+            changed: true,
+            scopes: Vec::new(),
+        };
+        while walk.changed {
+            walk.changed = false;
+            walk.region(&kernel.body, false);
+        }
+        walk.found
+    }
+
+    /// Whether work-items of a sub-group can have different values here.
+    pub fn differs(&self, value: Value) -> bool {
+        self.values.contains(value)
+    }
+
+    /// Whether they can leave this block, `if` or loop at different times or by different ways.
+    pub fn parts(&self, label: Label) -> bool {
+        self.labels.contains(label)
+    }
+}
+
+struct Walk<'k> {
+    found: Divergence,
+    changed: bool,
+    /// The labels around, with what they define, and whether they were entered under a differing
+    /// condition.
+    scopes: Vec<(&'k Op, Label, bool)>,
+}
+
+impl<'k> Walk<'k> {
+    fn mark(&mut self, value: Value) {
+        self.changed |= self.found.values.insert(value);
+    }
+
+    fn region(&mut self, region: &'k Region, differing: bool) {
+        for op in &region.ops {
+            self.op(op, differing);
+        }
+    }
+
+    fn op(&mut self, op: &'k Op, differing: bool) {
+        match &op.kind {
+            OpKind::Id(Id::Local(_) | Id::Lane) | OpKind::Load { .. } => {
+                for &result in &op.results {
+                    self.mark(result);
+                }
+            }
+            OpKind::Block { label, body } => {
+                self.scopes.push((op, *label, differing));
+                self.region(body, differing);
+                self.scopes.pop();
+            }
+            OpKind::If {
+                label,
+                cond,
+                then,
+                otherwise,
+            } => {
+                let parts = self.found.differs(*cond);
+                if parts {
+                    self.changed |= self.found.labels.insert(*label);
+                }
+                self.scopes.push((op, *label, differing));
+                self.region(then, differing || parts);
+                self.region(otherwise, differing || parts);
+                self.scopes.pop();
+            }
+            OpKind::Loop {
+                label,
+                params,
+                initial,
+                body,
+                ..
+            } => {
+                for (&param, &initial) in params.iter().zip(initial) {
+                    if self.found.differs(initial) {
+                        self.mark(param);
+                    }
+                }
+                self.scopes.push((op, *label, differing));
+                self.region(body, differing);
+                self.scopes.pop();
+            }
+            OpKind::Break(label, values) => {
+                let parts = self.leave(*label, differing);
+                let scope = self.scopes.iter().rev().find(|(_, open, _)| open == label);
+                if let Some((scope, ..)) = scope.copied() {
+                    for (&result, &value) in scope.results.iter().zip(values) {
+                        if parts || self.found.differs(value) {
+                            self.mark(result);
+                        }
+                    }
+                }
+            }
+            OpKind::Continue(label, values) => {
+                let parts = self.parted_since(*label, differing);
+                let scope = self.scopes.iter().rev().find(|(_, open, _)| open == label);
+                if let Some((
+                    Op {
+                        kind: OpKind::Loop { params, .. },
+                        ..
+                    },
+                    ..,
+                )) = scope.copied()
+                {
+                    for (&param, &value) in params.iter().zip(values) {
+                        // Two ways around with different values differ where work-items take both.
+                        if self.found.differs(value) || (parts && value != param) {
+                            self.mark(param);
+                        }
+                    }
+                }
+            }
+            kind => {
+                let mut differs = false;
+                kind.for_each_operand(|operand| differs |= self.found.differs(operand));
+                if differs {
+                    for &result in &op.results {
+                        self.mark(result);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes that lanes leave `label` here; whether they part on the way.
+    fn leave(&mut self, label: Label, differing: bool) -> bool {
+        let parts = self.parted_since(label, differing);
+        if parts {
+            self.changed |= self.found.labels.insert(label);
+        }
+        parts || self.found.parts(label)
+    }
+
+    /// Whether lanes that run together at the entrance of `label` may not all come here.
+    fn parted_since(&self, label: Label, differing: bool) -> bool {
+        match self.scopes.iter().rev().position(|&(_, open, _)| open == label) {
+            Some(outwards) => {
+                let at = self.scopes.len() - 1 - outwards;
+                let entered = self.scopes[at].2;
+                (differing && !entered)
+                    || self.scopes[at + 1..]
+                        .iter()
+                        .any(|&(_, inner, _)| self.found.parts(inner))
+            }
+            None => differing,
+        }
+    }
+}

@@ -76,6 +76,13 @@ impl Error {
         self
     }
 
+    /// Says first what could not be done: `SUBJECT: what went wrong`.
+    #[must_use]
+    pub fn about(mut self, subject: impl fmt::Display) -> Error {
+        self.0.what = format!("{subject}: {}", self.0.what);
+        self
+    }
+
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         self.0.fault

@@ -3,7 +3,9 @@
 #![warn(missing_docs)]
 
 pub mod advise;
+pub mod analysis;
 pub mod back;
+pub mod cleanup;
 pub mod device;
 pub mod error;
 pub mod front;

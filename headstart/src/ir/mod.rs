@@ -55,6 +55,7 @@
 
 mod builder;
 mod compare;
+pub mod copy;
 pub mod eval;
 mod kernel;
 pub mod limits;

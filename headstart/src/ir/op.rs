@@ -421,7 +421,7 @@ impl OpKind {
     }
 
     /// The same operation with its regions emptied, so that copying it is cheap.
-    fn without_regions(&self) -> OpKind {
+    pub fn without_regions(&self) -> OpKind {
         match self {
             OpKind::Block { label, .. } => OpKind::Block {
                 label: *label,

@@ -1,5 +1,36 @@
 //! Prefetching: the plan, and one pass a strategy that carries it out.
+//!
+//! [`candidates`] lists what a plan can name, [`apply`] carries a plan out, [`carry_out_wishes`] does what
+//! the author asked for in the source. A refused plan says which rule of [`legality`](self) refused it, and
+//! where.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `plan` | the one spelling of plans |
+//! | `loads` | which loads a plan can name |
+//! | `legality` | the rules by which a load may be fetched early |
+//! | `early` | values of later iterations, computed now |
+//! | `pipeline` | the frame of every strategy: prologue, step, remainder |
+//! | `rolling_registers`, `batched_registers`, `rolling_shared`, `batched_shared`, `hint` | a strategy each |
+//! | `slots` | layouts in shared memory |
+//! | `unroll` | full unrolling, and the author's wishes |
+//! | `apply` | a plan from its text to the transformed kernel |
 
+mod apply;
+mod batched_registers;
+mod batched_shared;
+mod early;
+mod hint;
+mod legality;
+mod loads;
+mod pipeline;
 pub mod plan;
+mod rolling_registers;
+mod rolling_shared;
+mod slots;
+mod unroll;
 
+pub use apply::{Applied, Target, apply};
+pub use loads::{Candidate, candidates};
 pub use plan::Plan;
+pub use unroll::carry_out_wishes;

@@ -24,6 +24,8 @@ pub enum LoadPlace {
         file: String,
         /// The line, counted from 1.
         line: NonZeroU32,
+        /// The column, counted from 1, where the line has several loads from the parameter.
+        column: Option<NonZeroU32>,
     },
 }
 
@@ -96,7 +98,8 @@ impl fmt::Display for LoadPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LoadPlace::Loop(name) => f.write_str(name),
-            LoadPlace::Line { file, line } => write!(f, "{file}:{line}"),
+            LoadPlace::Line { file, line, column: None } => write!(f, "{file}:{line}"),
+            LoadPlace::Line { file, line, column: Some(column) } => write!(f, "{file}:{line}.{column}"),
         }
     }
 }

@@ -195,13 +195,15 @@ fn load_name(whole: Part) -> Result<LoadName, Fault> {
         let Some((file, line)) = text.rsplit_once(':') else {
             return Ok(LoadPlace::Loop(text.to_owned()));
         };
-        match whole_number(line).and_then(NonZeroU32::new) {
-            Some(line) => Ok(LoadPlace::Line {
-                file: file.to_owned(),
-                line,
-            }),
-            None => Err(Error::usage(format!("{} is no line", quoted(line)))
-                .accepted("`LOAD@LOOP` or `LOAD@FILE:LINE`")),
+        let number = |text: &str| whole_number(text).and_then(NonZeroU32::new);
+        let (line_number, column) = match line.split_once('.') {
+            None => (number(line), Some(None)),
+            Some((line, column)) => (number(line), number(column).map(Some)),
+        };
+        match (line_number, column) {
+            (Some(line), Some(column)) => Ok(LoadPlace::Line { file: file.to_owned(), line, column }),
+            _ => Err(Error::usage(format!("{} is no line", quoted(line)))
+                .accepted("`LOAD@LOOP`, `LOAD@FILE:LINE` or `LOAD@FILE:LINE.COLUMN`")),
         }
     };
     place_of(place.text)

@@ -148,10 +148,11 @@ fn any_name() -> impl Generator<Value = LoadName> {
     let place = prop_oneof![
         Just(None),
         "[a-z_][a-z0-9_]{0,6}".prop_map(|name| Some(LoadPlace::Loop(name))),
-        ("[a-z/.:-]{1,8}", 1u32..).prop_map(|(file, line)| {
+        ("[a-z/.:-]{1,8}", 1u32.., 0u32..3).prop_map(|(file, line, column)| {
             Some(LoadPlace::Line {
                 file,
                 line: NonZeroU32::new(line).expect("from 1"),
+                column: NonZeroU32::new(column),
             })
         }),
     ];

@@ -1,0 +1,8 @@
+//! What is known of a kernel without running it: ranges of integers, roots of pointers, loops.
+//!
+//! Analyses read a verified kernel and change nothing.
+
+pub mod definitions;
+pub mod loops;
+pub mod ranges;
+pub mod roots;

@@ -1,0 +1,499 @@
+//! Carrying out a plan: names to loads, strategies to passes, one loop after the other.
+//!
+//! ```text
+//! plan       unroll:8,values=rolling-async:16
+//! completed  unroll:8,values=rolling-async:16/interleaved,indices=rolling-registers:24
+//! kernel     limits, prologue, main loop in groups of 8, plain loop for what is left over
+//! ```
+
+use std::collections::HashMap;
+
+use super::batched_registers::BatchedRegisters;
+use super::batched_shared::BatchedShared;
+use super::hint::Hint;
+use super::loads::{Candidate, candidates, find_loop, parents, resolve};
+use super::pipeline::{Fetch, Rewrite, Tests, count, rewrite};
+use super::plan::{Distance, LoadName, Plan, Strategy, Unroll};
+use super::rolling_registers::RollingRegisters;
+use super::rolling_shared::RollingShared;
+use super::unroll::unroll_fully;
+use crate::analysis::definitions::Definitions;
+use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
+use crate::cleanup;
+use crate::error::{Error, Result};
+use crate::ir::{CacheHint, Kernel, Label, LoadId, Op, OpKind, Region, UnaryOp, UnrollWish, Value, verify};
+
+/// What a plan is carried out for.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// The work-group size of the launch, if it is known: shared memory needs it. A kernel that requires
+    /// one keeps its own.
+    pub group_size: Option<[u32; 3]>,
+    /// Bytes a cache line: 128 on NVIDIA, 64 on Intel.
+    pub line: u32,
+}
+
+impl Default for Target {
+    fn default() -> Target {
+        Target { group_size: None, line: 128 }
+    }
+}
+
+/// A kernel with a plan carried out.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The transformed kernel, verified.
+    pub kernel: Kernel,
+    /// The plan with the parents that had to be carried along.
+    pub plan: Plan,
+}
+
+/// Largest loop body, in weighted operations, that a register ring is unrolled to: about 100 KB of code, which
+/// an instruction cache of 128 KB holds.
+const MAX_ROTATED: usize = 6_000;
+
+/// Carries out a plan.
+///
+/// # Errors
+/// The plan names a load that is not there, or is not legal for this kernel: the message says which rule
+/// refuses it, and where.
+pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
+    let mut kernel = kernel.clone();
+    if plan.is_none() {
+        return Ok(Applied { kernel, plan: plan.clone() });
+    }
+    if kernel.group_size.is_none() && plan.loads().iter().any(|(_, strategy)| strategy.layout().is_some()) {
+        kernel.group_size = target.group_size;
+    }
+    let all = candidates(&kernel);
+    let mut by_loop: Vec<(Label, HashMap<LoadId, Strategy>)> = Vec::new();
+    for (name, strategy) in plan.loads() {
+        for candidate in resolve(&kernel, &all, name)? {
+            let position = by_loop.iter().position(|(label, _)| *label == candidate.looped);
+            let position = position.unwrap_or_else(|| {
+                by_loop.push((candidate.looped, HashMap::new()));
+                by_loop.len() - 1
+            });
+            by_loop[position].1.insert(candidate.id, *strategy);
+        }
+    }
+    if by_loop.is_empty() {
+        by_loop.push((loop_to_unroll(&kernel, &all)?, HashMap::new()));
+    }
+    let mut completed = plan.clone();
+    for (label, strategies) in by_loop {
+        for (id, strategy) in apply_to_loop(&mut kernel, label, plan.unroll(), strategies, target)? {
+            let candidate = all.iter().find(|other| other.id == id && other.looped == label);
+            let name = candidate.map(|candidate| candidate.name.clone());
+            let name: LoadName = name.ok_or_else(|| Error::bug("a load without a name"))?;
+            if completed.strategy(&name).is_none() {
+                completed = completed.with(name, strategy)?;
+            }
+        }
+    }
+    cleanup::tidy(&mut kernel);
+    verify::verify_derived(&kernel)?;
+    Ok(Applied { kernel, plan: completed })
+}
+
+/// Carries out an author's plan on one loop: the plan may only name loads of that loop.
+pub(super) fn apply_wish(
+    kernel: &mut Kernel,
+    label: Label,
+    unroll: Option<UnrollWish>,
+    plan: &str,
+    target: &Target,
+) -> Result<()> {
+    let place = find_loop(&kernel.body, label).map(|op| kernel.describe_place(op.place)).unwrap_or_default();
+    let plan: Plan = plan.parse().map_err(|error: Error| error.at(&place))?;
+    let all: Vec<Candidate> = candidates(kernel).into_iter().filter(|load| load.looped == label).collect();
+    let mut strategies = HashMap::new();
+    for (name, strategy) in plan.loads() {
+        for candidate in resolve(kernel, &all, name).map_err(|error| error.at(&place))? {
+            strategies.insert(candidate.id, *strategy);
+        }
+    }
+    if kernel.group_size.is_none() {
+        kernel.group_size = target.group_size;
+    }
+    let wished = match unroll {
+        Some(UnrollWish::Full) => Some(Unroll::Full),
+        Some(UnrollWish::By(count)) if count > 1 => Some(Unroll::by(count)?),
+        _ => None,
+    };
+    apply_to_loop(kernel, label, plan.unroll().or(wished), strategies, target).map(|_| ())
+}
+
+/// The one loop that loads from global memory.
+fn loop_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Label> {
+    let mut loops: Vec<Label> = all.iter().map(|candidate| candidate.looped).collect();
+    loops.dedup();
+    match loops[..] {
+        [one] => Ok(one),
+        [] => Err(Error::usage(format!("kernel `{}` has no loop that loads from global memory", kernel.name))),
+        _ => {
+            let names: Vec<String> = all.iter().map(|candidate| format!("`{}`", candidate.name)).collect();
+            Err(Error::usage(format!("kernel `{}` has several loops that could be unrolled", kernel.name))
+                .accepted(format!(
+                    "name a load of the one that is meant, with a strategy: {}",
+                    names.join(", ")
+                )))
+        }
+    }
+}
+
+/// Carries out the part of a plan that concerns one loop; gives the strategies of all loads that take part.
+fn apply_to_loop(
+    kernel: &mut Kernel,
+    label: Label,
+    unroll: Option<Unroll>,
+    mut strategies: HashMap<LoadId, Strategy>,
+    target: &Target,
+) -> Result<Vec<(LoadId, Strategy)>> {
+    if unroll == Some(Unroll::Full) {
+        if let Some((id, _)) = strategies.iter().next() {
+            let name = &kernel.loads[*id].name;
+            return Err(Error::usage("a loop that is unrolled fully has no iterations to fetch ahead of")
+                .accepted(format!("`unroll:full` alone, or `unroll:N,{name}=…`")));
+        }
+        replace_loop(kernel, label, |kernel, op| unroll_fully(kernel, &op))?;
+        return Ok(Vec::new());
+    }
+    let definitions = Definitions::of(kernel);
+    let op = find_loop(&kernel.body, label).ok_or_else(|| Error::bug("a loop that is not there"))?;
+    let summary = summarize(kernel, &definitions, op);
+    let place = kernel.describe_place(op.place);
+    let shape = Shape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place.clone()))?;
+    complete(kernel, &summary, &shape, &mut strategies)?;
+    let shape = Shape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place))?;
+
+    let mut fetches: Vec<Box<dyn Fetch>> = Vec::new();
+    for site in &summary.loads {
+        if let Some(strategy) = strategies.get(&site.id) {
+            fetches.push(fetch_for(kernel, &summary, &strategies, &shape, site, *strategy, target)?);
+        }
+    }
+    let mut new_label = label;
+    replace_loop(kernel, label, |kernel, op| {
+        let fetches = fetches.iter_mut().map(|fetch| fetch.as_mut() as &mut dyn Fetch).collect();
+        let Shape { group, tests } = shape;
+        let gather_loads = group > 1;
+        let plan = Rewrite { group, tests, fetches, gather_loads };
+        let (ops, label) = rewrite(kernel, &definitions, op, plan)?;
+        new_label = label;
+        Ok(ops)
+    })
+    .map_err(|error| name_the_load(kernel, &summary, &strategies, error))?;
+    rotate(kernel, new_label)?;
+    let order = summary.loads.iter().filter_map(|site| Some((site.id, *strategies.get(&site.id)?)));
+    Ok(order.collect())
+}
+
+/// A refusal that does not say which load it is about is about the planned ones.
+fn name_the_load(
+    kernel: &Kernel,
+    summary: &LoopSummary,
+    strategies: &HashMap<LoadId, Strategy>,
+    error: Error,
+) -> Error {
+    if error.place().is_some() {
+        return error;
+    }
+    let planned = summary.loads.iter().rev().find(|site| strategies.contains_key(&site.id));
+    match planned {
+        Some(site) => {
+            let name = &kernel.loads[site.id].name;
+            error.about(format!("`{name}` cannot be fetched early")).at(kernel.describe_place(site.place))
+        }
+        None => error,
+    }
+}
+
+/// Iterations a step, and how they are tested.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    group: u32,
+    tests: Tests,
+}
+
+impl Shape {
+    fn of(
+        kernel: &Kernel,
+        summary: &LoopSummary,
+        unroll: Option<Unroll>,
+        strategies: &HashMap<LoadId, Strategy>,
+    ) -> Result<Shape> {
+        let asked = unroll.and_then(Unroll::iterations).unwrap_or(1);
+        let batches: Vec<u32> = strategies
+            .values()
+            .filter(|strategy| matches!(strategy, Strategy::BatchedRegisters { .. }))
+            .map(|strategy| strategy.distance().get())
+            .collect();
+        let batch = batches.iter().copied().max();
+        if batches.iter().any(|&other| Some(other) != batch) {
+            return Err(Error::usage("batches of different sizes in one loop").accepted("one distance for all batches"));
+        }
+        let group = match batch {
+            Some(batch) if batch % asked == 0 => batch,
+            Some(batch) => {
+                return Err(Error::usage(format!("a batch of {batch} is not made of groups of {asked}"))
+                    .accepted(format!("a distance that is a multiple of {asked}")));
+            }
+            None => asked,
+        };
+        let rings = strategies.iter().filter(|(_, strategy)| {
+            matches!(
+                strategy,
+                Strategy::RollingRegisters { .. }
+                    | Strategy::RollingShared { .. }
+                    | Strategy::RollingAsync { .. }
+                    | Strategy::BatchedShared { .. }
+            )
+        });
+        let rings: Vec<(&LoadId, &Strategy)> = rings.collect();
+        let tests = match (&summary.exit, asked > 1) {
+            (Ok(_), true) => Tests::Once,
+            _ => Tests::Kept,
+        };
+        if let (Tests::Kept, true, Some((id, strategy))) = (tests, group > 1, rings.first()) {
+            let name = &kernel.loads[**id].name;
+            return Err(match &summary.exit {
+                Err(why) => Error::usage(format!("iterations cannot be grouped around a ring: {why}"))
+                    .accepted(format!("`{name}={strategy}` without `unroll`, or `unroll` without a ring")),
+                Ok(_) => Error::usage("a batch in registers beside a ring, one iteration at a time")
+                    .accepted(format!("`unroll:{group}` in front, or batches alone")),
+            });
+        }
+        for (id, strategy) in rings {
+            let distance = strategy.distance().get();
+            let in_registers = matches!(strategy, Strategy::RollingRegisters { .. });
+            if !in_registers && distance % group != 0 {
+                let name = &kernel.loads[*id].name;
+                return Err(Error::usage(format!("`{name}`: {distance} slots are not made of groups of {group}"))
+                    .accepted(format!("a distance that is a multiple of {group}")));
+            }
+        }
+        Ok(Shape { group, tests })
+    }
+}
+
+/// Gives the parents that the plan does not name a strategy: registers, at the least depth that works.
+fn complete(
+    kernel: &Kernel,
+    summary: &LoopSummary,
+    shape: &Shape,
+    strategies: &mut HashMap<LoadId, Strategy>,
+) -> Result<()> {
+    let mut given = Vec::new();
+    // Children lie after their parents, so going backwards meets every child of a load before the load.
+    for site in summary.loads.iter().rev() {
+        let Some(&strategy) = strategies.get(&site.id) else { continue };
+        for parent in parents(summary, site.pointer, &site.conditions) {
+            if parent == site.id {
+                continue;
+            }
+            match strategies.get(&parent) {
+                None => {
+                    if let Some(needed) = needed_of_parent(strategy, shape.group)? {
+                        strategies.insert(parent, needed);
+                        given.push(parent);
+                    }
+                }
+                Some(own) if own.is_hint() => {}
+                Some(own) => {
+                    let (child_ahead, own_ahead) = (strategy.distance().get(), own.distance().get());
+                    let by_name = |id: LoadId| kernel.loads[id].name.clone();
+                    let slots = matches!(own, Strategy::RollingShared { .. } | Strategy::RollingAsync { .. });
+                    let least = if slots { child_ahead + shape.group } else { child_ahead };
+                    let carried = matches!(own, Strategy::RollingRegisters { .. }) || slots;
+                    if carried && own_ahead < least && !batch(strategy) {
+                        return Err(Error::usage(format!(
+                            "`{}` at distance {own_ahead} is not there yet when `{}` needs it {child_ahead} ahead",
+                            by_name(parent),
+                            by_name(site.id),
+                        ))
+                        .at(kernel.describe_place(site.place))
+                        .accepted(format!("`{}` at distance {least} or more", by_name(parent))));
+                    }
+                }
+            }
+        }
+    }
+    // A parent of several children must serve the one furthest ahead: raise what was given above.
+    let mut raised = true;
+    while raised {
+        raised = false;
+        for site in &summary.loads {
+            let Some(&strategy) = strategies.get(&site.id) else { continue };
+            let Some(needed) = needed_of_parent(strategy, shape.group)? else { continue };
+            for parent in parents(summary, site.pointer, &site.conditions) {
+                let Some(own) = strategies.get_mut(&parent) else { continue };
+                let rolling = matches!(needed, Strategy::RollingRegisters { .. });
+                if parent != site.id && rolling && given.contains(&parent) && own.distance() < needed.distance() {
+                    *own = needed;
+                    raised = true;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn batch(strategy: Strategy) -> bool {
+    matches!(strategy, Strategy::BatchedRegisters { .. } | Strategy::BatchedShared { .. })
+}
+
+/// How a parent is carried for a child with this strategy; nothing if the child reads it itself.
+fn needed_of_parent(child: Strategy, group: u32) -> Result<Option<Strategy>> {
+    Ok(match child {
+        Strategy::BatchedRegisters { distance } => Some(Strategy::BatchedRegisters { distance }),
+        // Such a batch reads its parents itself, all together.
+        Strategy::BatchedShared { .. } => None,
+        _ => {
+            let distance = Distance::new(child.distance().get() + group)?;
+            Some(Strategy::RollingRegisters { distance })
+        }
+    })
+}
+
+/// The pass for a strategy.
+fn fetch_for(
+    kernel: &Kernel,
+    summary: &LoopSummary,
+    strategies: &HashMap<LoadId, Strategy>,
+    shape: &Shape,
+    site: &LoadSite,
+    strategy: Strategy,
+    target: &Target,
+) -> Result<Box<dyn Fetch>> {
+    let site = site.clone();
+    let ahead = strategy.distance().get();
+    let consumers = || {
+        let children = summary.loads.iter().filter(|child| {
+            child.id != site.id && parents(summary, child.pointer, &child.conditions).contains(&site.id)
+        });
+        let distances = children.filter_map(|child| strategies.get(&child.id));
+        let distances = distances.filter(|strategy| !batch(**strategy));
+        distances.map(|strategy| strategy.distance().get()).collect::<Vec<u32>>()
+    };
+    Ok(match strategy {
+        Strategy::BatchedRegisters { .. } => Box::new(BatchedRegisters { site }),
+        Strategy::RollingRegisters { .. } => Box::new(RollingRegisters { site, distance: ahead }),
+        Strategy::BatchedShared { layout, .. } => Box::new(BatchedShared::new(site, ahead, layout)),
+        Strategy::RollingShared { layout, .. } => {
+            let consumers = consumers();
+            Box::new(RollingShared::new(site, ahead, layout, false, shape.group, consumers))
+        }
+        Strategy::RollingAsync { layout, .. } => {
+            let consumers = consumers();
+            Box::new(RollingShared::new(site, ahead, layout, true, shape.group, consumers))
+        }
+        Strategy::Cache { level, nontemporal, .. } => {
+            Box::new(Hint { site, distance: ahead, hint: CacheHint { level, nontemporal }, line: target.line })
+        }
+        Strategy::Joint { .. } | Strategy::Bulk { .. } => {
+            let name = &kernel.loads[site.id].name;
+            return Err(Error::usage(format!("`{name}={strategy}` is not derived yet"))
+                .at(kernel.describe_place(site.place))
+                .accepted("`cache:…` hints in each work-item"));
+        }
+    })
+}
+
+/// Unrolls a loop over its longest register ring, so that shifting the ring costs no moves.
+fn rotate(kernel: &mut Kernel, label: Label) -> Result<()> {
+    cleanup::tidy(kernel);
+    let Some(op) = find_loop(&kernel.body, label) else { return Ok(()) };
+    let ring = longest_ring(op);
+    let OpKind::Loop { body, .. } = &op.kind else { return Ok(()) };
+    let room = (MAX_ROTATED / weight(body).max(1)).max(1) as u32;
+    // A ring of two shifts with one move; that is cheaper than twice the code.
+    if ring <= 2 {
+        return Ok(());
+    }
+    let Some(group) = (2..=ring.min(room)).rev().find(|group| ring % group == 0) else { return Ok(()) };
+    let definitions = Definitions::of(kernel);
+    replace_loop(kernel, label, |kernel, op| {
+        let plan = Rewrite { group, tests: Tests::Kept, fetches: Vec::new(), gather_loads: false };
+        Ok(rewrite(kernel, &definitions, op, plan)?.0)
+    })
+}
+
+/// The number of parameters in the longest chain that only hands values on.
+fn longest_ring(op: &Op) -> u32 {
+    let OpKind::Loop { label, params, body, .. } = &op.kind else { return 0 };
+    let mut handed_on: HashMap<Value, Value> = HashMap::new();
+    body.walk(&mut |op| {
+        if let OpKind::Continue(target, args) = &op.kind
+            && target == label
+        {
+            for (&param, &arg) in params.iter().zip(args) {
+                if param != arg && params.contains(&arg) {
+                    handed_on.insert(param, arg);
+                }
+            }
+        }
+    });
+    let length = |start: Value| {
+        let mut length = 1;
+        let mut at = start;
+        while let Some(&next) = handed_on.get(&at) {
+            length += 1;
+            at = next;
+            if length as usize > params.len() {
+                break;
+            }
+        }
+        length
+    };
+    params.iter().map(|&param| length(param)).max().unwrap_or(0)
+}
+
+/// About how many machine instructions a region is.
+fn weight(region: &Region) -> usize {
+    use crate::ir::BinaryOp;
+    let mut weight = 0;
+    region.walk(&mut |op| {
+        weight += match op.kind {
+            OpKind::Unary(UnaryOp::Sqrt, _) | OpKind::Binary(BinaryOp::FDiv, ..) => 15,
+            OpKind::Binary(BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU, ..) => 20,
+            _ => 1,
+        };
+    });
+    weight.max(count(region))
+}
+
+/// Replaces the loop of a label by what `make` makes of it.
+pub(super) fn replace_loop(
+    kernel: &mut Kernel,
+    label: Label,
+    make: impl FnOnce(&mut Kernel, Op) -> Result<Vec<Op>>,
+) -> Result<()> {
+    let mut body = std::mem::take(&mut kernel.body);
+    let mut make = Some(make);
+    let outcome = replace_in(kernel, &mut body, label, &mut make);
+    kernel.body = body;
+    outcome.map(|_| ())
+}
+
+fn replace_in<F: FnOnce(&mut Kernel, Op) -> Result<Vec<Op>>>(
+    kernel: &mut Kernel,
+    region: &mut Region,
+    label: Label,
+    make: &mut Option<F>,
+) -> Result<bool> {
+    for index in 0..region.ops.len() {
+        if matches!(&region.ops[index].kind, OpKind::Loop { label: own, .. } if *own == label) {
+            let Some(make) = make.take() else { return Ok(true) };
+            let new = make(kernel, region.ops[index].clone())?;
+            region.ops.splice(index..=index, new);
+            return Ok(true);
+        }
+        for inner in region.ops[index].kind.regions_mut() {
+            if replace_in(kernel, inner, label, make)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,54 @@
+//! `batched-registers:D` — every D-th iteration loads D values into registers.
+//!
+//! ```text
+//! before                      after, D = 2
+//! loop (%j = 0) {             loop (%j = 0) {
+//!   (test)                      (test)
+//!   %x = load %j                %v0 = load %j;  %v1 = load %j + 1 (guarded)
+//!   use %x                      use %v0
+//!   continue %j + 1             (test of %j + 1)
+//! }                             use %v1
+//!                               continue %j + 2
+//!                             }
+//! ```
+//!
+//! The frame makes the D copies; nothing is carried from batch to batch.
+
+use super::early::{Early, Limits};
+use super::pipeline::Fetch;
+use crate::analysis::loops::LoadSite;
+use crate::error::Result;
+use crate::ir::{Builder, Value};
+
+/// A batch of registers; its distance is the frame's group.
+pub(super) struct BatchedRegisters {
+    pub(super) site: LoadSite,
+}
+
+impl Fetch for BatchedRegisters {
+    fn site(&self) -> &LoadSite {
+        &self.site
+    }
+
+    fn prologue(&mut self, _: &mut Early<'_>, _: &mut Limits, _: &mut Builder<'_>) -> Result<Vec<Value>> {
+        Ok(Vec::new())
+    }
+
+    fn advance(
+        &mut self,
+        early: &mut Early<'_>,
+        limits: &mut Limits,
+        b: &mut Builder<'_>,
+        _: &[Value],
+        group: u32,
+    ) -> Result<Vec<Value>> {
+        for ahead in 0..group {
+            early.load(b, limits, &self.site, ahead)?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn replaces_load(&self) -> bool {
+        true
+    }
+}

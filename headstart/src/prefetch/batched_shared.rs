@@ -1,0 +1,93 @@
+//! `batched-shared:D` — every D-th iteration loads D values into slots in shared memory.
+//!
+//! ```text
+//! before                      after
+//! loop (%j = 0) {             loop (%j = 0, %slot = first) {
+//!   %x = load %j                if %slot is first { D loads, guarded, then D stores }
+//!   use %x                      %x = load %slot
+//!   continue %j + 1             use %x
+//! }                             continue %j + 1, next slot
+//!                             }
+//! ```
+
+use super::early::{Early, Limits};
+use super::pipeline::Fetch;
+use super::plan::{Distance, Layout};
+use super::slots::Slots;
+use crate::analysis::loops::LoadSite;
+use crate::error::{Error, Result};
+use crate::ir::{Builder, Value};
+
+/// A batch of slots in shared memory.
+pub(super) struct BatchedShared {
+    pub(super) site: LoadSite,
+    /// Slots; a multiple of the frame's group.
+    pub(super) distance: u32,
+    pub(super) layout: Layout,
+    slots: Option<Slots>,
+}
+
+impl BatchedShared {
+    pub(super) fn new(site: LoadSite, distance: u32, layout: Layout) -> BatchedShared {
+        BatchedShared { site, distance, layout, slots: None }
+    }
+}
+
+impl Fetch for BatchedShared {
+    fn site(&self) -> &LoadSite {
+        &self.site
+    }
+
+    fn prologue(&mut self, _: &mut Early<'_>, _: &mut Limits, b: &mut Builder<'_>) -> Result<Vec<Value>> {
+        let slots = Slots::declare(b, &self.site, Distance::new(self.distance)?, self.layout)?;
+        let first = slots.first();
+        self.slots = Some(slots);
+        Ok(vec![first])
+    }
+
+    fn advance(
+        &mut self,
+        early: &mut Early<'_>,
+        limits: &mut Limits,
+        b: &mut Builder<'_>,
+        state: &[Value],
+        group: u32,
+    ) -> Result<Vec<Value>> {
+        super::legality::may_move(b.kernel, early.definitions, early.summary, &self.site)?;
+        let slots = self.slots.as_ref().ok_or_else(|| Error::bug("slots are used before they are declared"))?;
+        let pointer = state[0];
+        let empty = slots.at_first(b, pointer);
+        let mut failed = None;
+        let fill = |b: &mut Builder<'_>| {
+            // What is computed inside is known inside only.
+            let mut early = early.clone();
+            for ahead in 0..self.distance {
+                if let Err(error) = early.load(b, limits, &self.site, ahead) {
+                    failed = Some(error);
+                    return Vec::new();
+                }
+            }
+            for ahead in 0..self.distance {
+                let slot = slots.slot(b, slots.first(), ahead, true);
+                if let Some(values) = early.known_load(&self.site, ahead) {
+                    slots.write(b, slot, values);
+                }
+            }
+            Vec::new()
+        };
+        b.if_(empty, &[], fill, |_| Vec::new());
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        for ahead in 0..group {
+            let guard = early.guard(b, limits, &self.site, ahead)?;
+            let slot = slots.slot(b, pointer, ahead, true);
+            slots.read(b, early, guard, slot, ahead);
+        }
+        Ok(vec![slots.step(b, pointer, group)])
+    }
+
+    fn replaces_load(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,92 @@
+//! `cache:L1:D` … `cache:L4:D` — a cache hint D iterations ahead.
+//!
+//! ```text
+//! before                      after
+//! loop (%j = 0) {             loop (%j = 0) {
+//!   %x = load %j                prefetch L2, address of %j + D (guarded)
+//!   use %x                      %x = load %j
+//!   continue %j + 1             use %x
+//! }                             continue %j + 1
+//!                             }
+//! ```
+//!
+//! No prologue, as in the documents: the first D iterations miss. Where a work-item walks through memory in
+//! steps below a cache line, only the step that enters a line hints.
+
+use super::early::{Early, Limits};
+use super::legality;
+use super::pipeline::Fetch;
+use crate::analysis::loops::LoadSite;
+use crate::error::Result;
+use crate::ir::{BinaryOp, Builder, CacheHint, CacheLevel, CompareOp, ConvertOp, Type, Value};
+
+/// A cache hint.
+pub(super) struct Hint {
+    pub(super) site: LoadSite,
+    /// How many iterations ahead.
+    pub(super) distance: u32,
+    pub(super) hint: CacheHint,
+    /// Bytes a cache line; a power of two.
+    pub(super) line: u32,
+}
+
+impl Fetch for Hint {
+    fn site(&self) -> &LoadSite {
+        &self.site
+    }
+
+    fn prologue(&mut self, _: &mut Early<'_>, _: &mut Limits, _: &mut Builder<'_>) -> Result<Vec<Value>> {
+        Ok(Vec::new())
+    }
+
+    fn advance(
+        &mut self,
+        early: &mut Early<'_>,
+        limits: &mut Limits,
+        b: &mut Builder<'_>,
+        _: &[Value],
+        group: u32,
+    ) -> Result<Vec<Value>> {
+        legality::may_hint(b.kernel, early.definitions, &self.site)?;
+        let bytes = b.kernel.ty(self.site.results[0]).bytes() * self.site.results.len() as u32;
+        for ahead in self.distance..self.distance + group {
+            let guard = match early.guard(b, limits, &self.site, ahead) {
+                Ok(guard) => guard,
+                // Beyond L1 a hint out of bounds does nothing, on every device here; into L1 it may fault.
+                Err(error) if self.hint.level == CacheLevel::L1 => return Err(error),
+                Err(_) => early.test(b, limits, ahead)?,
+            };
+            let pointer = early.value(b, limits, self.site.pointer, ahead)?;
+            let enters = early
+                .pointer_growth(b.kernel, self.site.pointer)
+                .filter(|growth| *growth > 0 && *growth < i64::from(self.line))
+                .map(|growth| enters_line(b, pointer, growth, self.line));
+            let guard = guard.into_iter().chain(enters).reduce(|all, guard| b.and(all, guard));
+            let (hint, id) = (self.hint, Some(self.site.id));
+            match guard {
+                None => b.prefetch(pointer, bytes, hint, id),
+                Some(guard) => {
+                    let hint = |b: &mut Builder<'_>| {
+                        b.prefetch(pointer, bytes, hint, id);
+                        Vec::new()
+                    };
+                    b.if_(guard, &[], hint, |_| Vec::new());
+                }
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn replaces_load(&self) -> bool {
+        false
+    }
+}
+
+/// Whether a pointer that grows by `growth` bytes an iteration is in a line that it was not in before.
+fn enters_line(b: &mut Builder<'_>, pointer: Value, growth: i64, line: u32) -> Value {
+    let bits = b.convert(ConvertOp::Bits, Type::I64, pointer);
+    let mask = b.i64(i64::from(line) - 1);
+    let inside = b.binary(BinaryOp::And, bits, mask);
+    let growth = b.i64(growth);
+    b.compare(CompareOp::LtU, inside, growth)
+}

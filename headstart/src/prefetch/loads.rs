@@ -1,0 +1,200 @@
+//! The loads that a plan can name: which loop they are in, what they are called.
+
+use std::num::NonZeroU32;
+
+use crate::analysis::definitions::Definitions;
+use crate::analysis::loops::{LoopSummary, summarize};
+use crate::analysis::roots::root;
+use crate::error::{Error, Result};
+use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Region, Space};
+use crate::suggest;
+
+use super::plan::{LoadName, LoadPlace};
+
+/// A load that a plan can name.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The shortest name that means this load alone.
+    pub name: LoadName,
+    /// Which load.
+    pub id: LoadId,
+    /// The loop it is in.
+    pub looped: Label,
+    /// That loop's name in the source.
+    pub loop_name: Option<String>,
+    /// Where it is written.
+    pub place: String,
+    /// Bytes a work-item reads at once.
+    pub bytes: u32,
+    /// The loads in the same loop that its address depends on.
+    pub parents: Vec<LoadId>,
+    /// Why it cannot be fetched early, if it cannot.
+    pub refusal: Option<String>,
+}
+
+/// The loads of global memory in loops, in the order of the source.
+pub fn candidates(kernel: &Kernel) -> Vec<Candidate> {
+    let definitions = Definitions::of(kernel);
+    let mut found = Vec::new();
+    collect(kernel, &definitions, &kernel.body, &mut found);
+    let names: Vec<_> = found.iter().map(|candidate| shortest_name(kernel, candidate, &found)).collect();
+    for (candidate, name) in found.iter_mut().zip(names) {
+        candidate.name = name;
+    }
+    found
+}
+
+fn collect(kernel: &Kernel, definitions: &Definitions, region: &Region, found: &mut Vec<Candidate>) {
+    for op in &region.ops {
+        if let OpKind::Loop { label, .. } = &op.kind {
+            let summary = summarize(kernel, definitions, op);
+            for site in &summary.loads {
+                let space = root(kernel, definitions, site.pointer).and_then(|root| root.space(kernel));
+                let space = space.or(kernel.ty(site.pointer).space());
+                let known = found.iter().any(|other: &Candidate| other.id == site.id && other.looped == *label);
+                if space != Some(Space::Global) || known {
+                    continue;
+                }
+                let data = &kernel.loads[site.id];
+                let Ok(name) = LoadName::of_param(data.name.clone()) else { continue };
+                let refusal = super::legality::may_move(kernel, definitions, &summary, site).err();
+                found.push(Candidate {
+                    name,
+                    id: site.id,
+                    looped: *label,
+                    loop_name: kernel.labels[*label].name.clone(),
+                    place: kernel.describe_place(data.place),
+                    bytes: kernel.ty(site.results[0]).bytes() * site.results.len() as u32,
+                    parents: parents(&summary, site.pointer, &site.conditions),
+                    refusal: refusal.map(|error| error.to_string()),
+                });
+            }
+        }
+        for inner in op.kind.regions() {
+            collect(kernel, definitions, inner, found);
+        }
+    }
+}
+
+/// The loads of the loop that an address, or the conditions around its load, depend on.
+pub(super) fn parents(
+    summary: &LoopSummary,
+    pointer: crate::ir::Value,
+    conditions: &[(crate::ir::Value, bool)],
+) -> Vec<LoadId> {
+    let mut seen = std::collections::HashSet::new();
+    let mut work = vec![pointer];
+    work.extend(conditions.iter().map(|(cond, _)| *cond));
+    let mut parents = Vec::new();
+    while let Some(value) = work.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        let Some(inside) = summary.inside.get(&value) else { continue };
+        if let OpKind::Load { id, .. } = inside.kind {
+            if let Some(site) = summary.loads.iter().find(|site| site.results.contains(&value)) {
+                if !parents.contains(&id) {
+                    parents.push(id);
+                }
+                // What decides whether the parent is loaded decides whether this one has an address.
+                work.extend(site.conditions.iter().map(|(cond, _)| *cond));
+            }
+            continue;
+        }
+        inside.kind.for_each_operand(|operand| work.push(operand));
+        work.extend(inside.yields.into_iter().flat_map(|(then, otherwise)| [then, otherwise]));
+    }
+    parents
+}
+
+fn shortest_name(kernel: &Kernel, candidate: &Candidate, all: &[Candidate]) -> LoadName {
+    let others = || all.iter().filter(|other| !(other.id == candidate.id && other.looped == candidate.looped));
+    let same_param = |other: &&Candidate| other.name.param() == candidate.name.param();
+    if !others().any(|other| same_param(&other)) {
+        return candidate.name.clone();
+    }
+    let in_same_loop = |other: &&Candidate| same_param(other) && other.loop_name == candidate.loop_name;
+    if let Some(name) = &candidate.loop_name
+        && !others().any(|other| in_same_loop(&other))
+        && let Ok(named) = candidate.name.clone().at(LoadPlace::Loop(name.clone()))
+    {
+        return named;
+    }
+    let place = &kernel.places[kernel.loads[candidate.id].place];
+    let same_line = |other: &Candidate| kernel.places[kernel.loads[other.id].place].line == place.line;
+    let crowded = others().any(|other| same_param(&other) && same_line(other));
+    let column = NonZeroU32::new(place.column).filter(|_| crowded);
+    let Some(line) = NonZeroU32::new(place.line) else { return candidate.name.clone() };
+    let line = LoadPlace::Line { file: file_name(&place.file), line, column };
+    candidate.name.clone().at(line).unwrap_or_else(|_| candidate.name.clone())
+}
+
+fn file_name(path: &str) -> String {
+    path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
+}
+
+/// The candidates that a name means: one load, possibly in several loops after unrolling.
+pub(super) fn resolve<'c>(kernel: &Kernel, candidates: &'c [Candidate], name: &LoadName) -> Result<Vec<&'c Candidate>> {
+    let of_param: Vec<_> = candidates.iter().filter(|candidate| candidate.name.param() == name.param()).collect();
+    if of_param.is_empty() {
+        let params: Vec<&str> = candidates.iter().map(|candidate| candidate.name.param()).collect();
+        let choices = all_names(candidates);
+        let known = kernel.params.iter().any(|param| param.name == name.param());
+        let what = match known {
+            true => format!("no loop of kernel `{}` loads from `{}`", kernel.name, name.param()),
+            false => format!("kernel `{}` has no load `{}`", kernel.name, name.param()),
+        };
+        let hint = suggest::nearest(name.param(), params.iter().copied());
+        let hint = hint.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(Error::usage(what).accepted(format!("its loads are {choices}{hint}")));
+    }
+    let chosen: Vec<_> = of_param.iter().copied().filter(|candidate| matches(kernel, candidate, name)).collect();
+    let mut ids: Vec<LoadId> = chosen.iter().map(|candidate| candidate.id).collect();
+    ids.dedup();
+    match ids.len() {
+        1 => Ok(chosen),
+        0 => Err(Error::usage(format!("`{name}` names no load of kernel `{}`", kernel.name))
+            .accepted(format!("its loads are {}", all_names(candidates)))),
+        _ => {
+            let choices: Vec<String> = chosen.iter().map(|candidate| format!("`{}`", candidate.name)).collect();
+            Err(Error::usage(format!("`{name}` means {} loads", ids.len()))
+                .accepted(format!("say which: {}", choices.join(", "))))
+        }
+    }
+}
+
+fn matches(kernel: &Kernel, candidate: &Candidate, name: &LoadName) -> bool {
+    match name.place() {
+        None => true,
+        Some(LoadPlace::Loop(name)) => candidate.loop_name.as_deref() == Some(name),
+        Some(LoadPlace::Line { file, line, column }) => {
+            let place = &kernel.places[kernel.loads[candidate.id].place];
+            (place.file == *file || file_name(&place.file) == *file)
+                && place.line == line.get()
+                && column.is_none_or(|column| column.get() == place.column)
+        }
+    }
+}
+
+fn all_names(candidates: &[Candidate]) -> String {
+    match candidates {
+        [] => "none: it loads from no global memory in a loop".to_owned(),
+        _ => {
+            let names: Vec<String> = candidates.iter().map(|candidate| format!("`{}`", candidate.name)).collect();
+            names.join(", ")
+        }
+    }
+}
+
+/// Finds the loop operation of a label.
+pub(super) fn find_loop(region: &Region, label: Label) -> Option<&Op> {
+    for op in &region.ops {
+        if matches!(&op.kind, OpKind::Loop { label: own, .. } if *own == label) {
+            return Some(op);
+        }
+        if let Some(found) = op.kind.regions().find_map(|inner| find_loop(inner, label)) {
+            return Some(found);
+        }
+    }
+    None
+}

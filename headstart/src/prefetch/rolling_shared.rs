@@ -1,0 +1,179 @@
+//! `rolling-shared:D` and `rolling-async:D` — a ring of slots in shared memory.
+//!
+//! ```text
+//! before                      after (rolling-async)
+//! loop (%j = 0) {             D copies, tokens %t0 …
+//!   %x = load %j              loop (%j = 0, %slot, %a = %t0, %b = %t1) {
+//!   use %x                      wait %a
+//!   continue %j + 1             %x = load %slot
+//! }                             %c = copy %slot, address of %j + D (guarded)
+//!                               use %x
+//!                               continue %j + 1, next slot, %b, %c
+//!                             }
+//! ```
+//!
+//! `rolling-shared` loads and stores instead of copying, and has no tokens. The slot of iteration `j` is read
+//! before that of `j + D`, which is the same one, is fetched into it. Under `unroll:N` the step waits for
+//! N slots at once; the tokens of a group are joined into one.
+
+use super::early::{Early, Limits, load_under};
+use super::pipeline::Fetch;
+use super::plan::{Distance, Layout};
+use super::slots::Slots;
+use crate::analysis::loops::LoadSite;
+use crate::error::{Error, Result};
+use crate::ir::{Builder, Type, Value};
+
+/// A ring of slots in shared memory.
+pub(super) struct RollingShared {
+    pub(super) site: LoadSite,
+    /// How many iterations ahead; a multiple of the group.
+    pub(super) distance: u32,
+    pub(super) layout: Layout,
+    /// Filled by asynchronous copies.
+    pub(super) asynchronous: bool,
+    /// Iterations a step.
+    pub(super) group: u32,
+    /// Distances at which the addresses of other loads need the value.
+    pub(super) consumers: Vec<u32>,
+    slots: Option<Slots>,
+}
+
+impl RollingShared {
+    pub(super) fn new(
+        site: LoadSite,
+        distance: u32,
+        layout: Layout,
+        asynchronous: bool,
+        group: u32,
+        consumers: Vec<u32>,
+    ) -> RollingShared {
+        RollingShared { site, distance, layout, asynchronous, group, consumers, slots: None }
+    }
+
+    fn bytes(&self, b: &Builder<'_>) -> u32 {
+        b.kernel.ty(self.site.results[0]).bytes() * self.site.results.len() as u32
+    }
+
+    /// Fetches what iteration `ahead` needs into `slot`; a token if it is copied.
+    fn fetch(
+        &self,
+        early: &mut Early<'_>,
+        limits: &mut Limits,
+        b: &mut Builder<'_>,
+        slot: Value,
+        ahead: u32,
+    ) -> Result<Option<Value>> {
+        super::legality::may_move(b.kernel, early.definitions, early.summary, &self.site)?;
+        let guard = early.guard(b, limits, &self.site, ahead)?;
+        let from = early.value(b, limits, self.site.pointer, ahead)?;
+        let slots = self.slots.as_ref().ok_or_else(|| Error::bug("slots are used before they are declared"))?;
+        if self.asynchronous {
+            let (bytes, id) = (self.bytes(b), self.site.id);
+            let Some(guard) = guard else { return Ok(Some(b.copy(slot, from, bytes, id))) };
+            let copied = |b: &mut Builder<'_>| vec![b.copy(slot, from, bytes, id)];
+            return Ok(Some(b.if_(guard, &[Type::Token], copied, |b| vec![b.no_token()])[0]));
+        }
+        match guard {
+            None => {
+                let values = load_under(b, None, &self.site, from);
+                slots.write(b, slot, values);
+            }
+            Some(guard) => {
+                let fill = |b: &mut Builder<'_>| {
+                    let values = load_under(b, None, &self.site, from);
+                    slots.write(b, slot, values);
+                    Vec::new()
+                };
+                b.if_(guard, &[], fill, |_| Vec::new());
+            }
+        }
+        Ok(None)
+    }
+
+    fn tokens(&self) -> u32 {
+        if self.asynchronous { self.distance / self.group } else { 0 }
+    }
+}
+
+impl Fetch for RollingShared {
+    fn site(&self) -> &LoadSite {
+        &self.site
+    }
+
+    fn prologue(&mut self, early: &mut Early<'_>, limits: &mut Limits, b: &mut Builder<'_>) -> Result<Vec<Value>> {
+        let bytes = self.bytes(b);
+        if self.asynchronous && !matches!(bytes, 4 | 8 | 16) {
+            let name = &b.kernel.loads[self.site.id].name;
+            return Err(Error::usage(format!("`{name}` has elements of {bytes} bytes"))
+                .at(b.kernel.describe_place(self.site.place))
+                .accepted("asynchronous copies move 4, 8 or 16 bytes; `rolling-shared` moves any"));
+        }
+        let slots = Slots::declare(b, &self.site, Distance::new(self.distance)?, self.layout)?;
+        let first = slots.first();
+        self.slots = Some(slots);
+        let mut state = vec![first];
+        for step in 0..self.distance / self.group {
+            let mut tokens = Vec::new();
+            for ahead in step * self.group..(step + 1) * self.group {
+                let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
+                let slot = slots.slot(b, first, ahead, true);
+                tokens.extend(self.fetch(early, limits, b, slot, ahead)?);
+            }
+            if self.asynchronous {
+                state.push(b.join(tokens));
+            }
+        }
+        Ok(state)
+    }
+
+    fn advance(
+        &mut self,
+        early: &mut Early<'_>,
+        limits: &mut Limits,
+        b: &mut Builder<'_>,
+        state: &[Value],
+        group: u32,
+    ) -> Result<Vec<Value>> {
+        let (pointer, tokens) = (state[0], &state[1..]);
+        // One wait reaches the furthest iteration that anybody needs now.
+        let furthest = self.consumers.iter().copied().max().unwrap_or(0) + group - 1;
+        if self.asynchronous {
+            let token = (furthest / group) as usize;
+            b.wait(tokens[token.min(tokens.len() - 1)]);
+        }
+        for distance in [0].into_iter().chain(self.consumers.clone()) {
+            for ahead in distance..distance + group {
+                if early.known_load(&self.site, ahead).is_some() {
+                    continue;
+                }
+                let guard = early.guard(b, limits, &self.site, ahead)?;
+                let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
+                let slot = slots.slot(b, pointer, ahead, ahead < group);
+                slots.read(b, early, guard, slot, ahead);
+            }
+        }
+        let mut copied = Vec::new();
+        for ahead in 0..group {
+            let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
+            let slot = slots.slot(b, pointer, ahead, true);
+            copied.extend(self.fetch(early, limits, b, slot, self.distance + ahead)?);
+        }
+        let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
+        let mut next = vec![slots.step(b, pointer, group)];
+        if self.asynchronous {
+            next.extend(&tokens[1..]);
+            next.push(b.join(copied));
+        }
+        debug_assert_eq!(next.len(), 1 + self.tokens() as usize);
+        Ok(next)
+    }
+
+    fn replaces_load(&self) -> bool {
+        true
+    }
+
+    fn in_flight(&self, state: &[Value]) -> Option<Value> {
+        if self.asynchronous { state.last().copied() } else { None }
+    }
+}

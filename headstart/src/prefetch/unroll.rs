@@ -1,0 +1,170 @@
+//! `unroll:full`, and the author's wishes on loops.
+//!
+//! ```text
+//! before                      after
+//! loop (%k = 0, %s = %s0) {   %s1 = fadd %s0, …0
+//!   (test of %k against 3)    %s2 = fadd %s1, …1
+//!   %s1 = fadd %s, …%k        %s3 = fadd %s2, …2
+//!   continue %k + 1, %s1
+//! }
+//! ```
+//!
+//! `unroll:N` is the frame's business ([`super::pipeline`]).
+
+use super::apply::{Target, apply_wish, replace_loop};
+use super::pipeline::count;
+use crate::analysis::definitions::Definitions;
+use crate::analysis::loops::{Relation, Step, summarize};
+use crate::cleanup;
+use crate::error::{Error, Result};
+use crate::ir::copy::{Copier, exchange_terminators};
+use crate::ir::eval::{compare, signed};
+use crate::ir::{CompareOp, Kernel, Label, LoopWishes, Op, OpKind, Region, UnrollWish, verify};
+
+/// Most iterations that are unrolled fully.
+const MAX_ITERATIONS: u64 = 4_096;
+/// Most operations that full unrolling makes.
+const MAX_OPERATIONS: u64 = 60_000;
+
+/// Carries out what the author asked of loops: `#[unroll]`, `#[unroll(N)]`, `#[prefetch("PLAN")]`. Inner loops
+/// come first. The wishes are gone from the result.
+///
+/// # Errors
+/// A wish cannot be carried out: the message says why, and where.
+pub fn carry_out_wishes(kernel: &Kernel, target: &Target) -> Result<Kernel> {
+    let mut kernel = kernel.clone();
+    while let Some((label, wishes)) = innermost_wish(&kernel.body) {
+        clear_wishes(&mut kernel.body, label);
+        if let Some(plan) = &wishes.plan {
+            apply_wish(&mut kernel, label, wishes.unroll, plan, target)?;
+        } else {
+            match wishes.unroll {
+                Some(UnrollWish::Full) => replace_loop(&mut kernel, label, |kernel, op| unroll_fully(kernel, &op))?,
+                Some(UnrollWish::By(count)) if count > 1 => {
+                    apply_wish(&mut kernel, label, None, &format!("unroll:{count}"), target)?;
+                }
+                _ => {}
+            }
+        }
+        cleanup::tidy(&mut kernel);
+    }
+    verify::verify_derived(&kernel)?;
+    Ok(kernel)
+}
+
+/// The first loop with a wish that has no loop with one inside.
+fn innermost_wish(region: &Region) -> Option<(Label, LoopWishes)> {
+    for op in &region.ops {
+        if let Some(found) = op.kind.regions().find_map(innermost_wish) {
+            return Some(found);
+        }
+        if let OpKind::Loop { label, wishes, .. } = &op.kind
+            && *wishes != LoopWishes::default()
+        {
+            return Some((*label, wishes.clone()));
+        }
+    }
+    None
+}
+
+fn clear_wishes(region: &mut Region, looped: Label) {
+    region.walk_mut(&mut |op| {
+        if let OpKind::Loop { label, wishes, .. } = &mut op.kind
+            && *label == looped
+        {
+            *wishes = LoopWishes::default();
+        }
+    });
+}
+
+/// Replaces a loop of constant trip count by its iterations.
+pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op) -> Result<Vec<Op>> {
+    let place = kernel.describe_place(op.place);
+    let refuse = |why: String| {
+        Error::usage(format!("the loop cannot be unrolled fully: {why}"))
+            .at(place.clone())
+            .accepted("constant bounds, or `unroll:N`")
+    };
+    let definitions = Definitions::of(kernel);
+    let summary = summarize(kernel, &definitions, op);
+    let OpKind::Loop { label, initial, body, .. } = &op.kind else {
+        return Err(Error::bug("only loops are unrolled"));
+    };
+    let exit = summary.exit.clone().map_err(&refuse)?;
+    let ty = kernel.ty(summary.params[exit.param]);
+    let (Some(first), Some(bound), Step::Constant(step)) = (
+        kernel.as_constant(initial[exit.param]),
+        kernel.as_constant(exit.bound),
+        summary.steps[exit.param],
+    ) else {
+        return Err(refuse("its number of iterations is not a constant".to_owned()));
+    };
+    // Tests that pass, counted by taking them.
+    let mut passed = 0u64;
+    let mut counter = first.wrapping_add((step.wrapping_mul(exit.steps_ahead)) as u64) & ty.mask();
+    while goes_on(exit.relation, ty, counter, bound) {
+        passed += 1;
+        counter = counter.wrapping_add(step as u64) & ty.mask();
+        if passed > MAX_ITERATIONS {
+            return Err(refuse(format!("it has more than {MAX_ITERATIONS} iterations")));
+        }
+    }
+    if (passed + 1) * count(body) as u64 > MAX_OPERATIONS {
+        return Err(refuse(format!("it would be more than {MAX_OPERATIONS} operations")));
+    }
+
+    // Iteration by iteration, the last one ending at its test.
+    let results = kernel.labels[*label].results.clone();
+    let outer = kernel.label(None, results);
+    let mut ops = Vec::new();
+    let mut current = initial.clone();
+    let condition = match body.ops[exit.position].kind {
+        OpKind::If { cond, .. } => cond,
+        _ => return Err(Error::bug("a counting test that is no `if`")),
+    };
+    for iteration in 0..=passed {
+        let mut copier = Copier::default();
+        summary.params.iter().zip(&current).for_each(|(&param, &now)| copier.map(param, now));
+        let goes_on = (iteration < passed) == exit.continues_on;
+        let decided = kernel.constant(crate::ir::Type::Bool, u64::from(goes_on));
+        copier.map(condition, decided);
+        let mut copies = copier.ops(kernel, &body.ops);
+        let types: Vec<_> = summary.params.iter().map(|&param| kernel.ty(param)).collect();
+        let next = kernel.label(None, types.clone());
+        exchange_terminators(&mut copies, &mut |end| {
+            let kind = match &end.kind {
+                OpKind::Break(target, values) if target == label => OpKind::Break(outer, values.clone()),
+                OpKind::Continue(target, args) if target == label => OpKind::Break(next, args.clone()),
+                _ => return None,
+            };
+            Some(vec![Op { kind, results: Vec::new(), place: end.place }])
+        });
+        current = types.iter().map(|&ty| kernel.value(ty)).collect();
+        let kind = OpKind::Block { label: next, body: Region { ops: copies } };
+        ops.push(Op { kind, results: current.clone(), place: op.place });
+    }
+    // Never reached: the last test ends the loop. The region still needs an end.
+    let results = &kernel.labels[outer].results.clone();
+    let unreached = results.iter().map(|&ty| kernel.constant(ty, 0)).collect();
+    ops.push(Op { kind: OpKind::Break(outer, unreached), results: Vec::new(), place: op.place });
+    let kind = OpKind::Block { label: outer, body: Region { ops } };
+    Ok(vec![Op { kind, results: op.results.clone(), place: op.place }])
+}
+
+/// Whether the loop goes on with this counter.
+fn goes_on(relation: Relation, ty: crate::ir::Type, counter: u64, bound: u64) -> bool {
+    let below = |is_signed: bool, or_equal: bool, a: u64, b: u64| {
+        let op = match (is_signed, or_equal) {
+            (true, false) => CompareOp::LtS,
+            (true, true) => CompareOp::LeS,
+            (false, false) => CompareOp::LtU,
+            (false, true) => CompareOp::LeU,
+        };
+        compare(op, ty, a, b)
+    };
+    match relation {
+        Relation::NotEqual => signed(ty, counter) != signed(ty, bound),
+        Relation::Less { signed, or_equal } => below(signed, or_equal, counter, bound),
+        Relation::Greater { signed, or_equal } => below(signed, or_equal, bound, counter),
+    }
+}

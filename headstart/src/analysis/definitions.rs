@@ -43,11 +43,31 @@ impl Definitions {
         region.walk(&mut |op| {
             for (index, &result) in op.results.iter().enumerate() {
                 let kind = op.kind.without_regions();
-                map.insert(result, Definition::Result { kind, index, place: op.place });
+                map.insert(
+                    result,
+                    Definition::Result {
+                        kind,
+                        index,
+                        place: op.place,
+                    },
+                );
             }
-            if let OpKind::Loop { label, params, initial, .. } = &op.kind {
+            if let OpKind::Loop {
+                label,
+                params,
+                initial,
+                ..
+            } = &op.kind
+            {
                 for (index, (&param, &initial)) in params.iter().zip(initial).enumerate() {
-                    map.insert(param, Definition::LoopParam { label: *label, index, initial });
+                    map.insert(
+                        param,
+                        Definition::LoopParam {
+                            label: *label,
+                            index,
+                            initial,
+                        },
+                    );
                 }
             }
         });

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use super::definitions::Definitions;
 use super::ranges::range;
 use crate::ir::{
-    BinaryOp, CompareOp, Kernel, Label, LoadId, NoWrapOp, Op, OpKind, Place, Region, Type, UnaryOp, Value, Wrap,
+    BinaryOp, CompareOp, Kernel, Label, LoadId, NoWrapOp, Op, OpKind, Place, Region, Type, UnaryOp, Value,
+    Wrap,
 };
 
 /// What a loop does.
@@ -141,7 +142,10 @@ pub struct CountedExit {
 /// `definitions` are those of the whole kernel. An operation that is no loop has no parameters, no
 /// loads, and an exit that says so.
 pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSummary {
-    let OpKind::Loop { label, params, body, .. } = &op.kind else {
+    let OpKind::Loop {
+        label, params, body, ..
+    } = &op.kind
+    else {
         return LoopSummary {
             label: Label::from_u32(0),
             params: Vec::new(),
@@ -165,7 +169,14 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
         diverted: false,
     };
     reader.region(body, &mut Vec::new(), false, None);
-    let Reader { inside, mut loads, effects, continues, exits, .. } = reader;
+    let Reader {
+        inside,
+        mut loads,
+        effects,
+        continues,
+        exits,
+        ..
+    } = reader;
     let outside = |value: Value| !inside.contains_key(&value) && !params.contains(&value);
     let steps: Vec<Step> = (0..params.len())
         .map(|index| common_step(kernel, &inside, &outside, params[index], index, &continues))
@@ -184,13 +195,25 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
     let position = exit.as_ref().ok().map(|exit| exit.position);
     // The counting test is one way out; a second way out inside the same `if` is another.
     let counting = exits.iter().position(|exit| Some(exit.at) == position);
-    let others = exits.iter().enumerate().filter(|(number, _)| Some(*number) != counting);
+    let others = exits
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| Some(*number) != counting);
     let other_exits = others.map(|(_, exit)| exit.place).collect();
     for load in &mut loads {
         load.site.after_exit = position.is_some_and(|position| load.at > position);
     }
     let loads = loads.into_iter().map(|load| load.site).collect();
-    LoopSummary { label: *label, params: params.clone(), steps, inside, exit, other_exits, loads, effects }
+    LoopSummary {
+        label: *label,
+        params: params.clone(),
+        steps,
+        inside,
+        exit,
+        other_exits,
+        loads,
+        effects,
+    }
 }
 
 /// Something at operation number `at` of the body, or inside that operation.
@@ -263,7 +286,12 @@ impl Reader<'_> {
                     self.region(body, conditions, in_inner_loop, Some(at));
                     self.inner_labels.pop();
                 }
-                OpKind::If { label, cond, then, otherwise } => {
+                OpKind::If {
+                    label,
+                    cond,
+                    then,
+                    otherwise,
+                } => {
                     self.inner_labels.push(*label);
                     for (side, region) in [(true, then), (false, otherwise)] {
                         conditions.push((*cond, side));
@@ -284,13 +312,29 @@ impl Reader<'_> {
 
     fn record(&mut self, op: &Op, in_inner_loop: bool) {
         let yields = match &op.kind {
-            OpKind::If { label, then, otherwise, .. } => yielded(then, *label).zip(yielded(otherwise, *label)),
+            OpKind::If {
+                label,
+                then,
+                otherwise,
+                ..
+            } => yielded(then, *label).zip(yielded(otherwise, *label)),
             _ => None,
         };
         let mut insert = |value: Value, index: usize, in_inner_loop: bool| {
-            let yields = yields.as_ref().map(|(then, otherwise)| (then[index], otherwise[index]));
+            let yields = yields
+                .as_ref()
+                .map(|(then, otherwise)| (then[index], otherwise[index]));
             let kind = op.kind.without_regions();
-            self.inside.insert(value, Inside { kind, index, place: op.place, yields, in_inner_loop });
+            self.inside.insert(
+                value,
+                Inside {
+                    kind,
+                    index,
+                    place: op.place,
+                    yields,
+                    in_inner_loop,
+                },
+            );
         };
         for (index, &result) in op.results.iter().enumerate() {
             insert(result, index, in_inner_loop);
@@ -298,11 +342,21 @@ impl Reader<'_> {
         if let OpKind::Loop { params, .. } = &op.kind {
             for &param in params {
                 let kind = op.kind.without_regions();
-                let inside = Inside { kind, index: 0, place: op.place, yields: None, in_inner_loop: true };
+                let inside = Inside {
+                    kind,
+                    index: 0,
+                    place: op.place,
+                    yields: None,
+                    in_inner_loop: true,
+                };
                 self.inside.insert(param, inside);
             }
         }
-        debug_assert!(op.results.iter().all(|&result| self.kernel.values.is_valid(result)));
+        debug_assert!(
+            op.results
+                .iter()
+                .all(|&result| self.kernel.values.is_valid(result))
+        );
     }
 }
 
@@ -323,7 +377,9 @@ fn common_step(
     index: usize,
     continues: &[Vec<Value>],
 ) -> Step {
-    let mut steps = continues.iter().map(|args| step_of(kernel, inside, outside, param, args[index]));
+    let mut steps = continues
+        .iter()
+        .map(|args| step_of(kernel, inside, outside, param, args[index]));
     match steps.next() {
         Some(first) if steps.all(|step| step == first) => first,
         _ => Step::Carried,
@@ -341,18 +397,39 @@ fn step_of(
     if next == param {
         return Step::Invariant;
     }
-    let Some(Inside { kind, in_inner_loop: false, .. }) = inside.get(&next) else { return Step::Carried };
+    let Some(Inside {
+        kind,
+        in_inner_loop: false,
+        ..
+    }) = inside.get(&next)
+    else {
+        return Step::Carried;
+    };
     let ty = kernel.ty(param);
     let by = |step: Value, sign: i64| match kernel.as_constant(step) {
         Some(bits) => Step::Constant(crate::ir::eval::signed(ty, bits).wrapping_mul(sign)),
-        None if outside(step) && sign == 1 => Step::Value { value: step, scale: 1 },
+        None if outside(step) && sign == 1 => Step::Value {
+            value: step,
+            scale: 1,
+        },
         None => Step::Carried,
     };
     match *kind {
-        OpKind::Binary(BinaryOp::Add, a, b) | OpKind::NoWrap(NoWrapOp::Add, _, a, b) if a == param => by(b, 1),
-        OpKind::Binary(BinaryOp::Add, a, b) | OpKind::NoWrap(NoWrapOp::Add, _, a, b) if b == param => by(a, 1),
-        OpKind::Binary(BinaryOp::Sub, a, b) | OpKind::NoWrap(NoWrapOp::Sub, _, a, b) if a == param => by(b, -1),
-        OpKind::Address { base, index, scale, offset } if base == param => match kernel.as_constant(index) {
+        OpKind::Binary(BinaryOp::Add, a, b) | OpKind::NoWrap(NoWrapOp::Add, _, a, b) if a == param => {
+            by(b, 1)
+        }
+        OpKind::Binary(BinaryOp::Add, a, b) | OpKind::NoWrap(NoWrapOp::Add, _, a, b) if b == param => {
+            by(a, 1)
+        }
+        OpKind::Binary(BinaryOp::Sub, a, b) | OpKind::NoWrap(NoWrapOp::Sub, _, a, b) if a == param => {
+            by(b, -1)
+        }
+        OpKind::Address {
+            base,
+            index,
+            scale,
+            offset,
+        } if base == param => match kernel.as_constant(index) {
             Some(bits) => Step::Constant((bits.wrapping_mul(u64::from(scale)) as i64).wrapping_add(offset)),
             None if outside(index) && offset == 0 => Step::Value { value: index, scale },
             None => Step::Carried,
@@ -378,7 +455,13 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
         let mut reason = "its end depends on data that the loop computes".to_owned();
         let mut leading = true;
         for (position, op) in self.body.ops.iter().enumerate() {
-            if let OpKind::If { label: own, cond, then, otherwise } = &op.kind {
+            if let OpKind::If {
+                label: own,
+                cond,
+                then,
+                otherwise,
+            } = &op.kind
+            {
                 let then_leaves = leaves(then, *own, label);
                 let otherwise_leaves = leaves(otherwise, *own, label);
                 if then_leaves != otherwise_leaves {
@@ -475,9 +558,18 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
         }
     }
 
-    fn cannot_wrap(&self, param: usize, ty: Type, relation: Relation, bound: Value, step: Option<i64>) -> bool {
+    fn cannot_wrap(
+        &self,
+        param: usize,
+        ty: Type,
+        relation: Relation,
+        bound: Value,
+        step: Option<i64>,
+    ) -> bool {
         let (signed, or_equal) = match relation {
-            Relation::Less { signed, or_equal } | Relation::Greater { signed, or_equal } => (signed, or_equal),
+            Relation::Less { signed, or_equal } | Relation::Greater { signed, or_equal } => {
+                (signed, or_equal)
+            }
             Relation::NotEqual => return true,
         };
         // x < n and a step of one: x + 1 is at most n.
@@ -500,9 +592,10 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
             }
             // Shrinking: x > n ≥ step, so x - step does not pass zero. Signed bounds of zero or more
             // leave all the negative numbers as room.
-            Relation::Greater { signed: false, or_equal } => {
-                bound.min.saturating_add(u64::from(!or_equal)) >= largest_step
-            }
+            Relation::Greater {
+                signed: false,
+                or_equal,
+            } => bound.min.saturating_add(u64::from(!or_equal)) >= largest_step,
             Relation::Greater { signed: true, .. } => {
                 bound.max <= ty.mask() >> 1 && largest_step <= ty.mask() >> 1
             }
@@ -543,6 +636,14 @@ fn relation(op: CompareOp, positive: bool, swapped: bool) -> Option<Relation> {
         _ => return None,
     };
     // not (a < b) is b <= a.
-    let (swapped, or_equal) = if positive { (swapped, or_equal) } else { (!swapped, !or_equal) };
-    Some(if swapped { Relation::Greater { signed, or_equal } } else { Relation::Less { signed, or_equal } })
+    let (swapped, or_equal) = if positive {
+        (swapped, or_equal)
+    } else {
+        (!swapped, !or_equal)
+    };
+    Some(if swapped {
+        Relation::Greater { signed, or_equal }
+    } else {
+        Relation::Less { signed, or_equal }
+    })
 }

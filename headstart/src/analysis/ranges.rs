@@ -25,13 +25,19 @@ pub fn range(kernel: &Kernel, definitions: &Definitions, value: Value) -> Range 
 
 fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, depth: u32) -> Range {
     let ty = kernel.ty(value);
-    let full = Range { min: 0, max: ty.mask() };
+    let full = Range {
+        min: 0,
+        max: ty.mask(),
+    };
     if let Some(bits) = kernel.as_constant(value) {
         return Range { min: bits, max: bits };
     }
     if let Some(element) = length_of(kernel, value) {
         // Rust's own rule: no object is larger than isize::MAX bytes.
-        return Range { min: 0, max: i64::MAX as u64 / u64::from(element.bytes().max(1)) };
+        return Range {
+            min: 0,
+            max: i64::MAX as u64 / u64::from(element.bytes().max(1)),
+        };
     }
     let (Some(Definition::Result { kind, .. }), true) = (definitions.get(value), depth > 0) else {
         return full;
@@ -73,20 +79,35 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, depth: u32)
                     min: a.min.saturating_mul(b.min).min(ty.mask()),
                     max: a.max.saturating_mul(b.max).min(ty.mask()),
                 },
-                NoWrapOp::Sub => Range { min: a.min.saturating_sub(b.max), max: a.max.saturating_sub(b.min) },
+                NoWrapOp::Sub => Range {
+                    min: a.min.saturating_sub(b.max),
+                    max: a.max.saturating_sub(b.min),
+                },
             }
         }
-        OpKind::Binary(BinaryOp::And, a, b) => Range { min: 0, max: of(*a).max.min(of(*b).max) },
+        OpKind::Binary(BinaryOp::And, a, b) => Range {
+            min: 0,
+            max: of(*a).max.min(of(*b).max),
+        },
         OpKind::Binary(BinaryOp::MinU, a, b) => {
             let (a, b) = (of(*a), of(*b));
-            Range { min: a.min.min(b.min), max: a.max.min(b.max) }
+            Range {
+                min: a.min.min(b.min),
+                max: a.max.min(b.max),
+            }
         }
         OpKind::Binary(BinaryOp::MaxU, a, b) => {
             let (a, b) = (of(*a), of(*b));
-            Range { min: a.min.max(b.min), max: a.max.max(b.max) }
+            Range {
+                min: a.min.max(b.min),
+                max: a.max.max(b.max),
+            }
         }
         OpKind::Binary(BinaryOp::ShrU, a, b) => match kernel.as_constant(*b) {
-            Some(count) if count < 64 => Range { min: of(*a).min >> count, max: of(*a).max >> count },
+            Some(count) if count < 64 => Range {
+                min: of(*a).min >> count,
+                max: of(*a).max >> count,
+            },
             _ => full,
         },
         OpKind::Binary(BinaryOp::Shl, a, b) => match kernel.as_constant(*b) {
@@ -97,16 +118,31 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, depth: u32)
             _ => full,
         },
         OpKind::Binary(BinaryOp::DivU, a, b) => match kernel.as_constant(*b) {
-            Some(divisor) if divisor > 0 => Range { min: of(*a).min / divisor, max: of(*a).max / divisor },
-            _ => Range { min: 0, max: of(*a).max },
+            Some(divisor) if divisor > 0 => Range {
+                min: of(*a).min / divisor,
+                max: of(*a).max / divisor,
+            },
+            _ => Range {
+                min: 0,
+                max: of(*a).max,
+            },
         },
         OpKind::Binary(BinaryOp::RemU, a, b) => match kernel.as_constant(*b) {
-            Some(divisor) if divisor > 0 => Range { min: 0, max: of(*a).max.min(divisor - 1) },
-            _ => Range { min: 0, max: of(*a).max },
+            Some(divisor) if divisor > 0 => Range {
+                min: 0,
+                max: of(*a).max.min(divisor - 1),
+            },
+            _ => Range {
+                min: 0,
+                max: of(*a).max,
+            },
         },
         OpKind::Select(_, a, b) => {
             let (a, b) = (of(*a), of(*b));
-            Range { min: a.min.min(b.min), max: a.max.max(b.max) }
+            Range {
+                min: a.min.min(b.min),
+                max: a.max.max(b.max),
+            }
         }
         _ => full,
     }
@@ -115,7 +151,10 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, depth: u32)
 /// The element type of a slice whose length this parameter is.
 fn length_of(kernel: &Kernel, value: Value) -> Option<Type> {
     let facts = kernel.params.iter().filter_map(|param| param.facts);
-    facts.filter(|facts| facts.length == Some(value)).map(|facts| facts.element).next()
+    facts
+        .filter(|facts| facts.length == Some(value))
+        .map(|facts| facts.element)
+        .next()
 }
 
 fn id_range(kernel: &Kernel, id: Id) -> Range {
@@ -124,18 +163,36 @@ fn id_range(kernel: &Kernel, id: Id) -> Range {
             let size = u64::from(size[usize::from(dimension.min(2))]);
             Range { min: size, max: size }
         }
-        None => Range { min: 1, max: MAX_GROUP_SIZE },
+        None => Range {
+            min: 1,
+            max: MAX_GROUP_SIZE,
+        },
     };
     // CUDA's limits of a grid, the widest of the devices here: 2³¹ − 1 in x, 65,535 in y and z.
     let count = |dimension: u8| if dimension == 0 { (1 << 31) - 1 } else { 65_535 };
     match id {
-        Id::Local(dimension) => Range { min: 0, max: group(dimension).max - 1 },
+        Id::Local(dimension) => Range {
+            min: 0,
+            max: group(dimension).max - 1,
+        },
         Id::GroupSize(dimension) => group(dimension),
-        Id::Group(dimension) => Range { min: 0, max: count(dimension) - 1 },
-        Id::GroupCount(dimension) => Range { min: 1, max: count(dimension) },
+        Id::Group(dimension) => Range {
+            min: 0,
+            max: count(dimension) - 1,
+        },
+        Id::GroupCount(dimension) => Range {
+            min: 1,
+            max: count(dimension),
+        },
         Id::Lane => Range { min: 0, max: 31 },
-        Id::SubGroup => Range { min: 0, max: MAX_GROUP_SIZE / 8 - 1 },
+        Id::SubGroup => Range {
+            min: 0,
+            max: MAX_GROUP_SIZE / 8 - 1,
+        },
         Id::SubGroupSize | Id::MaxSubGroupSize => Range { min: 1, max: 32 },
-        Id::SubGroupCount => Range { min: 1, max: MAX_GROUP_SIZE / 8 },
+        Id::SubGroupCount => Range {
+            min: 1,
+            max: MAX_GROUP_SIZE / 8,
+        },
     }
 }

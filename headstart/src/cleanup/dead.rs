@@ -12,8 +12,12 @@ pub(super) fn remove(kernel: &mut Kernel) {
     sweep(&mut body, &live);
     for (label, kept) in kept_results(&live, &body) {
         let old = &kernel.labels[label].results;
-        kernel.labels[label].results =
-            old.iter().zip(&kept).filter(|(_, keep)| **keep).map(|(ty, _)| *ty).collect();
+        kernel.labels[label].results = old
+            .iter()
+            .zip(&kept)
+            .filter(|(_, keep)| **keep)
+            .map(|(ty, _)| *ty)
+            .collect();
     }
     drop_results(&mut body, &live);
     kernel.body = body;
@@ -74,7 +78,12 @@ impl Feeds {
                     self.feed(pairs);
                 }
             }
-            OpKind::If { label, cond, then, otherwise } => {
+            OpKind::If {
+                label,
+                cond,
+                then,
+                otherwise,
+            } => {
                 // Which way it goes matters only if something inside does; that is not worth finding out
                 // here: an `if` without effects and used results goes as a whole, below.
                 if has_effect(op) {
@@ -92,7 +101,13 @@ impl Feeds {
                 self.region(body);
                 self.targets.pop();
             }
-            OpKind::Loop { label, params, initial, body, .. } => {
+            OpKind::Loop {
+                label,
+                params,
+                initial,
+                body,
+                ..
+            } => {
                 self.feed(params.iter().copied().zip(initial.iter().copied()).collect());
                 self.targets.push((*label, op.results.clone(), params.clone()));
                 self.region(body);
@@ -127,11 +142,16 @@ fn removable(kind: &OpKind) -> bool {
 /// Whether an operation does more than compute its results. Loops may not end, and leaving is an effect.
 fn has_effect(op: &Op) -> bool {
     match &op.kind {
-        OpKind::If { label, then, otherwise, .. } => {
+        OpKind::If {
+            label,
+            then,
+            otherwise,
+            ..
+        } => {
             let own = |region: &Region| {
-                region.ops.iter().any(
-                    |inner| !matches!(&inner.kind, OpKind::Break(target, _) if target == label) && has_effect(inner),
-                )
+                region.ops.iter().any(|inner| {
+                    !matches!(&inner.kind, OpKind::Break(target, _) if target == label) && has_effect(inner)
+                })
             };
             own(then) || own(otherwise)
         }
@@ -146,7 +166,14 @@ fn sweep(region: &mut Region, live: &Liveness) {
         !(unused && !op.kind.is_terminator() && !has_effect(op))
     });
     for op in &mut region.ops {
-        if let OpKind::Loop { label, params, initial, body, .. } = &mut op.kind {
+        if let OpKind::Loop {
+            label,
+            params,
+            initial,
+            body,
+            ..
+        } = &mut op.kind
+        {
             let kept: Vec<bool> = params.iter().map(|&param| live.has(param)).collect();
             if kept.contains(&false) {
                 keep(params, &kept);

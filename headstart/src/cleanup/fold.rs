@@ -8,7 +8,10 @@ use crate::ir::{BinaryOp, Builder, Kernel, Label, Op, OpKind, Region, Type, Valu
 /// Folds a whole kernel.
 pub(super) fn fold(kernel: &mut Kernel) {
     let body = std::mem::take(&mut kernel.body);
-    let mut folder = Folder { values: HashMap::new(), sums: HashMap::new() };
+    let mut folder = Folder {
+        values: HashMap::new(),
+        sums: HashMap::new(),
+    };
     let body = folder.region(kernel, body);
     kernel.body = body;
 }
@@ -50,22 +53,69 @@ impl Folder {
     fn op(&mut self, kernel: &mut Kernel, mut op: Op, out: &mut Vec<Op>) {
         op.kind.map_operands(|value| self.value(value));
         match op.kind {
-            OpKind::If { label, cond, then, otherwise } if kernel.as_constant(cond).is_some() => {
-                let taken = if kernel.as_constant(cond) == Some(1) { then } else { otherwise };
+            OpKind::If {
+                label,
+                cond,
+                then,
+                otherwise,
+            } if kernel.as_constant(cond).is_some() => {
+                let taken = if kernel.as_constant(cond) == Some(1) {
+                    then
+                } else {
+                    otherwise
+                };
                 let kind = OpKind::Block { label, body: taken };
-                self.block(kernel, Op { kind, results: op.results, place: op.place }, out);
+                self.block(
+                    kernel,
+                    Op {
+                        kind,
+                        results: op.results,
+                        place: op.place,
+                    },
+                    out,
+                );
             }
             OpKind::Block { .. } => self.block(kernel, op, out),
-            OpKind::If { label, cond, then, otherwise } => {
+            OpKind::If {
+                label,
+                cond,
+                then,
+                otherwise,
+            } => {
                 let then = self.region(kernel, then);
                 let otherwise = self.region(kernel, otherwise);
-                let kind = OpKind::If { label, cond, then, otherwise };
-                out.push(Op { kind, results: op.results, place: op.place });
+                let kind = OpKind::If {
+                    label,
+                    cond,
+                    then,
+                    otherwise,
+                };
+                out.push(Op {
+                    kind,
+                    results: op.results,
+                    place: op.place,
+                });
             }
-            OpKind::Loop { label, params, initial, body, wishes } => {
+            OpKind::Loop {
+                label,
+                params,
+                initial,
+                body,
+                wishes,
+            } => {
                 let body = self.region(kernel, body);
-                let kind = OpKind::Loop { label, params, initial, body, wishes };
-                out.push(Op { kind, results: op.results, place: op.place });
+                let kind = OpKind::Loop {
+                    label,
+                    params,
+                    initial,
+                    body,
+                    wishes,
+                };
+                out.push(Op {
+                    kind,
+                    results: op.results,
+                    place: op.place,
+                });
             }
             _ => match self.simpler(kernel, &op, out) {
                 Some(known) => {
@@ -78,7 +128,9 @@ impl Folder {
 
     /// A block that only its last operation leaves is its content.
     fn block(&mut self, kernel: &mut Kernel, op: Op, out: &mut Vec<Op>) {
-        let OpKind::Block { label, body } = op.kind else { return };
+        let OpKind::Block { label, body } = op.kind else {
+            return;
+        };
         let leaves_early = body.ops.iter().any(|inner| {
             let mut found = false;
             for region in inner.kind.regions() {
@@ -88,7 +140,11 @@ impl Folder {
         });
         if leaves_early {
             let body = self.region(kernel, body);
-            out.push(Op { kind: OpKind::Block { label, body }, results: op.results, place: op.place });
+            out.push(Op {
+                kind: OpKind::Block { label, body },
+                results: op.results,
+                place: op.place,
+            });
             return;
         }
         self.ops(kernel, body.ops, out);
@@ -119,7 +175,12 @@ impl Folder {
             OpKind::Compare(kind, a, c) => b.compare(kind, a, c),
             OpKind::Select(cond, a, c) => b.select(cond, a, c),
             OpKind::Convert(kind, a) => b.convert(kind, ty, a),
-            OpKind::Address { base, index, scale, offset } => {
+            OpKind::Address {
+                base,
+                index,
+                scale,
+                offset,
+            } => {
                 return self.address(kernel, op, base, index, scale, offset, out);
             }
             _ => return None,
@@ -145,7 +206,10 @@ impl Folder {
             (None, None) => return None,
         };
         let sum = match self.sums.get(&of) {
-            Some(inner) => Sum { of: inner.of, plus: inner.plus.wrapping_add(plus) & ty.mask() },
+            Some(inner) => Sum {
+                of: inner.of,
+                plus: inner.plus.wrapping_add(plus) & ty.mask(),
+            },
             None => Sum { of, plus },
         };
         if sum.plus == 0 {
@@ -154,7 +218,11 @@ impl Folder {
         self.sums.insert(op.results[0], sum);
         let plus = kernel.constant(ty, sum.plus);
         let kind = OpKind::Binary(BinaryOp::Add, sum.of, plus);
-        out.push(Op { kind, results: op.results.clone(), place: op.place });
+        out.push(Op {
+            kind,
+            results: op.results.clone(),
+            place: op.place,
+        });
         // The operation is there already, under its own name.
         Some(op.results[0])
     }
@@ -189,12 +257,30 @@ impl Folder {
                 return Some(inner.of);
             }
             self.sums.insert(op.results[0], Sum { of: inner.of, plus });
-            let kind = OpKind::Address { base: inner.of, index, scale: 1, offset: plus as i64 };
-            out.push(Op { kind, results: op.results.clone(), place: op.place });
+            let kind = OpKind::Address {
+                base: inner.of,
+                index,
+                scale: 1,
+                offset: plus as i64,
+            };
+            out.push(Op {
+                kind,
+                results: op.results.clone(),
+                place: op.place,
+            });
             return Some(op.results[0]);
         }
-        let kind = OpKind::Address { base, index, scale, offset };
-        out.push(Op { kind, results: op.results.clone(), place: op.place });
+        let kind = OpKind::Address {
+            base,
+            index,
+            scale,
+            offset,
+        };
+        out.push(Op {
+            kind,
+            results: op.results.clone(),
+            place: op.place,
+        });
         Some(op.results[0])
     }
 }

@@ -37,7 +37,9 @@ impl Copier {
 
     /// Copies operations in order.
     pub fn ops(&mut self, kernel: &mut Kernel, ops: &[Op]) -> Vec<Op> {
-        let kept = ops.iter().filter(|op| !op.results.first().is_some_and(|r| self.left_out.contains(r)));
+        let kept = ops
+            .iter()
+            .filter(|op| !op.results.first().is_some_and(|r| self.left_out.contains(r)));
         let kept: Vec<&Op> = kept.collect();
         kept.into_iter().map(|op| self.op(kernel, op)).collect()
     }
@@ -52,14 +54,28 @@ impl Copier {
                 *body = self.region(kernel, old);
             }
             (
-                OpKind::If { label, then, otherwise, .. },
-                OpKind::If { then: old_then, otherwise: old_otherwise, .. },
+                OpKind::If {
+                    label,
+                    then,
+                    otherwise,
+                    ..
+                },
+                OpKind::If {
+                    then: old_then,
+                    otherwise: old_otherwise,
+                    ..
+                },
             ) => {
                 *label = self.label(kernel, *label);
                 *then = self.region(kernel, old_then);
                 *otherwise = self.region(kernel, old_otherwise);
             }
-            (OpKind::Loop { label, params, body, .. }, OpKind::Loop { body: old, .. }) => {
+            (
+                OpKind::Loop {
+                    label, params, body, ..
+                },
+                OpKind::Loop { body: old, .. },
+            ) => {
                 *label = self.label(kernel, *label);
                 for param in params.iter_mut() {
                     *param = self.fresh(kernel, *param);
@@ -71,13 +87,23 @@ impl Copier {
             }
             _ => {}
         }
-        let results = op.results.iter().map(|&result| self.fresh(kernel, result)).collect();
-        Op { kind, results, place: op.place }
+        let results = op
+            .results
+            .iter()
+            .map(|&result| self.fresh(kernel, result))
+            .collect();
+        Op {
+            kind,
+            results,
+            place: op.place,
+        }
     }
 
     /// Copies a region.
     pub fn region(&mut self, kernel: &mut Kernel, region: &Region) -> Region {
-        Region { ops: self.ops(kernel, &region.ops) }
+        Region {
+            ops: self.ops(kernel, &region.ops),
+        }
     }
 
     fn fresh(&mut self, kernel: &mut Kernel, old: Value) -> Value {
@@ -101,7 +127,11 @@ pub fn exchange_terminators(ops: &mut Vec<Op>, exchange: &mut impl FnMut(&Op) ->
             exchange_terminators(&mut region.ops, exchange);
         }
     }
-    if let Some(new) = ops.last().filter(|op| op.kind.is_terminator()).and_then(|op| exchange(op)) {
+    if let Some(new) = ops
+        .last()
+        .filter(|op| op.kind.is_terminator())
+        .and_then(|op| exchange(op))
+    {
         ops.pop();
         ops.extend(new);
     }

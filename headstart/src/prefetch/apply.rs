@@ -35,7 +35,10 @@ pub struct Target {
 
 impl Default for Target {
     fn default() -> Target {
-        Target { group_size: None, line: 128 }
+        Target {
+            group_size: None,
+            line: 128,
+        }
     }
 }
 
@@ -60,9 +63,17 @@ const MAX_ROTATED: usize = 6_000;
 pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
     let mut kernel = kernel.clone();
     if plan.is_none() {
-        return Ok(Applied { kernel, plan: plan.clone() });
+        return Ok(Applied {
+            kernel,
+            plan: plan.clone(),
+        });
     }
-    if kernel.group_size.is_none() && plan.loads().iter().any(|(_, strategy)| strategy.layout().is_some()) {
+    if kernel.group_size.is_none()
+        && plan
+            .loads()
+            .iter()
+            .any(|(_, strategy)| strategy.layout().is_some())
+    {
         kernel.group_size = target.group_size;
     }
     let all = candidates(&kernel);
@@ -93,7 +104,10 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
     }
     cleanup::tidy(&mut kernel);
     verify::verify_derived(&kernel)?;
-    Ok(Applied { kernel, plan: completed })
+    Ok(Applied {
+        kernel,
+        plan: completed,
+    })
 }
 
 /// Carries out an author's plan on one loop: the plan may only name loads of that loop.
@@ -104,9 +118,14 @@ pub(super) fn apply_wish(
     plan: &str,
     target: &Target,
 ) -> Result<()> {
-    let place = find_loop(&kernel.body, label).map(|op| kernel.describe_place(op.place)).unwrap_or_default();
+    let place = find_loop(&kernel.body, label)
+        .map(|op| kernel.describe_place(op.place))
+        .unwrap_or_default();
     let plan: Plan = plan.parse().map_err(|error: Error| error.at(&place))?;
-    let all: Vec<Candidate> = candidates(kernel).into_iter().filter(|load| load.looped == label).collect();
+    let all: Vec<Candidate> = candidates(kernel)
+        .into_iter()
+        .filter(|load| load.looped == label)
+        .collect();
     let mut strategies = HashMap::new();
     for (name, strategy) in plan.loads() {
         for candidate in resolve(kernel, &all, name).map_err(|error| error.at(&place))? {
@@ -130,14 +149,23 @@ fn loop_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Label> {
     loops.dedup();
     match loops[..] {
         [one] => Ok(one),
-        [] => Err(Error::usage(format!("kernel `{}` has no loop that loads from global memory", kernel.name))),
+        [] => Err(Error::usage(format!(
+            "kernel `{}` has no loop that loads from global memory",
+            kernel.name
+        ))),
         _ => {
-            let names: Vec<String> = all.iter().map(|candidate| format!("`{}`", candidate.name)).collect();
-            Err(Error::usage(format!("kernel `{}` has several loops that could be unrolled", kernel.name))
-                .accepted(format!(
-                    "name a load of the one that is meant, with a strategy: {}",
-                    names.join(", ")
-                )))
+            let names: Vec<String> = all
+                .iter()
+                .map(|candidate| format!("`{}`", candidate.name))
+                .collect();
+            Err(Error::usage(format!(
+                "kernel `{}` has several loops that could be unrolled",
+                kernel.name
+            ))
+            .accepted(format!(
+                "name a load of the one that is meant, with a strategy: {}",
+                names.join(", ")
+            )))
         }
     }
 }
@@ -153,8 +181,10 @@ fn apply_to_loop(
     if unroll == Some(Unroll::Full) {
         if let Some((id, _)) = strategies.iter().next() {
             let name = &kernel.loads[*id].name;
-            return Err(Error::usage("a loop that is unrolled fully has no iterations to fetch ahead of")
-                .accepted(format!("`unroll:full` alone, or `unroll:N,{name}=…`")));
+            return Err(
+                Error::usage("a loop that is unrolled fully has no iterations to fetch ahead of")
+                    .accepted(format!("`unroll:full` alone, or `unroll:N,{name}=…`")),
+            );
         }
         replace_loop(kernel, label, |kernel, op| unroll_fully(kernel, &op))?;
         return Ok(Vec::new());
@@ -170,22 +200,41 @@ fn apply_to_loop(
     let mut fetches: Vec<Box<dyn Fetch>> = Vec::new();
     for site in &summary.loads {
         if let Some(strategy) = strategies.get(&site.id) {
-            fetches.push(fetch_for(kernel, &summary, &strategies, &shape, site, *strategy, target)?);
+            fetches.push(fetch_for(
+                kernel,
+                &summary,
+                &strategies,
+                &shape,
+                site,
+                *strategy,
+                target,
+            )?);
         }
     }
     let mut new_label = label;
     replace_loop(kernel, label, |kernel, op| {
-        let fetches = fetches.iter_mut().map(|fetch| fetch.as_mut() as &mut dyn Fetch).collect();
+        let fetches = fetches
+            .iter_mut()
+            .map(|fetch| fetch.as_mut() as &mut dyn Fetch)
+            .collect();
         let Shape { group, tests } = shape;
         let gather_loads = group > 1;
-        let plan = Rewrite { group, tests, fetches, gather_loads };
+        let plan = Rewrite {
+            group,
+            tests,
+            fetches,
+            gather_loads,
+        };
         let (ops, label) = rewrite(kernel, &definitions, op, plan)?;
         new_label = label;
         Ok(ops)
     })
     .map_err(|error| name_the_load(kernel, &summary, &strategies, error))?;
     rotate(kernel, new_label)?;
-    let order = summary.loads.iter().filter_map(|site| Some((site.id, *strategies.get(&site.id)?)));
+    let order = summary
+        .loads
+        .iter()
+        .filter_map(|site| Some((site.id, *strategies.get(&site.id)?)));
     Ok(order.collect())
 }
 
@@ -199,11 +248,17 @@ fn name_the_load(
     if error.place().is_some() {
         return error;
     }
-    let planned = summary.loads.iter().rev().find(|site| strategies.contains_key(&site.id));
+    let planned = summary
+        .loads
+        .iter()
+        .rev()
+        .find(|site| strategies.contains_key(&site.id));
     match planned {
         Some(site) => {
             let name = &kernel.loads[site.id].name;
-            error.about(format!("`{name}` cannot be fetched early")).at(kernel.describe_place(site.place))
+            error
+                .about(format!("`{name}` cannot be fetched early"))
+                .at(kernel.describe_place(site.place))
         }
         None => error,
     }
@@ -231,13 +286,16 @@ impl Shape {
             .collect();
         let batch = batches.iter().copied().max();
         if batches.iter().any(|&other| Some(other) != batch) {
-            return Err(Error::usage("batches of different sizes in one loop").accepted("one distance for all batches"));
+            return Err(Error::usage("batches of different sizes in one loop")
+                .accepted("one distance for all batches"));
         }
         let group = match batch {
             Some(batch) if batch % asked == 0 => batch,
             Some(batch) => {
-                return Err(Error::usage(format!("a batch of {batch} is not made of groups of {asked}"))
-                    .accepted(format!("a distance that is a multiple of {asked}")));
+                return Err(
+                    Error::usage(format!("a batch of {batch} is not made of groups of {asked}"))
+                        .accepted(format!("a distance that is a multiple of {asked}")),
+                );
             }
             None => asked,
         };
@@ -259,7 +317,9 @@ impl Shape {
             let name = &kernel.loads[**id].name;
             return Err(match &summary.exit {
                 Err(why) => Error::usage(format!("iterations cannot be grouped around a ring: {why}"))
-                    .accepted(format!("`{name}={strategy}` without `unroll`, or `unroll` without a ring")),
+                    .accepted(format!(
+                        "`{name}={strategy}` without `unroll`, or `unroll` without a ring"
+                    )),
                 Ok(_) => Error::usage("a batch in registers beside a ring, one iteration at a time")
                     .accepted(format!("`unroll:{group}` in front, or batches alone")),
             });
@@ -269,8 +329,10 @@ impl Shape {
             let in_registers = matches!(strategy, Strategy::RollingRegisters { .. });
             if !in_registers && distance % group != 0 {
                 let name = &kernel.loads[*id].name;
-                return Err(Error::usage(format!("`{name}`: {distance} slots are not made of groups of {group}"))
-                    .accepted(format!("a distance that is a multiple of {group}")));
+                return Err(Error::usage(format!(
+                    "`{name}`: {distance} slots are not made of groups of {group}"
+                ))
+                .accepted(format!("a distance that is a multiple of {group}")));
             }
         }
         Ok(Shape { group, tests })
@@ -287,7 +349,9 @@ fn complete(
     let mut given = Vec::new();
     // Children lie after their parents, so going backwards meets every child of a load before the load.
     for site in summary.loads.iter().rev() {
-        let Some(&strategy) = strategies.get(&site.id) else { continue };
+        let Some(&strategy) = strategies.get(&site.id) else {
+            continue;
+        };
         for parent in parents(summary, site.pointer, &site.conditions) {
             if parent == site.id {
                 continue;
@@ -303,8 +367,15 @@ fn complete(
                 Some(own) => {
                     let (child_ahead, own_ahead) = (strategy.distance().get(), own.distance().get());
                     let by_name = |id: LoadId| kernel.loads[id].name.clone();
-                    let slots = matches!(own, Strategy::RollingShared { .. } | Strategy::RollingAsync { .. });
-                    let least = if slots { child_ahead + shape.group } else { child_ahead };
+                    let slots = matches!(
+                        own,
+                        Strategy::RollingShared { .. } | Strategy::RollingAsync { .. }
+                    );
+                    let least = if slots {
+                        child_ahead + shape.group
+                    } else {
+                        child_ahead
+                    };
                     let carried = matches!(own, Strategy::RollingRegisters { .. }) || slots;
                     if carried && own_ahead < least && !batch(strategy) {
                         return Err(Error::usage(format!(
@@ -324,12 +395,22 @@ fn complete(
     while raised {
         raised = false;
         for site in &summary.loads {
-            let Some(&strategy) = strategies.get(&site.id) else { continue };
-            let Some(needed) = needed_of_parent(strategy, shape.group)? else { continue };
+            let Some(&strategy) = strategies.get(&site.id) else {
+                continue;
+            };
+            let Some(needed) = needed_of_parent(strategy, shape.group)? else {
+                continue;
+            };
             for parent in parents(summary, site.pointer, &site.conditions) {
-                let Some(own) = strategies.get_mut(&parent) else { continue };
+                let Some(own) = strategies.get_mut(&parent) else {
+                    continue;
+                };
                 let rolling = matches!(needed, Strategy::RollingRegisters { .. });
-                if parent != site.id && rolling && given.contains(&parent) && own.distance() < needed.distance() {
+                if parent != site.id
+                    && rolling
+                    && given.contains(&parent)
+                    && own.distance() < needed.distance()
+                {
                     *own = needed;
                     raised = true;
                 }
@@ -340,7 +421,10 @@ fn complete(
 }
 
 fn batch(strategy: Strategy) -> bool {
-    matches!(strategy, Strategy::BatchedRegisters { .. } | Strategy::BatchedShared { .. })
+    matches!(
+        strategy,
+        Strategy::BatchedRegisters { .. } | Strategy::BatchedShared { .. }
+    )
 }
 
 /// How a parent is carried for a child with this strategy; nothing if the child reads it itself.
@@ -374,23 +458,47 @@ fn fetch_for(
         });
         let distances = children.filter_map(|child| strategies.get(&child.id));
         let distances = distances.filter(|strategy| !batch(**strategy));
-        distances.map(|strategy| strategy.distance().get()).collect::<Vec<u32>>()
+        distances
+            .map(|strategy| strategy.distance().get())
+            .collect::<Vec<u32>>()
     };
     Ok(match strategy {
         Strategy::BatchedRegisters { .. } => Box::new(BatchedRegisters { site }),
-        Strategy::RollingRegisters { .. } => Box::new(RollingRegisters { site, distance: ahead }),
+        Strategy::RollingRegisters { .. } => Box::new(RollingRegisters {
+            site,
+            distance: ahead,
+        }),
         Strategy::BatchedShared { layout, .. } => Box::new(BatchedShared::new(site, ahead, layout)),
         Strategy::RollingShared { layout, .. } => {
             let consumers = consumers();
-            Box::new(RollingShared::new(site, ahead, layout, false, shape.group, consumers))
+            Box::new(RollingShared::new(
+                site,
+                ahead,
+                layout,
+                false,
+                shape.group,
+                consumers,
+            ))
         }
         Strategy::RollingAsync { layout, .. } => {
             let consumers = consumers();
-            Box::new(RollingShared::new(site, ahead, layout, true, shape.group, consumers))
+            Box::new(RollingShared::new(
+                site,
+                ahead,
+                layout,
+                true,
+                shape.group,
+                consumers,
+            ))
         }
-        Strategy::Cache { level, nontemporal, .. } => {
-            Box::new(Hint { site, distance: ahead, hint: CacheHint { level, nontemporal }, line: target.line })
-        }
+        Strategy::Cache {
+            level, nontemporal, ..
+        } => Box::new(Hint {
+            site,
+            distance: ahead,
+            hint: CacheHint { level, nontemporal },
+            line: target.line,
+        }),
         Strategy::Joint { .. } | Strategy::Bulk { .. } => {
             let name = &kernel.loads[site.id].name;
             return Err(Error::usage(format!("`{name}={strategy}` is not derived yet"))
@@ -403,25 +511,41 @@ fn fetch_for(
 /// Unrolls a loop over its longest register ring, so that shifting the ring costs no moves.
 fn rotate(kernel: &mut Kernel, label: Label) -> Result<()> {
     cleanup::tidy(kernel);
-    let Some(op) = find_loop(&kernel.body, label) else { return Ok(()) };
+    let Some(op) = find_loop(&kernel.body, label) else {
+        return Ok(());
+    };
     let ring = longest_ring(op);
-    let OpKind::Loop { body, .. } = &op.kind else { return Ok(()) };
+    let OpKind::Loop { body, .. } = &op.kind else {
+        return Ok(());
+    };
     let room = (MAX_ROTATED / weight(body).max(1)).max(1) as u32;
     // A ring of two shifts with one move; that is cheaper than twice the code.
     if ring <= 2 {
         return Ok(());
     }
-    let Some(group) = (2..=ring.min(room)).rev().find(|group| ring % group == 0) else { return Ok(()) };
+    let Some(group) = (2..=ring.min(room)).rev().find(|group| ring % group == 0) else {
+        return Ok(());
+    };
     let definitions = Definitions::of(kernel);
     replace_loop(kernel, label, |kernel, op| {
-        let plan = Rewrite { group, tests: Tests::Kept, fetches: Vec::new(), gather_loads: false };
+        let plan = Rewrite {
+            group,
+            tests: Tests::Kept,
+            fetches: Vec::new(),
+            gather_loads: false,
+        };
         Ok(rewrite(kernel, &definitions, op, plan)?.0)
     })
 }
 
 /// The number of parameters in the longest chain that only hands values on.
 fn longest_ring(op: &Op) -> u32 {
-    let OpKind::Loop { label, params, body, .. } = &op.kind else { return 0 };
+    let OpKind::Loop {
+        label, params, body, ..
+    } = &op.kind
+    else {
+        return 0;
+    };
     let mut handed_on: HashMap<Value, Value> = HashMap::new();
     body.walk(&mut |op| {
         if let OpKind::Continue(target, args) = &op.kind

@@ -29,7 +29,12 @@ pub(super) struct BatchedShared {
 
 impl BatchedShared {
     pub(super) fn new(site: LoadSite, distance: u32, layout: Layout) -> BatchedShared {
-        BatchedShared { site, distance, layout, slots: None }
+        BatchedShared {
+            site,
+            distance,
+            layout,
+            slots: None,
+        }
     }
 }
 
@@ -54,7 +59,10 @@ impl Fetch for BatchedShared {
         group: u32,
     ) -> Result<Vec<Value>> {
         super::legality::may_move(b.kernel, early.definitions, early.summary, &self.site)?;
-        let slots = self.slots.as_ref().ok_or_else(|| Error::bug("slots are used before they are declared"))?;
+        let slots = self
+            .slots
+            .as_ref()
+            .ok_or_else(|| Error::bug("slots are used before they are declared"))?;
         let pointer = state[0];
         let empty = slots.at_first(b, pointer);
         let mut failed = None;

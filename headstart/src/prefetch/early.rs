@@ -22,9 +22,7 @@ use crate::analysis::loops::{CountedExit, Inside, LoadSite, LoopSummary, Relatio
 use crate::analysis::ranges::range;
 use crate::error::{Error, Result};
 use crate::ir::eval::signed;
-use crate::ir::{
-    BinaryOp, Builder, CompareOp, ConvertOp, Kernel, NoWrapOp, Op, OpKind, Type, Value, Wrap,
-};
+use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Kernel, NoWrapOp, Op, OpKind, Type, Value, Wrap};
 
 /// Longest chain of operations that an early value repeats.
 const MAX_SLICE_DEPTH: u32 = 400;
@@ -62,7 +60,14 @@ impl<'s> Early<'s> {
         certain: u32,
     ) -> Early<'s> {
         let base = summary.params.iter().copied().zip(base.iter().copied()).collect();
-        Early { summary, definitions, base, known: HashMap::new(), tests: HashMap::new(), certain }
+        Early {
+            summary,
+            definitions,
+            base,
+            known: HashMap::new(),
+            tests: HashMap::new(),
+            certain,
+        }
     }
 
     /// `value`, as it will be `ahead` iterations from here, is `known` from now on.
@@ -93,7 +98,9 @@ impl<'s> Early<'s> {
             return Ok(known);
         }
         if depth > MAX_SLICE_DEPTH {
-            return Err(Error::usage("the address is computed by too long a chain of operations to repeat"));
+            return Err(Error::usage(
+                "the address is computed by too long a chain of operations to repeat",
+            ));
         }
         let early = if let Some(index) = self.summary.params.iter().position(|&param| param == value) {
             self.param(b, index, ahead)?
@@ -137,7 +144,11 @@ impl<'s> Early<'s> {
                 let step_type = b.kernel.ty(value);
                 let times = b.constant(step_type, u64::from(ahead));
                 let distance = b.mul(value, times);
-                Ok(if ty.is_pointer() { b.address(base, distance, scale, 0) } else { b.add(base, distance) })
+                Ok(if ty.is_pointer() {
+                    b.address(base, distance, scale, 0)
+                } else {
+                    b.add(base, distance)
+                })
             }
             Step::Carried => Err(Error::usage(format!(
                 "it depends on {}, which each iteration makes from the one before",
@@ -173,15 +184,25 @@ impl<'s> Early<'s> {
             return Ok(b.add(now, distance));
         }
         if let OpKind::Load { .. } = inside.kind {
-            let site = self.summary.loads.iter().find(|site| site.results.contains(&value));
+            let site = self
+                .summary
+                .loads
+                .iter()
+                .find(|site| site.results.contains(&value));
             let site = site.ok_or_else(|| Error::usage("it depends on a load in a loop inside this one"))?;
-            let component = site.results.iter().position(|&result| result == value).unwrap_or(0);
+            let component = site
+                .results
+                .iter()
+                .position(|&result| result == value)
+                .unwrap_or(0);
             let site = site.clone();
             return Ok(self.load(b, limits, &site, ahead)?[component]);
         }
         if let Some((then, otherwise)) = inside.yields {
             let OpKind::If { cond, .. } = inside.kind else {
-                return Err(Error::usage("it depends on a region that is left in more than one way"));
+                return Err(Error::usage(
+                    "it depends on a region that is left in more than one way",
+                ));
             };
             let cond = self.slice(b, limits, cond, ahead, depth + 1)?;
             let then = self.slice(b, limits, then, ahead, depth + 1)?;
@@ -189,7 +210,9 @@ impl<'s> Early<'s> {
             return Ok(b.select(cond, then, otherwise));
         }
         if !inside.kind.is_pure() {
-            return Err(Error::usage("it depends on an operation that cannot be repeated early"));
+            return Err(Error::usage(
+                "it depends on an operation that cannot be repeated early",
+            ));
         }
         let mut kind = inside.kind.clone();
         let mut operands = Vec::new();
@@ -209,7 +232,12 @@ impl<'s> Early<'s> {
             OpKind::Compare(op, x, y) => b.compare(op, x, y),
             OpKind::Select(cond, x, y) => b.select(cond, x, y),
             OpKind::Convert(op, x) => b.convert(op, ty, x),
-            OpKind::Address { base, index, scale, offset } => b.address(base, index, scale, offset),
+            OpKind::Address {
+                base,
+                index,
+                scale,
+                offset,
+            } => b.address(base, index, scale, offset),
             other => b.push(other, &[ty])[0],
         })
     }
@@ -231,7 +259,9 @@ impl<'s> Early<'s> {
                 _ => None,
             };
         }
-        let Some(inside) = self.summary.inside.get(&value) else { return Some(0) };
+        let Some(inside) = self.summary.inside.get(&value) else {
+            return Some(0);
+        };
         let ty = kernel.ty(value);
         if inside.in_inner_loop || !(ty == Type::I64 || ty.is_pointer()) {
             return None;
@@ -257,9 +287,9 @@ impl<'s> Early<'s> {
                 Some(count @ 0..64) => Some(of(a)?.wrapping_shl(count as u32)),
                 _ => None,
             },
-            OpKind::Address { base, index, scale, .. } => {
-                Some(of(base)?.wrapping_add(of(index)?.wrapping_mul(i64::from(scale))))
-            }
+            OpKind::Address {
+                base, index, scale, ..
+            } => Some(of(base)?.wrapping_add(of(index)?.wrapping_mul(i64::from(scale)))),
             OpKind::Convert(op @ (ConvertOp::ExtendU | ConvertOp::ExtendS), narrow) => {
                 self.exact_growth(kernel, narrow, op == ConvertOp::ExtendS, depth + 1)
             }
@@ -285,13 +315,22 @@ impl<'s> Early<'s> {
                 _ => None,
             };
         }
-        let Some(inside) = self.summary.inside.get(&value) else { return Some(0) };
+        let Some(inside) = self.summary.inside.get(&value) else {
+            return Some(0);
+        };
         if inside.in_inner_loop {
             return None;
         }
         let of = |value: Value| self.exact_growth(kernel, value, is_signed, depth + 1);
-        let constant =
-            |value: Value| kernel.as_constant(value).map(|bits| if is_signed { signed(kernel.ty(value), bits) } else { bits as i64 });
+        let constant = |value: Value| {
+            kernel.as_constant(value).map(|bits| {
+                if is_signed {
+                    signed(kernel.ty(value), bits)
+                } else {
+                    bits as i64
+                }
+            })
+        };
         match inside.kind {
             OpKind::NoWrap(op, wrap, a, c) => {
                 let promised = match wrap {
@@ -326,13 +365,23 @@ impl<'s> Early<'s> {
         if iteration < self.certain {
             return Ok(None);
         }
-        let Ok(exit) = self.summary.exit.clone() else { return Ok(None) };
+        let Ok(exit) = self.summary.exit.clone() else {
+            return Ok(None);
+        };
         let steps = i64::from(iteration) + exit.steps_ahead;
         if let Some(&test) = self.tests.get(&steps) {
             return Ok(Some(test));
         }
         let counter = self.base[&self.summary.params[exit.param]];
-        let test = passes(b, limits, self.definitions, &exit, self.summary.steps[exit.param], counter, steps)?;
+        let test = passes(
+            b,
+            limits,
+            self.definitions,
+            &exit,
+            self.summary.steps[exit.param],
+            counter,
+            steps,
+        )?;
         self.tests.insert(steps, test);
         Ok(Some(test))
     }
@@ -355,10 +404,17 @@ impl<'s> Early<'s> {
         let mut repeated = !site.skippable;
         for &(cond, side) in &site.conditions {
             match self.value(b, limits, cond, ahead) {
-                Ok(cond) => guards.push(if side { cond } else { b.unary(crate::ir::UnaryOp::Not, cond) }),
+                Ok(cond) => guards.push(if side {
+                    cond
+                } else {
+                    b.unary(crate::ir::UnaryOp::Not, cond)
+                }),
                 Err(_) if matches!(bounds, Bounds::Length { .. }) => repeated = false,
                 Err(refusal) => {
-                    return Err(Error::usage(format!("its condition cannot be repeated early: {}", refusal.what())));
+                    return Err(Error::usage(format!(
+                        "its condition cannot be repeated early: {}",
+                        refusal.what()
+                    )));
                 }
             }
         }
@@ -378,7 +434,12 @@ impl<'s> Early<'s> {
         ahead: u32,
     ) -> Result<Value> {
         match *bounds {
-            Bounds::Length { index, first, width, length } => {
+            Bounds::Length {
+                index,
+                first,
+                width,
+                length,
+            } => {
                 let index = self.value(b, limits, index, ahead)?;
                 let first = b.i64(first);
                 let element = b.add(index, first);
@@ -425,7 +486,10 @@ impl<'s> Early<'s> {
 
     /// What the plan has of a load already.
     pub(super) fn known_load(&self, site: &LoadSite, ahead: u32) -> Option<Vec<Value>> {
-        site.results.iter().map(|&result| self.known.get(&(result, ahead)).copied()).collect()
+        site.results
+            .iter()
+            .map(|&result| self.known.get(&(result, ahead)).copied())
+            .collect()
     }
 }
 
@@ -437,7 +501,11 @@ pub(super) fn load_under(
     pointer: Value,
 ) -> Vec<Value> {
     let types: Vec<Type> = site.results.iter().map(|&result| b.kernel.ty(result)).collect();
-    let kind = OpKind::Load { ptr: pointer, id: site.id, cache: crate::ir::CacheUse::Default };
+    let kind = OpKind::Load {
+        ptr: pointer,
+        id: site.id,
+        cache: crate::ir::CacheUse::Default,
+    };
     match guard {
         None => b.push(kind, &types),
         Some(guard) => b.if_(
@@ -484,7 +552,11 @@ fn passes(
     let ty = b.kernel.ty(counter);
     if exit.relation == Relation::NotEqual {
         let bound = as_integer(b, exit.bound);
-        let remaining = if step == Step::Constant(1) { b.sub(bound, counter) } else { b.sub(counter, bound) };
+        let remaining = if step == Step::Constant(1) {
+            b.sub(bound, counter)
+        } else {
+            b.sub(counter, bound)
+        };
         let steps = b.constant(ty, steps as u64);
         return Ok(b.compare(CompareOp::LtU, steps, remaining));
     }
@@ -495,7 +567,11 @@ fn passes(
     let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
     if steps == 0 {
         let bound = as_integer(b, exit.bound);
-        let (left, right) = if shrinking { (bound, counter) } else { (counter, bound) };
+        let (left, right) = if shrinking {
+            (bound, counter)
+        } else {
+            (counter, bound)
+        };
         let or_below = if signed { CompareOp::LeS } else { CompareOp::LeU };
         return Ok(b.compare(if or_equal { or_below } else { below }, left, right));
     }
@@ -518,7 +594,11 @@ fn passes(
             limits.made[&steps]
         }
     };
-    Ok(if shrinking { b.compare(below, limit, counter) } else { b.compare(below, counter, limit) })
+    Ok(if shrinking {
+        b.compare(below, limit, counter)
+    } else {
+        b.compare(below, counter, limit)
+    })
 }
 
 /// The bound moved back by `steps` steps (one less if the bound itself still passes), saturating.
@@ -540,12 +620,17 @@ fn limit_of(
     let distance = match step {
         Step::Constant(step) => {
             let distance = u128::from(step.unsigned_abs()) * steps.unsigned_abs() as u128;
-            let distance = u64::try_from(distance).ok().filter(|&distance| distance <= greatest);
+            let distance = u64::try_from(distance)
+                .ok()
+                .filter(|&distance| distance <= greatest);
             b.constant(ty, distance.ok_or_else(too_far)?)
         }
         Step::Value { value, .. } => {
             let largest = range(b.kernel, definitions, value).max;
-            largest.checked_mul(steps as u64).filter(|&largest| largest <= greatest).ok_or_else(too_far)?;
+            largest
+                .checked_mul(steps as u64)
+                .filter(|&largest| largest <= greatest)
+                .ok_or_else(too_far)?;
             let steps = b.constant(ty, steps as u64);
             b.mul(value, steps)
         }

@@ -61,7 +61,10 @@ impl Fetch for Hint {
                 .pointer_growth(b.kernel, self.site.pointer)
                 .filter(|growth| *growth > 0 && *growth < i64::from(self.line))
                 .map(|growth| enters_line(b, pointer, growth, self.line));
-            let guard = guard.into_iter().chain(enters).reduce(|all, guard| b.and(all, guard));
+            let guard = guard
+                .into_iter()
+                .chain(enters)
+                .reduce(|all, guard| b.and(all, guard));
             let (hint, id) = (self.hint, Some(self.site.id));
             match guard {
                 None => b.prefetch(pointer, bytes, hint, id),

@@ -43,7 +43,8 @@ pub(super) fn may_move(
 ) -> Result<()> {
     let name = &kernel.loads[site.id].name;
     let refuse = |why: String| {
-        Err(Error::usage(format!("`{name}` cannot be fetched early: {why}")).at(kernel.describe_place(site.place)))
+        Err(Error::usage(format!("`{name}` cannot be fetched early: {why}"))
+            .at(kernel.describe_place(site.place)))
     };
     if site.volatile {
         return refuse("the load is volatile".to_owned());
@@ -68,7 +69,9 @@ pub(super) fn may_move(
             }
             Effect::Barrier(place) => {
                 let place = kernel.describe_place(*place);
-                return refuse(format!("another work-item may write it before the barrier at {place}"));
+                return refuse(format!(
+                    "another work-item may write it before the barrier at {place}"
+                ));
             }
         }
     }
@@ -83,8 +86,10 @@ pub(super) fn may_hint(kernel: &Kernel, definitions: &Definitions, site: &LoadSi
         return Ok(());
     }
     let name = &kernel.loads[site.id].name;
-    Err(Error::usage(format!("`{name}` is not in global memory, which alone has caches to fill"))
-        .at(kernel.describe_place(site.place)))
+    Err(Error::usage(format!(
+        "`{name}` is not in global memory, which alone has caches to fill"
+    ))
+    .at(kernel.describe_place(site.place)))
 }
 
 /// Where an access lies, if its address is an index into memory of known length.
@@ -101,13 +106,28 @@ pub(super) fn bounds(
             None => return Bounds::Unknown,
         },
     };
-    let OpKind::Address { base, index, scale, offset } = *kind else { return Bounds::Unknown };
-    let Some(facts) = kernel.param_of(base).and_then(|param| param.facts) else { return Bounds::Unknown };
+    let OpKind::Address {
+        base,
+        index,
+        scale,
+        offset,
+    } = *kind
+    else {
+        return Bounds::Unknown;
+    };
+    let Some(facts) = kernel.param_of(base).and_then(|param| param.facts) else {
+        return Bounds::Unknown;
+    };
     let size = i64::from(facts.element.bytes());
     let loaded = i64::from(kernel.ty(site.results[0]).bytes()) * site.results.len() as i64;
     match facts.length {
         Some(length) if i64::from(scale) == size && offset % size == 0 && loaded % size == 0 => {
-            Bounds::Length { index, first: offset / size, width: loaded / size, length }
+            Bounds::Length {
+                index,
+                first: offset / size,
+                width: loaded / size,
+                length,
+            }
         }
         _ => Bounds::Unknown,
     }

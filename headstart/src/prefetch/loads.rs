@@ -37,7 +37,10 @@ pub fn candidates(kernel: &Kernel) -> Vec<Candidate> {
     let definitions = Definitions::of(kernel);
     let mut found = Vec::new();
     collect(kernel, &definitions, &kernel.body, &mut found);
-    let names: Vec<_> = found.iter().map(|candidate| shortest_name(kernel, candidate, &found)).collect();
+    let names: Vec<_> = found
+        .iter()
+        .map(|candidate| shortest_name(kernel, candidate, &found))
+        .collect();
     for (candidate, name) in found.iter_mut().zip(names) {
         candidate.name = name;
     }
@@ -51,12 +54,16 @@ fn collect(kernel: &Kernel, definitions: &Definitions, region: &Region, found: &
             for site in &summary.loads {
                 let space = root(kernel, definitions, site.pointer).and_then(|root| root.space(kernel));
                 let space = space.or(kernel.ty(site.pointer).space());
-                let known = found.iter().any(|other: &Candidate| other.id == site.id && other.looped == *label);
+                let known = found
+                    .iter()
+                    .any(|other: &Candidate| other.id == site.id && other.looped == *label);
                 if space != Some(Space::Global) || known {
                     continue;
                 }
                 let data = &kernel.loads[site.id];
-                let Ok(name) = LoadName::of_param(data.name.clone()) else { continue };
+                let Ok(name) = LoadName::of_param(data.name.clone()) else {
+                    continue;
+                };
                 let refusal = super::legality::may_move(kernel, definitions, &summary, site).err();
                 found.push(Candidate {
                     name,
@@ -90,7 +97,9 @@ pub(super) fn parents(
         if !seen.insert(value) {
             continue;
         }
-        let Some(inside) = summary.inside.get(&value) else { continue };
+        let Some(inside) = summary.inside.get(&value) else {
+            continue;
+        };
         if let OpKind::Load { id, .. } = inside.kind {
             if let Some(site) = summary.loads.iter().find(|site| site.results.contains(&value)) {
                 if !parents.contains(&id) {
@@ -102,13 +111,21 @@ pub(super) fn parents(
             continue;
         }
         inside.kind.for_each_operand(|operand| work.push(operand));
-        work.extend(inside.yields.into_iter().flat_map(|(then, otherwise)| [then, otherwise]));
+        work.extend(
+            inside
+                .yields
+                .into_iter()
+                .flat_map(|(then, otherwise)| [then, otherwise]),
+        );
     }
     parents
 }
 
 fn shortest_name(kernel: &Kernel, candidate: &Candidate, all: &[Candidate]) -> LoadName {
-    let others = || all.iter().filter(|other| !(other.id == candidate.id && other.looped == candidate.looped));
+    let others = || {
+        all.iter()
+            .filter(|other| !(other.id == candidate.id && other.looped == candidate.looped))
+    };
     let same_param = |other: &&Candidate| other.name.param() == candidate.name.param();
     if !others().any(|other| same_param(&other)) {
         return candidate.name.clone();
@@ -124,9 +141,19 @@ fn shortest_name(kernel: &Kernel, candidate: &Candidate, all: &[Candidate]) -> L
     let same_line = |other: &Candidate| kernel.places[kernel.loads[other.id].place].line == place.line;
     let crowded = others().any(|other| same_param(&other) && same_line(other));
     let column = NonZeroU32::new(place.column).filter(|_| crowded);
-    let Some(line) = NonZeroU32::new(place.line) else { return candidate.name.clone() };
-    let line = LoadPlace::Line { file: file_name(&place.file), line, column };
-    candidate.name.clone().at(line).unwrap_or_else(|_| candidate.name.clone())
+    let Some(line) = NonZeroU32::new(place.line) else {
+        return candidate.name.clone();
+    };
+    let line = LoadPlace::Line {
+        file: file_name(&place.file),
+        line,
+        column,
+    };
+    candidate
+        .name
+        .clone()
+        .at(line)
+        .unwrap_or_else(|_| candidate.name.clone())
 }
 
 fn file_name(path: &str) -> String {
@@ -134,29 +161,54 @@ fn file_name(path: &str) -> String {
 }
 
 /// The candidates that a name means: one load, possibly in several loops after unrolling.
-pub(super) fn resolve<'c>(kernel: &Kernel, candidates: &'c [Candidate], name: &LoadName) -> Result<Vec<&'c Candidate>> {
-    let of_param: Vec<_> = candidates.iter().filter(|candidate| candidate.name.param() == name.param()).collect();
+pub(super) fn resolve<'c>(
+    kernel: &Kernel,
+    candidates: &'c [Candidate],
+    name: &LoadName,
+) -> Result<Vec<&'c Candidate>> {
+    let of_param: Vec<_> = candidates
+        .iter()
+        .filter(|candidate| candidate.name.param() == name.param())
+        .collect();
     if of_param.is_empty() {
-        let params: Vec<&str> = candidates.iter().map(|candidate| candidate.name.param()).collect();
+        let params: Vec<&str> = candidates
+            .iter()
+            .map(|candidate| candidate.name.param())
+            .collect();
         let choices = all_names(candidates);
         let known = kernel.params.iter().any(|param| param.name == name.param());
         let what = match known {
-            true => format!("no loop of kernel `{}` loads from `{}`", kernel.name, name.param()),
+            true => format!(
+                "no loop of kernel `{}` loads from `{}`",
+                kernel.name,
+                name.param()
+            ),
             false => format!("kernel `{}` has no load `{}`", kernel.name, name.param()),
         };
         let hint = suggest::nearest(name.param(), params.iter().copied());
-        let hint = hint.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let hint = hint
+            .map(|near| format!("; did you mean `{near}`?"))
+            .unwrap_or_default();
         return Err(Error::usage(what).accepted(format!("its loads are {choices}{hint}")));
     }
-    let chosen: Vec<_> = of_param.iter().copied().filter(|candidate| matches(kernel, candidate, name)).collect();
+    let chosen: Vec<_> = of_param
+        .iter()
+        .copied()
+        .filter(|candidate| matches(kernel, candidate, name))
+        .collect();
     let mut ids: Vec<LoadId> = chosen.iter().map(|candidate| candidate.id).collect();
     ids.dedup();
     match ids.len() {
         1 => Ok(chosen),
-        0 => Err(Error::usage(format!("`{name}` names no load of kernel `{}`", kernel.name))
-            .accepted(format!("its loads are {}", all_names(candidates)))),
+        0 => Err(
+            Error::usage(format!("`{name}` names no load of kernel `{}`", kernel.name))
+                .accepted(format!("its loads are {}", all_names(candidates))),
+        ),
         _ => {
-            let choices: Vec<String> = chosen.iter().map(|candidate| format!("`{}`", candidate.name)).collect();
+            let choices: Vec<String> = chosen
+                .iter()
+                .map(|candidate| format!("`{}`", candidate.name))
+                .collect();
             Err(Error::usage(format!("`{name}` means {} loads", ids.len()))
                 .accepted(format!("say which: {}", choices.join(", "))))
         }
@@ -180,7 +232,10 @@ fn all_names(candidates: &[Candidate]) -> String {
     match candidates {
         [] => "none: it loads from no global memory in a loop".to_owned(),
         _ => {
-            let names: Vec<String> = candidates.iter().map(|candidate| format!("`{}`", candidate.name)).collect();
+            let names: Vec<String> = candidates
+                .iter()
+                .map(|candidate| format!("`{}`", candidate.name))
+                .collect();
             names.join(", ")
         }
     }

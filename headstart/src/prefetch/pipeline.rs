@@ -35,7 +35,12 @@ pub(super) trait Fetch {
     fn site(&self) -> &LoadSite;
 
     /// Fetches the first iterations, in front of the loop, and gives the first state.
-    fn prologue(&mut self, early: &mut Early<'_>, limits: &mut Limits, b: &mut Builder<'_>) -> Result<Vec<Value>>;
+    fn prologue(
+        &mut self,
+        early: &mut Early<'_>,
+        limits: &mut Limits,
+        b: &mut Builder<'_>,
+    ) -> Result<Vec<Value>>;
 
     /// At the start of a step of `group` iterations: takes what they use out of `state` and makes it known
     /// to `early`, fetches as many further ahead, and gives the next state.
@@ -86,7 +91,10 @@ pub(super) fn rewrite(
     mut plan: Rewrite<'_>,
 ) -> Result<(Vec<Op>, Label)> {
     let summary = summarize(kernel, definitions, &op);
-    let OpKind::Loop { label, initial, body, .. } = op.kind else {
+    let OpKind::Loop {
+        label, initial, body, ..
+    } = op.kind
+    else {
         return Err(Error::bug("only loops are rewritten"));
     };
     let size = count(&body) * (plan.group as usize + 1);
@@ -112,7 +120,14 @@ pub(super) fn rewrite(
     }
     let prologue = b.finish().ops;
 
-    let frame = Frame { summary: &summary, definitions, label, body: &body, place: op.place, widths };
+    let frame = Frame {
+        summary: &summary,
+        definitions,
+        label,
+        body: &body,
+        place: op.place,
+        widths,
+    };
     let main = frame.main_loop(kernel, &mut limits, &mut plan, initial, first_state)?;
 
     let new_label = main.op_loop.kind.label().unwrap_or(label);
@@ -132,12 +147,33 @@ pub(super) fn rewrite(
             let results: Vec<Value> = result_types.iter().map(|&ty| kernel.value(ty)).collect();
             let wishes = LoopWishes::default();
             let params = summary.params.clone();
-            let rest = OpKind::Loop { label, params, initial: left_over, body, wishes };
-            ops.push(Op { kind: rest, results: results.clone(), place: op.place });
-            let end = Op { kind: OpKind::Break(block, results), results: Vec::new(), place: op.place };
+            let rest = OpKind::Loop {
+                label,
+                params,
+                initial: left_over,
+                body,
+                wishes,
+            };
+            ops.push(Op {
+                kind: rest,
+                results: results.clone(),
+                place: op.place,
+            });
+            let end = Op {
+                kind: OpKind::Break(block, results),
+                results: Vec::new(),
+                place: op.place,
+            };
             ops.push(end);
-            let kind = OpKind::Block { label: block, body: Region { ops } };
-            ops = vec![Op { kind, results: op.results, place: op.place }];
+            let kind = OpKind::Block {
+                label: block,
+                body: Region { ops },
+            };
+            ops = vec![Op {
+                kind,
+                results: op.results,
+                place: op.place,
+            }];
         }
     }
     Ok((ops, new_label))
@@ -178,8 +214,16 @@ impl Frame<'_> {
         let name = kernel.labels[self.label].name.clone();
         let results = kernel.labels[self.label].results.clone();
         let outer = kernel.label(name.clone(), results);
-        let params: Vec<Value> = self.summary.params.iter().map(|&param| kernel.value_like(param)).collect();
-        let state: Vec<Value> = first_state.iter().map(|&value| kernel.value_like(value)).collect();
+        let params: Vec<Value> = self
+            .summary
+            .params
+            .iter()
+            .map(|&param| kernel.value_like(param))
+            .collect();
+        let state: Vec<Value> = first_state
+            .iter()
+            .map(|&value| kernel.value_like(value))
+            .collect();
         let main = match plan.tests {
             // With tests kept, the loop itself is the only way out.
             Tests::Kept => outer,
@@ -188,7 +232,13 @@ impl Frame<'_> {
                 kernel.label(name, types)
             }
         };
-        let step = StepWriter { frame: self, params: &params, state: &state, main, outer };
+        let step = StepWriter {
+            frame: self,
+            params: &params,
+            state: &state,
+            main,
+            outer,
+        };
         let body = match plan.tests {
             Tests::Once => step.tested_once(kernel, limits, plan)?,
             Tests::Kept => step.tests_kept(kernel, limits, plan)?,
@@ -197,9 +247,21 @@ impl Frame<'_> {
         let results = kernel.labels[main].results.clone();
         let results = results.into_iter().map(|ty| kernel.value(ty)).collect();
         let all_params = params.into_iter().chain(state).collect();
-        let kind =
-            OpKind::Loop { label: main, params: all_params, initial, body, wishes: LoopWishes::default() };
-        Ok(MainLoop { op_loop: Op { kind, results, place: self.place }, outer })
+        let kind = OpKind::Loop {
+            label: main,
+            params: all_params,
+            initial,
+            body,
+            wishes: LoopWishes::default(),
+        };
+        Ok(MainLoop {
+            op_loop: Op {
+                kind,
+                results,
+                place: self.place,
+            },
+            outer,
+        })
     }
 
     /// How many operations of the body come before the values of its iteration are taken: up to the
@@ -223,9 +285,21 @@ struct StepWriter<'a> {
 
 impl StepWriter<'_> {
     /// One test for the group, then the group.
-    fn tested_once(&self, kernel: &mut Kernel, limits: &mut Limits, plan: &mut Rewrite<'_>) -> Result<Region> {
-        let Frame { summary, definitions, place, .. } = *self.frame;
-        let Ok(exit) = &summary.exit else { return Err(Error::bug("a group of uncounted iterations")) };
+    fn tested_once(
+        &self,
+        kernel: &mut Kernel,
+        limits: &mut Limits,
+        plan: &mut Rewrite<'_>,
+    ) -> Result<Region> {
+        let Frame {
+            summary,
+            definitions,
+            place,
+            ..
+        } = *self.frame;
+        let Ok(exit) = &summary.exit else {
+            return Err(Error::bug("a group of uncounted iterations"));
+        };
         let mut b = Builder::new(kernel, place);
         let mut early = Early::new(summary, definitions, self.params, 0);
         let whole = early.test(&mut b, limits, plan.group - 1)?;
@@ -268,7 +342,13 @@ impl StepWriter<'_> {
 
     /// Copies that keep their tests.
     fn tests_kept(&self, kernel: &mut Kernel, limits: &mut Limits, plan: &mut Rewrite<'_>) -> Result<Region> {
-        let Frame { summary, definitions, place, body, .. } = *self.frame;
+        let Frame {
+            summary,
+            definitions,
+            place,
+            body,
+            ..
+        } = *self.frame;
         let head = self.frame.head();
         let mut b = Builder::new(kernel, place);
         let before = in_flight(plan, &self.frame.widths, self.state);
@@ -323,20 +403,30 @@ impl StepWriter<'_> {
     fn copier(&self, current: &[Value]) -> Copier {
         let mut copier = Copier::default();
         let params = self.frame.summary.params.iter();
-        params.zip(current).for_each(|(&param, &now)| copier.map(param, now));
+        params
+            .zip(current)
+            .for_each(|(&param, &now)| copier.map(param, now));
         copier
     }
 
     /// Replaces the loads whose values are there.
     fn replace_loads(&self, plan: &Rewrite<'_>, early: &Early<'_>, copier: &mut Copier, iteration: u32) {
         for site in &self.frame.summary.loads {
-            let planned = plan.fetches.iter().find(|fetch| fetch.site().results == site.results);
-            if planned.is_some_and(|fetch| !fetch.replaces_load()) || (planned.is_none() && !plan.gather_loads) {
+            let planned = plan
+                .fetches
+                .iter()
+                .find(|fetch| fetch.site().results == site.results);
+            if planned.is_some_and(|fetch| !fetch.replaces_load())
+                || (planned.is_none() && !plan.gather_loads)
+            {
                 continue;
             }
             if let Some(values) = early.known_load(site, iteration) {
                 copier.leave_out(site.results[0]);
-                site.results.iter().zip(values).for_each(|(&result, value)| copier.map(result, value));
+                site.results
+                    .iter()
+                    .zip(values)
+                    .for_each(|(&result, value)| copier.map(result, value));
             }
         }
     }
@@ -362,17 +452,28 @@ impl StepWriter<'_> {
     }
 
     /// Copies (a part of) the body and gives what its `continue` passes.
-    fn copy_body(&self, b: &mut Builder<'_>, copier: &mut Copier, ops: &[Op], drained: Option<Value>) -> Vec<Value> {
+    fn copy_body(
+        &self,
+        b: &mut Builder<'_>,
+        copier: &mut Copier,
+        ops: &[Op],
+        drained: Option<Value>,
+    ) -> Vec<Value> {
         let looped = self.frame.label;
         let mut copies = copier.ops(b.kernel, ops);
         self.redirect_exits(b.kernel, &mut copies, drained);
         // The usual body has one `continue`, at its end: then the copies simply follow each other.
         let mut continues = 0;
         let region = Region { ops: copies };
-        region.walk(&mut |op| continues += usize::from(matches!(&op.kind, OpKind::Continue(to, _) if *to == looped)));
+        region.walk(&mut |op| {
+            continues += usize::from(matches!(&op.kind, OpKind::Continue(to, _) if *to == looped))
+        });
         let mut copies = region.ops;
         if continues == 1
-            && let Some(Op { kind: OpKind::Continue(to, args), .. }) = copies.last()
+            && let Some(Op {
+                kind: OpKind::Continue(to, args),
+                ..
+            }) = copies.last()
             && *to == looped
         {
             let args = args.clone();
@@ -380,21 +481,37 @@ impl StepWriter<'_> {
             copies.into_iter().for_each(|op| b.append(op));
             return args;
         }
-        let types: Vec<_> = self.frame.summary.params.iter().map(|&param| b.kernel.ty(param)).collect();
+        let types: Vec<_> = self
+            .frame
+            .summary
+            .params
+            .iter()
+            .map(|&param| b.kernel.ty(param))
+            .collect();
         let next = b.kernel.label(None, types.clone());
         exchange_terminators(&mut copies, &mut |op| match &op.kind {
-            OpKind::Continue(to, args) if *to == looped => {
-                Some(vec![Op { kind: OpKind::Break(next, args.clone()), results: Vec::new(), place: op.place }])
-            }
+            OpKind::Continue(to, args) if *to == looped => Some(vec![Op {
+                kind: OpKind::Break(next, args.clone()),
+                results: Vec::new(),
+                place: op.place,
+            }]),
             _ => None,
         });
-        b.push(OpKind::Block { label: next, body: Region { ops: copies } }, &types)
+        b.push(
+            OpKind::Block {
+                label: next,
+                body: Region { ops: copies },
+            },
+            &types,
+        )
     }
 
     /// Exits of the old loop leave the new one, and wait for copies still in flight.
     fn redirect_exits(&self, kernel: &Kernel, ops: &mut Vec<Op>, in_flight: Option<Value>) {
         let mut inside = Vec::new();
-        let region = Region { ops: std::mem::take(ops) };
+        let region = Region {
+            ops: std::mem::take(ops),
+        };
         region.walk(&mut |op| inside.extend(op.kind.label()));
         *ops = region.ops;
         let in_flight = in_flight.filter(|&token| kernel.as_constant(token).is_none());

@@ -32,7 +32,12 @@ impl Fetch for RollingRegisters {
         &self.site
     }
 
-    fn prologue(&mut self, early: &mut Early<'_>, limits: &mut Limits, b: &mut Builder<'_>) -> Result<Vec<Value>> {
+    fn prologue(
+        &mut self,
+        early: &mut Early<'_>,
+        limits: &mut Limits,
+        b: &mut Builder<'_>,
+    ) -> Result<Vec<Value>> {
         let mut state = Vec::new();
         for ahead in 0..self.distance {
             state.extend(early.load(b, limits, &self.site, ahead)?);

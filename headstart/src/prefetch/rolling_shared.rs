@@ -48,7 +48,15 @@ impl RollingShared {
         group: u32,
         consumers: Vec<u32>,
     ) -> RollingShared {
-        RollingShared { site, distance, layout, asynchronous, group, consumers, slots: None }
+        RollingShared {
+            site,
+            distance,
+            layout,
+            asynchronous,
+            group,
+            consumers,
+            slots: None,
+        }
     }
 
     fn bytes(&self, b: &Builder<'_>) -> u32 {
@@ -67,12 +75,19 @@ impl RollingShared {
         super::legality::may_move(b.kernel, early.definitions, early.summary, &self.site)?;
         let guard = early.guard(b, limits, &self.site, ahead)?;
         let from = early.value(b, limits, self.site.pointer, ahead)?;
-        let slots = self.slots.as_ref().ok_or_else(|| Error::bug("slots are used before they are declared"))?;
+        let slots = self
+            .slots
+            .as_ref()
+            .ok_or_else(|| Error::bug("slots are used before they are declared"))?;
         if self.asynchronous {
             let (bytes, id) = (self.bytes(b), self.site.id);
-            let Some(guard) = guard else { return Ok(Some(b.copy(slot, from, bytes, id))) };
+            let Some(guard) = guard else {
+                return Ok(Some(b.copy(slot, from, bytes, id)));
+            };
             let copied = |b: &mut Builder<'_>| vec![b.copy(slot, from, bytes, id)];
-            return Ok(Some(b.if_(guard, &[Type::Token], copied, |b| vec![b.no_token()])[0]));
+            return Ok(Some(
+                b.if_(guard, &[Type::Token], copied, |b| vec![b.no_token()])[0],
+            ));
         }
         match guard {
             None => {
@@ -92,7 +107,11 @@ impl RollingShared {
     }
 
     fn tokens(&self) -> u32 {
-        if self.asynchronous { self.distance / self.group } else { 0 }
+        if self.asynchronous {
+            self.distance / self.group
+        } else {
+            0
+        }
     }
 }
 
@@ -101,7 +120,12 @@ impl Fetch for RollingShared {
         &self.site
     }
 
-    fn prologue(&mut self, early: &mut Early<'_>, limits: &mut Limits, b: &mut Builder<'_>) -> Result<Vec<Value>> {
+    fn prologue(
+        &mut self,
+        early: &mut Early<'_>,
+        limits: &mut Limits,
+        b: &mut Builder<'_>,
+    ) -> Result<Vec<Value>> {
         let bytes = self.bytes(b);
         if self.asynchronous && !matches!(bytes, 4 | 8 | 16) {
             let name = &b.kernel.loads[self.site.id].name;
@@ -174,6 +198,10 @@ impl Fetch for RollingShared {
     }
 
     fn in_flight(&self, state: &[Value]) -> Option<Value> {
-        if self.asynchronous { state.last().copied() } else { None }
+        if self.asynchronous {
+            state.last().copied()
+        } else {
+            None
+        }
     }
 }

@@ -42,8 +42,10 @@ impl Slots {
     ) -> Result<Slots> {
         let name = b.kernel.loads[site.id].name.clone();
         let Some(size) = b.kernel.group_size else {
-            return Err(Error::usage("slots in shared memory need the work-group size when the kernel is built")
-                .accepted("a kernel with a required work-group size, or a launch that fixes it"));
+            return Err(Error::usage(
+                "slots in shared memory need the work-group size when the kernel is built",
+            )
+            .accepted("a kernel with a required work-group size, or a launch that fixes it"));
         };
         let items: u64 = size.iter().map(|&extent| u64::from(extent)).product();
         let element = b.kernel.ty(site.results[0]);
@@ -51,8 +53,10 @@ impl Slots {
         let per_item = u64::from(layout.depth(depth));
         let total = items * per_item * bytes;
         if total > MAX_BYTES {
-            return Err(Error::usage(format!("`{name}` would take {total} bytes of shared memory a work-group"))
-                .accepted(format!("at most {MAX_BYTES}")));
+            return Err(Error::usage(format!(
+                "`{name}` would take {total} bytes of shared memory a work-group"
+            ))
+            .accepted(format!("at most {MAX_BYTES}")));
         }
         let (item_stride, stride) = match layout {
             Layout::Interleaved => (bytes, items * bytes),
@@ -71,7 +75,13 @@ impl Slots {
         let first = b.address(base, item, item_stride as u32, 0);
         let zero = b.i64(0);
         let end = b.address(first, zero, 1, i64::from(depth) * stride as i64);
-        Ok(Slots { site: site.clone(), depth, stride: stride as i64, first, end })
+        Ok(Slots {
+            site: site.clone(),
+            depth,
+            stride: stride as i64,
+            first,
+            end,
+        })
     }
 
     /// The pointer before the first step.
@@ -125,7 +135,14 @@ impl Slots {
 
     /// Writes a slot.
     pub(super) fn write(&self, b: &mut Builder<'_>, slot: Value, values: Vec<Value>) {
-        b.push(OpKind::Store { ptr: slot, values, cache: CacheUse::Default }, &[]);
+        b.push(
+            OpKind::Store {
+                ptr: slot,
+                values,
+                cache: CacheUse::Default,
+            },
+            &[],
+        );
     }
 }
 

@@ -39,7 +39,9 @@ pub fn carry_out_wishes(kernel: &Kernel, target: &Target) -> Result<Kernel> {
             apply_wish(&mut kernel, label, wishes.unroll, plan, target)?;
         } else {
             match wishes.unroll {
-                Some(UnrollWish::Full) => replace_loop(&mut kernel, label, |kernel, op| unroll_fully(kernel, &op))?,
+                Some(UnrollWish::Full) => {
+                    replace_loop(&mut kernel, label, |kernel, op| unroll_fully(kernel, &op))?
+                }
                 Some(UnrollWish::By(count)) if count > 1 => {
                     apply_wish(&mut kernel, label, None, &format!("unroll:{count}"), target)?;
                 }
@@ -87,7 +89,10 @@ pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op) -> Result<Vec<Op>> {
     };
     let definitions = Definitions::of(kernel);
     let summary = summarize(kernel, &definitions, op);
-    let OpKind::Loop { label, initial, body, .. } = &op.kind else {
+    let OpKind::Loop {
+        label, initial, body, ..
+    } = &op.kind
+    else {
         return Err(Error::bug("only loops are unrolled"));
     };
     let exit = summary.exit.clone().map_err(&refuse)?;
@@ -110,7 +115,9 @@ pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op) -> Result<Vec<Op>> {
         }
     }
     if (passed + 1) * count(body) as u64 > MAX_OPERATIONS {
-        return Err(refuse(format!("it would be more than {MAX_OPERATIONS} operations")));
+        return Err(refuse(format!(
+            "it would be more than {MAX_OPERATIONS} operations"
+        )));
     }
 
     // Iteration by iteration, the last one ending at its test.
@@ -124,7 +131,11 @@ pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op) -> Result<Vec<Op>> {
     };
     for iteration in 0..=passed {
         let mut copier = Copier::default();
-        summary.params.iter().zip(&current).for_each(|(&param, &now)| copier.map(param, now));
+        summary
+            .params
+            .iter()
+            .zip(&current)
+            .for_each(|(&param, &now)| copier.map(param, now));
         let goes_on = (iteration < passed) == exit.continues_on;
         let decided = kernel.constant(crate::ir::Type::Bool, u64::from(goes_on));
         copier.map(condition, decided);
@@ -137,18 +148,40 @@ pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op) -> Result<Vec<Op>> {
                 OpKind::Continue(target, args) if target == label => OpKind::Break(next, args.clone()),
                 _ => return None,
             };
-            Some(vec![Op { kind, results: Vec::new(), place: end.place }])
+            Some(vec![Op {
+                kind,
+                results: Vec::new(),
+                place: end.place,
+            }])
         });
         current = types.iter().map(|&ty| kernel.value(ty)).collect();
-        let kind = OpKind::Block { label: next, body: Region { ops: copies } };
-        ops.push(Op { kind, results: current.clone(), place: op.place });
+        let kind = OpKind::Block {
+            label: next,
+            body: Region { ops: copies },
+        };
+        ops.push(Op {
+            kind,
+            results: current.clone(),
+            place: op.place,
+        });
     }
     // Never reached: the last test ends the loop. The region still needs an end.
     let results = &kernel.labels[outer].results.clone();
     let unreached = results.iter().map(|&ty| kernel.constant(ty, 0)).collect();
-    ops.push(Op { kind: OpKind::Break(outer, unreached), results: Vec::new(), place: op.place });
-    let kind = OpKind::Block { label: outer, body: Region { ops } };
-    Ok(vec![Op { kind, results: op.results.clone(), place: op.place }])
+    ops.push(Op {
+        kind: OpKind::Break(outer, unreached),
+        results: Vec::new(),
+        place: op.place,
+    });
+    let kind = OpKind::Block {
+        label: outer,
+        body: Region { ops },
+    };
+    Ok(vec![Op {
+        kind,
+        results: op.results.clone(),
+        place: op.place,
+    }])
 }
 
 /// Whether the loop goes on with this counter.

@@ -98,8 +98,16 @@ impl fmt::Display for LoadPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LoadPlace::Loop(name) => f.write_str(name),
-            LoadPlace::Line { file, line, column: None } => write!(f, "{file}:{line}"),
-            LoadPlace::Line { file, line, column: Some(column) } => write!(f, "{file}:{line}.{column}"),
+            LoadPlace::Line {
+                file,
+                line,
+                column: None,
+            } => write!(f, "{file}:{line}"),
+            LoadPlace::Line {
+                file,
+                line,
+                column: Some(column),
+            } => write!(f, "{file}:{line}.{column}"),
         }
     }
 }

@@ -201,7 +201,11 @@ fn load_name(whole: Part) -> Result<LoadName, Fault> {
             Some((line, column)) => (number(line), number(column).map(Some)),
         };
         match (line_number, column) {
-            (Some(line), Some(column)) => Ok(LoadPlace::Line { file: file.to_owned(), line, column }),
+            (Some(line), Some(column)) => Ok(LoadPlace::Line {
+                file: file.to_owned(),
+                line,
+                column,
+            }),
             _ => Err(Error::usage(format!("{} is no line", quoted(line)))
                 .accepted("`LOAD@LOOP`, `LOAD@FILE:LINE` or `LOAD@FILE:LINE.COLUMN`")),
         }

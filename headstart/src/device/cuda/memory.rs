@@ -58,9 +58,12 @@ impl Buffer {
 
     /// Copies `from` to the start of the buffer, after all work given to the GPU before.
     pub fn write(&mut self, from: &[u8]) -> Result<(), Failure> {
-        if from.len() > self.bytes {
-            return Err(self.too_small(from.len()));
-        }
+        self.write_at(0, from)
+    }
+
+    /// Copies `from` into the buffer from a byte on, after all work given to the GPU before.
+    pub fn write_at(&mut self, offset: usize, from: &[u8]) -> Result<(), Failure> {
+        let address = self.range(offset, from.len())?;
         if from.is_empty() {
             return Ok(());
         }
@@ -69,7 +72,7 @@ impl Buffer {
         // SAFETY: the range lies within the allocation, and `from` outlives the copy, since the
         // stream is drained before returning.
         unsafe {
-            result::memcpy_htod_async(self.address, from, stream)
+            result::memcpy_htod_async(address, from, stream)
                 .and_then(|()| result::stream::synchronize(stream))
         }
         .map_err(|error| Failure::of(error, "copying to the GPU"))
@@ -77,9 +80,12 @@ impl Buffer {
 
     /// Copies the first bytes of the buffer to `to`, after all work given to the GPU before.
     pub fn read(&self, to: &mut [u8]) -> Result<(), Failure> {
-        if to.len() > self.bytes {
-            return Err(self.too_small(to.len()));
-        }
+        self.read_at(0, to)
+    }
+
+    /// Copies bytes of the buffer to `to`, after all work given to the GPU before.
+    pub fn read_at(&self, offset: usize, to: &mut [u8]) -> Result<(), Failure> {
+        let address = self.range(offset, to.len())?;
         if to.is_empty() {
             return Ok(());
         }
@@ -87,7 +93,7 @@ impl Buffer {
         let stream = self.gpu.0.stream;
         // SAFETY: as in `write`.
         unsafe {
-            result::memcpy_dtoh_async(to, self.address, stream)
+            result::memcpy_dtoh_async(to, address, stream)
                 .and_then(|()| result::stream::synchronize(stream))
         }
         .map_err(|error| Failure::of(error, "copying from the GPU"))
@@ -116,6 +122,14 @@ impl Buffer {
         // SAFETY: both ranges are whole allocations of the same size on the same GPU.
         unsafe { result::memcpy_dtod_async(self.address, from.address, self.bytes, self.gpu.0.stream) }
             .map_err(|error| Failure::of(error, "copying on the GPU"))
+    }
+
+    /// The address of a range that lies inside.
+    fn range(&self, offset: usize, length: usize) -> Result<sys::CUdeviceptr, Failure> {
+        match offset.checked_add(length) {
+            Some(end) if end <= self.bytes => Ok(self.address + offset as u64),
+            _ => Err(self.too_small(offset.saturating_add(length))),
+        }
     }
 
     fn too_small(&self, asked: usize) -> Failure {

@@ -1,0 +1,416 @@
+//! The parent's side: starts workers, replaces lost ones, and waits with limits.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::{Contents, Given, Loaded, Module, Reply, Request};
+use crate::Result;
+use crate::device::cuda::failure::{Failure, FailureKind};
+use crate::device::cuda::gpu::GpuFacts;
+use crate::device::cuda::timing::{Timing, TimingOptions};
+use crate::device::{Fill, Pattern};
+use crate::ir::Type;
+
+/// How long anything but a launch may take: opening a GPU, filling gigabytes, compiling.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Tries kernels in another process.
+pub struct Worker {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    /// What a new process is told first.
+    open: Request,
+    bind: Option<Request>,
+    modules: Vec<Module>,
+    facts: Option<GpuFacts>,
+    process: Option<Process>,
+    /// How many processes were started.
+    started: u32,
+    folder: tempfile::TempDir,
+    outputs: usize,
+}
+
+/// What came of one launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    /// Its time on the GPU, in nanoseconds.
+    pub elapsed_ns: f64,
+    /// The bytes of each output, in the parameters' order.
+    pub outputs: Vec<Vec<u8>>,
+}
+
+/// A running worker.
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    replies: mpsc::Receiver<String>,
+}
+
+impl Worker {
+    /// Starts a worker on a GPU: `program` with `arguments` must call [`serve`](super::serve).
+    ///
+    /// # Errors
+    /// The program cannot be started, or the GPU not be opened.
+    pub fn start(program: &Path, arguments: &[OsString], device: usize) -> Result<Worker, Failure> {
+        let folder = tempfile::tempdir()
+            .map_err(|error| Failure::new(FailureKind::Worker, format!("no temporary folder: {error}")))?;
+        let mut worker = Worker {
+            program: program.to_owned(),
+            arguments: arguments.to_vec(),
+            open: Request::Open { device },
+            bind: None,
+            modules: Vec::new(),
+            facts: None,
+            process: None,
+            started: 0,
+            folder,
+            outputs: 0,
+        };
+        worker.ensure()?;
+        Ok(worker)
+    }
+
+    /// What the GPU is.
+    pub fn facts(&self) -> Option<&GpuFacts> {
+        self.facts.as_ref()
+    }
+
+    /// How many processes were started so far: 1 if none was lost.
+    pub fn started(&self) -> u32 {
+        self.started
+    }
+
+    /// Allocates and fills what all kernels are given: a scalar's type and bits, or a buffer with its
+    /// element type, length, contents, and whether it is an output.
+    ///
+    /// # Errors
+    /// The GPU's memory is too small, or the contents do not fit the buffers.
+    pub fn bind(&mut self, arguments: &[Argument<'_>]) -> Result<(), Failure> {
+        self.outputs =
+            arguments.iter().filter(|argument| matches!(argument, Argument::Buffer { output: true, .. })).count();
+        let arguments = arguments
+            .iter()
+            .enumerate()
+            .map(|(index, argument)| self.given(index, argument))
+            .collect::<Result<Vec<_>, _>>()?;
+        let request = Request::Bind { arguments };
+        self.bind = None;
+        match self.request(&request, PATIENCE)? {
+            Reply::Bound => {
+                self.bind = Some(request);
+                Ok(())
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// An argument as it travels: what has no closed form goes through a file.
+    fn given(&self, index: usize, argument: &Argument<'_>) -> Result<Given, Failure> {
+        let (element, length, fill, output) = match argument {
+            Argument::Scalar(ty, bits) => {
+                return Ok(Given::Scalar(bits.to_le_bytes()[..ty.bytes() as usize].to_vec()));
+            }
+            Argument::Buffer { element, length, fill, output } => (*element, *length, *fill, *output),
+        };
+        let file = |bytes: &[u8]| {
+            let path = self.folder.path().join(format!("input-{index}"));
+            std::fs::write(&path, bytes).map_err(|error| {
+                Failure::new(FailureKind::Worker, format!("{} cannot be written: {error}", path.display()))
+            })?;
+            Ok::<Contents, Failure>(Contents::File(path))
+        };
+        let fill = match fill {
+            Fill::Uninitialized => Contents::Uninitialized,
+            Fill::Bytes(bytes) => file(bytes)?,
+            Fill::Pattern(Pattern::Constant(bits)) => Contents::Constant(*bits),
+            Fill::Pattern(Pattern::Steps { first, step }) => Contents::Steps { first: *first, step: *step },
+            Fill::Pattern(Pattern::Below { bound, seed }) => Contents::Below { bound: *bound, seed: *seed },
+            Fill::Pattern(Pattern::Fractions { low }) => Contents::Fractions(low.to_bits()),
+            Fill::Pattern(Pattern::Bits { seed }) => Contents::Bits(*seed),
+            Fill::Pattern(pattern @ Pattern::Function(_)) => file(&pattern.bytes(element, 0, length))?,
+        };
+        Ok(Given::Buffer { element: element.name().to_owned(), length, fill, output })
+    }
+
+    /// Compiles modules and keeps them under their names. What came of each, in order.
+    ///
+    /// # Errors
+    /// The worker was lost.
+    pub fn load(&mut self, modules: Vec<Module>) -> Result<Vec<Result<Loaded, Failure>>, Failure> {
+        match self.request(&Request::Load { modules: modules.clone() }, PATIENCE)? {
+            Reply::Loaded(loaded) => {
+                let kept = modules.into_iter().zip(&loaded).filter(|(_, loaded)| loaded.is_ok());
+                self.modules.extend(kept.map(|(module, _)| module));
+                Ok(loaded)
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Forgets modules.
+    ///
+    /// # Errors
+    /// The worker was lost.
+    pub fn unload(&mut self, names: &[String]) -> Result<(), Failure> {
+        self.modules.retain(|module| !names.contains(&module.name));
+        self.request(&Request::Unload { modules: names.to_vec() }, PATIENCE).map(drop)
+    }
+
+    /// Launches a module once on fresh outputs, and reads them.
+    ///
+    /// # Errors
+    /// The kernel faulted or ran too long; the next request starts a new worker.
+    pub fn check(&mut self, module: &str, limit: Duration) -> Result<Checked, Failure> {
+        let files: Vec<PathBuf> =
+            (0..self.outputs).map(|index| self.folder.path().join(format!("output-{index}"))).collect();
+        let request = Request::Check { module: module.to_owned(), limit, outputs: files.clone() };
+        match self.request(&request, PATIENCE + limit)? {
+            Reply::Checked { elapsed_ns } => {
+                let read = |path: &PathBuf| {
+                    std::fs::read(path).map_err(|error| {
+                        Failure::new(FailureKind::Worker, format!("{} cannot be read: {error}", path.display()))
+                    })
+                };
+                let outputs = files.iter().map(read).collect::<Result<_, _>>()?;
+                Ok(Checked { elapsed_ns, outputs })
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Times modules against each other; see [`time`](crate::device::cuda::timing::time).
+    ///
+    /// # Errors
+    /// A launch faulted or ran too long.
+    pub fn time(&mut self, candidates: &[String], options: TimingOptions) -> Result<Vec<Timing>, Failure> {
+        let launches = (options.warm_up + options.rounds).saturating_mul(candidates.len() as u32);
+        let limit = PATIENCE.saturating_add(options.limit.saturating_mul(launches));
+        match self.request(&Request::Time { candidates: candidates.to_vec(), options }, limit)? {
+            Reply::Timed(timings) => Ok(timings),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Sends a request to a worker that is set up, and waits for the reply.
+    fn request(&mut self, request: &Request, limit: Duration) -> Result<Reply, Failure> {
+        self.ensure()?;
+        self.exchange(request, limit)
+    }
+
+    /// Starts a worker if there is none, and tells it what the last one knew.
+    fn ensure(&mut self) -> Result<(), Failure> {
+        if self.process.is_some() {
+            return Ok(());
+        }
+        self.process = Some(Process::start(&self.program, &self.arguments)?);
+        self.started += 1;
+        match self.exchange(&self.open.clone(), PATIENCE)? {
+            Reply::Opened(facts) => self.facts = Some(facts),
+            other => return Err(unexpected(&other)),
+        }
+        if let Some(bind) = self.bind.clone() {
+            self.exchange(&bind, PATIENCE)?;
+        }
+        if !self.modules.is_empty() {
+            self.exchange(&Request::Load { modules: self.modules.clone() }, PATIENCE)?;
+        }
+        Ok(())
+    }
+
+    fn exchange(&mut self, request: &Request, limit: Duration) -> Result<Reply, Failure> {
+        let Some(process) = &mut self.process else {
+            return Err(Failure::new(FailureKind::Worker, "there is no worker"));
+        };
+        let reply = process.exchange(request, limit);
+        let failure = match reply {
+            Ok(Reply::Failed(failure)) | Err(failure) => failure,
+            Ok(reply) => return Ok(reply),
+        };
+        if failure.kind.poisons() || matches!(request, Request::Open { .. }) {
+            if let Some(process) = self.process.take() {
+                process.end();
+            }
+        }
+        Err(failure)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.end();
+        }
+    }
+}
+
+/// What a parameter gets.
+#[derive(Clone, Debug)]
+pub enum Argument<'a> {
+    /// A scalar's bits.
+    Scalar(Type, u64),
+    /// A buffer.
+    Buffer {
+        /// Type of the elements.
+        element: Type,
+        /// Number of elements.
+        length: u64,
+        /// What it holds at first.
+        fill: &'a Fill,
+        /// Whether kernels write results into it: it is then filled anew before each check.
+        output: bool,
+    },
+}
+
+impl Process {
+    fn start(program: &Path, arguments: &[OsString]) -> Result<Process, Failure> {
+        let failed = |what: String| Failure::new(FailureKind::Worker, format!("no worker: {what}"));
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| failed(format!("{} cannot be started: {error}", program.display())))?;
+        let (Some(input), Some(output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(failed("its pipes are missing".to_owned()));
+        };
+        let (sender, replies) = mpsc::channel();
+        let spawn = |work: Box<dyn FnOnce() + Send>| {
+            thread::Builder::new().spawn(work).map(drop).map_err(|error| failed(error.to_string()))
+        };
+        spawn(Box::new(move || {
+            for line in BufReader::new(output).lines().map_while(std::io::Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        }))?;
+        // The driver may write to standard error; nobody reads it, but it must not block.
+        spawn(Box::new(move || {
+            let mut errors = errors;
+            let mut ignored = [0; 4096];
+            while errors.read(&mut ignored).is_ok_and(|count| count > 0) {}
+        }))?;
+        Ok(Process { child, input, replies })
+    }
+
+    fn exchange(&mut self, request: &Request, limit: Duration) -> Result<Reply, Failure> {
+        let text = serde_json::to_string(request)
+            .map_err(|error| Failure::new(FailureKind::Request, format!("a request cannot be written: {error}")))?;
+        let written = writeln!(self.input, "{text}").and_then(|()| self.input.flush());
+        if written.is_err() {
+            return Err(self.ended());
+        }
+        match self.replies.recv_timeout(limit) {
+            Ok(line) => serde_json::from_str(&line).map_err(|error| {
+                Failure::new(FailureKind::Worker, format!("the worker's answer cannot be read: {error}"))
+            }),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err(self.ended()),
+            Err(mpsc::RecvTimeoutError::Timeout) => Err(Failure::new(
+                FailureKind::TimeLimit,
+                format!("the worker gave no answer within {:.1} s", limit.as_secs_f64()),
+            )),
+        }
+    }
+
+    /// Why there is nobody to talk to.
+    fn ended(&mut self) -> Failure {
+        let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        Failure::new(FailureKind::Worker, format!("the worker ended without an answer: {status}"))
+    }
+
+    /// Stops the process. A GPU may take its time to give up a kernel, so nobody waits for that.
+    fn end(self) {
+        let Process { mut child, input, .. } = self;
+        drop(input);
+        let reap = move || {
+            let _ = child.kill();
+            let _ = child.wait();
+        };
+        // Without a thread the process is left to the system, which ends it with ours.
+        let _ = thread::Builder::new().spawn(reap);
+    }
+}
+
+fn unexpected(reply: &Reply) -> Failure {
+    Failure::new(FailureKind::Worker, format!("the worker answered something else: {reply:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A worker that is a shell script.
+    fn scripted(script: &str) -> Result<Worker, Failure> {
+        Worker::start(Path::new("/bin/sh"), &["-c".into(), script.into()], 0)
+    }
+
+    fn opened() -> String {
+        let facts = GpuFacts {
+            ordinal: 0,
+            name: "scripted".into(),
+            capability: (9, 0),
+            driver: 13000,
+            cores: 1,
+            clock_khz: 1,
+            memory_bytes: 1,
+            l2_bytes: 1,
+            shared_bytes_per_group: 1,
+            shared_bytes_per_core: 1,
+            registers_per_core: 1,
+            work_items_per_core: 1,
+            sub_group: 32,
+        };
+        serde_json::to_string(&Reply::Opened(facts)).expect("plain data")
+    }
+
+    #[test]
+    fn a_worker_that_dies_is_replaced_and_set_up_again() {
+        // Each process answers `open` and `bind`, then dies at the next request.
+        let script = format!("read a; echo '{}'; read b; echo '\"bound\"'; read c; exit 7", opened());
+        let mut worker = scripted(&script).expect("it opens");
+        worker.bind(&[Argument::Scalar(Type::I32, 4)]).expect("it binds");
+        let lost = worker.check("none", Duration::from_secs(1)).expect_err("it dies");
+        assert_eq!(lost.kind, FailureKind::Worker);
+        assert!(lost.what.contains("exit status: 7"), "{}", lost.what);
+        assert_eq!(worker.started(), 1);
+        // The next request finds a worker that was told of the binding, and dies in turn.
+        assert!(worker.check("none", Duration::from_secs(1)).is_err());
+        assert_eq!(worker.started(), 2);
+    }
+
+    #[test]
+    fn a_program_that_is_none_is_a_clear_failure() {
+        let failure =
+            Worker::start(Path::new("/no/such/program"), &[], 0).err().expect("there is no such program");
+        assert!(failure.what.contains("/no/such/program cannot be started"), "{}", failure.what);
+        let failure = scripted("echo hello").err().expect("that is no answer");
+        assert_eq!(failure.kind, FailureKind::Worker);
+    }
+
+    #[test]
+    fn requests_are_one_line_each() {
+        let request = Request::Load {
+            modules: vec![Module {
+                name: "none".into(),
+                ptx: "a\nb".into(),
+                entry: "k".into(),
+                geometry: crate::device::cuda::launch::Geometry {
+                    groups: [1; 3],
+                    group: [32, 1, 1],
+                    dynamic_shared_bytes: 0,
+                },
+            }],
+        };
+        let text = serde_json::to_string(&request).expect("plain data");
+        assert!(!text.contains('\n'));
+        assert_eq!(serde_json::from_str::<Request>(&text).expect("what was written"), request);
+    }
+}

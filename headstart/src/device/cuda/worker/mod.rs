@@ -1,0 +1,174 @@
+//! Trials in a process of their own.
+//!
+//! A kernel that faults poisons its process's context, and one that never ends can be stopped only with
+//! its process. So the plans of a kernel are tried in a child process, the *worker*: the same program,
+//! started with the hidden command `worker`. One worker serves as long as it is healthy; after a fault
+//! or a time limit it is killed and the next request starts another, which repeats the set-up. That is
+//! cheap: inputs are filled on the GPU, and the driver keeps compiled kernels in a cache of its own.
+//!
+//! # Protocol
+//!
+//! Requests go to the worker's standard input, replies come from its standard output: JSON, one line
+//! each, one reply for each request, in order. Contents of buffers travel in files.
+//!
+//! ```text
+//! {"open":{"device":0}}                                  {"opened":{"name":"NVIDIA H200",…}}
+//! {"bind":{"arguments":[{"scalar":[4,0,0,0]},…]}}        "bound"
+//! {"load":{"modules":[{"name":"none","ptx":"…",…}]}}     {"loaded":[{"Ok":{"registers":18,…}},…]}
+//! {"check":{"module":"none",…}}                          {"checked":{"elapsed_ns":1273000.0}}
+//! {"time":{"candidates":["none",…],"options":{…}}}       {"timed":[{"median_ns":1273000.0,…},…]}
+//!                                                        {"failed":{"kind":"fault","what":"…"}}
+//! ```
+
+mod client;
+mod serve;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::failure::Failure;
+use super::gpu::GpuFacts;
+use super::launch::Geometry;
+use super::module::Compiled;
+use super::timing::{Timing, TimingOptions};
+
+pub use client::{Argument, Checked, Worker};
+pub use serve::serve;
+
+/// What the worker is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// Open a GPU. The first request.
+    Open {
+        /// Its number.
+        device: usize,
+    },
+    /// Allocate and fill what all kernels are given, in place of what was bound before.
+    Bind {
+        /// One for each parameter, in order.
+        arguments: Vec<Given>,
+    },
+    /// Compile modules, several at a time, and keep them under their names.
+    Load {
+        /// The modules.
+        modules: Vec<Module>,
+    },
+    /// Fill the outputs anew, launch a module once, and write the outputs to files.
+    Check {
+        /// Its name.
+        module: String,
+        /// The longest that the launch may take.
+        limit: Duration,
+        /// A file for each output, in the parameters' order.
+        outputs: Vec<PathBuf>,
+    },
+    /// Time modules against each other.
+    Time {
+        /// Their names.
+        candidates: Vec<String>,
+        /// How.
+        options: TimingOptions,
+    },
+    /// Forget modules.
+    Unload {
+        /// Their names.
+        modules: Vec<String>,
+    },
+}
+
+/// What the worker answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// To [`Request::Open`]: what the GPU is.
+    Opened(GpuFacts),
+    /// To [`Request::Bind`].
+    Bound,
+    /// To [`Request::Load`]: what came of each module, in order.
+    Loaded(Vec<Result<Loaded, Failure>>),
+    /// To [`Request::Check`]: the launch's time on the GPU, in nanoseconds.
+    Checked {
+        /// From event to event.
+        elapsed_ns: f64,
+    },
+    /// To [`Request::Time`], in the candidates' order.
+    Timed(Vec<Timing>),
+    /// To [`Request::Unload`].
+    Unloaded,
+    /// To any request.
+    Failed(Failure),
+}
+
+/// A kernel's text, and how it is launched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Module {
+    /// What later requests call it.
+    pub name: String,
+    /// PTX.
+    pub ptx: String,
+    /// The kernel's name in the PTX.
+    pub entry: String,
+    /// How it is launched.
+    pub geometry: Geometry,
+}
+
+/// A module that was compiled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// What the driver's compiler made of it.
+    pub compiled: Compiled,
+    /// How many of its work-groups a core holds at a time, as the driver computes it.
+    pub groups_per_core: u32,
+}
+
+/// What a parameter gets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Given {
+    /// A scalar's bytes, lowest first.
+    Scalar(Vec<u8>),
+    /// A buffer.
+    Buffer {
+        /// Type of the elements, as the IR's text form spells it.
+        element: String,
+        /// Number of elements.
+        length: u64,
+        /// What it holds.
+        fill: Contents,
+        /// Whether kernels write results into it.
+        output: bool,
+    },
+}
+
+/// What a buffer holds at first: a [`Pattern`](crate::device::Pattern), or a file's bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contents {
+    /// Nothing in particular.
+    Uninitialized,
+    /// The bytes of this file.
+    File(PathBuf),
+    /// [`Pattern::Constant`](crate::device::Pattern::Constant).
+    Constant(u64),
+    /// [`Pattern::Steps`](crate::device::Pattern::Steps).
+    Steps {
+        /// Element 0.
+        first: u64,
+        /// What each element adds.
+        step: u64,
+    },
+    /// [`Pattern::Below`](crate::device::Pattern::Below).
+    Below {
+        /// One more than the largest.
+        bound: u64,
+        /// The seed.
+        seed: u64,
+    },
+    /// [`Pattern::Fractions`](crate::device::Pattern::Fractions): the bits of the least, an `f64`.
+    Fractions(u64),
+    /// [`Pattern::Bits`](crate::device::Pattern::Bits): the seed.
+    Bits(u64),
+}

@@ -1,0 +1,227 @@
+//! The worker's side: requests in, replies out, until the input ends or the context is lost.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use super::{Contents, Given, Loaded, Module, Reply, Request};
+use crate::back::ptx::Target;
+use crate::device::cuda::device::refill;
+use crate::device::cuda::failure::{Failure, FailureKind};
+use crate::device::cuda::gpu::Gpu;
+use crate::device::cuda::launch::{Arguments, Geometry};
+use crate::device::cuda::memory::Buffer;
+use crate::device::cuda::module::Function;
+use crate::device::cuda::timing::{Candidate, time};
+use crate::device::{Fill, Pattern};
+use crate::ir::Type;
+use crate::{Error, Result};
+
+/// Answers requests until the input ends, or until nothing more can be done in this process.
+///
+/// # Errors
+/// The input cannot be read or the output not be written: the parent is gone.
+pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
+    let gone = |error: std::io::Error| Error::device(format!("the process that started this worker is gone: {error}"));
+    let mut state = None;
+    for line in input.lines() {
+        let line = line.map_err(gone)?;
+        let reply = match serde_json::from_str::<Request>(&line) {
+            Ok(request) => answer(&mut state, request).unwrap_or_else(Reply::Failed),
+            Err(error) => Reply::Failed(Failure::new(FailureKind::Request, format!("not a request: {error}"))),
+        };
+        let text = serde_json::to_string(&reply).map_err(|error| Error::bug(error.to_string()))?;
+        writeln!(output, "{text}").and_then(|()| output.flush()).map_err(gone)?;
+        if matches!(&reply, Reply::Failed(failure) if failure.kind.poisons()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// An open GPU, and what was bound and loaded.
+struct State {
+    gpu: Gpu,
+    target: Target,
+    arguments: Vec<Bound>,
+    modules: HashMap<String, (Function, Geometry)>,
+}
+
+enum Bound {
+    Scalar(Vec<u8>),
+    Buffer { memory: Buffer, element: Type, length: u64, fill: Fill, output: bool },
+}
+
+fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure> {
+    if let Request::Open { device } = request {
+        let gpu = Gpu::open(device)?;
+        let facts = gpu.facts().clone();
+        let target = Target::for_capability(facts.capability)
+            .ok_or_else(|| Failure::new(FailureKind::OldDevice, format!("{} is too old", facts.name)))?;
+        *state = Some(State { gpu, target, arguments: Vec::new(), modules: HashMap::new() });
+        return Ok(Reply::Opened(facts));
+    }
+    let state = state
+        .as_mut()
+        .ok_or_else(|| Failure::new(FailureKind::Request, "no GPU is open").accepted("the request `open` first"))?;
+    match request {
+        Request::Open { .. } => Err(Failure::new(FailureKind::Request, "a GPU is open already")),
+        Request::Bind { arguments } => {
+            // What was bound before makes room first.
+            state.arguments.clear();
+            state.arguments = arguments.iter().map(|given| state.bind(given)).collect::<Result<_, _>>()?;
+            state.gpu.wait(std::time::Duration::from_secs(60))?;
+            Ok(Reply::Bound)
+        }
+        Request::Load { modules } => Ok(Reply::Loaded(state.load(&modules))),
+        Request::Check { module, limit, outputs } => {
+            state.refill()?;
+            let (function, geometry) = state.module(&module)?;
+            let arguments = state.arguments();
+            let (mut start, mut end) = (state.gpu.event()?, state.gpu.event()?);
+            start.record()?;
+            function.launch(geometry, &arguments)?;
+            end.record()?;
+            end.wait(limit)?;
+            let elapsed_ns = end.since(&start)?.as_secs_f64() * 1e9;
+            state.write_outputs(&outputs)?;
+            Ok(Reply::Checked { elapsed_ns })
+        }
+        Request::Time { candidates, options } => {
+            let candidates = candidates
+                .iter()
+                .map(|name| {
+                    let (function, geometry) = state.module(name)?;
+                    Ok(Candidate { function, geometry, arguments: state.arguments() })
+                })
+                .collect::<Result<Vec<_>, Failure>>()?;
+            Ok(Reply::Timed(time(&state.gpu, &candidates, &options)?))
+        }
+        Request::Unload { modules } => {
+            for name in modules {
+                state.modules.remove(&name);
+            }
+            Ok(Reply::Unloaded)
+        }
+    }
+}
+
+impl State {
+    fn bind(&self, given: &Given) -> Result<Bound, Failure> {
+        let (element, length, fill, output) = match given {
+            Given::Scalar(bytes) => return Ok(Bound::Scalar(bytes.clone())),
+            Given::Buffer { element, length, fill, output } => (element, *length, contents(fill)?, *output),
+        };
+        let element = Type::parse(element)
+            .ok_or_else(|| Failure::new(FailureKind::Request, format!("`{element}` is no type")))?;
+        let bytes = fill.check(element, length).map_err(request)?;
+        let mut memory = self.gpu.allocate(bytes as usize)?;
+        refill(&self.gpu, self.target, &mut memory, element, length, &fill)?;
+        Ok(Bound::Buffer { memory, element, length, fill, output })
+    }
+
+    /// Makes the outputs what they were at first.
+    fn refill(&mut self) -> Result<(), Failure> {
+        for argument in &mut self.arguments {
+            if let Bound::Buffer { memory, element, length, fill, output: true } = argument {
+                refill(&self.gpu, self.target, memory, *element, *length, fill)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn arguments(&self) -> Arguments {
+        let mut arguments = Arguments::new();
+        for argument in &self.arguments {
+            match argument {
+                Bound::Scalar(bytes) => arguments.push(bytes),
+                Bound::Buffer { memory, .. } => arguments.push_address(memory.address()),
+            }
+        }
+        arguments
+    }
+
+    fn module(&self, name: &str) -> Result<(Function, Geometry), Failure> {
+        let found = self.modules.get(name).cloned();
+        found.ok_or_else(|| Failure::new(FailureKind::Request, format!("no module `{name}` is loaded")))
+    }
+
+    fn write_outputs(&self, files: &[std::path::PathBuf]) -> Result<(), Failure> {
+        let outputs = self.arguments.iter().filter_map(|argument| match argument {
+            Bound::Buffer { memory, output: true, .. } => Some(memory),
+            _ => None,
+        });
+        for (memory, file) in outputs.zip(files) {
+            let mut bytes = vec![0; memory.bytes()];
+            memory.read(&mut bytes)?;
+            std::fs::write(file, bytes).map_err(|error| {
+                Failure::new(FailureKind::Driver, format!("{} cannot be written: {error}", file.display()))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Compiles modules on as many threads as there are processors: the driver's compiler is what takes
+    /// time, and it compiles in parallel.
+    fn load(&mut self, modules: &[Module]) -> Vec<Result<Loaded, Failure>> {
+        let next = AtomicUsize::new(0);
+        let compiled: Vec<Mutex<Option<Result<Function, Failure>>>> =
+            modules.iter().map(|_| Mutex::new(None)).collect();
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(modules.len());
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let (Some(module), Some(slot)) = (modules.get(index), compiled.get(index)) else {
+                            break;
+                        };
+                        let function = self.gpu.load(&module.ptx, &module.entry);
+                        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(function);
+                    }
+                });
+            }
+        });
+        let compiled = compiled.into_iter().map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
+        modules
+            .iter()
+            .zip(compiled)
+            .map(|(module, function)| {
+                let lost = || Err(Failure::new(FailureKind::Driver, "the compiler gave no answer"));
+                let function = function.unwrap_or_else(lost)?;
+                let Geometry { group, dynamic_shared_bytes, .. } = module.geometry;
+                if dynamic_shared_bytes > 0 {
+                    function.allow_shared_bytes(dynamic_shared_bytes)?;
+                }
+                let groups_per_core = function.groups_per_core(group.iter().product(), dynamic_shared_bytes)?;
+                let compiled = function.compiled().clone();
+                self.modules.insert(module.name.clone(), (function, module.geometry));
+                Ok(Loaded { compiled, groups_per_core })
+            })
+            .collect()
+    }
+}
+
+/// What a buffer holds, with a file's bytes read.
+fn contents(contents: &Contents) -> Result<Fill, Failure> {
+    Ok(match contents {
+        Contents::Uninitialized => Fill::Uninitialized,
+        Contents::File(path) => {
+            let bytes = std::fs::read(path).map_err(|error| {
+                Failure::new(FailureKind::Request, format!("{} cannot be read: {error}", path.display()))
+            })?;
+            Fill::Bytes(Arc::from(bytes))
+        }
+        Contents::Constant(bits) => Fill::Pattern(Pattern::Constant(*bits)),
+        Contents::Steps { first, step } => Fill::Pattern(Pattern::Steps { first: *first, step: *step }),
+        Contents::Below { bound, seed } => Fill::Pattern(Pattern::Below { bound: *bound, seed: *seed }),
+        Contents::Fractions(low) => Fill::Pattern(Pattern::Fractions { low: f64::from_bits(*low) }),
+        Contents::Bits(seed) => Fill::Pattern(Pattern::Bits { seed: *seed }),
+    })
+}
+
+fn request(error: Error) -> Failure {
+    Failure::new(FailureKind::Request, error.to_string())
+}

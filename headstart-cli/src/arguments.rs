@@ -22,6 +22,9 @@ pub enum Command {
     Devices(Devices),
     /// Say how many work-groups fit into a core, and what limits it
     Occupancy(Occupancy),
+    /// Try kernels on a GPU for the process that started this one
+    #[command(hide = true)]
+    Worker,
 }
 
 /// The options of `headstart occupancy`.

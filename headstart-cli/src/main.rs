@@ -40,5 +40,6 @@ fn run(command: Command) -> Result<()> {
     match command {
         Command::Devices(options) => command::devices::run(&options),
         Command::Occupancy(options) => command::occupancy::run(&options),
+        Command::Worker => headstart::device::cuda::worker::serve(std::io::stdin().lock(), std::io::stdout()),
     }
 }

@@ -100,8 +100,12 @@ fn bits(b: &mut Builder<'_>, pattern: &Pattern, element: Type, index: Value) -> 
 
 /// The low bits of an `I64` as an element.
 fn truncated(b: &mut Builder<'_>, element: Type, bits: Value) -> Value {
+    if element == Type::Bool {
+        let (one, zero) = (b.i64(1), b.i64(0));
+        let lowest = b.and(bits, one);
+        return b.compare(CompareOp::Ne, lowest, zero);
+    }
     let integer = match element.bytes() {
-        _ if element == Type::Bool => Type::Bool,
         1 => Type::I8,
         2 => Type::I16,
         4 => Type::I32,

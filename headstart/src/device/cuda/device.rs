@@ -108,7 +108,8 @@ pub(super) fn allocate_filled(
     fill: &Fill,
 ) -> Result<memory::Buffer> {
     let bytes = fill.check(element, length)?;
-    let bytes = usize::try_from(bytes).map_err(|_| Error::usage("a buffer is larger than this machine can address"))?;
+    let bytes = usize::try_from(bytes)
+        .map_err(|_| Error::usage("a buffer is larger than this machine can address"))?;
     let mut memory = gpu.allocate(bytes)?;
     refill(gpu, target, &mut memory, element, length, fill)?;
     Ok(memory)
@@ -136,9 +137,14 @@ pub(super) fn refill(
                 let mut arguments = Arguments::new();
                 arguments.push_address(memory.address());
                 arguments.push(&length.to_le_bytes());
-                let groups = length.div_ceil(u64::from(fill::GROUP)).min(u64::from(gpu.facts().cores) * 16);
-                let geometry =
-                    Geometry { groups: [groups as u32, 1, 1], group: [fill::GROUP, 1, 1], dynamic_shared_bytes: 0 };
+                let groups = length
+                    .div_ceil(u64::from(fill::GROUP))
+                    .min(u64::from(gpu.facts().cores) * 16);
+                let geometry = Geometry {
+                    groups: [groups as u32, 1, 1],
+                    group: [fill::GROUP, 1, 1],
+                    dynamic_shared_bytes: 0,
+                };
                 function.launch(geometry, &arguments)?;
                 // The function must outlive its launch.
                 gpu.wait(Duration::from_secs(60))?;
@@ -150,7 +156,12 @@ pub(super) fn refill(
 }
 
 /// Fills memory with what the host computes.
-fn compute(memory: &mut memory::Buffer, pattern: &Pattern, element: Type, length: u64) -> Result<(), Failure> {
+fn compute(
+    memory: &mut memory::Buffer,
+    pattern: &Pattern,
+    element: Type,
+    length: u64,
+) -> Result<(), Failure> {
     let size = u64::from(element.bytes().max(1));
     let chunk = CHUNK_BYTES / size;
     let mut first = 0;
@@ -164,7 +175,11 @@ fn compute(memory: &mut memory::Buffer, pattern: &Pattern, element: Type, length
 
 /// The geometry of a launch, with what the emitted kernel needs.
 pub fn geometry(launch: &Launch, ptx: &Ptx) -> Geometry {
-    Geometry { groups: launch.groups, group: launch.group, dynamic_shared_bytes: ptx.dynamic_shared_bytes }
+    Geometry {
+        groups: launch.groups,
+        group: launch.group,
+        dynamic_shared_bytes: ptx.dynamic_shared_bytes,
+    }
 }
 
 impl Device for CudaDevice {
@@ -220,17 +235,30 @@ fn run(
             }
             let (mut start, mut end) = (gpu.event()?, gpu.event()?);
             start.record()?;
-            compiled.function.launch(geometry(&launch, &compiled.ptx), &arguments)?;
+            compiled
+                .function
+                .launch(geometry(&launch, &compiled.ptx), &arguments)?;
             end.record()?;
             end.wait(limit)?;
             elapsed_ns = Some(end.since(&start)?.as_secs_f64() * 1e9);
             outcome.counters = Counters::default();
         }
-        Command::Write { buffer, offset, bytes } => {
+        Command::Write {
+            buffer,
+            offset,
+            bytes,
+        } => {
             buffer.check_range(offset, bytes.len() as u64)?;
-            buffer.implementation::<Memory>()?.lock().write_at(offset as usize, &bytes)?;
+            buffer
+                .implementation::<Memory>()?
+                .lock()
+                .write_at(offset as usize, &bytes)?;
         }
-        Command::Read { buffer, offset, length } => {
+        Command::Read {
+            buffer,
+            offset,
+            length,
+        } => {
             buffer.check_range(offset, length)?;
             outcome.bytes = vec![0; length as usize];
             let memory = buffer.implementation::<Memory>()?;
@@ -241,8 +269,16 @@ fn run(
     let started_ns = elapsed_ns.map_or(submitted_ns, |elapsed| (ended_ns - elapsed).max(submitted_ns));
     outcome.times = match elapsed_ns {
         // The GPU's own clock says how long; the host's, when.
-        Some(elapsed) => Times { submitted_ns, started_ns, ended_ns: started_ns + elapsed },
-        None => Times { submitted_ns, started_ns, ended_ns },
+        Some(elapsed) => Times {
+            submitted_ns,
+            started_ns,
+            ended_ns: started_ns + elapsed,
+        },
+        None => Times {
+            submitted_ns,
+            started_ns,
+            ended_ns,
+        },
     };
     Ok(outcome)
 }

@@ -29,12 +29,18 @@ pub(super) fn kernel(pattern: &Pattern, element: Type) -> Option<Kernel> {
         read_only: false,
         unaliased: true,
     };
-    kernel.params =
-        vec![Param { name: "elements".into(), value: elements, facts: Some(facts) }, Param {
+    kernel.params = vec![
+        Param {
+            name: "elements".into(),
+            value: elements,
+            facts: Some(facts),
+        },
+        Param {
             name: "count".into(),
             value: count,
             facts: None,
-        }];
+        },
+    ];
     let mut b = Builder::new(&mut kernel, Kernel::NOWHERE);
     let (group, local, groups) = (b.id(Id::Group(0)), b.id(Id::Local(0)), b.id(Id::GroupCount(0)));
     let [group, local, groups] =
@@ -43,16 +49,29 @@ pub(super) fn kernel(pattern: &Pattern, element: Type) -> Option<Kernel> {
     let before = b.mul(group, size);
     let first = b.add(before, local);
     let stride = b.mul(groups, size);
-    b.loop_(Some("elements".into()), vec![first], &[], LoopWishes::default(), |b, label, params| {
-        let index = params[0];
-        let outside = b.compare(CompareOp::LeU, count, index);
-        b.break_if(outside, label, Vec::new());
-        let bits = bits(b, pattern, element, index);
-        let to = b.element(elements, element, index);
-        b.push(OpKind::Store { ptr: to, values: vec![bits], cache: CacheUse::Default }, &[]);
-        let next = b.add(index, stride);
-        b.continue_(label, vec![next]);
-    });
+    b.loop_(
+        Some("elements".into()),
+        vec![first],
+        &[],
+        LoopWishes::default(),
+        |b, label, params| {
+            let index = params[0];
+            let outside = b.compare(CompareOp::LeU, count, index);
+            b.break_if(outside, label, Vec::new());
+            let bits = bits(b, pattern, element, index);
+            let to = b.element(elements, element, index);
+            b.push(
+                OpKind::Store {
+                    ptr: to,
+                    values: vec![bits],
+                    cache: CacheUse::Default,
+                },
+                &[],
+            );
+            let next = b.add(index, stride);
+            b.continue_(label, vec![next]);
+        },
+    );
     b.return_();
     kernel.body = b.finish();
     Some(kernel)
@@ -111,8 +130,16 @@ fn truncated(b: &mut Builder<'_>, element: Type, bits: Value) -> Value {
         4 => Type::I32,
         _ => Type::I64,
     };
-    let narrow = if integer == Type::I64 { bits } else { b.convert(ConvertOp::Truncate, integer, bits) };
-    if integer == element { narrow } else { b.convert(ConvertOp::Bits, element, narrow) }
+    let narrow = if integer == Type::I64 {
+        bits
+    } else {
+        b.convert(ConvertOp::Truncate, integer, bits)
+    };
+    if integer == element {
+        narrow
+    } else {
+        b.convert(ConvertOp::Bits, element, narrow)
+    }
 }
 
 /// [`splitmix64`](crate::device::splitmix64) of an index.
@@ -126,7 +153,11 @@ fn splitmix64(b: &mut Builder<'_>, index: Value, seed: u64) -> Value {
         let constant = b.constant(Type::I64, constant);
         z = b.binary(op, z, constant);
     }
-    for (shift, factor) in [(30, Some(0xBF58_476D_1CE4_E5B9)), (27, Some(0x94D0_49BB_1331_11EB)), (31, None)] {
+    for (shift, factor) in [
+        (30, Some(0xBF58_476D_1CE4_E5B9)),
+        (27, Some(0x94D0_49BB_1331_11EB)),
+        (31, None),
+    ] {
         let shift = b.constant(Type::I64, shift);
         let shifted = b.binary(BinaryOp::ShrU, z, shift);
         z = b.binary(BinaryOp::Xor, z, shifted);
@@ -149,12 +180,18 @@ mod tests {
         let patterns = [
             Pattern::Constant(7),
             Pattern::Steps { first: 3, step: 5 },
-            Pattern::Below { bound: 1 << 28, seed: 7 },
+            Pattern::Below {
+                bound: 1 << 28,
+                seed: 7,
+            },
             Pattern::Fractions { low: 1.0 },
             Pattern::Bits { seed: 1 },
         ];
         for pattern in patterns {
-            for element in Type::ALL.into_iter().filter(|&ty| ty != Type::Token && !ty.is_pointer()) {
+            for element in Type::ALL
+                .into_iter()
+                .filter(|&ty| ty != Type::Token && !ty.is_pointer())
+            {
                 let kernel = kernel(&pattern, element).expect("a closed form");
                 verify(&kernel).unwrap_or_else(|error| panic!("{pattern:?} of {element}: {error}"));
                 emit(&kernel, &Options::new(Target::Sm80)).expect("it can be emitted");

@@ -93,8 +93,7 @@ impl Buffer {
         let stream = self.gpu.0.stream;
         // SAFETY: as in `write`.
         unsafe {
-            result::memcpy_dtoh_async(to, address, stream)
-                .and_then(|()| result::stream::synchronize(stream))
+            result::memcpy_dtoh_async(to, address, stream).and_then(|()| result::stream::synchronize(stream))
         }
         .map_err(|error| Failure::of(error, "copying from the GPU"))
     }

@@ -91,8 +91,10 @@ impl Worker {
     /// # Errors
     /// The GPU's memory is too small, or the contents do not fit the buffers.
     pub fn bind(&mut self, arguments: &[Argument<'_>]) -> Result<(), Failure> {
-        self.outputs =
-            arguments.iter().filter(|argument| matches!(argument, Argument::Buffer { output: true, .. })).count();
+        self.outputs = arguments
+            .iter()
+            .filter(|argument| matches!(argument, Argument::Buffer { output: true, .. }))
+            .count();
         let arguments = arguments
             .iter()
             .enumerate()
@@ -115,12 +117,20 @@ impl Worker {
             Argument::Scalar(ty, bits) => {
                 return Ok(Given::Scalar(bits.to_le_bytes()[..ty.bytes() as usize].to_vec()));
             }
-            Argument::Buffer { element, length, fill, output } => (*element, *length, *fill, *output),
+            Argument::Buffer {
+                element,
+                length,
+                fill,
+                output,
+            } => (*element, *length, *fill, *output),
         };
         let file = |bytes: &[u8]| {
             let path = self.folder.path().join(format!("input-{index}"));
             std::fs::write(&path, bytes).map_err(|error| {
-                Failure::new(FailureKind::Worker, format!("{} cannot be written: {error}", path.display()))
+                Failure::new(
+                    FailureKind::Worker,
+                    format!("{} cannot be written: {error}", path.display()),
+                )
             })?;
             Ok::<Contents, Failure>(Contents::File(path))
         };
@@ -128,13 +138,24 @@ impl Worker {
             Fill::Uninitialized => Contents::Uninitialized,
             Fill::Bytes(bytes) => file(bytes)?,
             Fill::Pattern(Pattern::Constant(bits)) => Contents::Constant(*bits),
-            Fill::Pattern(Pattern::Steps { first, step }) => Contents::Steps { first: *first, step: *step },
-            Fill::Pattern(Pattern::Below { bound, seed }) => Contents::Below { bound: *bound, seed: *seed },
+            Fill::Pattern(Pattern::Steps { first, step }) => Contents::Steps {
+                first: *first,
+                step: *step,
+            },
+            Fill::Pattern(Pattern::Below { bound, seed }) => Contents::Below {
+                bound: *bound,
+                seed: *seed,
+            },
             Fill::Pattern(Pattern::Fractions { low }) => Contents::Fractions(low.to_bits()),
             Fill::Pattern(Pattern::Bits { seed }) => Contents::Bits(*seed),
             Fill::Pattern(pattern @ Pattern::Function(_)) => file(&pattern.bytes(element, 0, length))?,
         };
-        Ok(Given::Buffer { element: element.name().to_owned(), length, fill, output })
+        Ok(Given::Buffer {
+            element: element.name().to_owned(),
+            length,
+            fill,
+            output,
+        })
     }
 
     /// Compiles modules and keeps them under their names. What came of each, in order.
@@ -142,9 +163,17 @@ impl Worker {
     /// # Errors
     /// The worker was lost.
     pub fn load(&mut self, modules: Vec<Module>) -> Result<Vec<Result<Loaded, Failure>>, Failure> {
-        match self.request(&Request::Load { modules: modules.clone() }, PATIENCE)? {
+        match self.request(
+            &Request::Load {
+                modules: modules.clone(),
+            },
+            PATIENCE,
+        )? {
             Reply::Loaded(loaded) => {
-                let kept = modules.into_iter().zip(&loaded).filter(|(_, loaded)| loaded.is_ok());
+                let kept = modules
+                    .into_iter()
+                    .zip(&loaded)
+                    .filter(|(_, loaded)| loaded.is_ok());
                 self.modules.extend(kept.map(|(module, _)| module));
                 Ok(loaded)
             }
@@ -158,7 +187,13 @@ impl Worker {
     /// The worker was lost.
     pub fn unload(&mut self, names: &[String]) -> Result<(), Failure> {
         self.modules.retain(|module| !names.contains(&module.name));
-        self.request(&Request::Unload { modules: names.to_vec() }, PATIENCE).map(drop)
+        self.request(
+            &Request::Unload {
+                modules: names.to_vec(),
+            },
+            PATIENCE,
+        )
+        .map(drop)
     }
 
     /// Launches a module once on fresh outputs, and reads them.
@@ -166,14 +201,22 @@ impl Worker {
     /// # Errors
     /// The kernel faulted or ran too long; the next request starts a new worker.
     pub fn check(&mut self, module: &str, limit: Duration) -> Result<Checked, Failure> {
-        let files: Vec<PathBuf> =
-            (0..self.outputs).map(|index| self.folder.path().join(format!("output-{index}"))).collect();
-        let request = Request::Check { module: module.to_owned(), limit, outputs: files.clone() };
+        let files: Vec<PathBuf> = (0..self.outputs)
+            .map(|index| self.folder.path().join(format!("output-{index}")))
+            .collect();
+        let request = Request::Check {
+            module: module.to_owned(),
+            limit,
+            outputs: files.clone(),
+        };
         match self.request(&request, PATIENCE + limit)? {
             Reply::Checked { elapsed_ns } => {
                 let read = |path: &PathBuf| {
                     std::fs::read(path).map_err(|error| {
-                        Failure::new(FailureKind::Worker, format!("{} cannot be read: {error}", path.display()))
+                        Failure::new(
+                            FailureKind::Worker,
+                            format!("{} cannot be read: {error}", path.display()),
+                        )
                     })
                 };
                 let outputs = files.iter().map(read).collect::<Result<_, _>>()?;
@@ -190,7 +233,13 @@ impl Worker {
     pub fn time(&mut self, candidates: &[String], options: TimingOptions) -> Result<Vec<Timing>, Failure> {
         let launches = (options.warm_up + options.rounds).saturating_mul(candidates.len() as u32);
         let limit = PATIENCE.saturating_add(options.limit.saturating_mul(launches));
-        match self.request(&Request::Time { candidates: candidates.to_vec(), options }, limit)? {
+        match self.request(
+            &Request::Time {
+                candidates: candidates.to_vec(),
+                options,
+            },
+            limit,
+        )? {
             Reply::Timed(timings) => Ok(timings),
             other => Err(unexpected(&other)),
         }
@@ -217,7 +266,12 @@ impl Worker {
             self.exchange(&bind, PATIENCE)?;
         }
         if !self.modules.is_empty() {
-            self.exchange(&Request::Load { modules: self.modules.clone() }, PATIENCE)?;
+            self.exchange(
+                &Request::Load {
+                    modules: self.modules.clone(),
+                },
+                PATIENCE,
+            )?;
         }
         Ok(())
     }
@@ -283,7 +337,10 @@ impl Process {
         };
         let (sender, replies) = mpsc::channel();
         let spawn = |work: Box<dyn FnOnce() + Send>| {
-            thread::Builder::new().spawn(work).map(drop).map_err(|error| failed(error.to_string()))
+            thread::Builder::new()
+                .spawn(work)
+                .map(drop)
+                .map_err(|error| failed(error.to_string()))
         };
         spawn(Box::new(move || {
             for line in BufReader::new(output).lines().map_while(std::io::Result::ok) {
@@ -298,19 +355,30 @@ impl Process {
             let mut ignored = [0; 4096];
             while errors.read(&mut ignored).is_ok_and(|count| count > 0) {}
         }))?;
-        Ok(Process { child, input, replies })
+        Ok(Process {
+            child,
+            input,
+            replies,
+        })
     }
 
     fn exchange(&mut self, request: &Request, limit: Duration) -> Result<Reply, Failure> {
-        let text = serde_json::to_string(request)
-            .map_err(|error| Failure::new(FailureKind::Request, format!("a request cannot be written: {error}")))?;
+        let text = serde_json::to_string(request).map_err(|error| {
+            Failure::new(
+                FailureKind::Request,
+                format!("a request cannot be written: {error}"),
+            )
+        })?;
         let written = writeln!(self.input, "{text}").and_then(|()| self.input.flush());
         if written.is_err() {
             return Err(self.ended());
         }
         match self.replies.recv_timeout(limit) {
             Ok(line) => serde_json::from_str(&line).map_err(|error| {
-                Failure::new(FailureKind::Worker, format!("the worker's answer cannot be read: {error}"))
+                Failure::new(
+                    FailureKind::Worker,
+                    format!("the worker's answer cannot be read: {error}"),
+                )
             }),
             Err(mpsc::RecvTimeoutError::Disconnected) => Err(self.ended()),
             Err(mpsc::RecvTimeoutError::Timeout) => Err(Failure::new(
@@ -322,8 +390,14 @@ impl Process {
 
     /// Why there is nobody to talk to.
     fn ended(&mut self) -> Failure {
-        let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-        Failure::new(FailureKind::Worker, format!("the worker ended without an answer: {status}"))
+        let status = self
+            .child
+            .wait()
+            .map_or_else(|error| error.to_string(), |status| status.to_string());
+        Failure::new(
+            FailureKind::Worker,
+            format!("the worker ended without an answer: {status}"),
+        )
     }
 
     /// Stops the process. A GPU may take its time to give up a kernel, so nobody waits for that.
@@ -340,7 +414,10 @@ impl Process {
 }
 
 fn unexpected(reply: &Reply) -> Failure {
-    Failure::new(FailureKind::Worker, format!("the worker answered something else: {reply:?}"))
+    Failure::new(
+        FailureKind::Worker,
+        format!("the worker answered something else: {reply:?}"),
+    )
 }
 
 #[cfg(test)]
@@ -374,7 +451,10 @@ mod tests {
     #[test]
     fn a_worker_that_dies_is_replaced_and_set_up_again() {
         // Each process answers `open` and `bind`, then dies at the next request.
-        let script = format!("read a; echo '{}'; read b; echo '\"bound\"'; read c; exit 7", opened());
+        let script = format!(
+            "read a; echo '{}'; read b; echo '\"bound\"'; read c; exit 7",
+            opened()
+        );
         let mut worker = scripted(&script).expect("it opens");
         worker.bind(&[Argument::Scalar(Type::I32, 4)]).expect("it binds");
         let lost = worker.check("none", Duration::from_secs(1)).expect_err("it dies");
@@ -388,9 +468,14 @@ mod tests {
 
     #[test]
     fn a_program_that_is_none_is_a_clear_failure() {
-        let failure =
-            Worker::start(Path::new("/no/such/program"), &[], 0).err().expect("there is no such program");
-        assert!(failure.what.contains("/no/such/program cannot be started"), "{}", failure.what);
+        let failure = Worker::start(Path::new("/no/such/program"), &[], 0)
+            .err()
+            .expect("there is no such program");
+        assert!(
+            failure.what.contains("/no/such/program cannot be started"),
+            "{}",
+            failure.what
+        );
         let failure = scripted("echo hello").err().expect("that is no answer");
         assert_eq!(failure.kind, FailureKind::Worker);
     }
@@ -411,6 +496,9 @@ mod tests {
         };
         let text = serde_json::to_string(&request).expect("plain data");
         assert!(!text.contains('\n'));
-        assert_eq!(serde_json::from_str::<Request>(&text).expect("what was written"), request);
+        assert_eq!(
+            serde_json::from_str::<Request>(&text).expect("what was written"),
+            request
+        );
     }
 }

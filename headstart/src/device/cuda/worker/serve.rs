@@ -24,16 +24,23 @@ use crate::{Error, Result};
 /// # Errors
 /// The input cannot be read or the output not be written: the parent is gone.
 pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
-    let gone = |error: std::io::Error| Error::device(format!("the process that started this worker is gone: {error}"));
+    let gone = |error: std::io::Error| {
+        Error::device(format!("the process that started this worker is gone: {error}"))
+    };
     let mut state = None;
     for line in input.lines() {
         let line = line.map_err(gone)?;
         let reply = match serde_json::from_str::<Request>(&line) {
             Ok(request) => answer(&mut state, request).unwrap_or_else(Reply::Failed),
-            Err(error) => Reply::Failed(Failure::new(FailureKind::Request, format!("not a request: {error}"))),
+            Err(error) => Reply::Failed(Failure::new(
+                FailureKind::Request,
+                format!("not a request: {error}"),
+            )),
         };
         let text = serde_json::to_string(&reply).map_err(|error| Error::bug(error.to_string()))?;
-        writeln!(output, "{text}").and_then(|()| output.flush()).map_err(gone)?;
+        writeln!(output, "{text}")
+            .and_then(|()| output.flush())
+            .map_err(gone)?;
         if matches!(&reply, Reply::Failed(failure) if failure.kind.poisons()) {
             break;
         }
@@ -51,7 +58,13 @@ struct State {
 
 enum Bound {
     Scalar(Vec<u8>),
-    Buffer { memory: Buffer, element: Type, length: u64, fill: Fill, output: bool },
+    Buffer {
+        memory: Buffer,
+        element: Type,
+        length: u64,
+        fill: Fill,
+        output: bool,
+    },
 }
 
 fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure> {
@@ -60,23 +73,35 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
         let facts = gpu.facts().clone();
         let target = Target::for_capability(facts.capability)
             .ok_or_else(|| Failure::new(FailureKind::OldDevice, format!("{} is too old", facts.name)))?;
-        *state = Some(State { gpu, target, arguments: Vec::new(), modules: HashMap::new() });
+        *state = Some(State {
+            gpu,
+            target,
+            arguments: Vec::new(),
+            modules: HashMap::new(),
+        });
         return Ok(Reply::Opened(facts));
     }
-    let state = state
-        .as_mut()
-        .ok_or_else(|| Failure::new(FailureKind::Request, "no GPU is open").accepted("the request `open` first"))?;
+    let state = state.as_mut().ok_or_else(|| {
+        Failure::new(FailureKind::Request, "no GPU is open").accepted("the request `open` first")
+    })?;
     match request {
         Request::Open { .. } => Err(Failure::new(FailureKind::Request, "a GPU is open already")),
         Request::Bind { arguments } => {
             // What was bound before makes room first.
             state.arguments.clear();
-            state.arguments = arguments.iter().map(|given| state.bind(given)).collect::<Result<_, _>>()?;
+            state.arguments = arguments
+                .iter()
+                .map(|given| state.bind(given))
+                .collect::<Result<_, _>>()?;
             state.gpu.wait(std::time::Duration::from_secs(60))?;
             Ok(Reply::Bound)
         }
         Request::Load { modules } => Ok(Reply::Loaded(state.load(&modules))),
-        Request::Check { module, limit, outputs } => {
+        Request::Check {
+            module,
+            limit,
+            outputs,
+        } => {
             state.refill()?;
             let (function, geometry) = state.module(&module)?;
             let arguments = state.arguments();
@@ -94,7 +119,11 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
                 .iter()
                 .map(|name| {
                     let (function, geometry) = state.module(name)?;
-                    Ok(Candidate { function, geometry, arguments: state.arguments() })
+                    Ok(Candidate {
+                        function,
+                        geometry,
+                        arguments: state.arguments(),
+                    })
                 })
                 .collect::<Result<Vec<_>, Failure>>()?;
             Ok(Reply::Timed(time(&state.gpu, &candidates, &options)?))
@@ -112,20 +141,38 @@ impl State {
     fn bind(&self, given: &Given) -> Result<Bound, Failure> {
         let (element, length, fill, output) = match given {
             Given::Scalar(bytes) => return Ok(Bound::Scalar(bytes.clone())),
-            Given::Buffer { element, length, fill, output } => (element, *length, contents(fill)?, *output),
+            Given::Buffer {
+                element,
+                length,
+                fill,
+                output,
+            } => (element, *length, contents(fill)?, *output),
         };
         let element = Type::parse(element)
             .ok_or_else(|| Failure::new(FailureKind::Request, format!("`{element}` is no type")))?;
         let bytes = fill.check(element, length).map_err(request)?;
         let mut memory = self.gpu.allocate(bytes as usize)?;
         refill(&self.gpu, self.target, &mut memory, element, length, &fill)?;
-        Ok(Bound::Buffer { memory, element, length, fill, output })
+        Ok(Bound::Buffer {
+            memory,
+            element,
+            length,
+            fill,
+            output,
+        })
     }
 
     /// Makes the outputs what they were at first.
     fn refill(&mut self) -> Result<(), Failure> {
         for argument in &mut self.arguments {
-            if let Bound::Buffer { memory, element, length, fill, output: true } = argument {
+            if let Bound::Buffer {
+                memory,
+                element,
+                length,
+                fill,
+                output: true,
+            } = argument
+            {
                 refill(&self.gpu, self.target, memory, *element, *length, fill)?;
             }
         }
@@ -150,14 +197,19 @@ impl State {
 
     fn write_outputs(&self, files: &[std::path::PathBuf]) -> Result<(), Failure> {
         let outputs = self.arguments.iter().filter_map(|argument| match argument {
-            Bound::Buffer { memory, output: true, .. } => Some(memory),
+            Bound::Buffer {
+                memory, output: true, ..
+            } => Some(memory),
             _ => None,
         });
         for (memory, file) in outputs.zip(files) {
             let mut bytes = vec![0; memory.bytes()];
             memory.read(&mut bytes)?;
             std::fs::write(file, bytes).map_err(|error| {
-                Failure::new(FailureKind::Driver, format!("{} cannot be written: {error}", file.display()))
+                Failure::new(
+                    FailureKind::Driver,
+                    format!("{} cannot be written: {error}", file.display()),
+                )
             })?;
         }
         Ok(())
@@ -169,7 +221,9 @@ impl State {
         let next = AtomicUsize::new(0);
         let compiled: Vec<Mutex<Option<Result<Function, Failure>>>> =
             modules.iter().map(|_| Mutex::new(None)).collect();
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(modules.len());
+        let threads = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(modules.len());
         thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
@@ -184,21 +238,32 @@ impl State {
                 });
             }
         });
-        let compiled = compiled.into_iter().map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let compiled = compiled
+            .into_iter()
+            .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
         modules
             .iter()
             .zip(compiled)
             .map(|(module, function)| {
                 let lost = || Err(Failure::new(FailureKind::Driver, "the compiler gave no answer"));
                 let function = function.unwrap_or_else(lost)?;
-                let Geometry { group, dynamic_shared_bytes, .. } = module.geometry;
+                let Geometry {
+                    group,
+                    dynamic_shared_bytes,
+                    ..
+                } = module.geometry;
                 if dynamic_shared_bytes > 0 {
                     function.allow_shared_bytes(dynamic_shared_bytes)?;
                 }
-                let groups_per_core = function.groups_per_core(group.iter().product(), dynamic_shared_bytes)?;
+                let groups_per_core =
+                    function.groups_per_core(group.iter().product(), dynamic_shared_bytes)?;
                 let compiled = function.compiled().clone();
-                self.modules.insert(module.name.clone(), (function, module.geometry));
-                Ok(Loaded { compiled, groups_per_core })
+                self.modules
+                    .insert(module.name.clone(), (function, module.geometry));
+                Ok(Loaded {
+                    compiled,
+                    groups_per_core,
+                })
             })
             .collect()
     }
@@ -210,14 +275,25 @@ fn contents(contents: &Contents) -> Result<Fill, Failure> {
         Contents::Uninitialized => Fill::Uninitialized,
         Contents::File(path) => {
             let bytes = std::fs::read(path).map_err(|error| {
-                Failure::new(FailureKind::Request, format!("{} cannot be read: {error}", path.display()))
+                Failure::new(
+                    FailureKind::Request,
+                    format!("{} cannot be read: {error}", path.display()),
+                )
             })?;
             Fill::Bytes(Arc::from(bytes))
         }
         Contents::Constant(bits) => Fill::Pattern(Pattern::Constant(*bits)),
-        Contents::Steps { first, step } => Fill::Pattern(Pattern::Steps { first: *first, step: *step }),
-        Contents::Below { bound, seed } => Fill::Pattern(Pattern::Below { bound: *bound, seed: *seed }),
-        Contents::Fractions(low) => Fill::Pattern(Pattern::Fractions { low: f64::from_bits(*low) }),
+        Contents::Steps { first, step } => Fill::Pattern(Pattern::Steps {
+            first: *first,
+            step: *step,
+        }),
+        Contents::Below { bound, seed } => Fill::Pattern(Pattern::Below {
+            bound: *bound,
+            seed: *seed,
+        }),
+        Contents::Fractions(low) => Fill::Pattern(Pattern::Fractions {
+            low: f64::from_bits(*low),
+        }),
         Contents::Bits(seed) => Fill::Pattern(Pattern::Bits { seed: *seed }),
     })
 }

@@ -148,9 +148,10 @@ fn slots(
     let mut noted = vec![false; count];
     let mut note = |intervals: &mut Intervals, value: Value, at: usize| {
         if kernel.as_constant(value).is_none() {
-            // Parameters are there from the start.
+            // Parameters keep theirs: the next sub-group finds them there.
             if !noted[value.index()] && kernel.param_of(value).is_some() {
                 intervals.note(value.index(), 0);
+                intervals.note(value.index(), instructions.len() - 1);
             }
             noted[value.index()] = true;
             intervals.note(value.index(), at);

@@ -1,0 +1,363 @@
+//! Machine programs compute what their kernels compute.
+//!
+//! Every kernel in `tests/in` is lowered, and the program is run as its documentation says, on the
+//! functional engine's operations, with the program's own slots; outputs are compared, bit by bit, with
+//! those of the functional engine on the kernel itself. So are those of the cleaned kernel.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use headstart::back::machine::{Class, Control, MachineProgram, Step, Target, lower};
+use headstart::device::sim::functional::{
+    BufferMemory, CompiledKernel, Groups, LaneOp, LaunchState, Mask, Options, Registers, Slot, SubGroup,
+    WorkGroup,
+};
+use headstart::device::{Argument, Buffer, Fill, Launch, Pattern};
+use headstart::ir::{self, Kernel, Type, Value};
+
+/// A kernel of `tests/in` with the launch that its header describes.
+struct Case {
+    name: String,
+    kernel: Kernel,
+    groups: u32,
+    group: u32,
+    /// What each parameter is: `2112 below 500`, `192`, `9.5`.
+    given: Vec<(String, String)>,
+}
+
+fn cases() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/in");
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .expect("tests/in is there")
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let hsir = files
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "hsir"));
+    let cases: Vec<Case> = hsir.filter_map(|path| case(&path)).collect();
+    assert!(cases.len() >= 10, "the kernels with launches are there");
+    cases
+}
+
+fn case(path: &Path) -> Option<Case> {
+    let text = fs::read_to_string(path).unwrap();
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let kernel = ir::read(&text, &name).unwrap();
+    let mut header = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("; "))
+        .filter_map(|line| line.split_once(": "));
+    let (_, launch) = header.by_ref().find(|(key, _)| *key == "launch")?;
+    let (groups, group) = launch.split_once(" × ").unwrap();
+    let given = header
+        .map(|(key, value)| (key.to_string(), value.to_string()))
+        .collect();
+    Some(Case {
+        name,
+        kernel,
+        groups: groups.parse().unwrap(),
+        group: group.parse().unwrap(),
+        given,
+    })
+}
+
+impl Case {
+    fn given(&self, name: &str) -> &str {
+        &self
+            .given
+            .iter()
+            .find(|(key, _)| key == name)
+            .unwrap_or_else(|| panic!("{}: {name}", self.name))
+            .1
+    }
+
+    /// The launch with fresh buffers, and those buffers.
+    fn launch(&self) -> (Launch, Vec<Arc<BufferMemory>>) {
+        let mut memories = Vec::new();
+        let mut arguments = Vec::new();
+        let mut lengths: Vec<(Value, u64)> = Vec::new();
+        for param in &self.kernel.params {
+            let Some(facts) = param.facts else {
+                continue;
+            };
+            let words: Vec<&str> = self.given(&param.name).split(' ').collect();
+            let length: u64 = words[0].parse().unwrap();
+            let pattern = match &words[1..] {
+                ["below", bound] => Pattern::Below {
+                    bound: bound.parse().unwrap(),
+                    seed: 1,
+                },
+                ["fractions"] => Pattern::Fractions { low: 1.0 },
+                ["ramp", first, step] => Pattern::Steps {
+                    first: first.parse().unwrap(),
+                    step: step.parse().unwrap(),
+                },
+                [] => Pattern::Constant(0),
+                other => panic!("{}: {other:?}", self.name),
+            };
+            lengths.extend(facts.length.map(|value| (value, length)));
+            let memory = BufferMemory::new(facts.element, length, Fill::Pattern(pattern)).unwrap();
+            memories.push((facts.element, length, Arc::new(memory)));
+        }
+        let mut next = memories.iter();
+        for param in &self.kernel.params {
+            let ty = self.kernel.ty(param.value);
+            if param.facts.is_some() {
+                let (element, length, memory) = next.next().unwrap();
+                arguments.push(Argument::Buffer(Buffer::new(*element, *length, memory.clone())));
+                continue;
+            }
+            let length = lengths.iter().find(|(value, _)| *value == param.value);
+            let bits = match length {
+                Some(&(_, length)) => length,
+                None if ty == Type::F32 => {
+                    u64::from(self.given(&param.name).parse::<f32>().unwrap().to_bits())
+                }
+                None if ty == Type::F64 => self.given(&param.name).parse::<f64>().unwrap().to_bits(),
+                None => self.given(&param.name).parse::<i64>().unwrap() as u64,
+            };
+            arguments.push(Argument::Scalar(ty, bits));
+        }
+        let memories = memories.into_iter().map(|(_, _, memory)| memory).collect();
+        (Launch::new(self.groups, self.group, arguments), memories)
+    }
+}
+
+fn contents(memories: &[Arc<BufferMemory>]) -> Vec<Vec<u8>> {
+    let read = |memory: &Arc<BufferMemory>| {
+        let mut bytes = vec![0; memory.bytes() as usize];
+        memory.copy_out(0, &mut bytes).unwrap();
+        bytes
+    };
+    memories.iter().map(read).collect()
+}
+
+const SUB_GROUP: u32 = 32;
+
+/// What the functional engine makes of a kernel.
+fn interpreted(case: &Case, kernel: &Kernel) -> Vec<Vec<u8>> {
+    let (launch, memories) = case.launch();
+    let compiled = CompiledKernel::new(Arc::new(kernel.clone()));
+    compiled
+        .run(&launch, SUB_GROUP, Options::FAST, &Groups::All)
+        .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    contents(&memories)
+}
+
+/// The lanes that wait in an open scope.
+#[derive(Clone, Copy, Default)]
+struct Waiting {
+    otherwise: Option<Mask>,
+    left: Option<Mask>,
+    next: Option<Mask>,
+}
+
+fn joined(some: Option<Mask>, more: Mask) -> Option<Mask> {
+    Some(some.map_or(more, |some| some.or(more)))
+}
+
+/// A program ready to run: its steps on slots.
+struct Executable<'p> {
+    program: &'p MachineProgram,
+    /// Constants come behind the program's own slots.
+    constants: Vec<(Slot, u64)>,
+    steps: Vec<Executed>,
+    slots: u32,
+}
+
+enum Executed {
+    Op(LaneOp),
+    Assign(Vec<(Slot, Slot)>),
+    /// A barrier; a sub-group waits there.
+    Nothing,
+}
+
+impl<'p> Executable<'p> {
+    fn new(program: &'p MachineProgram) -> Executable<'p> {
+        let mut executable = Executable {
+            program,
+            constants: Vec::new(),
+            steps: Vec::new(),
+            slots: program.slot_count,
+        };
+        for step in &program.steps {
+            let step = match step {
+                Step::Op(op) => LaneOp::new(&program.kernel, op, |value| executable.slot(value))
+                    .map_or(Executed::Nothing, Executed::Op),
+                Step::Assign(pairs) => {
+                    let pair = |&(to, from): &(Value, Value)| (executable.slot(to), executable.slot(from));
+                    Executed::Assign(pairs.iter().map(pair).collect())
+                }
+            };
+            executable.steps.push(step);
+        }
+        executable
+    }
+
+    fn slot(&mut self, value: Value) -> Slot {
+        if let Some(bits) = self.program.kernel.as_constant(value) {
+            if let Some((slot, _)) = self.constants.iter().find(|(_, known)| *known == bits) {
+                return *slot;
+            }
+            self.constants.push((Slot(self.slots), bits));
+            self.slots += 1;
+            return Slot(self.slots - 1);
+        }
+        Slot(
+            self.program.slots[value]
+                .expect("a value that a step names has a slot")
+                .as_u32(),
+        )
+    }
+
+    fn registers(&self, arguments: &[u64]) -> Registers {
+        let mut registers = Registers::new(self.slots);
+        for &(slot, bits) in &self.constants {
+            registers.broadcast(slot, bits);
+        }
+        for (param, &bits) in self.program.kernel.params.iter().zip(arguments) {
+            if let Some(slot) = self.program.slots[param.value] {
+                registers.broadcast(Slot(slot.as_u32()), bits);
+            }
+        }
+        registers
+    }
+
+    /// Runs a sub-group to its end, or to the next barrier.
+    fn run(&self, runner: &mut Runner, group: &mut WorkGroup<'_>) {
+        let instructions = &self.program.instructions;
+        while runner.at < instructions.len() {
+            let instruction = &instructions[runner.at];
+            runner.at += 1;
+            let mut mask = runner.active;
+            if let Some(guard) = instruction.guard {
+                let slot = Slot(self.program.slots[guard.value].unwrap().as_u32());
+                let holds = runner.registers.truth(slot, mask);
+                mask = if guard.holds { holds } else { mask.without(holds) };
+            }
+            for step in &self.steps[instruction.steps.start as usize..instruction.steps.end as usize] {
+                match step {
+                    Executed::Op(op) => {
+                        group
+                            .execute(op, &mut runner.registers, &runner.sub_group, mask)
+                            .unwrap();
+                    }
+                    Executed::Assign(pairs) => runner.registers.assign(pairs, mask),
+                    Executed::Nothing => {}
+                }
+            }
+            self.obey(instruction.control, runner);
+            if instruction.class == Class::Barrier {
+                return;
+            }
+        }
+        runner.ended = true;
+    }
+
+    fn obey(&self, control: Control, runner: &mut Runner) {
+        let active = runner.active;
+        match control {
+            Control::Next => {}
+            Control::Block { .. } | Control::Loop { .. } => runner.scopes.push(Waiting::default()),
+            Control::If { cond, .. } => {
+                let slot = Slot(self.program.slots[cond].unwrap().as_u32());
+                let holds = runner.registers.truth(slot, active);
+                let otherwise = Some(active.without(holds));
+                runner.scopes.push(Waiting {
+                    otherwise,
+                    ..Waiting::default()
+                });
+                runner.active = holds;
+            }
+            Control::Else { .. } => {
+                let scope = runner.scopes.last_mut().unwrap();
+                runner.active = scope.otherwise.take().unwrap();
+            }
+            Control::End { .. } => runner.active = runner.scopes.pop().unwrap().left.unwrap_or(Mask::NONE),
+            Control::EndLoop { body, .. } => {
+                let scope = runner.scopes.last_mut().unwrap();
+                match scope.next.take() {
+                    Some(next) if !next.is_empty() => {
+                        runner.active = next;
+                        runner.at = body as usize;
+                    }
+                    _ => runner.active = runner.scopes.pop().unwrap().left.unwrap_or(Mask::NONE),
+                }
+            }
+            Control::Break { depth } => {
+                let scope = &mut runner.scopes[depth as usize];
+                scope.left = joined(scope.left, active);
+                runner.active = Mask::NONE;
+            }
+            Control::Continue { depth } => {
+                let scope = &mut runner.scopes[depth as usize];
+                scope.next = joined(scope.next, active);
+                runner.active = Mask::NONE;
+            }
+            Control::Return => runner.active = Mask::NONE,
+        }
+    }
+}
+
+struct Runner {
+    sub_group: SubGroup,
+    registers: Registers,
+    active: Mask,
+    scopes: Vec<Waiting>,
+    at: usize,
+    ended: bool,
+}
+
+/// What a program makes of a launch.
+fn executed(case: &Case, program: &MachineProgram) -> Vec<Vec<u8>> {
+    let (launch, memories) = case.launch();
+    let state = LaunchState::new(&program.kernel, &launch, SUB_GROUP, Options::FAST).unwrap();
+    let executable = Executable::new(program);
+    let mut group = WorkGroup::new(&state).unwrap();
+    for number in 0..u64::from(case.groups) {
+        group.begin(number);
+        let mut runners: Vec<Runner> = (0..state.sub_groups())
+            .map(|number| {
+                let sub_group = group.sub_group(number);
+                Runner {
+                    active: sub_group.mask(),
+                    sub_group,
+                    registers: executable.registers(state.arguments()),
+                    scopes: Vec::new(),
+                    at: 0,
+                    ended: false,
+                }
+            })
+            .collect();
+        while runners.iter().any(|runner| !runner.ended) {
+            for runner in runners.iter_mut().filter(|runner| !runner.ended) {
+                executable.run(runner, &mut group);
+            }
+            group.barrier();
+        }
+    }
+    contents(&memories)
+}
+
+#[test]
+fn programs_compute_what_their_kernels_compute() {
+    for case in cases() {
+        let right = interpreted(&case, &case.kernel);
+        for target in [Target::nvidia(), Target::intel(SUB_GROUP, 8 * 1024)] {
+            let program = lower(&case.kernel, &target);
+            assert!(
+                right == interpreted(&case, &program.kernel),
+                "{}: the cleaned kernel",
+                case.name
+            );
+            assert!(
+                right == executed(&case, &program),
+                "{}: the program for {:?}",
+                case.name,
+                target.family
+            );
+        }
+    }
+}

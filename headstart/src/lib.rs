@@ -14,6 +14,8 @@ pub mod math;
 pub mod prefetch;
 pub mod report;
 pub mod suggest;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod tune;
 
 pub use error::{Error, Fault, Result};

@@ -37,7 +37,7 @@ pub use buffer::{Buffer, Fill};
 pub use counters::Counters;
 pub use event::{Completion, Event, Outcome, Times};
 pub use launch::{Argument, ArgumentFacts, Launch};
-pub use pattern::Pattern;
+pub use pattern::{Pattern, splitmix64};
 pub use queue::WorkerQueue;
 pub use typed::{Element, TypedBuffer};
 

@@ -15,11 +15,30 @@ pub struct Arguments {
 const AFTER_HELP: &str = "\
 Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the device cannot, 4 a bug of ours.";
 
+/// Which kernel, and its data.
+#[derive(Args, Debug)]
+pub struct KernelOptions {
+    /// A kernel of the gallery (see `headstart kernels`), or a file FILE.hsir
+    #[arg(value_name = "KERNEL")]
+    pub kernel: String,
+    /// Set a parameter of a gallery kernel; may be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Take the indices from an application's trace in Spatter's JSON, entry N of it
+    #[arg(long, value_name = "FILE[#N]")]
+    pub trace: Option<String>,
+    /// For a kernel from a file: its geometry and what its parameters get
+    #[arg(long, value_name = "FILE.toml")]
+    pub launch: Option<PathBuf>,
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the devices here, simulated ones included, and what becomes of prefetches on each
     Devices(Devices),
+    /// List the kernels of the gallery and their parameters
+    Kernels(Kernels),
     /// Say how many work-groups fit into a core, and what limits it
     Occupancy(Occupancy),
     /// Try kernels on a GPU for the process that started this one
@@ -59,6 +78,14 @@ pub struct Occupancy {
 /// The options of `headstart devices`.
 #[derive(Args, Debug)]
 pub struct Devices {
+    /// Write the list as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// The options of `headstart kernels`.
+#[derive(Args, Debug)]
+pub struct Kernels {
     /// Write the list as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

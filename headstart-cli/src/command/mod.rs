@@ -1,4 +1,5 @@
 //! One module a command.
 
 pub mod devices;
+pub mod kernels;
 pub mod occupancy;

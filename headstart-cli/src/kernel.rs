@@ -1,0 +1,94 @@
+//! The kernel that a command is about: from the gallery, or from a file.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use headstart::ir::limits;
+use headstart::suggest::quoted;
+use headstart::tune::{FileSubject, LaunchFile, Subject};
+use headstart::{Error, Result};
+use headstart_gallery::kernels;
+use headstart_gallery::spatter::{Entry, Trace};
+
+use crate::arguments::KernelOptions;
+
+/// Finds the kernel and its data.
+pub fn find(options: &KernelOptions) -> Result<Box<dyn Subject>> {
+    if is_file(&options.kernel) {
+        if !options.set.is_empty() || options.trace.is_some() {
+            return Err(
+                Error::usage("`--set` and `--trace` are for kernels of the gallery")
+                    .accepted("for a file, `--launch FILE.toml` says what its parameters get"),
+            );
+        }
+        let launch = match &options.launch {
+            Some(path) => LaunchFile::read(path)?,
+            None => LaunchFile::default(),
+        };
+        let text = read_text(Path::new(&options.kernel))?;
+        let kernel = headstart::ir::read(&text, &options.kernel)?;
+        return Ok(Box::new(FileSubject::new(Arc::new(kernel), launch)));
+    }
+    if options.launch.is_some() {
+        return Err(Error::usage("`--launch` is for kernels from a file")
+            .accepted("for a kernel of the gallery, `--set name=value`"));
+    }
+    let kernel = kernels::find(&options.kernel)?;
+    let trace = options.trace.as_deref().map(read_trace).transpose()?;
+    Ok(Box::new(kernel.with(&options.set, trace)?))
+}
+
+/// Gallery names have neither dots nor slashes.
+fn is_file(kernel: &str) -> bool {
+    kernel.contains(['.', '/', '\\'])
+}
+
+/// The entry of a trace: `FILE`, or `FILE#3` for another than the first that gathers.
+fn read_trace(name: &str) -> Result<Entry> {
+    let (file, position) = match name.rsplit_once('#') {
+        Some((file, position)) if !Path::new(name).exists() => match position.parse() {
+            Ok(position) => (file, Some(position)),
+            Err(_) => {
+                return Err(
+                    Error::usage(format!("{} is no entry of a trace", quoted(position)))
+                        .accepted("`--trace FILE#N` with N from 0"),
+                );
+            }
+        },
+        _ => (name, None),
+    };
+    Trace::open(file)?.gather(position).cloned()
+}
+
+/// Reads a kernel's text, as far as kernels may be long.
+fn read_text(path: &Path) -> Result<String> {
+    let place = quoted(&path.to_string_lossy());
+    let unreadable = |error: std::io::Error| {
+        Error::usage(format!("the kernel cannot be read: {error}"))
+            .at(&place)
+            .accepted("a kernel of `headstart kernels`, or a file FILE.hsir")
+    };
+    if path.extension().is_some_and(|extension| extension != "hsir") {
+        return Err(Error::usage("this kind of file is not read")
+            .at(&place)
+            .accepted("a file FILE.hsir"));
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.is_dir() {
+        return Err(unreadable(std::io::Error::other("it is a folder")));
+    }
+    let mut bytes = Vec::new();
+    file.take(limits::TEXT_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() > limits::TEXT_BYTES {
+        return Err(Error::input("the kernel's text is too long")
+            .at(&place)
+            .accepted(format!("at most {} MiB", limits::TEXT_BYTES >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        Error::input(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to())).at(&place)
+    })
+}

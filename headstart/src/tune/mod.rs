@@ -1,13 +1,16 @@
 //! Which plan is best: try them, check each, time each, choose.
 
+pub mod check;
 pub mod choose;
 pub mod compare;
 pub mod launch_file;
+pub mod search;
 pub mod space;
 pub mod subject;
 pub mod workload;
 
 pub use compare::Compare;
 pub use launch_file::{FileSubject, LaunchFile};
+pub use search::{Bench, Progress, Timed, Tuned, tune};
 pub use subject::{Reshaped, Subject};
 pub use workload::{Bound, Given, Workload};

@@ -209,6 +209,16 @@ impl Bound {
         Ok(Prepared { launch, outputs })
     }
 
+    /// Runs a kernel with the workload's parameters once.
+    ///
+    /// # Errors
+    /// The device's own: it cannot run the kernel, or running it went wrong.
+    pub fn launch(&self, device: &dyn Device, kernel: &Arc<Kernel>) -> Result<Arc<Outcome>> {
+        let program = device.compile(kernel)?;
+        let prepared = self.prepare(device)?;
+        device.queue()?.submit(Command::Launch(program, prepared.launch), &[]).wait()
+    }
+
     /// Runs a kernel with the workload's parameters once, and reads its outputs.
     ///
     /// # Errors

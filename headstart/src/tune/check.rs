@@ -1,0 +1,156 @@
+//! Whether a kernel that was derived computes what the plain one computes: functional runs at the numbers of iterations
+//! where derived loops go wrong, and of some work-groups at full size.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::subject::Subject;
+use super::workload::{Bound, Given, Workload};
+use crate::device::{Device, Fill, Pattern};
+use crate::error::{Error, Fault, Result};
+use crate::ir::Kernel;
+use crate::prefetch::Plan;
+use crate::report::Outputs;
+
+/// Work-groups that run at full size.
+const FULL_SIZE_GROUPS: u32 = 2;
+
+/// The plain kernel's results at every size that the plans are checked at.
+pub struct Checks<'d> {
+    device: &'d dyn Device,
+    /// By number of iterations; the one at full size has none.
+    runs: BTreeMap<Option<u64>, Run>,
+}
+
+struct Run {
+    bound: Bound,
+    outputs: Vec<Vec<u8>>,
+}
+
+/// The numbers of iterations at which a plan is checked: none, one, and around its distances and its group.
+pub fn iterations(plan: &Plan) -> Vec<u64> {
+    let distance = plan.loads().iter().map(|(_, strategy)| u64::from(strategy.distance().get())).max().unwrap_or(0);
+    let group = plan.unroll().and_then(|unroll| unroll.iterations()).map_or(0, u64::from);
+    let mut iterations = vec![0, 1];
+    for around in [distance, group, distance + group] {
+        iterations.extend([around.saturating_sub(1), around, around + 1, 2 * around + 1]);
+    }
+    iterations.sort_unstable();
+    iterations.dedup();
+    iterations
+}
+
+impl<'d> Checks<'d> {
+    /// Runs the plain kernel at every size that these plans are checked at.
+    ///
+    /// # Errors
+    /// The plain kernel itself goes wrong: its data is at fault, or it is.
+    pub fn new<'p>(
+        subject: &dyn Subject,
+        plain: &Arc<Kernel>,
+        device: &'d dyn Device,
+        plans: impl IntoIterator<Item = &'p Plan>,
+    ) -> Result<Checks<'d>> {
+        let mut checks = Checks { device, runs: BTreeMap::new() };
+        checks.add(None, few_groups(subject.workload()?), plain)?;
+        for plan in plans {
+            for iterations in iterations(plan) {
+                if checks.runs.contains_key(&Some(iterations)) {
+                    continue;
+                }
+                let Some(workload) = subject.small(iterations)? else { return Ok(checks) };
+                checks.add(Some(iterations), zeroed(workload), plain)?;
+            }
+        }
+        Ok(checks)
+    }
+
+    fn add(&mut self, iterations: Option<u64>, workload: Workload, plain: &Arc<Kernel>) -> Result<()> {
+        let bound = workload.bind(self.device)?;
+        let (_, outputs) = bound.run(self.device, plain)?;
+        self.runs.insert(iterations, Run { bound, outputs });
+        Ok(())
+    }
+
+    /// Checks a derived kernel against the plain one.
+    ///
+    /// # Errors
+    /// It goes wrong, or computes something else: at how many iterations, which output, which element. That is a bug of
+    /// ours, unless the device cannot run the kernel.
+    pub fn check(&self, plan: &Plan, derived: &Arc<Kernel>) -> Result<Outputs> {
+        let mut all = Outputs::Identical;
+        let sizes = iterations(plan).into_iter().map(Some).chain([None]);
+        for (size, run) in sizes.filter_map(|size| self.runs.get(&size).map(|run| (size, run))) {
+            let at = match size {
+                Some(iterations) => format!("checked at {iterations} iterations"),
+                None => "checked at full size".to_owned(),
+            };
+            match self.check_run(run, derived) {
+                Ok(Outputs::Identical) => {}
+                Ok(Outputs::Equivalent) => all = Outputs::Equivalent,
+                Err(error) if error.fault() == Fault::Device => return Err(error),
+                Err(error) => return Err(Error::bug(format!("{error}, {at}"))),
+            }
+        }
+        Ok(all)
+    }
+
+    fn check_run(&self, run: &Run, derived: &Arc<Kernel>) -> Result<Outputs> {
+        let (_, outputs) = run.bound.run(self.device, derived)?;
+        compare(run.bound.workload(), &run.outputs, &outputs)
+    }
+}
+
+/// Compares all outputs of a workload with those that are right.
+///
+/// # Errors
+/// One differs: which, and where.
+pub fn compare(workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>]) -> Result<Outputs> {
+    let params = workload.given.iter().zip(&workload.kernel.params);
+    let outputs = params.filter_map(|(given, param)| match given {
+        Given::Output { element, compare, .. } => Some((*element, *compare, &param.name)),
+        Given::Scalar(..) | Given::Input { .. } => None,
+    });
+    let mut all = Outputs::Identical;
+    for (((element, compare, name), right), found) in outputs.zip(right).zip(found) {
+        let outputs = compare.check(element, right, found).map_err(|error| error.at(format!("output `{name}`")))?;
+        if outputs == Outputs::Equivalent {
+            all = outputs;
+        }
+    }
+    Ok(all)
+}
+
+/// The first work-groups of a workload.
+fn few_groups(mut workload: Workload) -> Workload {
+    let others: u32 = workload.groups[1].saturating_mul(workload.groups[2]);
+    if others <= FULL_SIZE_GROUPS {
+        workload.groups[0] = workload.groups[0].min(FULL_SIZE_GROUPS);
+    }
+    zeroed(workload)
+}
+
+/// The workload with outputs of zeros where they held nothing: work-groups that do not run leave them unwritten.
+fn zeroed(mut workload: Workload) -> Workload {
+    for given in &mut workload.given {
+        if let Given::Output { fill: fill @ Fill::Uninitialized, .. } = given {
+            *fill = Fill::Pattern(Pattern::Constant(0));
+        }
+    }
+    workload
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_are_checked_around_their_distances_and_groups() {
+        let at = |text: &str| iterations(&text.parse().expect("a plan"));
+        assert_eq!(at("v=cache:L2:4"), [0, 1, 3, 4, 5, 9]);
+        let grouped = at("unroll:8,v=rolling-async:16");
+        for expected in [0, 1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 33, 49] {
+            assert!(grouped.contains(&expected), "{expected}");
+        }
+    }
+}

@@ -29,8 +29,16 @@ struct Run {
 
 /// The numbers of iterations at which a plan is checked: none, one, and around its distances and its group.
 pub fn iterations(plan: &Plan) -> Vec<u64> {
-    let distance = plan.loads().iter().map(|(_, strategy)| u64::from(strategy.distance().get())).max().unwrap_or(0);
-    let group = plan.unroll().and_then(|unroll| unroll.iterations()).map_or(0, u64::from);
+    let distance = plan
+        .loads()
+        .iter()
+        .map(|(_, strategy)| u64::from(strategy.distance().get()))
+        .max()
+        .unwrap_or(0);
+    let group = plan
+        .unroll()
+        .and_then(|unroll| unroll.iterations())
+        .map_or(0, u64::from);
     let mut iterations = vec![0, 1];
     for around in [distance, group, distance + group] {
         iterations.extend([around.saturating_sub(1), around, around + 1, 2 * around + 1]);
@@ -51,14 +59,19 @@ impl<'d> Checks<'d> {
         device: &'d dyn Device,
         plans: impl IntoIterator<Item = &'p Plan>,
     ) -> Result<Checks<'d>> {
-        let mut checks = Checks { device, runs: BTreeMap::new() };
+        let mut checks = Checks {
+            device,
+            runs: BTreeMap::new(),
+        };
         checks.add(None, few_groups(subject.workload()?), plain)?;
         for plan in plans {
             for iterations in iterations(plan) {
                 if checks.runs.contains_key(&Some(iterations)) {
                     continue;
                 }
-                let Some(workload) = subject.small(iterations)? else { return Ok(checks) };
+                let Some(workload) = subject.small(iterations)? else {
+                    return Ok(checks);
+                };
                 checks.add(Some(iterations), zeroed(workload), plain)?;
             }
         }
@@ -113,7 +126,9 @@ pub fn compare(workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>]) -> Res
     });
     let mut all = Outputs::Identical;
     for (((element, compare, name), right), found) in outputs.zip(right).zip(found) {
-        let outputs = compare.check(element, right, found).map_err(|error| error.at(format!("output `{name}`")))?;
+        let outputs = compare
+            .check(element, right, found)
+            .map_err(|error| error.at(format!("output `{name}`")))?;
         if outputs == Outputs::Equivalent {
             all = outputs;
         }
@@ -133,7 +148,11 @@ fn few_groups(mut workload: Workload) -> Workload {
 /// The workload with outputs of zeros where they held nothing: work-groups that do not run leave them unwritten.
 fn zeroed(mut workload: Workload) -> Workload {
     for given in &mut workload.given {
-        if let Given::Output { fill: fill @ Fill::Uninitialized, .. } = given {
+        if let Given::Output {
+            fill: fill @ Fill::Uninitialized,
+            ..
+        } = given
+        {
             *fill = Fill::Pattern(Pattern::Constant(0));
         }
     }

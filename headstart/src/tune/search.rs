@@ -91,11 +91,17 @@ impl Bench<'_> {
     /// The plan is not legal for the kernel.
     pub fn derive(&self, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
         let applied = prefetch::apply(plain, plan, &self.target_for(workload))?;
-        Ok(Derived { kernel: Arc::new(applied.kernel), plan: applied.plan })
+        Ok(Derived {
+            kernel: Arc::new(applied.kernel),
+            plan: applied.plan,
+        })
     }
 
     fn target_for(&self, workload: &Workload) -> prefetch::Target {
-        prefetch::Target { group_size: Some(workload.group), ..self.target }
+        prefetch::Target {
+            group_size: Some(workload.group),
+            ..self.target
+        }
     }
 
     /// Times one run.
@@ -105,10 +111,18 @@ impl Bench<'_> {
     pub fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         if self.times_everything {
             let (ran, outputs) = bound.run(self.timing, kernel)?;
-            return Ok(Timed { time_ns: ran.times.elapsed_ns(), ran, outputs: Some(outputs) });
+            return Ok(Timed {
+                time_ns: ran.times.elapsed_ns(),
+                ran,
+                outputs: Some(outputs),
+            });
         }
         let ran = bound.launch(self.timing, kernel)?;
-        Ok(Timed { time_ns: ran.times.elapsed_ns(), ran, outputs: None })
+        Ok(Timed {
+            time_ns: ran.times.elapsed_ns(),
+            ran,
+            outputs: None,
+        })
     }
 }
 
@@ -149,7 +163,8 @@ pub fn tune(
             let mut outputs = checks.check(&derived.plan, &derived.kernel)?;
             let timed = bench.time(&bound, &derived.kernel)?;
             if let (Some(right), Some(found)) = (&plain.outputs, &timed.outputs)
-                && compare(&workload, right, found).map_err(|error| Error::bug(error.to_string()))? != Outputs::Identical
+                && compare(&workload, right, found).map_err(|error| Error::bug(error.to_string()))?
+                    != Outputs::Identical
             {
                 outputs = Outputs::Equivalent;
             }
@@ -182,7 +197,12 @@ pub fn tune(
         may_be_split: subject.may_be_split(),
     };
     let reasons = reasons(&(bench.evidence)(&workload, &plain), &findings);
-    let best_run = trials.iter().skip(1).zip(runs).find(|(trial, _)| trial.plan == best.plan).and_then(|(_, run)| run);
+    let best_run = trials
+        .iter()
+        .skip(1)
+        .zip(runs)
+        .find(|(trial, _)| trial.plan == best.plan)
+        .and_then(|(_, run)| run);
     let report = Report {
         kernel: subject.name().to_owned(),
         device: bench.timing.description().name.clone(),
@@ -197,14 +217,23 @@ pub fn tune(
         counters: Vec::new(),
         notes: Vec::new(),
     };
-    Ok(Tuned { report, plain, best: best_run })
+    Ok(Tuned {
+        report,
+        plain,
+        best: best_run,
+    })
 }
 
 /// The loads that plans of the default space name: those that may be fetched early and lead to no other load.
 pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
     let all = prefetch::candidates(kernel);
-    let leads_on = |id| all.iter().any(|other| other.id != id && other.parents.contains(&id));
-    let main = all.iter().filter(|load| load.refusal.is_none() && !leads_on(load.id));
+    let leads_on = |id| {
+        all.iter()
+            .any(|other| other.id != id && other.parents.contains(&id))
+    };
+    let main = all
+        .iter()
+        .filter(|load| load.refusal.is_none() && !leads_on(load.id));
     let mut names: Vec<LoadName> = main.map(|load| load.name.clone()).collect();
     names.dedup();
     names
@@ -214,7 +243,9 @@ pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
 fn shielded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let said = payload.downcast_ref::<String>().map(String::as_str);
-        let said = said.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("it stopped without a word");
+        let said = said
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("it stopped without a word");
         Err(Error::bug(said.replace('\n', " ")))
     })
 }
@@ -223,7 +254,11 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
     match result {
         Ok((timed, outputs)) => {
             let time_ns = timed.time_ns;
-            let outcome = Outcome::Ok { time_ns, speedup: baseline_ns / time_ns, outputs };
+            let outcome = Outcome::Ok {
+                time_ns,
+                speedup: baseline_ns / time_ns,
+                outputs,
+            };
             (Trial { plan, outcome }, Some(timed))
         }
         Err(error) => {
@@ -249,7 +284,12 @@ fn plain_best(subject: &dyn Subject, bench: &Bench<'_>, baseline_ns: f64) -> Res
     let time = |shape: super::Reshaped| -> Result<PlainBest> {
         let kernel = bench.plain(&shape.workload)?;
         let time_ns = bench.time(&shape.workload.bind(bench.timing)?, &kernel)?.time_ns;
-        Ok(PlainBest { geometry: shape.geometry, parameters: shape.parameters, time_ns, speedup: baseline_ns / time_ns })
+        Ok(PlainBest {
+            geometry: shape.geometry,
+            parameters: shape.parameters,
+            time_ns,
+            speedup: baseline_ns / time_ns,
+        })
     };
     // A geometry that the device cannot launch is no candidate.
     let shapes = subject.same_work()?;
@@ -257,6 +297,9 @@ fn plain_best(subject: &dyn Subject, bench: &Bench<'_>, baseline_ns: f64) -> Res
         true => shapes.into_par_iter().map(time).collect(),
         false => shapes.into_iter().map(time).collect(),
     };
-    let fastest = timed.into_iter().flatten().max_by(|one, other| one.speedup.total_cmp(&other.speedup));
+    let fastest = timed
+        .into_iter()
+        .flatten()
+        .max_by(|one, other| one.speedup.total_cmp(&other.speedup));
     Ok(fastest.filter(|fastest| fastest.speedup > 1.0))
 }

@@ -216,7 +216,10 @@ impl Bound {
     pub fn launch(&self, device: &dyn Device, kernel: &Arc<Kernel>) -> Result<Arc<Outcome>> {
         let program = device.compile(kernel)?;
         let prepared = self.prepare(device)?;
-        device.queue()?.submit(Command::Launch(program, prepared.launch), &[]).wait()
+        device
+            .queue()?
+            .submit(Command::Launch(program, prepared.launch), &[])
+            .wait()
     }
 
     /// Runs a kernel with the workload's parameters once, and reads its outputs.

@@ -6,6 +6,8 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token};
 
+use crate::lower::record_path;
+
 /// What stands between the parentheses of `#[kernel(...)]`.
 #[derive(Default)]
 pub struct KernelArguments {
@@ -129,7 +131,8 @@ impl LoopAttributes {
     }
 
     /// The expression that builds the loop's wishes.
-    pub fn tokens(&self, record: &TokenStream) -> TokenStream {
+    pub fn tokens(&self) -> TokenStream {
+        let record = record_path(proc_macro2::Span::mixed_site());
         let mut tokens = quote_spanned!(proc_macro2::Span::mixed_site()=> #record::Wishes::none());
         match &self.unroll {
             None => {}

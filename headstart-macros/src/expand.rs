@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Error, ItemFn, Result, ReturnType};
 
 use crate::attributes::KernelArguments;
-use crate::lower::Lowering;
+use crate::lower::{Lowering, record_path};
 use crate::scope::Binding;
 use crate::signature::{
     Parameter, ParameterKind, as_arguments, parameters, recorded_type, without_constants, without_lifetimes,
@@ -76,7 +76,7 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
     }
     let parameters = parameters(signature, true)?;
     let mut lowering = Lowering::new(None);
-    let record = lowering.record.clone();
+    let record = record_path(signature.ident.span());
     let mut declarations = Vec::new();
     let mut constants = Vec::new();
     for Parameter { name, mutable, kind } in &parameters {
@@ -245,7 +245,7 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
     let signature = &function.sig;
     let handle = mixed("function");
     let mut lowering = Lowering::new(Some(handle.clone()));
-    let record = lowering.record.clone();
+    let record = record_path(signature.ident.span());
     let mut inputs = Vec::new();
     let mut declarations = Vec::new();
     for Parameter { name, mutable, kind } in &parameters(signature, false)? {
@@ -262,11 +262,11 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
             }
             ParameterKind::Reference(ty) => {
                 lowering.scopes.declare(name, Binding::Reference);
-                let ty = recorded_type(ty, &record)?;
+                let ty = recorded_type(ty)?;
                 inputs.push(quote_spanned!(name.span()=> #name: #record::Variable<#ty>));
             }
             ParameterKind::Scalar(ty) | ParameterKind::Constant(ty) => {
-                let ty = recorded_type(ty, &record)?;
+                let ty = recorded_type(ty)?;
                 inputs.push(quote_spanned!(name.span()=> #name: #ty));
                 declarations.push(declare(&mut lowering, name, *mutable, quote!(#name)));
             }
@@ -274,7 +274,7 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
     }
     let output = match &signature.output {
         ReturnType::Default => quote!(()),
-        ReturnType::Type(_, ty) => recorded_type(ty, &record)?,
+        ReturnType::Type(_, ty) => recorded_type(ty)?,
     };
     let body = lowering.function_body(&handle, &function.block)?;
     let generics = without_lifetimes(&signature.generics);
@@ -298,7 +298,7 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
 
 /// Binds a scalar parameter's name to a value, or to a variable if it is `mut`.
 fn declare(lowering: &mut Lowering, name: &Ident, mutable: bool, made: TokenStream) -> TokenStream {
-    let record = &lowering.record;
+    let record = record_path(name.span());
     let text = name.to_string();
     if mutable {
         lowering.scopes.declare(name, Binding::Variable);

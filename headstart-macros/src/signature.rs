@@ -8,6 +8,8 @@ use syn::{
     Signature, Type, WherePredicate,
 };
 
+use crate::lower::record_path;
+
 /// A parameter, as it was declared.
 pub struct Parameter {
     /// Its name.
@@ -155,17 +157,18 @@ fn kind(ty: &Type, is_kernel: bool) -> Option<ParameterKind> {
 }
 
 /// The type of a recorded value whose ordinary type is `ty`: `Recorded<f32>` for `f32`, tuples part by part.
-pub fn recorded_type(ty: &Type, record: &TokenStream) -> Result<TokenStream> {
+pub fn recorded_type(ty: &Type) -> Result<TokenStream> {
+    let record = record_path(ty.span());
     match ty {
-        Type::Paren(inner) => recorded_type(&inner.elem, record),
-        Type::Group(inner) => recorded_type(&inner.elem, record),
+        Type::Paren(inner) => recorded_type(&inner.elem),
+        Type::Group(inner) => recorded_type(&inner.elem),
         Type::Infer(_) => Ok(quote!(#ty)),
         Type::Path(_) => Ok(quote_spanned!(ty.span()=> #record::Recorded<#ty>)),
         Type::Tuple(tuple) => {
             let parts = tuple
                 .elems
                 .iter()
-                .map(|part| recorded_type(part, record))
+                .map(recorded_type)
                 .collect::<Result<Vec<_>>>()?;
             Ok(quote_spanned!(ty.span()=> (#(#parts,)*)))
         }

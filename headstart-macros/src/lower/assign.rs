@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprAssign, Member, UnOp};
 
-use super::Lowering;
+use super::{Lowering, record_path};
 use crate::scope::Binding;
 
 /// What can stand on the left of an assignment, in words for messages.
@@ -24,7 +24,7 @@ impl Lowering {
 
     /// Assigns the value in `right` to a place.
     fn store(&mut self, place: &Expr, right: &Ident, span: Span) -> TokenStream {
-        let record = self.record.clone();
+        let record = record_path(span);
         match place {
             Expr::Paren(inner) => self.store(&inner.expr, right, span),
             Expr::Group(inner) => self.store(&inner.expr, right, span),
@@ -82,7 +82,7 @@ impl Lowering {
                         Some(Binding::Variable) => return Some(quote!(#path)),
                         // The ordinary copy says that it is not mutable; the recorded one need not.
                         Some(Binding::Value) => {
-                            let record = &self.record;
+                            let record = record_path(path.span());
                             return Some(quote_spanned!(path.span()=> #record::variable("", #path)));
                         }
                         _ => {}
@@ -100,7 +100,7 @@ impl Lowering {
 
     /// `place op= value`. As in Rust for scalars, the value is computed first, then the place, once.
     pub fn compound_assign(&mut self, place: &Expr, value: &Expr, operator: &str, span: Span) -> TokenStream {
-        let record = self.record.clone();
+        let record = record_path(span);
         let operator = Ident::new(operator, span);
         let value = self.value(value);
         let right = self.fresh("right", span);

@@ -6,7 +6,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, ExprReference, Token, UnOp};
 
-use super::Lowering;
+use super::{Lowering, record_path};
 use crate::methods::{MEMORY_METHODS, METHODS, SCALARS, list};
 use crate::scope::Binding;
 use crate::signature::device_form;
@@ -92,7 +92,7 @@ impl Lowering {
         arguments: &Punctuated<Expr, Token![,]>,
         span: Span,
     ) -> TokenStream {
-        let record = self.record.clone();
+        let record = record_path(span);
         let at = self.at(span);
         match (name, arguments.len()) {
             ("from", 1) => {
@@ -129,7 +129,7 @@ impl Lowering {
         if let Expr::Path(path) = &*call.receiver
             && path.path.get_ident().and_then(|name| self.scopes.find(name)) == Some(Binding::Memory)
         {
-            let record = self.record.clone();
+            let record = record_path(call.method.span());
             if !MEMORY_METHODS.contains(&name.as_str()) || !call.args.is_empty() {
                 return self.refuse(
                     call.method.span(),
@@ -151,7 +151,7 @@ impl Lowering {
     }
 
     fn method(&mut self, name: &str, receiver: TokenStream, arguments: &[&Expr], span: Span) -> TokenStream {
-        let record = self.record.clone();
+        let record = record_path(span);
         let Some((_, count)) = METHODS.iter().find(|(known, _)| *known == name) else {
             return self.refuse(
                 span,
@@ -172,7 +172,7 @@ impl Lowering {
 
     /// `prefetch(&values[i], L1)`.
     fn prefetch(&mut self, call: &ExprCall) -> TokenStream {
-        let record = self.record.clone();
+        let record = record_path(call.span());
         let accepted =
             "accepted: `prefetch(&values[i], L1)`, with a level `L1` to `L4`, or `L1.nontemporal()`";
         let (Some((memory, index)), Some(hint), 2) = (

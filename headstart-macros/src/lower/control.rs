@@ -8,7 +8,7 @@ use syn::{
     Pat, RangeLimits,
 };
 
-use super::Lowering;
+use super::{Lowering, record_path};
 use crate::attributes::{LoopAttributes, none_but_lints};
 use crate::diverge::{block_diverges, breaks_to, diverges};
 use crate::scope::Binding;
@@ -29,8 +29,8 @@ struct Range<'a> {
 impl Lowering {
     /// `if c { … } else { … }`.
     pub fn conditional(&mut self, conditional: &ExprIf) -> TokenStream {
-        let record = self.record.clone();
         let span = conditional.if_token.span;
+        let record = record_path(span);
         if matches!(&*conditional.cond, Expr::Let(_)) {
             return self.refuse(conditional.cond.span(), "`if let` is not accepted in a kernel");
         }
@@ -72,8 +72,8 @@ impl Lowering {
         let Some(label) = &block.label else {
             return self.block(&block.block);
         };
-        let record = self.record.clone();
         let span = label.name.span();
+        let record = record_path(span);
         let at = self.at(span);
         let scope = self.targets.enter(Some(label), false);
         let body = self.block(&block.block);
@@ -96,8 +96,8 @@ impl Lowering {
 
     /// `loop { … }`.
     pub fn endless_loop(&mut self, endless: &ExprLoop) -> TokenStream {
-        let record = self.record.clone();
         let span = endless.loop_token.span;
+        let record = record_path(span);
         let Some(wishes) = self.wishes(&endless.attrs) else {
             return quote!(());
         };
@@ -117,8 +117,8 @@ impl Lowering {
 
     /// `while c { … }`.
     pub fn while_loop(&mut self, conditional: &ExprWhile) -> TokenStream {
-        let record = self.record.clone();
         let span = conditional.while_token.span;
+        let record = record_path(span);
         if matches!(&*conditional.cond, Expr::Let(_)) {
             return self.refuse(conditional.cond.span(), "`while let` is not accepted in a kernel");
         }
@@ -141,8 +141,8 @@ impl Lowering {
 
     /// `for i in a..b { … }`.
     pub fn for_loop(&mut self, counted: &ExprForLoop) -> TokenStream {
-        let record = self.record.clone();
         let span = counted.for_token.span;
+        let record = record_path(span);
         let Some(wishes) = self.wishes(&counted.attrs) else {
             return quote!(());
         };
@@ -207,7 +207,7 @@ impl Lowering {
 
     fn wishes(&mut self, attributes: &[syn::Attribute]) -> Option<TokenStream> {
         match LoopAttributes::read(attributes) {
-            Ok(read) => Some(read.tokens(&self.record)),
+            Ok(read) => Some(read.tokens()),
             Err(error) => {
                 self.refuse_with(error);
                 None
@@ -220,8 +220,8 @@ impl Lowering {
         if let Err(error) = none_but_lints(&leave.attrs) {
             return self.refuse_with(error);
         }
-        let record = self.record.clone();
         let span = leave.break_token.span;
+        let record = record_path(span);
         let Some(handle) = self
             .targets
             .find(leave.label.as_ref())
@@ -240,8 +240,8 @@ impl Lowering {
 
     /// `continue`, with or without label.
     pub fn next_iteration(&mut self, next: &ExprContinue) -> TokenStream {
-        let record = self.record.clone();
         let span = next.continue_token.span;
+        let record = record_path(span);
         let Some(handle) = self
             .targets
             .find(next.label.as_ref())
@@ -255,8 +255,8 @@ impl Lowering {
 
     /// `return`: ends the work-item, or leaves the device function.
     pub fn end_function(&mut self, end: &ExprReturn) -> TokenStream {
-        let record = self.record.clone();
         let span = end.return_token.span;
+        let record = record_path(span);
         let at = self.at(span);
         let value = match &end.expr {
             Some(value) => self.value(value),
@@ -270,7 +270,7 @@ impl Lowering {
 
     /// The body of a device function, whose value leaves through its handle.
     pub fn function_body(mut self, function: &Ident, body: &Block) -> syn::Result<TokenStream> {
-        let record = self.record.clone();
+        let record = record_path(function.span());
         let completes = !block_diverges(body);
         let result = self.fresh("result", function.span());
         self.function = Some(function.clone());

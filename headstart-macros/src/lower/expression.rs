@@ -5,7 +5,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprBinary, ExprCast, ExprLit, ExprUnary, Lit, Macro, Member, Type, UnOp};
 
-use super::Lowering;
+use super::{Lowering, record_path};
 use crate::attributes::{is_untyped_float, is_untyped_integer, none_but_lints};
 use crate::diverge::diverges;
 use crate::methods::INTEGERS;
@@ -20,7 +20,7 @@ impl Lowering {
     pub fn value(&mut self, expression: &Expr) -> TokenStream {
         let lowered = self.expression(expression);
         if diverges(expression) {
-            let record = &self.record;
+            let record = record_path(expression.span());
             return quote_spanned!(expression.span()=> { #lowered; #record::absent() });
         }
         lowered
@@ -31,8 +31,8 @@ impl Lowering {
         if let Err(error) = check_attributes(expression) {
             return self.refuse_with(error);
         }
-        let record = self.record.clone();
         let span = expression.span();
+        let record = record_path(span);
         match expression {
             Expr::Lit(literal) => self.literal(literal),
             Expr::Path(path) => self.name(path),
@@ -100,7 +100,7 @@ impl Lowering {
     }
 
     fn literal(&mut self, literal: &ExprLit) -> TokenStream {
-        let record = &self.record;
+        let record = record_path(literal.span());
         match &literal.lit {
             Lit::Int(_) | Lit::Float(_) | Lit::Bool(_) | Lit::Byte(_) => {
                 quote_spanned!(literal.span()=> #record::literal(#literal))
@@ -113,7 +113,7 @@ impl Lowering {
     }
 
     fn name(&mut self, path: &syn::ExprPath) -> TokenStream {
-        let record = self.record.clone();
+        let record = record_path(path.span());
         let local = if path.qself.is_none() {
             path.path.get_ident()
         } else {
@@ -160,8 +160,8 @@ impl Lowering {
     }
 
     fn unary(&mut self, unary: &ExprUnary) -> TokenStream {
-        let record = self.record.clone();
         let span = unary.op.span();
+        let record = record_path(span);
         match &unary.op {
             // The minus belongs to the literal: `-128i8` is a number, though 128 is none.
             UnOp::Neg(_) if matches!(&*unary.expr, Expr::Lit(_)) => {
@@ -202,8 +202,8 @@ impl Lowering {
     }
 
     fn binary(&mut self, binary: &ExprBinary) -> TokenStream {
-        let record = self.record.clone();
         let span = binary.op.span();
+        let record = record_path(span);
         if let BinOp::And(_) | BinOp::Or(_) = &binary.op {
             return self.lazy(binary);
         }
@@ -223,8 +223,8 @@ impl Lowering {
 
     /// `&&` and `||`: the right side runs only if the left does not decide.
     fn lazy(&mut self, binary: &ExprBinary) -> TokenStream {
-        let record = self.record.clone();
         let span = binary.op.span();
+        let record = record_path(span);
         let begin = match &binary.op {
             BinOp::And(_) => quote_spanned!(span=> #record::begin_and),
             _ => quote_spanned!(span=> #record::begin_or),
@@ -239,8 +239,8 @@ impl Lowering {
     }
 
     fn cast(&mut self, cast: &ExprCast) -> TokenStream {
-        let record = self.record.clone();
         let (span, ty) = (cast.as_token.span, &*cast.ty);
+        let record = record_path(span);
         if !matches!(ty, Type::Path(_) | Type::Infer(_)) {
             return self.refuse(ty.span(), "a kernel can cast to integers, `f32` and `f64` only");
         }

@@ -35,8 +35,6 @@ use crate::scope::{Scopes, Targets};
 
 /// Everything that is known while a body is rewritten.
 pub struct Lowering {
-    /// The path of the library's `record` module.
-    pub record: TokenStream,
     /// The local names.
     pub scopes: Scopes,
     /// The loops and labelled blocks around.
@@ -52,7 +50,6 @@ impl Lowering {
         let mut scopes = Scopes::default();
         scopes.enter();
         Lowering {
-            record: quote!(::headstart::front::lang::record),
             scopes,
             targets: Targets::default(),
             function,
@@ -85,7 +82,7 @@ impl Lowering {
 
     /// The source place of a span, as an argument for a call into the library.
     fn at(&self, span: Span) -> TokenStream {
-        let record = &self.record;
+        let record = record_path(span);
         let (line, column) = position(span);
         quote_spanned!(span=> #record::At(#line, #column))
     }
@@ -94,6 +91,12 @@ impl Lowering {
     fn fresh(&self, name: &str, span: Span) -> Ident {
         Ident::new(name, Span::mixed_site().located_at(span))
     }
+}
+
+/// The path of the library's `record` module, for a call at this span: the compiler's messages about the call
+/// point there.
+pub fn record_path(span: Span) -> TokenStream {
+    quote_spanned!(span=> ::headstart::front::lang::record)
 }
 
 /// Line and column (both from 1) of a span. Outside a running macro there is no source: 0.

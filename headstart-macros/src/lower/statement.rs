@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Block, Expr, Item, Local, Pat, PatIdent, Stmt, Type};
 
-use super::Lowering;
+use super::{Lowering, record_path};
 use crate::attributes::none_but_lints;
 use crate::scope::Binding;
 use crate::signature::recorded_type;
@@ -60,7 +60,7 @@ impl Lowering {
             return array;
         }
         let value = self.value(&init.expr);
-        let annotation = match ty.map(|ty| recorded_type(ty, &self.record)).transpose() {
+        let annotation = match ty.map(|ty| recorded_type(ty)).transpose() {
             Ok(ty) => ty.map(|ty| quote!(: #ty)),
             Err(error) => return self.refuse_with(error),
         };
@@ -81,7 +81,7 @@ impl Lowering {
 
     /// The value or variable that a plain name is bound to, made from `initial`; declares the name.
     fn named(&mut self, name: &PatIdent, initial: TokenStream) -> TokenStream {
-        let record = self.record.clone();
+        let record = record_path(name.span());
         if name.by_ref.is_some() || name.subpat.is_some() {
             return self.refuse(
                 name.span(),
@@ -100,14 +100,14 @@ impl Lowering {
 
     /// `let x;` and `let x: T;`: assigned later, so a variable whether it is `mut` or not.
     fn declaration(&mut self, pattern: &Pat, ty: Option<&Type>) -> TokenStream {
-        let record = self.record.clone();
+        let record = record_path(pattern.span());
         let Pat::Ident(name) = pattern else {
             return self.refuse(
                 pattern.span(),
                 "without a value only a plain name can be declared: `let x;`",
             );
         };
-        let annotation = match ty.map(|ty| recorded_type(ty, &record)).transpose() {
+        let annotation = match ty.map(|ty| recorded_type(ty)).transpose() {
             Ok(ty) => ty.map(|ty| quote!(: #record::Variable<#ty>)),
             Err(error) => return self.refuse_with(error),
         };
@@ -145,7 +145,7 @@ impl Lowering {
 
     /// `let a = [x; N];`, `let a = [x, y];`, `let a: [T; N] = shared();`: memory, not a value.
     fn array(&mut self, pattern: &Pat, ty: Option<&Type>, init: &Expr) -> Option<TokenStream> {
-        let record = self.record.clone();
+        let record = record_path(pattern.span());
         let Pat::Ident(name) = pattern else { return None };
         let text = name.ident.to_string();
         let at = self.at(init.span());

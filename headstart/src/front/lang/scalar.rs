@@ -53,6 +53,7 @@ pub trait Number:
 )]
 pub trait Integer:
     Number
+    + Bitwise
     + Rem<Output = Self>
     + RemAssign
     + Not<Output = Self>
@@ -72,11 +73,11 @@ pub trait Integer:
     message = "`{Self}` is no floating-point type of the kernel language",
     note = "accepted: f32, f64; a generic type needs the bound `Float`"
 )]
-pub trait Float: Number + FloatMethods + Neg<Output = Self> {}
+pub trait Float: Signed + FloatMethods {}
 
 /// A number with a sign: signed integers and floats.
 #[diagnostic::on_unimplemented(message = "`{Self}` has no sign, so no negation and no absolute value")]
-pub trait Signed: Number {}
+pub trait Signed: Number + Neg<Output = Self> {}
 
 /// What has the operators `!`, `&`, `|`, `^`: integers and `bool`.
 #[diagnostic::on_unimplemented(

@@ -3,8 +3,9 @@
 use super::state::{Frame, Recorder, exchange, recorder};
 use super::{At, Memory, Recorded, Scope, Values, end_block, needless, ssa};
 use crate::front::lang::scalar::Scalar;
-use crate::ir::{Kernel, Param, PointerFacts, Space, Type, Value};
+use crate::ir::{Kernel, OpKind, Param, PointerFacts, Region, Space, Type, Value};
 use crate::prefetch::Plan;
+use crate::suggest::accepted;
 use crate::{Error, Result};
 
 /// The deepest nesting of calls: far more than readable kernels have, and no danger to the stack.
@@ -28,19 +29,38 @@ pub fn kernel(name: &'static str, file: &'static str, body: impl FnOnce()) -> Re
     Ok(kernel)
 }
 
-/// The plans that loops ask for can be read.
+/// The plans that loops ask for can be read, and name loads of those loops.
 fn check_wishes(kernel: &Kernel) -> Result<()> {
     let mut checked = Ok(());
     kernel.body.walk(&mut |op| {
-        if let crate::ir::OpKind::Loop { wishes, .. } = &op.kind
+        if let OpKind::Loop { wishes, body, .. } = &op.kind
             && let Some(plan) = &wishes.plan
-            && let Err(error) = plan.parse::<Plan>()
             && checked.is_ok()
         {
-            checked = Err(error.at(kernel.describe_place(op.place)));
+            // The plan is at fault, so the kernel is: its own place goes in front.
+            checked = check_plan(kernel, body, plan)
+                .map_err(|error| Error::input(error.to_string()).at(kernel.describe_place(op.place)));
         }
     });
     checked
+}
+
+fn check_plan(kernel: &Kernel, body: &Region, plan: &str) -> Result<()> {
+    let mut names: Vec<&str> = Vec::new();
+    body.walk(&mut |op| {
+        if let OpKind::Load { id, .. } = &op.kind {
+            names.push(&kernel.loads[*id].name);
+        }
+    });
+    names.sort_unstable();
+    names.dedup();
+    for (load, _) in plan.parse::<Plan>()?.loads() {
+        if !names.contains(&load.param()) {
+            let choices = accepted(load.param(), "loads", names.iter().copied());
+            return Err(Error::input(format!("this loop has no load `{load}`")).accepted(choices));
+        }
+    }
+    Ok(())
 }
 
 /// A `&[T]` parameter: a pointer and a length. Rust promises that nothing writes it meanwhile.

@@ -1,0 +1,141 @@
+//! What is found wrong when a kernel is built or run.
+
+use headstart::device::{Device, TypedBuffer};
+use headstart::prelude::*;
+
+use crate::device::Checked;
+
+#[device_fn]
+#[allow(unconditional_recursion)]
+fn recursive(x: u32) -> u32 {
+    recursive(x) + 1
+}
+
+#[kernel]
+fn calls_itself(out: &mut [u32]) {
+    out[0] = recursive(1);
+}
+
+#[kernel]
+fn no_step(out: &mut [u32]) {
+    for i in (0..10u32).step_by(0) {
+        out[0] = i;
+    }
+}
+
+#[kernel]
+fn empty_array<const N: usize>(out: &mut [u32]) {
+    let row = [1; N];
+    out[0] = row.len() as u32;
+}
+
+#[kernel(work_group = size)]
+fn sized(out: &mut [u32], #[constant] size: u64) {
+    out[0] = 1;
+}
+
+#[kernel]
+fn bad_plan(out: &mut [u32]) {
+    #[prefetch("out=telepathy:4")]
+    for i in 0..4 {
+        out[i] = 1;
+    }
+}
+
+#[kernel]
+fn no_such_load(input: &[u32], out: &mut [u32]) {
+    #[prefetch("inptu=rolling-async:4")]
+    for i in 0..4 {
+        out[i] = input[i];
+    }
+}
+
+#[kernel]
+fn near_memory(out: &mut [u32]) {
+    let row = [1, 2];
+    prefetch(&row[0], L1);
+    out[0] = row[1];
+}
+
+#[test]
+fn building_says_what_and_where() {
+    for (built, expected) in [
+        (
+            calls_itself::kernel(),
+            ["the device function `recursive` calls itself", "refused.rs:"],
+        ),
+        (no_step::kernel(), ["the step of a range is 0", "refused.rs:"]),
+        (empty_array::kernel::<0>(), ["`row` has 0 elements", "at least 1"]),
+        (
+            sized::kernel(0),
+            ["a work-group cannot have 0 work-items", "at least 1"],
+        ),
+        (
+            sized::kernel(1 << 32),
+            ["a work-group cannot have 4294967296 work-items", "fits 32 bits"],
+        ),
+        (bad_plan::kernel(), ["telepathy", "refused.rs:"]),
+        (
+            no_such_load::kernel(),
+            [
+                "this loop has no load `inptu`; did you mean `input`?",
+                "refused.rs:",
+            ],
+        ),
+        (
+            near_memory::kernel(),
+            ["a prefetch brings global memory nearer", "a slice parameter"],
+        ),
+    ] {
+        let message = built.expect_err(expected[0]).to_string();
+        assert!(expected.iter().all(|part| message.contains(part)), "{message}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+}
+
+/// Overflows where a debug build would stop.
+#[kernel]
+fn overflow(input: &[u8], output: &mut [u8]) {
+    output[global_id()] = input[global_id()] + 200;
+}
+
+/// Reads behind the end.
+#[kernel]
+fn outside(input: &[u8], output: &mut [u8]) {
+    output[global_id()] = input[global_id() + 1];
+}
+
+#[test]
+fn running_says_what_and_where() {
+    let device = Checked::new();
+    let queue = device.queue().expect("a queue");
+    let input = TypedBuffer::from_slice(&device, &[1u8, 55, 56, 2]).expect("a buffer");
+    let mut output = TypedBuffer::uninitialized(&device, 4).expect("a buffer");
+    let line = |needle: &str| {
+        let found = include_str!("refused.rs")
+            .lines()
+            .position(|line| line.contains(needle));
+        format!(
+            "refused.rs:{}",
+            found.expect("the needle stands in this file") + 1
+        )
+    };
+
+    let program = overflow::compile(&device).expect("it is right");
+    let arguments = overflow::arguments(&input, &mut output);
+    let message = program
+        .launch(&*queue, Geometry::new(1, 4), arguments)
+        .wait()
+        .expect_err("56 + 200")
+        .to_string();
+    assert!(message.contains(&line("input[global_id()] + 200")), "{message}");
+
+    let program = outside::compile(&device).expect("it is right");
+    let arguments = outside::arguments(&input, &mut output);
+    let message = program
+        .launch(&*queue, Geometry::new(1, 4), arguments)
+        .wait()
+        .expect_err("element 4")
+        .to_string();
+    assert!(message.contains(&line("input[global_id() + 1]")), "{message}");
+}

@@ -1,0 +1,140 @@
+//! What the IR of a kernel says besides its results: facts of parameters, places, names, wishes.
+
+use headstart::ir::{Kernel, LoopWishes, OpKind, UnrollWish};
+use headstart::prelude::*;
+
+#[device_fn]
+fn fetch(values: &[f32], at: usize) -> f32 {
+    values[at]
+}
+
+#[kernel(work_group = (2 * N, height), sub_group = 16)]
+fn described<const N: usize>(
+    indices: &[u32],
+    out: &mut [f32],
+    items: u32,
+    out_length: u32,
+    #[constant] height: u32,
+) {
+    let mut sum = 0.0;
+    'rows: for i in 0..items as usize {
+        #[unroll(4)]
+        for j in 0..4 {
+            sum += indices[i + j] as f32;
+            sum += fetch(out, i);
+        }
+        #[unroll]
+        while sum > 1e9 {
+            sum *= 0.5;
+        }
+        #[unroll(0)]
+        #[prefetch("unroll:2,indices=cache:L1:4")]
+        loop {
+            if indices[i] > out_length {
+                continue 'rows;
+            }
+            break;
+        }
+    }
+    out[global_id()] = sum + height as f32;
+}
+
+fn loops(kernel: &Kernel) -> Vec<(Option<String>, LoopWishes)> {
+    let mut loops = Vec::new();
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Loop { label, wishes, .. } = &op.kind {
+            loops.push((kernel.labels[*label].name.clone(), wishes.clone()));
+        }
+    });
+    loops
+}
+
+#[test]
+fn the_ir_says_what_the_source_says() {
+    let kernel = described::kernel::<8>(4).expect("it is right");
+    headstart::ir::verify(&kernel).expect("it keeps the rules");
+    assert_eq!(
+        (kernel.group_size, kernel.sub_group_size),
+        (Some([16, 4, 1]), Some(16))
+    );
+
+    let names: Vec<&str> = kernel.params.iter().map(|param| param.name.as_str()).collect();
+    // The length of `out` makes room for the parameter of that name.
+    assert_eq!(
+        names,
+        [
+            "indices",
+            "indices_length",
+            "out",
+            "out_length_",
+            "items",
+            "out_length"
+        ]
+    );
+    let facts = |name| {
+        kernel
+            .param(name)
+            .and_then(|param| param.facts)
+            .expect("a pointer")
+    };
+    assert!(facts("indices").read_only && facts("indices").unaliased);
+    assert!(!facts("out").read_only && facts("out").unaliased);
+    assert_eq!(
+        facts("out").length,
+        kernel.param("out_length_").map(|param| param.value)
+    );
+
+    let wishes = |unroll, plan: Option<&str>| LoopWishes {
+        unroll,
+        plan: plan.map(str::to_owned),
+    };
+    let expected = [
+        (Some("rows"), wishes(None, None)),
+        (Some("j"), wishes(Some(UnrollWish::By(4)), None)),
+        (None, wishes(Some(UnrollWish::Full), None)),
+        (
+            None,
+            wishes(Some(UnrollWish::Keep), Some("unroll:2,indices=cache:L1:4")),
+        ),
+    ];
+    let expected = expected.map(|(name, wishes)| (name.map(str::to_owned), wishes));
+    assert_eq!(loops(&kernel), expected);
+}
+
+#[test]
+fn loads_know_their_line_and_the_calls_around_them() {
+    let kernel = described::kernel::<8>(4).expect("it is right");
+    let load = |name: &str| {
+        kernel
+            .loads
+            .values()
+            .find(|load| load.name == name)
+            .expect("it is loaded")
+    };
+    let line = |needle: &str| {
+        let found = include_str!("structure.rs")
+            .lines()
+            .position(|line| line.contains(needle));
+        found.expect("the needle stands in this file") + 1
+    };
+    let direct = kernel.describe_place(load("indices").place);
+    assert_eq!(
+        direct,
+        format!(
+            "headstart/tests/language/structure.rs:{}:20",
+            line("sum += indices[i + j]")
+        )
+    );
+    let inlined = kernel.describe_place(load("out").place);
+    let (inside, call) = (line("    values[at]"), line("sum += fetch(out, i)"));
+    assert!(inlined.contains(&format!("structure.rs:{inside}:5")), "{inlined}");
+    assert!(inlined.contains(&format!("structure.rs:{call}:20)")), "{inlined}");
+}
+
+#[test]
+fn a_name_stays_a_name() {
+    let text = headstart::ir::print(&described::kernel::<8>(4).expect("it is right"));
+    for name in ["%sum", "%i", "%j", "'rows"] {
+        assert!(text.contains(name), "{name} is missing in\n{text}");
+    }
+}

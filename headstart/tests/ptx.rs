@@ -4,6 +4,8 @@
 //! `scripts/tools` sets up `ptxas`; without it assembling is skipped, and says so.
 //! `HEADSTART_BLESS=1` rewrites what is expected.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -125,6 +127,49 @@ fn the_corpus_is_emitted_and_assembled() {
     match ptxas {
         Some(_) => complaints.extend(compare("ptxas.txt", &resources)),
         None => eprintln!("skipped: no ptxas; scripts/tools sets it up"),
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// Each operation of each type becomes PTX that the assembler takes. What it computes is tested on a GPU.
+#[test]
+fn every_operation_is_assembled() {
+    let Some(ptxas) = ptxas() else {
+        eprintln!("skipped: no ptxas; scripts/tools sets it up");
+        return;
+    };
+    let operations = common::operations::operations();
+    assert!(operations.len() > 300, "{} operations", operations.len());
+    let mut complaints = Vec::new();
+    for target in [Target::Sm80, Target::Sm90] {
+        // All entries in one module: starting the assembler takes longer than assembling one.
+        let mut together: Option<ptx::Ptx> = None;
+        for (number, operation) in operations.iter().enumerate() {
+            let mut kernel = operation.kernel.clone();
+            kernel.name = format!("operation_{number}");
+            let one = ptx::emit(&kernel, &Options::new(target))
+                .unwrap_or_else(|error| panic!("{}: {error}", operation.name));
+            match &mut together {
+                None => together = Some(one),
+                Some(all) => {
+                    let entry = one.text.find(".visible").expect("an entry");
+                    all.text.push_str(&format!("// {}\n{}", operation.name, &one.text[entry..]));
+                }
+            }
+        }
+        let together = together.expect("there are operations");
+        complaints.extend(assemble(&ptxas, "operations", &together, target).err().map(|said| {
+            let errors: Vec<&str> = said.lines().filter(|line| line.contains("error")).take(20).collect();
+            let line = |number: &str| together.text.lines().nth(number.parse::<usize>().ok()?.checked_sub(1)?);
+            let quoted: Vec<String> = errors
+                .iter()
+                .map(|error| {
+                    let number = error.split("line ").nth(1).and_then(|rest| rest.split(';').next());
+                    format!("{error}: {}", number.and_then(line).unwrap_or("?"))
+                })
+                .collect();
+            quoted.join("\n")
+        }));
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }

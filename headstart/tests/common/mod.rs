@@ -1,0 +1,5 @@
+//! What several test files need; each uses a part of it.
+
+#![allow(dead_code)]
+
+pub mod operations;

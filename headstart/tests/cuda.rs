@@ -22,18 +22,31 @@ fn gpu() -> Option<CudaDevice> {
 
 fn bytes(ty: Type, values: impl IntoIterator<Item = u64>) -> Arc<[u8]> {
     let size = ty.bytes() as usize;
-    values.into_iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(size)).collect()
+    values
+        .into_iter()
+        .flat_map(|bits| bits.to_le_bytes().into_iter().take(size))
+        .collect()
 }
 
 /// Runs an operation on every pair of values; the first results that differ from what is specified.
 fn check(device: &CudaDevice, operation: &Operation) -> Result<Vec<String>, headstart::Error> {
     let values = operations::values(operation.operand);
     let pairs: Vec<[u64; 3]> = (0..values.len() * values.len())
-        .map(|i| [values[i % values.len()], values[i / values.len()], values[(i * 7 + i / 5) % values.len()]])
+        .map(|i| {
+            [
+                values[i % values.len()],
+                values[i / values.len()],
+                values[(i * 7 + i / 5) % values.len()],
+            ]
+        })
         .collect();
     let count = pairs.len() as u64;
     let operand = |k: usize| {
-        device.allocate(operation.operand, count, Fill::Bytes(bytes(operation.operand, pairs.iter().map(|p| p[k]))))
+        device.allocate(
+            operation.operand,
+            count,
+            Fill::Bytes(bytes(operation.operand, pairs.iter().map(|p| p[k]))),
+        )
     };
     let result = device.allocate(operation.result, count, Fill::Pattern(Pattern::Constant(0)))?;
     let mut arguments = Vec::new();
@@ -44,8 +57,17 @@ fn check(device: &CudaDevice, operation: &Operation) -> Result<Vec<String>, head
     arguments.push(Argument::Scalar(Type::I64, count));
     let program = device.compile(&Arc::new(operation.kernel.clone()))?;
     let queue = device.queue()?;
-    queue.submit(Command::Launch(program, Launch::new(count.div_ceil(128) as u32, 128, arguments)), &[]).wait()?;
-    let read = Command::Read { buffer: result.clone(), offset: 0, length: result.bytes() };
+    queue
+        .submit(
+            Command::Launch(program, Launch::new(count.div_ceil(128) as u32, 128, arguments)),
+            &[],
+        )
+        .wait()?;
+    let read = Command::Read {
+        buffer: result.clone(),
+        offset: 0,
+        length: result.bytes(),
+    };
     let outcome = queue.submit(read, &[]).wait()?;
     let size = operation.result.bytes() as usize;
     let found = outcome.bytes.chunks_exact(size).map(|bytes| {
@@ -59,7 +81,10 @@ fn check(device: &CudaDevice, operation: &Operation) -> Result<Vec<String>, head
         .filter_map(|([x, y, z], found)| {
             let expected = (operation.expected)(*x, *y, *z);
             (found != expected).then(|| {
-                format!("{}: of {x:#x}, {y:#x}, {z:#x} is {found:#x}, not {expected:#x}", operation.name)
+                format!(
+                    "{}: of {x:#x}, {y:#x}, {z:#x} is {found:#x}, not {expected:#x}",
+                    operation.name
+                )
             })
         })
         .take(3)
@@ -85,9 +110,18 @@ fn patterns_are_what_they_are_on_the_host() {
     let queue = device.queue().expect("a queue");
     let patterns = [
         Pattern::Constant(3),
-        Pattern::Steps { first: 7, step: 1_000_000_007 },
-        Pattern::Below { bound: 1 << 20, seed: 7 },
-        Pattern::Below { bound: 1_000_003, seed: 8 },
+        Pattern::Steps {
+            first: 7,
+            step: 1_000_000_007,
+        },
+        Pattern::Below {
+            bound: 1 << 20,
+            seed: 7,
+        },
+        Pattern::Below {
+            bound: 1_000_003,
+            seed: 8,
+        },
         Pattern::Fractions { low: 1.0 },
         Pattern::Bits { seed: 9 },
         Pattern::Function(Arc::new(|index| index.rotate_left(7))),
@@ -98,11 +132,19 @@ fn patterns_are_what_they_are_on_the_host() {
                 continue;
             }
             let length = 100_003;
-            let buffer =
-                device.allocate(element, length, Fill::Pattern(pattern.clone())).expect("there is memory");
-            let read = Command::Read { buffer: buffer.clone(), offset: 0, length: buffer.bytes() };
+            let buffer = device
+                .allocate(element, length, Fill::Pattern(pattern.clone()))
+                .expect("there is memory");
+            let read = Command::Read {
+                buffer: buffer.clone(),
+                offset: 0,
+                length: buffer.bytes(),
+            };
             let found = queue.submit(read, &[]).wait().expect("it can be read");
-            assert!(found.bytes == pattern.bytes(element, 0, length), "{pattern:?} of {element}");
+            assert!(
+                found.bytes == pattern.bytes(element, 0, length),
+                "{pattern:?} of {element}"
+            );
         }
     }
 }

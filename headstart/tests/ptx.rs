@@ -153,23 +153,40 @@ fn every_operation_is_assembled() {
                 None => together = Some(one),
                 Some(all) => {
                     let entry = one.text.find(".visible").expect("an entry");
-                    all.text.push_str(&format!("// {}\n{}", operation.name, &one.text[entry..]));
+                    all.text
+                        .push_str(&format!("// {}\n{}", operation.name, &one.text[entry..]));
                 }
             }
         }
         let together = together.expect("there are operations");
-        complaints.extend(assemble(&ptxas, "operations", &together, target).err().map(|said| {
-            let errors: Vec<&str> = said.lines().filter(|line| line.contains("error")).take(20).collect();
-            let line = |number: &str| together.text.lines().nth(number.parse::<usize>().ok()?.checked_sub(1)?);
-            let quoted: Vec<String> = errors
-                .iter()
-                .map(|error| {
-                    let number = error.split("line ").nth(1).and_then(|rest| rest.split(';').next());
-                    format!("{error}: {}", number.and_then(line).unwrap_or("?"))
-                })
-                .collect();
-            quoted.join("\n")
-        }));
+        complaints.extend(
+            assemble(&ptxas, "operations", &together, target)
+                .err()
+                .map(|said| {
+                    let errors: Vec<&str> = said
+                        .lines()
+                        .filter(|line| line.contains("error"))
+                        .take(20)
+                        .collect();
+                    let line = |number: &str| {
+                        together
+                            .text
+                            .lines()
+                            .nth(number.parse::<usize>().ok()?.checked_sub(1)?)
+                    };
+                    let quoted: Vec<String> = errors
+                        .iter()
+                        .map(|error| {
+                            let number = error
+                                .split("line ")
+                                .nth(1)
+                                .and_then(|rest| rest.split(';').next());
+                            format!("{error}: {}", number.and_then(line).unwrap_or("?"))
+                        })
+                        .collect();
+                    quoted.join("\n")
+                }),
+        );
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }

@@ -37,20 +37,32 @@ pub fn operations() -> Vec<Operation> {
     let mut all = Vec::new();
     for ty in TYPES {
         for &op in UnaryOp::ALL {
-            all.extend(operation(format!("{} {ty}", op.name()), ty, ty, move |b, [x, _, _]| b.unary(op, x), {
-                move |x, _, _| eval::unary(op, ty, x)
-            }));
+            all.extend(operation(
+                format!("{} {ty}", op.name()),
+                ty,
+                ty,
+                move |b, [x, _, _]| b.unary(op, x),
+                { move |x, _, _| eval::unary(op, ty, x) },
+            ));
         }
         for &op in BinaryOp::ALL {
-            all.extend(operation(format!("{} {ty}", op.name()), ty, ty, move |b, [x, y, _]| b.binary(op, x, y), {
-                move |x, y, _| eval::binary(op, ty, x, y)
-            }));
+            all.extend(operation(
+                format!("{} {ty}", op.name()),
+                ty,
+                ty,
+                move |b, [x, y, _]| b.binary(op, x, y),
+                { move |x, y, _| eval::binary(op, ty, x, y) },
+            ));
         }
         for &op in CompareOp::ALL {
             let name = format!("{} {ty}", op.name());
-            all.extend(operation(name, ty, Type::Bool, move |b, [x, y, _]| b.compare(op, x, y), {
-                move |x, y, _| u64::from(eval::compare(op, ty, x, y))
-            }));
+            all.extend(operation(
+                name,
+                ty,
+                Type::Bool,
+                move |b, [x, y, _]| b.compare(op, x, y),
+                { move |x, y, _| u64::from(eval::compare(op, ty, x, y)) },
+            ));
         }
         all.extend(operation(
             format!("fma {ty}"),
@@ -64,20 +76,36 @@ pub fn operations() -> Vec<Operation> {
             ty,
             ty,
             |b, [x, y, z]| {
-                let same = b.compare(if ty.is_float() { CompareOp::FEq } else { CompareOp::Eq }, y, z);
+                let same = b.compare(
+                    if ty.is_float() {
+                        CompareOp::FEq
+                    } else {
+                        CompareOp::Eq
+                    },
+                    y,
+                    z,
+                );
                 b.select(same, x, y)
             },
             move |x, y, z| {
-                let op = if ty.is_float() { CompareOp::FEq } else { CompareOp::Eq };
+                let op = if ty.is_float() {
+                    CompareOp::FEq
+                } else {
+                    CompareOp::Eq
+                };
                 if eval::compare(op, ty, y, z) { x } else { y }
             },
         ));
         for to in TYPES {
             for &op in ConvertOp::ALL {
                 let name = format!("{} {ty} {to}", op.name());
-                all.extend(operation(name, ty, to, move |b, [x, _, _]| b.convert(op, to, x), move |x, _, _| {
-                    eval::convert(op, ty, to, x)
-                }));
+                all.extend(operation(
+                    name,
+                    ty,
+                    to,
+                    move |b, [x, _, _]| b.convert(op, to, x),
+                    move |x, _, _| eval::convert(op, ty, to, x),
+                ));
             }
         }
     }
@@ -94,17 +122,39 @@ fn operation(
     let mut kernel = Kernel::new("operation");
     let count = kernel.value(Type::I64);
     let mut pointers = Vec::new();
-    for (name, element, read_only) in
-        [("a", operand, true), ("b", operand, true), ("c", operand, true), ("result", result, false)]
-    {
+    for (name, element, read_only) in [
+        ("a", operand, true),
+        ("b", operand, true),
+        ("c", operand, true),
+        ("result", result, false),
+    ] {
         let value = kernel.value(Type::Ptr(Space::Global));
-        let facts = PointerFacts { element, align: 16, length: Some(count), read_only, unaliased: true };
-        kernel.params.push(Param { name: name.into(), value, facts: Some(facts) });
+        let facts = PointerFacts {
+            element,
+            align: 16,
+            length: Some(count),
+            read_only,
+            unaliased: true,
+        };
+        kernel.params.push(Param {
+            name: name.into(),
+            value,
+            facts: Some(facts),
+        });
         pointers.push(value);
     }
-    kernel.params.push(Param { name: "count".into(), value: count, facts: None });
+    kernel.params.push(Param {
+        name: "count".into(),
+        value: count,
+        facts: None,
+    });
     let loads: Vec<_> = ["a", "b", "c"]
-        .map(|name| kernel.loads.push(LoadData { name: name.into(), place: Kernel::NOWHERE }))
+        .map(|name| {
+            kernel.loads.push(LoadData {
+                name: name.into(),
+                place: Kernel::NOWHERE,
+            })
+        })
         .into();
     let mut b = Builder::new(&mut kernel, Kernel::NOWHERE);
     let (group, size, local) = (b.id(Id::Group(0)), b.id(Id::GroupSize(0)), b.id(Id::Local(0)));
@@ -130,7 +180,13 @@ fn operation(
     b.return_();
     kernel.body = b.finish();
     ir::verify(&kernel).ok()?;
-    Some(Operation { name, kernel, operand, result, expected: Box::new(expected) })
+    Some(Operation {
+        name,
+        kernel,
+        operand,
+        result,
+        expected: Box::new(expected),
+    })
 }
 
 /// Bits of a type that are likely to be treated wrongly, and some others.
@@ -142,8 +198,31 @@ pub fn values(ty: Type) -> Vec<u64> {
         Type::F16 | Type::Bf16 | Type::F32 | Type::F64 => {
             let from = |x: f64| eval::convert(ConvertOp::FloatToFloat, Type::F64, ty, x.to_bits());
             let numbers = [
-                0.0, 1.0, 0.5, 1.5, 2.5, 3.5, 0.1, 1e-3, 3.0, 7.0, 127.5, 255.5, 300.0, 32768.0, 65504.0, 65536.0,
-                2147483648.0, 4294967296.0, 9.3e18, 1.9e19, 1e30, 1e-40, 6e-8, 1.0000001, 0.99999994,
+                0.0,
+                1.0,
+                0.5,
+                1.5,
+                2.5,
+                3.5,
+                0.1,
+                1e-3,
+                3.0,
+                7.0,
+                127.5,
+                255.5,
+                300.0,
+                32768.0,
+                65504.0,
+                65536.0,
+                2147483648.0,
+                4294967296.0,
+                9.3e18,
+                1.9e19,
+                1e30,
+                1e-40,
+                6e-8,
+                1.0000001,
+                0.99999994,
             ];
             let infinity = from(f64::INFINITY);
             let mantissa_top = (infinity & infinity.wrapping_neg()) >> 1;
@@ -151,13 +230,26 @@ pub fn values(ty: Type) -> Vec<u64> {
             values.extend([infinity, from(f64::NEG_INFINITY)]);
             // NaNs: the canonical one, with the sign, with a payload, signalling.
             values.extend([infinity | mantissa_top, from(f64::NEG_INFINITY) | mantissa_top]);
-            values.extend([infinity | mantissa_top | 5, infinity | 1, infinity - 1, 1, mantissa_top * 2 - 1]);
+            values.extend([
+                infinity | mantissa_top | 5,
+                infinity | 1,
+                infinity - 1,
+                1,
+                mantissa_top * 2 - 1,
+            ]);
             values.push(mantissa_top * 2);
             values
         }
         _ => {
             let mut values = vec![0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 255, 256];
-            values.extend([1 << (width - 1), (1 << (width - 1)) - 1, mask, mask - 1, mask >> 1, mask / 3]);
+            values.extend([
+                1 << (width - 1),
+                (1 << (width - 1)) - 1,
+                mask,
+                mask - 1,
+                mask >> 1,
+                mask / 3,
+            ]);
             values.extend([1 << 31, 1 << 32, 0xffff_ffff, 0x8000_0001, 0x1_0000_0001]);
             values
         }
@@ -165,7 +257,9 @@ pub fn values(ty: Type) -> Vec<u64> {
     // A few arbitrary ones, the same in every run.
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     for _ in 0..12 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         values.push(state >> (64 - width.min(63)));
     }
     values.iter_mut().for_each(|value| *value &= mask);

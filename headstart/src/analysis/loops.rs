@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::definitions::Definitions;
+use super::multiples::low_zeros;
 use super::ranges::range;
 use crate::ir::{
     BinaryOp, CompareOp, Kernel, Label, LoadId, NoWrapOp, Op, OpKind, Place, Region, Type, UnaryOp, Value,
@@ -114,7 +115,7 @@ pub enum Relation {
         /// Or equal.
         or_equal: bool,
     },
-    /// Not equal; the step is 1 or -1.
+    /// Not equal; the step is a power of two, up or down, that divides the way to the bound.
     NotEqual,
 }
 
@@ -143,7 +144,7 @@ pub struct CountedExit {
 /// loads, and an exit that says so.
 pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSummary {
     let OpKind::Loop {
-        label, params, body, ..
+        label, params, initial, body, ..
     } = &op.kind
     else {
         return LoopSummary {
@@ -185,6 +186,7 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
         kernel,
         definitions,
         params,
+        initial,
         steps: &steps,
         inside: &inside,
         outside: &outside,
@@ -443,6 +445,7 @@ struct Tests<'a, F> {
     kernel: &'a Kernel,
     definitions: &'a Definitions,
     params: &'a [Value],
+    initial: &'a [Value],
     steps: &'a [Step],
     inside: &'a HashMap<Value, Inside>,
     outside: &'a F,
@@ -531,6 +534,14 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
         let ty = self.kernel.ty(self.params[param]);
         let found = Ok((param, relation, bound, ahead));
         let refuse = |why: &str| Err(Some(why.to_owned()));
+        // A promise makes the arithmetic exact; a step that is zero then never ends the loop, either way.
+        let narrow = ty.is_integer() && ty != Type::I64;
+        if let (Step::Value { scale: 1, .. }, Relation::Less { signed, .. }) = (self.steps[param], relation)
+            && narrow
+            && self.promised(param, signed)
+        {
+            return found;
+        }
         let (least, constant) = match self.steps[param] {
             Step::Constant(step) => (step, Some(step)),
             Step::Value { value, scale: 1 } => {
@@ -540,7 +551,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
             _ => return Err(None),
         };
         match relation {
-            Relation::NotEqual if constant == Some(1) || constant == Some(-1) => return found,
+            Relation::NotEqual if constant.is_some_and(|step| self.divides(param, bound, step)) => return found,
             Relation::NotEqual => return refuse("its test `!=` may be jumped over by its step"),
             Relation::Less { .. } if least < 1 => return refuse("its counter may not grow"),
             Relation::Greater { .. } if constant.is_none_or(|step| step > -1) => {
@@ -556,6 +567,16 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                  is a slice's length, cannot",
             )
         }
+    }
+
+    /// The step is a power of two that leads exactly to the bound.
+    fn divides(&self, param: usize, bound: Value, step: i64) -> bool {
+        let size = step.unsigned_abs();
+        let zeros = |value: Value| low_zeros(self.kernel, self.definitions, value);
+        size == 1
+            || size.is_power_of_two()
+                && zeros(self.initial[param]) >= size.trailing_zeros()
+                && zeros(bound) >= size.trailing_zeros()
     }
 
     fn cannot_wrap(

@@ -4,5 +4,6 @@
 
 pub mod definitions;
 pub mod loops;
+pub mod multiples;
 pub mod ranges;
 pub mod roots;

@@ -143,10 +143,17 @@ pub(super) fn apply_wish(
     apply_to_loop(kernel, label, plan.unroll().or(wished), strategies, target).map(|_| ())
 }
 
-/// The one loop that loads from global memory.
+/// The one innermost loop that loads from global memory.
 fn loop_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Label> {
     let mut loops: Vec<Label> = all.iter().map(|candidate| candidate.looped).collect();
+    loops.sort();
     loops.dedup();
+    let outer = |label: Label| {
+        let Some(op) = find_loop(&kernel.body, label) else { return false };
+        let inner = |other: &Label| *other != label && op.kind.regions().any(|r| find_loop(r, *other).is_some());
+        loops.iter().any(inner)
+    };
+    let loops: Vec<Label> = loops.iter().copied().filter(|&label| !outer(label)).collect();
     match loops[..] {
         [one] => Ok(one),
         [] => Err(Error::usage(format!(

@@ -551,18 +551,23 @@ fn passes(
     let counter = as_integer(b, counter);
     let ty = b.kernel.ty(counter);
     if exit.relation == Relation::NotEqual {
+        // Whole steps from the value tested now to the bound; the step divides the way, so even a way all
+        // round the type is counted exactly.
+        let Step::Constant(step) = step else { return Err(Error::bug("a test `!=` without constant step")) };
         let bound = as_integer(b, exit.bound);
-        let remaining = if step == Step::Constant(1) {
-            b.sub(bound, counter)
-        } else {
-            b.sub(counter, bound)
-        };
-        let steps = b.constant(ty, steps as u64);
-        return Ok(b.compare(CompareOp::LtU, steps, remaining));
+        let ahead = b.constant(ty, step.wrapping_mul(exit.steps_ahead) as u64);
+        let tested = b.add(counter, ahead);
+        let remaining = if step > 0 { b.sub(bound, tested) } else { b.sub(tested, bound) };
+        let distance = (steps - exit.steps_ahead).wrapping_mul(step.saturating_abs());
+        let distance = b.constant(ty, distance as u64);
+        return Ok(b.compare(CompareOp::LtU, distance, remaining));
     }
     let (Relation::Less { signed, or_equal } | Relation::Greater { signed, or_equal }) = exit.relation else {
         return Err(Error::bug("a counting test without relation"));
     };
+    if let (Step::Value { value, .. }, true) = (step, ty.is_integer() && ty != Type::I64) {
+        return Ok(passes_wide(b, limits, exit, value, counter, steps, signed, or_equal));
+    }
     let shrinking = matches!(exit.relation, Relation::Greater { .. });
     let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
     if steps == 0 {
@@ -599,6 +604,39 @@ fn passes(
     } else {
         b.compare(below, counter, limit)
     })
+}
+
+/// The same for a narrow counter with a step known at run time: in 64 bits nothing wraps, whatever the step.
+#[allow(clippy::too_many_arguments)]
+fn passes_wide(
+    b: &mut Builder<'_>,
+    limits: &mut Limits,
+    exit: &CountedExit,
+    step: Value,
+    counter: Value,
+    steps: i64,
+    signed: bool,
+    or_equal: bool,
+) -> Value {
+    let extend = if signed { ConvertOp::ExtendS } else { ConvertOp::ExtendU };
+    let limit = match limits.made.get(&steps) {
+        Some(&limit) => limit,
+        None => {
+            let mut limit = exit.bound;
+            let region = b.region(|b| {
+                let bound = b.convert(extend, Type::I64, exit.bound);
+                let step = b.convert(extend, Type::I64, step);
+                let steps = b.i64(steps);
+                let distance = b.mul(step, steps);
+                limit = b.sub(bound, distance);
+            });
+            limits.ops.extend(region.ops);
+            limits.made.insert(steps, limit);
+            limit
+        }
+    };
+    let counter = b.convert(extend, Type::I64, counter);
+    b.compare(if or_equal { CompareOp::LeS } else { CompareOp::LtS }, counter, limit)
 }
 
 /// The bound moved back by `steps` steps (one less if the bound itself still passes), saturating.

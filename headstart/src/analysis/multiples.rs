@@ -1,0 +1,45 @@
+//! Low bits that are known to be zero: by which power of two a value is divisible.
+
+use super::definitions::Definitions;
+use crate::ir::{BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, Value};
+
+/// At least so many low bits of the value are zero, whatever the kernel is called with.
+pub fn low_zeros(kernel: &Kernel, definitions: &Definitions, value: Value) -> u32 {
+    bounded(kernel, definitions, value, 24)
+}
+
+fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, depth: u32) -> u32 {
+    let width = kernel.ty(value).bits();
+    if let Some(bits) = kernel.as_constant(value) {
+        return bits.trailing_zeros().min(width);
+    }
+    let (Some(kind), true) = (definitions.op(value), depth > 0) else { return 0 };
+    let of = |value: Value| bounded(kernel, definitions, value, depth - 1);
+    let zeros = match *kind {
+        OpKind::Binary(BinaryOp::Sub, a, b) | OpKind::NoWrap(NoWrapOp::Sub, _, a, b) => {
+            of(a).min(of(b)).max(rest_removed(kernel, definitions, a, b))
+        }
+        OpKind::Binary(BinaryOp::Add | BinaryOp::Or | BinaryOp::Xor, a, b)
+        | OpKind::NoWrap(NoWrapOp::Add, _, a, b) => of(a).min(of(b)),
+        OpKind::Binary(BinaryOp::And, a, b) => of(a).max(of(b)),
+        OpKind::Binary(BinaryOp::Mul, a, b) | OpKind::NoWrap(NoWrapOp::Mul, _, a, b) => of(a) + of(b),
+        OpKind::Binary(BinaryOp::Shl, a, count) => {
+            of(a) + kernel.as_constant(count).map_or(0, |count| count.min(64) as u32)
+        }
+        OpKind::Convert(ConvertOp::ExtendU | ConvertOp::ExtendS | ConvertOp::Truncate, a) => of(a),
+        OpKind::Select(_, a, b) => of(a).min(of(b)),
+        _ => 0,
+    };
+    zeros.min(width)
+}
+
+/// `a - (a & 2ᵏ-1)`: what compilers write for the part of a trip count that fills whole groups.
+fn rest_removed(kernel: &Kernel, definitions: &Definitions, a: Value, b: Value) -> u32 {
+    let Some(OpKind::Binary(BinaryOp::And, x, y)) = definitions.op(b) else { return 0 };
+    let mask = match (*x == a, *y == a) {
+        (true, _) => kernel.as_constant(*y),
+        (_, true) => kernel.as_constant(*x),
+        _ => None,
+    };
+    mask.map_or(0, |mask| mask.trailing_ones())
+}

@@ -144,7 +144,11 @@ pub struct CountedExit {
 /// loads, and an exit that says so.
 pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSummary {
     let OpKind::Loop {
-        label, params, initial, body, ..
+        label,
+        params,
+        initial,
+        body,
+        ..
     } = &op.kind
     else {
         return LoopSummary {
@@ -551,7 +555,9 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
             _ => return Err(None),
         };
         match relation {
-            Relation::NotEqual if constant.is_some_and(|step| self.divides(param, bound, step)) => return found,
+            Relation::NotEqual if constant.is_some_and(|step| self.divides(param, bound, step)) => {
+                return found;
+            }
             Relation::NotEqual => return refuse("its test `!=` may be jumped over by its step"),
             Relation::Less { .. } if least < 1 => return refuse("its counter may not grow"),
             Relation::Greater { .. } if constant.is_none_or(|step| step > -1) => {

@@ -13,7 +13,9 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, depth: u32)
     if let Some(bits) = kernel.as_constant(value) {
         return bits.trailing_zeros().min(width);
     }
-    let (Some(kind), true) = (definitions.op(value), depth > 0) else { return 0 };
+    let (Some(kind), true) = (definitions.op(value), depth > 0) else {
+        return 0;
+    };
     let of = |value: Value| bounded(kernel, definitions, value, depth - 1);
     let zeros = match *kind {
         OpKind::Binary(BinaryOp::Sub, a, b) | OpKind::NoWrap(NoWrapOp::Sub, _, a, b) => {
@@ -35,7 +37,9 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, depth: u32)
 
 /// `a - (a & 2ᵏ-1)`: what compilers write for the part of a trip count that fills whole groups.
 fn rest_removed(kernel: &Kernel, definitions: &Definitions, a: Value, b: Value) -> u32 {
-    let Some(OpKind::Binary(BinaryOp::And, x, y)) = definitions.op(b) else { return 0 };
+    let Some(OpKind::Binary(BinaryOp::And, x, y)) = definitions.op(b) else {
+        return 0;
+    };
     let mask = match (*x == a, *y == a) {
         (true, _) => kernel.as_constant(*y),
         (_, true) => kernel.as_constant(*x),

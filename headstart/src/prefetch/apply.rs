@@ -149,8 +149,11 @@ fn loop_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Label> {
     loops.sort();
     loops.dedup();
     let outer = |label: Label| {
-        let Some(op) = find_loop(&kernel.body, label) else { return false };
-        let inner = |other: &Label| *other != label && op.kind.regions().any(|r| find_loop(r, *other).is_some());
+        let Some(op) = find_loop(&kernel.body, label) else {
+            return false;
+        };
+        let inner =
+            |other: &Label| *other != label && op.kind.regions().any(|r| find_loop(r, *other).is_some());
         loops.iter().any(inner)
     };
     let loops: Vec<Label> = loops.iter().copied().filter(|&label| !outer(label)).collect();

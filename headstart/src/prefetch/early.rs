@@ -553,11 +553,17 @@ fn passes(
     if exit.relation == Relation::NotEqual {
         // Whole steps from the value tested now to the bound; the step divides the way, so even a way all
         // round the type is counted exactly.
-        let Step::Constant(step) = step else { return Err(Error::bug("a test `!=` without constant step")) };
+        let Step::Constant(step) = step else {
+            return Err(Error::bug("a test `!=` without constant step"));
+        };
         let bound = as_integer(b, exit.bound);
         let ahead = b.constant(ty, step.wrapping_mul(exit.steps_ahead) as u64);
         let tested = b.add(counter, ahead);
-        let remaining = if step > 0 { b.sub(bound, tested) } else { b.sub(tested, bound) };
+        let remaining = if step > 0 {
+            b.sub(bound, tested)
+        } else {
+            b.sub(tested, bound)
+        };
         let distance = (steps - exit.steps_ahead).wrapping_mul(step.saturating_abs());
         let distance = b.constant(ty, distance as u64);
         return Ok(b.compare(CompareOp::LtU, distance, remaining));
@@ -566,7 +572,9 @@ fn passes(
         return Err(Error::bug("a counting test without relation"));
     };
     if let (Step::Value { value, .. }, true) = (step, ty.is_integer() && ty != Type::I64) {
-        return Ok(passes_wide(b, limits, exit, value, counter, steps, signed, or_equal));
+        return Ok(passes_wide(
+            b, limits, exit, value, counter, steps, signed, or_equal,
+        ));
     }
     let shrinking = matches!(exit.relation, Relation::Greater { .. });
     let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
@@ -618,7 +626,11 @@ fn passes_wide(
     signed: bool,
     or_equal: bool,
 ) -> Value {
-    let extend = if signed { ConvertOp::ExtendS } else { ConvertOp::ExtendU };
+    let extend = if signed {
+        ConvertOp::ExtendS
+    } else {
+        ConvertOp::ExtendU
+    };
     let limit = match limits.made.get(&steps) {
         Some(&limit) => limit,
         None => {
@@ -636,7 +648,11 @@ fn passes_wide(
         }
     };
     let counter = b.convert(extend, Type::I64, counter);
-    b.compare(if or_equal { CompareOp::LeS } else { CompareOp::LtS }, counter, limit)
+    b.compare(
+        if or_equal { CompareOp::LeS } else { CompareOp::LtS },
+        counter,
+        limit,
+    )
 }
 
 /// The bound moved back by `steps` steps (one less if the bound itself still passes), saturating.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Prefetching for GPU kernels: say it, derive it, decide it, measure it.
 #[derive(Debug, Parser)]
@@ -35,6 +35,8 @@ pub struct KernelOptions {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Print a kernel, with a plan carried out or as it is
+    Emit(Emit),
     /// List the devices here, simulated ones included, and what becomes of prefetches on each
     Devices(Devices),
     /// List the kernels of the gallery and their parameters
@@ -44,6 +46,34 @@ pub enum Command {
     /// Try kernels on a GPU for the process that started this one
     #[command(hide = true)]
     Worker,
+}
+
+/// The options of `headstart emit`.
+#[derive(Args, Debug)]
+pub struct Emit {
+    #[command(flatten)]
+    pub kernel: KernelOptions,
+    /// The plan to carry out, such as `values=rolling-async:4`
+    #[arg(long, value_name = "PLAN", default_value = "none")]
+    pub plan: String,
+    /// The language
+    #[arg(long, value_enum, default_value_t = EmitTarget::Ir)]
+    pub target: EmitTarget,
+    /// The device to emit for
+    #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
+    pub device: String,
+    /// Write to FILE instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// A language to print a kernel in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EmitTarget {
+    /// Headstart's own text form
+    Ir,
+    /// NVIDIA's assembly language
+    Ptx,
 }
 
 /// The options of `headstart occupancy`.

@@ -14,8 +14,17 @@ use headstart_gallery::spatter::{Entry, Trace};
 
 use crate::arguments::KernelOptions;
 
+/// How a kernel in a file is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    /// What has no source place gets its line in the file, so that messages can name it.
+    Filled,
+    /// As they are written, so that the kernel can be printed again.
+    Kept,
+}
+
 /// Finds the kernel and its data.
-pub fn find(options: &KernelOptions) -> Result<Box<dyn Subject>> {
+pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>> {
     if is_file(&options.kernel) {
         if !options.set.is_empty() || options.trace.is_some() {
             return Err(
@@ -28,7 +37,11 @@ pub fn find(options: &KernelOptions) -> Result<Box<dyn Subject>> {
             None => LaunchFile::default(),
         };
         let text = read_text(Path::new(&options.kernel))?;
-        let kernel = headstart::ir::read(&text, &options.kernel)?;
+        let kernel = match places {
+            Places::Filled => headstart::ir::read(&text, &options.kernel)?,
+            Places::Kept => headstart::ir::parse(&text, &options.kernel)?,
+        };
+        headstart::ir::verify(&kernel)?;
         return Ok(Box::new(FileSubject::new(Arc::new(kernel), launch)));
     }
     if options.launch.is_some() {

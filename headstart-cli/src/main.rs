@@ -2,6 +2,7 @@
 
 mod arguments;
 mod command;
+mod device;
 mod kernel;
 mod output;
 
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<()> {
     match command {
         Command::Devices(options) => command::devices::run(&options),
+        Command::Emit(options) => command::emit::run(&options),
         Command::Kernels(options) => command::kernels::run(&options),
         Command::Occupancy(options) => command::occupancy::run(&options),
         Command::Worker => headstart::device::cuda::worker::serve(std::io::stdin().lock(), std::io::stdout()),

@@ -1,0 +1,42 @@
+//! `headstart emit`: print a kernel, with a plan carried out or as it is.
+
+use std::path::Path;
+
+use headstart::back::ptx;
+use headstart::prefetch::{self, Plan};
+use headstart::{Error, Result, ir};
+
+use crate::arguments::{Emit, EmitTarget};
+use crate::device::Chosen;
+use crate::kernel::{self, Places};
+use crate::output::Destination;
+
+/// Runs the command.
+pub fn run(options: &Emit) -> Result<()> {
+    let plan: Plan = options.plan.parse()?;
+    let subject = kernel::find(&options.kernel, Places::Kept)?;
+    let device = Chosen::find(&options.device)?;
+    let destination = Destination::check("--output", options.output.as_deref().unwrap_or(Path::new("-")))?;
+    let workload = subject.workload()?;
+    let target = prefetch::Target {
+        group_size: Some(workload.group),
+        ..device.target()
+    };
+    let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
+    let applied = prefetch::apply(&plain, &plan, &target)?;
+    let text = match options.target {
+        EmitTarget::Ir => ir::print(&applied.kernel),
+        EmitTarget::Ptx => {
+            let target = device.ptx_target().ok_or_else(|| {
+                Error::device(format!("{} does not run PTX", device.name()))
+                    .accepted("`--target ir`, or an NVIDIA device")
+            })?;
+            let options = ptx::Options {
+                group: Some(workload.group),
+                ..ptx::Options::new(target)
+            };
+            ptx::emit(&applied.kernel, &options)?.text
+        }
+    };
+    destination.write(&text)
+}

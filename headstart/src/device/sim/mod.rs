@@ -1,5 +1,9 @@
 //! The simulator: the oracle, and the device of a machine without a GPU.
 //!
-//! [`functional`] runs the IR and checks it; what it computes is what a kernel means.
+//! [`functional`] runs the IR and checks it; what it computes is what a kernel means. [`Simulator`] makes
+//! a device of it; a [`Clock`] tells it how long a launch takes.
 
 pub mod functional;
+mod simulator;
+
+pub use simulator::{Clock, Simulator, Timing};

@@ -6,14 +6,14 @@
 //! | space | address |
 //! |---|---|
 //! | global | (number of the buffer + 1) · 2⁴⁰ + offset |
-//! | shared, private | (number of the array + 1) · 2²⁴ + offset: it fits 32 bits |
+//! | shared, private | (number of the array + 1) · 2²³ + offset: it fits 32 bits |
 //! | generic | the same, with 1 (shared) or 2 (private) in the top four bits |
 
-use crate::ir::{Array, Kernel, Space};
-use crate::{Error, Result};
+use crate::ir::{Array, ArrayData, Kernel, Space};
 
 const GLOBAL_BITS: u32 = 40;
-const LOCAL_BITS: u32 = 24;
+/// The verifier admits at most 256 arrays, each smaller than half of 2²³ bytes.
+const LOCAL_BITS: u32 = 23;
 const WINDOW_BITS: u32 = 60;
 
 /// Most buffers of a launch: their numbers lie below the generic windows.
@@ -75,35 +75,18 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a kernel's shared or private arrays.
-    ///
-    /// # Errors
-    /// There are more arrays, or larger ones, than addresses can tell apart.
-    pub fn new(kernel: &Kernel, space: Space) -> Result<Layout> {
-        if kernel.arrays.len() > 254 {
-            return Err(
-                Error::input(format!("`{}` has {} arrays", kernel.name, kernel.arrays.len()))
-                    .accepted("at most 254"),
-            );
-        }
-        let mut arrays = Vec::new();
-        for (array, data) in &kernel.arrays {
-            if data.bytes() >= 1 << (LOCAL_BITS - 1) {
-                return Err(
-                    Error::input(format!("array `{}` takes {} bytes", data.name, data.bytes()))
-                        .accepted("an array takes less than 2^23 bytes"),
-                );
-            }
-            arrays.push(match data.space == space {
-                true => (kernel.array_offset(array), data.bytes()),
-                false => (0, 0),
-            });
-        }
+    /// The layout of a verified kernel's shared or private arrays.
+    pub fn new(kernel: &Kernel, space: Space) -> Layout {
+        let place = |(array, data): (Array, &ArrayData)| match data.space == space {
+            true => (kernel.array_offset(array), data.bytes()),
+            false => (0, 0),
+        };
+        let arrays = kernel.arrays.iter().map(place).collect();
         let bytes = match space {
             Space::Shared => kernel.shared_bytes(),
             _ => kernel.private_bytes(),
         };
-        Ok(Layout { space, arrays, bytes })
+        Layout { space, arrays, bytes }
     }
 
     /// Bytes of all arrays.
@@ -125,7 +108,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{ArrayData, Type};
+    use crate::ir::Type;
 
     #[test]
     fn addresses_name_their_buffer_on_either_side() {
@@ -150,7 +133,7 @@ mod tests {
                 align: 16,
             });
         }
-        let layout = Layout::new(&kernel, Space::Shared).expect("small");
+        let layout = Layout::new(&kernel, Space::Shared);
         let [first, second] = [0, 1].map(|array| array_address(Array::from_u32(array)));
         assert_eq!(layout.offset(first + 8, 4), Some(8));
         assert_eq!(layout.offset(first + 12, 4), None);

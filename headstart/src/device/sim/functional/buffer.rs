@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::device::Fill;
+use crate::device::sim::simulator::Reservation;
 use crate::ir::Type;
 use crate::{Error, Result};
 
@@ -24,6 +25,8 @@ pub struct BufferMemory {
     bytes: u64,
     fill: Fill,
     pages: Box<[OnceLock<Page>]>,
+    /// The device's memory that it takes, if that is counted.
+    reservation: Option<Reservation>,
 }
 
 #[derive(Debug)]
@@ -46,7 +49,14 @@ impl BufferMemory {
             bytes,
             fill,
             pages,
+            reservation: None,
         })
+    }
+
+    /// Keeps a reservation as long as the memory exists.
+    pub(in crate::device::sim) fn reserved(mut self, reservation: Reservation) -> BufferMemory {
+        self.reservation = Some(reservation);
+        self
     }
 
     /// Type of the elements.
@@ -158,31 +168,63 @@ impl BufferMemory {
         }
     }
 
+    /// The same contents, apart from these.
+    pub fn snapshot(&self) -> BufferMemory {
+        let copy = |page: &OnceLock<Page>| page.get().map_or_else(OnceLock::new, |page| page.copy().into());
+        BufferMemory {
+            element: self.element,
+            bytes: self.bytes,
+            fill: self.fill.clone(),
+            pages: self.pages.iter().map(copy).collect(),
+            reservation: None,
+        }
+    }
+
     /// Copies bytes out, from `offset` on; they must lie inside.
     ///
     /// # Errors
     /// Some of them were never written.
     pub fn copy_out(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        for (byte, offset) in bytes.iter_mut().zip(offset..) {
-            if !self.is_written(offset, 1) {
+        for (start, size, part) in pieces(offset, bytes.len()) {
+            if !self.is_written(start, size) {
+                let never = (start..start + u64::from(size)).find(|&byte| !self.is_written(byte, 1));
                 let element = u64::from(self.element.bytes());
                 return Err(Error::input(format!(
-                    "element {} of a buffer was never written, and is read back",
-                    offset / element
+                    "element {} of a buffer is read back and was never written",
+                    never.unwrap_or(start) / element
                 )));
             }
-            *byte = self.read(offset, 1) as u8;
+            let bits = self.read(start, size).to_le_bytes();
+            bytes[part..part + size as usize].copy_from_slice(&bits[..size as usize]);
         }
         Ok(())
     }
 
     /// Copies bytes in, from `offset` on; they must lie inside.
     pub fn copy_in(&self, offset: u64, bytes: &[u8]) {
-        for (&byte, offset) in bytes.iter().zip(offset..) {
-            self.write(offset, 1, u64::from(byte));
-            self.mark_written(offset, 1);
+        for (start, size, part) in pieces(offset, bytes.len()) {
+            let mut bits = [0; 8];
+            bits[..size as usize].copy_from_slice(&bytes[part..part + size as usize]);
+            self.write(start, size, u64::from_le_bytes(bits));
+            self.mark_written(start, size);
         }
     }
+}
+
+/// A range of bytes in aligned pieces: where each starts, its size, and its place in the range.
+fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, u32, usize)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let start = offset + done as u64;
+        let size = if start.is_multiple_of(8) && length - done >= 8 {
+            8
+        } else {
+            1
+        };
+        let piece = (done < length).then_some((start, size, done));
+        done += size as usize;
+        piece
+    })
 }
 
 /// Which word of a page's `written`, and which of its bits. Aligned accesses never cross a word.
@@ -192,6 +234,15 @@ fn written_bits(offset: u64, size: u32) -> (usize, u64) {
 }
 
 impl Page {
+    fn copy(&self) -> Page {
+        let words = self.words.iter().map(|word| word.load(Ordering::Relaxed));
+        let written = self.written.iter().map(|word| word.load(Ordering::Relaxed));
+        Page {
+            words: words.map(AtomicU32::new).collect(),
+            written: written.map(AtomicU64::new).collect(),
+        }
+    }
+
     #[inline]
     fn read(&self, offset: usize, size: u32) -> u64 {
         let word = |index: usize| u64::from(self.words[index].load(Ordering::Relaxed));

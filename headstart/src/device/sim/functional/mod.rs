@@ -29,6 +29,8 @@ mod slots;
 mod state;
 mod sub_group;
 mod tape;
+#[cfg(test)]
+mod tests;
 mod work_group;
 
 pub use address::{Layout, array_address, buffer_address, from_generic, to_generic};

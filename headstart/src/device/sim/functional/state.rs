@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::address::{self, Layout};
 use super::buffer::BufferMemory;
 use super::fault::Region;
+use super::lanes::LANES;
 use super::shadow::LaunchShadow;
 use crate::device::{Argument, Launch};
 use crate::ir::{Kernel, OpKind, Space};
@@ -84,13 +85,19 @@ impl<'l> LaunchState<'l> {
     /// Binds a launch's buffers. The launch must have passed [`Launch::check`].
     ///
     /// # Errors
-    /// A buffer is of another device; the kernel's arrays are too large.
+    /// A buffer is of another device; sub-groups are larger than [`LANES`].
     pub fn new(
         kernel: &'l Kernel,
         launch: &'l Launch,
         sub_group_size: u32,
         options: Options,
     ) -> Result<LaunchState<'l>> {
+        if sub_group_size == 0 || sub_group_size as usize > LANES {
+            return Err(Error::device(format!(
+                "the simulator has no sub-groups of {sub_group_size} work-items"
+            ))
+            .accepted(format!("at most {LANES}")));
+        }
         let mut buffers: Vec<BoundBuffer> = Vec::new();
         let mut arguments = Vec::new();
         for (param, argument) in kernel.params.iter().zip(&launch.arguments) {
@@ -136,8 +143,8 @@ impl<'l> LaunchState<'l> {
             options,
             sub_group_size,
             buffers,
-            shared: Layout::new(kernel, Space::Shared)?,
-            private: Layout::new(kernel, Space::Private)?,
+            shared: Layout::new(kernel, Space::Shared),
+            private: Layout::new(kernel, Space::Private),
             cells: CellSizes::new(kernel),
             has_copies: has_copies(kernel),
             shadow: LaunchShadow::new(),

@@ -1,0 +1,440 @@
+//! The simulator as a device.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::functional::{BufferMemory, CompiledKernel, Groups, Options};
+use crate::device::{
+    Argument, Buffer, Command, Counters, Description, Device, Fill, Launch, Outcome, Program, Queue, Times,
+    WorkerQueue,
+};
+use crate::ir::{Kernel, Type, verify};
+use crate::{Error, Result};
+
+/// Tells how long launches take on a simulated device.
+pub trait Clock: Send + Sync {
+    /// Prepares a verified kernel; what it gives comes back with each launch.
+    ///
+    /// # Errors
+    /// The device cannot run the kernel, and why.
+    fn compile(&self, kernel: &Arc<Kernel>) -> Result<Arc<dyn Any + Send + Sync>>;
+
+    /// How long a launch takes. It may write to the launch's buffers: they are copies. The launch has been
+    /// checked, and has run to its end functionally.
+    ///
+    /// # Errors
+    /// The device cannot run the launch, and why.
+    fn time(
+        &self,
+        kernel: &Arc<Kernel>,
+        compiled: &Arc<dyn Any + Send + Sync>,
+        launch: &Launch,
+    ) -> Result<Timing>;
+}
+
+/// How long a launch takes, and what was counted meanwhile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timing {
+    /// From start to end, in nanoseconds.
+    pub elapsed_ns: f64,
+    /// What the timer counted.
+    pub counters: Counters,
+}
+
+/// A simulated device.
+///
+/// ```
+/// use headstart::device::sim::Simulator;
+/// use headstart::device::{Argument, Device, Launch, TypedBuffer};
+/// use headstart::ir::{Type, parse};
+/// # use headstart::device::Command;
+/// # fn main() -> headstart::Result<()> {
+/// let kernel = parse(
+///     "hsir 1
+///      kernel @double(%data: ptr.global i32[] align 4) {
+///        load @data
+///        %i32 = id.local.x
+///        %i = extend.u %i32 to i64
+///        %ptr = address %data + %i * 4
+///        %x = load i32 %ptr, @data
+///        %y = add %x, %x
+///        store %ptr, %y
+///        return
+///      }",
+///     "double.hsir",
+/// )?;
+/// let device = Simulator::untimed();
+/// let program = device.compile(&kernel.into())?;
+/// let queue = device.queue()?;
+/// let data = TypedBuffer::from_slice(&device, &[1i32, 2, 3])?;
+/// let launch = Launch::new(1, 3, vec![Argument::Buffer(data.buffer().clone())]);
+/// queue.submit(Command::Launch(program, launch), &[]).wait()?;
+/// assert_eq!(data.read(queue.as_ref())?, [2, 4, 6]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Simulator(Arc<Shared>);
+
+struct Shared {
+    description: Description,
+    options: Options,
+    clock: Option<Arc<dyn Clock>>,
+    /// Bytes of the buffers that exist.
+    allocated: Arc<AtomicU64>,
+}
+
+/// What the simulator makes of a kernel.
+struct Compiled {
+    functional: CompiledKernel,
+    timed: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Simulator {
+    /// A device that runs kernels as `options` say and takes its times from `clock`; without one, every
+    /// launch takes no time.
+    pub fn new(description: Description, options: Options, clock: Option<Arc<dyn Clock>>) -> Simulator {
+        Simulator(Arc::new(Shared {
+            description,
+            options,
+            clock,
+            allocated: Arc::default(),
+        }))
+    }
+
+    /// A device that checks everything, tells no times, and has room for whatever a GPU of today takes.
+    pub fn untimed() -> Simulator {
+        let description = Description {
+            name: "sim".to_owned(),
+            title: "functional simulator".to_owned(),
+            cores: 1,
+            max_group_size: 1024,
+            max_group_dimensions: [1024, 1024, 64],
+            sub_group_sizes: vec![8, 16, 32],
+            default_sub_group_size: 32,
+            max_shared_bytes: 227 << 10,
+            memory_bytes: 1 << 38,
+        };
+        Simulator::new(description, Options::CHECKING, None)
+    }
+}
+
+impl Device for Simulator {
+    fn description(&self) -> &Description {
+        &self.0.description
+    }
+
+    fn allocate(&self, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
+        let bytes = fill.check(element, length)?;
+        let room = self.0.description.memory_bytes;
+        let taken = Reservation::new(&self.0.allocated, bytes, room).ok_or_else(|| {
+            Error::device(format!(
+                "a buffer of {bytes} bytes does not fit the memory of {}",
+                self.0.description.name
+            ))
+            .accepted(format!("it has {room} bytes for all buffers together"))
+        })?;
+        let memory = BufferMemory::new(element, length, fill)?.reserved(taken);
+        Ok(Buffer::new(element, length, Arc::new(memory)))
+    }
+
+    fn compile(&self, kernel: &Arc<Kernel>) -> Result<Program> {
+        verify(kernel)?;
+        let timed = self.0.clock.as_ref().map(|clock| clock.compile(kernel));
+        let compiled = Compiled {
+            functional: CompiledKernel::new(Arc::clone(kernel)),
+            timed: timed.transpose()?,
+        };
+        Ok(Program::new(Arc::clone(kernel), compiled))
+    }
+
+    fn queue(&self) -> Result<Box<dyn Queue>> {
+        let shared = Arc::clone(&self.0);
+        let mut now_ns = 0.0;
+        let queue = WorkerQueue::new(move |command| shared.run(command, &mut now_ns))?;
+        Ok(Box::new(queue))
+    }
+}
+
+impl Shared {
+    /// Runs one command of a queue whose simulated time is `now_ns`.
+    fn run(&self, command: Command, now_ns: &mut f64) -> Result<Outcome> {
+        let mut outcome = Outcome {
+            times: Times {
+                submitted_ns: *now_ns,
+                started_ns: *now_ns,
+                ended_ns: *now_ns,
+            },
+            ..Outcome::default()
+        };
+        match command {
+            Command::Launch(program, launch) => {
+                let timing = self.launch(&program, &launch)?;
+                *now_ns += timing.elapsed_ns;
+                outcome.times.ended_ns = *now_ns;
+                outcome.counters = timing.counters;
+            }
+            Command::Write {
+                buffer,
+                offset,
+                bytes,
+            } => {
+                buffer.check_range(offset, bytes.len() as u64)?;
+                let memory: Arc<BufferMemory> = buffer.implementation()?;
+                memory.copy_in(offset, &bytes);
+            }
+            Command::Read {
+                buffer,
+                offset,
+                length,
+            } => {
+                buffer.check_range(offset, length)?;
+                let memory: Arc<BufferMemory> = buffer.implementation()?;
+                outcome.bytes = vec![0; length as usize];
+                memory.copy_out(offset, &mut outcome.bytes)?;
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn launch(&self, program: &Program, launch: &Launch) -> Result<Timing> {
+        let kernel = program.kernel();
+        launch.check(kernel, &self.description)?;
+        let compiled: Arc<Compiled> = program.implementation()?;
+        let size = launch.sub_group_size(kernel, &self.description);
+        let timed = match (&self.clock, &compiled.timed) {
+            (Some(clock), Some(timed)) => Some((clock, timed, copy_of(launch, kernel)?)),
+            _ => None,
+        };
+        let mut timing = Timing {
+            elapsed_ns: 0.0,
+            counters: compiled
+                .functional
+                .run(launch, size, self.options, &Groups::All)?,
+        };
+        if let Some((clock, timed, copy)) = timed {
+            let measured = clock.time(kernel, timed, &copy)?;
+            timing.elapsed_ns = measured.elapsed_ns;
+            timing.counters.merge(&measured.counters);
+        }
+        Ok(timing)
+    }
+}
+
+/// The launch on copies of the buffers that it may write.
+fn copy_of(launch: &Launch, kernel: &Kernel) -> Result<Launch> {
+    let mut copies: Vec<(Buffer, Buffer)> = Vec::new();
+    let mut copy = launch.clone();
+    for (param, argument) in kernel.params.iter().zip(&mut copy.arguments) {
+        let Argument::Buffer(buffer) = argument else {
+            continue;
+        };
+        if param.facts.is_some_and(|facts| facts.read_only) {
+            continue;
+        }
+        let known = copies.iter().find(|(original, _)| original.is_same(buffer));
+        let copied = match known {
+            Some((_, copied)) => copied.clone(),
+            None => {
+                let memory: Arc<BufferMemory> = buffer.implementation()?;
+                let copied = Buffer::new(buffer.element(), buffer.length(), Arc::new(memory.snapshot()));
+                copies.push((buffer.clone(), copied.clone()));
+                copied
+            }
+        };
+        *argument = Argument::Buffer(copied);
+    }
+    Ok(copy)
+}
+
+/// Bytes taken of a device's memory, given back when dropped.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    allocated: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// Takes bytes, unless that makes more than `room`.
+    fn new(allocated: &Arc<AtomicU64>, bytes: u64, room: u64) -> Option<Reservation> {
+        let fits = |taken: u64| taken.checked_add(bytes).filter(|&sum| sum <= room);
+        allocated
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
+            .ok()?;
+        Some(Reservation {
+            allocated: Arc::clone(allocated),
+            bytes,
+        })
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.allocated.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{Pattern, TypedBuffer};
+    use crate::ir::parse;
+
+    const INCREMENT: &str = "hsir 1
+        kernel @increment(%data: ptr.global i32[] align 4, %by: i32) {
+          load @data
+          %i32 = id.local.x
+          %i = extend.u %i32 to i64
+          %ptr = address %data + %i * 4
+          %x = load i32 %ptr, @data
+          %y = add %x, %by
+          store %ptr, %y
+          return
+        }";
+
+    fn program(device: &Simulator, text: &str) -> Program {
+        let kernel = parse(text, "test.hsir").expect("the kernel is right");
+        device.compile(&kernel.into()).expect("compiles")
+    }
+
+    #[test]
+    fn commands_run_in_order_and_across_queues_as_events_say() {
+        let device = Simulator::untimed();
+        let program = program(&device, INCREMENT);
+        let data = TypedBuffer::from_slice(&device, &[10i32, 20, 30]).expect("fits");
+        let launch = |by: u64| {
+            let data = Argument::Buffer(data.buffer().clone());
+            let launch = Launch::new(1, 3, vec![data, Argument::Scalar(Type::I32, by)]);
+            Command::Launch(program.clone(), launch)
+        };
+        let [one, other] = [(), ()].map(|()| device.queue().expect("a thread"));
+        let first = one.submit(launch(1), &[]);
+        let second = one.submit(launch(1), &[]);
+        let third = other.submit(launch(100), &[second]);
+        assert!(third.wait().is_ok() && first.has_ended());
+        assert_eq!(data.read(other.as_ref()).expect("written"), [112, 122, 132]);
+    }
+
+    #[test]
+    fn an_error_belongs_to_its_command_and_to_those_after_it() {
+        let device = Simulator::untimed();
+        let program = program(&device, INCREMENT);
+        let queue = device.queue().expect("a thread");
+        let data = TypedBuffer::from_slice(&device, &[1i32]).expect("fits");
+        let launch = |group: u32| {
+            let data = Argument::Buffer(data.buffer().clone());
+            let launch = Launch::new(1, group, vec![data, Argument::Scalar(Type::I32, 1)]);
+            Command::Launch(program.clone(), launch)
+        };
+        let bad = queue.submit(launch(2), &[]);
+        let after = queue.submit(launch(1), std::slice::from_ref(&bad));
+        let independent = queue.submit(launch(1), &[]);
+        let error = bad.wait().expect_err("one element for two work-items");
+        assert!(error.to_string().contains("out of bounds"), "{error}");
+        assert_eq!(after.wait().expect_err("its event failed"), error);
+        assert!(independent.wait().is_ok());
+    }
+
+    #[test]
+    fn memory_is_limited_and_given_back() {
+        let device = Simulator::untimed();
+        let huge = |length| TypedBuffer::<u8>::from_pattern(&device, length, Pattern::Constant(0));
+        let first = huge((1 << 38) - 10).expect("fits exactly, with room for ten bytes");
+        let error = huge(11).expect_err("eleven are too many");
+        assert_eq!(error.exit_status(), 3);
+        drop(first);
+        assert!(huge(11).is_ok());
+    }
+
+    #[test]
+    fn launches_are_checked_before_they_run() {
+        let device = Simulator::untimed();
+        let program = program(&device, INCREMENT);
+        let queue = device.queue().expect("a thread");
+        let data = TypedBuffer::from_slice(&device, &[1i32; 8]).expect("fits");
+        let buffer = || Argument::Buffer(data.buffer().clone());
+        let number = || Argument::Scalar(Type::I32, 1);
+        let error = |launch: Launch| {
+            let event = queue.submit(Command::Launch(program.clone(), launch), &[]);
+            event.wait().expect_err("not a launch").to_string()
+        };
+        assert_eq!(
+            error(Launch::new(1, 8, vec![buffer()])),
+            "`increment` was given 1 arguments; it takes 2"
+        );
+        assert_eq!(
+            error(Launch::new(1, 8, vec![number(), number()])),
+            "parameter `data` was given `i32`; it takes a buffer of `i32`"
+        );
+        assert_eq!(
+            error(Launch::new(1, 8, vec![buffer(), Argument::Scalar(Type::I64, 1)])),
+            "parameter `by` was given `i64`; it takes `i32`"
+        );
+        assert_eq!(
+            error(Launch::new(1, 2048, vec![buffer(), number()])),
+            "a work-group of 2048 work-items is too large for sim; at most 1024 work-items, 1024×1024×64 along the dimensions"
+        );
+        assert_eq!(
+            error(Launch::new(0, 8, vec![buffer(), number()])),
+            "a launch of 0 work-groups of 8 work-items is empty; every dimension is at least 1"
+        );
+        let mut launch = Launch::new(1, 8, vec![buffer(), number()]);
+        launch.sub_group_size = Some(64);
+        assert_eq!(
+            error(launch),
+            "sim has no sub-groups of 64 work-items; it has 8, 16, 32"
+        );
+    }
+
+    /// Says that each launch takes as long as its first argument's first element, and spoils that.
+    struct Spoiling;
+
+    impl Clock for Spoiling {
+        fn compile(&self, kernel: &Arc<Kernel>) -> Result<Arc<dyn Any + Send + Sync>> {
+            Ok(Arc::new(kernel.name.clone()))
+        }
+
+        fn time(
+            &self,
+            _kernel: &Arc<Kernel>,
+            compiled: &Arc<dyn Any + Send + Sync>,
+            launch: &Launch,
+        ) -> Result<Timing> {
+            assert!(compiled.downcast_ref::<String>().is_some());
+            let Some(Argument::Buffer(buffer)) = launch.arguments.first() else {
+                return Err(Error::bug("the launch has a buffer"));
+            };
+            let memory: Arc<BufferMemory> = buffer.implementation()?;
+            let mut bytes = [0; 4];
+            memory.copy_out(0, &mut bytes)?;
+            memory.copy_in(0, &[0xff; 4]);
+            Ok(Timing {
+                elapsed_ns: f64::from(i32::from_le_bytes(bytes)),
+                counters: Counters::default(),
+            })
+        }
+    }
+
+    #[test]
+    fn the_clock_sees_the_inputs_and_changes_nothing() {
+        let description = Simulator::untimed().description().clone();
+        let device = Simulator::new(description, Options::FAST, Some(Arc::new(Spoiling)));
+        let program = program(&device, INCREMENT);
+        let queue = device.queue().expect("a thread");
+        let data = TypedBuffer::from_slice(&device, &[5i32]).expect("fits");
+        let mut ends = Vec::new();
+        for _ in 0..2 {
+            let arguments = vec![
+                Argument::Buffer(data.buffer().clone()),
+                Argument::Scalar(Type::I32, 2),
+            ];
+            let event = queue.submit(
+                Command::Launch(program.clone(), Launch::new(1, 1, arguments)),
+                &[],
+            );
+            ends.push(event.wait().expect("runs").times.ended_ns);
+        }
+        assert_eq!(ends, [5.0, 12.0]);
+        assert_eq!(data.read(queue.as_ref()).expect("written"), [9]);
+    }
+}

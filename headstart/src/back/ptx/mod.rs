@@ -190,7 +190,10 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
         (None, None) => {}
     }
     // ptxas takes the number only together with a size.
-    if let (Some(groups), true) = (options.groups_per_core, kernel.group_size.or(options.group).is_some()) {
+    if let (Some(groups), true) = (
+        options.groups_per_core,
+        kernel.group_size.or(options.group).is_some(),
+    ) {
         let _ = writeln!(text, ".minnctapersm {groups}");
     }
     text.push_str("{\n");

@@ -308,3 +308,6 @@ fn declare(lowering: &mut Lowering, name: &Ident, mutable: bool, made: TokenStre
         quote_spanned!(name.span()=> let #name = #made;)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -139,6 +139,6 @@ mod tests {
     #[test]
     fn a_hint_checks_types_and_reads_nothing() {
         let copy = stripped("fn k(v: &[f32]) { prefetch(&v[v.len()], L3); }");
-        assert!(copy.contains("let _ = ||"), "{copy}");
+        assert!(copy.contains("let _ = | |"), "{copy}");
     }
 }

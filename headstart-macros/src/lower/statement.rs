@@ -50,9 +50,9 @@ impl Lowering {
         let Some(init) = &local.init else {
             return self.declaration(pattern, ty);
         };
-        if let Some((_, otherwise)) = &init.diverge {
+        if let Some((otherwise, _)) = &init.diverge {
             return self.refuse(
-                otherwise.span(),
+                otherwise.span,
                 "`let … else` is not accepted in a kernel; every pattern here always matches",
             );
         }
@@ -60,7 +60,7 @@ impl Lowering {
             return array;
         }
         let value = self.value(&init.expr);
-        let annotation = match ty.map(|ty| recorded_type(ty)).transpose() {
+        let annotation = match ty.map(recorded_type).transpose() {
             Ok(ty) => ty.map(|ty| quote!(: #ty)),
             Err(error) => return self.refuse_with(error),
         };
@@ -107,7 +107,7 @@ impl Lowering {
                 "without a value only a plain name can be declared: `let x;`",
             );
         };
-        let annotation = match ty.map(|ty| recorded_type(ty)).transpose() {
+        let annotation = match ty.map(recorded_type).transpose() {
             Ok(ty) => ty.map(|ty| quote!(: #record::Variable<#ty>)),
             Err(error) => return self.refuse_with(error),
         };

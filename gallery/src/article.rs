@@ -29,6 +29,7 @@ pub fn article(
     #[unroll(0)]
     for i in (local_id()..elements as usize).step_by(group as usize) {
         let x = arr[start + i];
+        // Lots of instructions using x, for example, transcendentals
         #[unroll]
         for k in 0..work {
             acc += (-x * x).exp() * (x + k as f64);
@@ -97,4 +98,23 @@ fn workload(settings: &Settings, _trace: Option<&Entry>) -> Result<Workload> {
             },
         )?
         .with("elements", Given::Scalar(Type::I32, u64::from(elements)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_work_item_adds_up_its_elements() {
+        let arr: Vec<f64> = (0..2 * 10).map(|i| f64::from(i) / 16.0).collect();
+        let mut result = vec![0.0; 8];
+        article::reference(Geometry::new(2, 4), &arr, &mut result, 10, 4, 2).expect("it runs");
+        let exp = |x: f64| headstart::math::Function::Exp.f64(&[x]);
+        for (item, sum) in result.iter().enumerate() {
+            let (group, local) = (item / 4, item % 4);
+            let own = (local..10).step_by(4).map(|i| arr[group * 10 + i]);
+            let expected = own.fold(0.0, |sum, x| sum + exp(-x * x) * x + exp(-x * x) * (x + 1.0));
+            assert_eq!(*sum, expected, "work-item {item}");
+        }
+    }
 }

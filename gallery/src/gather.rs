@@ -16,8 +16,11 @@ use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::{Parameter, Settings};
 use crate::spatter::Entry;
 
-/// The reduction, with nothing fetched early.
-#[kernel(work_group = group, sub_group = 32)]
+/// Work-items of a sub-group.
+const SIMD_SIZE: usize = 32;
+
+/// The guide's first example: nothing is fetched early.
+#[kernel(work_group = group, sub_group = SIMD_SIZE)]
 pub fn gather(
     indices: &[i32],
     values: &[f32],
@@ -27,11 +30,16 @@ pub fn gather(
     #[constant] work: u32,
 ) {
     let i = global_id();
-    let first = i / 32 * 32 * items as usize + sub_group_local_id();
+    let lane = sub_group_local_id();
+    let subgroup = i / SIMD_SIZE;
+    // Index starting position
+    let first = lane + subgroup * SIMD_SIZE * items as usize;
     let mut dx = 0.0;
     #[unroll(0)]
     for j in 0..items as usize {
-        let index = indices[first + j * 32];
+        // Load index for indirect addressing
+        let index = indices[first + j * SIMD_SIZE];
+        // Waits for load to finish, high latency
         let v = values[index as usize];
         #[unroll]
         for k in 0..work {
@@ -42,7 +50,7 @@ pub fn gather(
 }
 
 /// The guide's second example: the next index is brought to L3. Behind the last index that is harmless.
-#[kernel(work_group = group, sub_group = 32)]
+#[kernel(work_group = group, sub_group = SIMD_SIZE)]
 pub fn gather_hint_l3(
     indices: &[i32],
     values: &[f32],
@@ -52,23 +60,32 @@ pub fn gather_hint_l3(
     #[constant] work: u32,
 ) {
     let i = global_id();
-    let first = i / 32 * 32 * items as usize + sub_group_local_id();
+    let lane = sub_group_local_id();
+    let subgroup = i / SIMD_SIZE;
+    // Index starting position
+    let mut current = lane + subgroup * SIMD_SIZE * items as usize;
+    let mut next = current + SIMD_SIZE;
     let mut dx = 0.0;
     #[unroll(0)]
-    for j in 0..items as usize {
-        prefetch(&indices[first + (j + 1) * 32], L3);
-        let index = indices[first + j * 32];
+    for _ in 0..items as usize {
+        // Prefetch next index to cache
+        prefetch(&indices[next], L3);
+        // Load index, might be cached
+        let index = indices[current];
+        // Latency might be reduced if index was cached
         let v = values[index as usize];
         #[unroll]
         for k in 0..work {
             dx += (v + k as f32).sqrt();
         }
+        current = next;
+        next += SIMD_SIZE;
     }
     result[i] = dx;
 }
 
 /// The guide's third example: the next index is brought to L1, and never one behind the last.
-#[kernel(work_group = group, sub_group = 32)]
+#[kernel(work_group = group, sub_group = SIMD_SIZE)]
 pub fn gather_hint_l1(
     indices: &[i32],
     values: &[f32],
@@ -78,19 +95,28 @@ pub fn gather_hint_l1(
     #[constant] work: u32,
 ) {
     let i = global_id();
-    let first = i / 32 * 32 * items as usize + sub_group_local_id();
+    let lane = sub_group_local_id();
+    let subgroup = i / SIMD_SIZE;
+    // Index starting position
+    let mut current = lane + subgroup * SIMD_SIZE * items as usize;
+    let mut next = current + SIMD_SIZE;
     let mut dx = 0.0;
     #[unroll(0)]
     for j in 0..items as usize {
-        if j + 1 < items as usize {
-            prefetch(&indices[first + (j + 1) * 32], L1);
+        // Prefetch next index to cache
+        if j < items as usize - 1 {
+            prefetch(&indices[next], L1);
         }
-        let index = indices[first + j * 32];
+        // Load index, might be cached
+        let index = indices[current];
+        // Latency might be reduced if index was cached
         let v = values[index as usize];
         #[unroll]
         for k in 0..work {
             dx += (v + k as f32).sqrt();
         }
+        current = next;
+        next += SIMD_SIZE;
     }
     result[i] = dx;
 }
@@ -231,4 +257,61 @@ fn from_trace(entry: &Entry, accesses: u64, settings: &Settings) -> Result<(Patt
         Pattern::Function(Arc::new(index)),
         settings.given("table").unwrap_or(largest + 1),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_forms_give_the_same_results() {
+        let (group, items, work) = (64, 5, 3);
+        let indices: Vec<i32> = (0..128 * 5).map(|i| i * 7919 % 100).collect();
+        let values: Vec<f32> = (0..100).map(|i| 1.0 + i as f32).collect();
+        let geometry = Geometry::new(2, group);
+        let mut results = [const { Vec::new() }; 3];
+        for result in &mut results {
+            result.resize(128, 0.0f32);
+        }
+        let [plain, l3, l1] = &mut results;
+        gather::reference(geometry, &indices, &values, plain, items, group, work).expect("it runs");
+        gather_hint_l3::reference(geometry, &indices, &values, l3, items, group, work).expect("it runs");
+        gather_hint_l1::reference(geometry, &indices, &values, l1, items, group, work).expect("it runs");
+        assert_eq!(plain, l3);
+        assert_eq!(plain, l1);
+        // Work-item 33 is lane 1 of the second sub-group: its indices lie 32 apart, behind those of the first.
+        let own = (0..5).map(|j| values[indices[32 * 5 + j * 32 + 1] as usize]);
+        let expected = own.fold(0.0, |sum, v| sum + v.sqrt() + (v + 1.0).sqrt() + (v + 2.0).sqrt());
+        assert!(
+            (plain[33] - expected).abs() < 1e-3,
+            "{} is not {expected}",
+            plain[33]
+        );
+    }
+
+    /// The data are those of the hand-written CUDA that was measured.
+    #[test]
+    fn indices_and_values_are_those_that_were_measured() {
+        let chosen = crate::kernels::find("gather")
+            .expect("there")
+            .with(&[], None)
+            .expect("defaults");
+        let workload = headstart::tune::Subject::workload(&chosen).expect("a workload");
+        let pattern = |given: &Given| match given {
+            Given::Input {
+                fill: Fill::Pattern(pattern),
+                ..
+            } => pattern.clone(),
+            other => panic!("{other:?} is no pattern"),
+        };
+        let (indices, values) = (pattern(&workload.given[0]), pattern(&workload.given[2]));
+        for i in [0u64, 1, 1000, 132 * 128 * 1024 - 1] {
+            let mut z = (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(7);
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            assert_eq!(indices.bits(Type::I32, i), (z ^ (z >> 31)) % (1 << 28));
+            let value = ((i * 2_654_435_761) >> 8 & 0xffff) as f32 / 65536.0 + 1.0;
+            assert_eq!(values.bits(Type::F32, i), u64::from(value.to_bits()));
+        }
+    }
 }

@@ -85,7 +85,7 @@ impl Lowering {
             }
             Expr::Struct(_) => self.refuse(span, "a kernel has no structs yet; accepted: tuples"),
             Expr::Unsafe(_) => self.refuse(span, "`unsafe` is not accepted in a kernel; nothing here needs it"),
-            Expr::Try(_) => self.refuse(span, "`?` is not accepted in a kernel: there is no error to pass on"),
+            Expr::Try(passing) => self.refuse(passing.question_token.span, "`?` is not accepted in a kernel: there is no error to pass on"),
             _ => self.refuse(span, format!("this is not accepted in a kernel; {ACCEPTED}")),
         }
     }

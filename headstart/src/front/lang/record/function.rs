@@ -2,6 +2,7 @@
 
 use super::state::{Frame, Recorder, exchange, recorder};
 use super::{At, Memory, Recorded, Scope, Values, end_block, needless, ssa};
+use crate::cleanup;
 use crate::front::lang::scalar::Scalar;
 use crate::ir::{Kernel, OpKind, Param, PointerFacts, Region, Space, Type, Value};
 use crate::prefetch::Plan;
@@ -25,6 +26,7 @@ pub fn kernel(name: &'static str, file: &'static str, body: impl FnOnce()) -> Re
     let (mut kernel, variables, body) = recorder.finish();
     ssa::construct(&mut kernel, &variables, body);
     needless::remove(&mut kernel);
+    cleanup::tidy(&mut kernel);
     check_wishes(&kernel)?;
     Ok(kernel)
 }

@@ -15,6 +15,8 @@ pub enum Definition {
         index: usize,
         /// Where it is written.
         place: Place,
+        /// For a block, an `if` or a loop: every value that a break passes for this result.
+        passed: Vec<Value>,
     },
     /// Parameter number `index` of a loop.
     LoopParam {
@@ -24,6 +26,8 @@ pub enum Definition {
         index: usize,
         /// Its value in the first iteration.
         initial: Value,
+        /// What each `continue` makes of it.
+        next: Vec<Value>,
     },
 }
 
@@ -39,18 +43,24 @@ impl Definitions {
 
     /// Those of a region and the regions inside.
     pub fn of_region(region: &Region) -> Definitions {
+        let mut breaks: HashMap<Label, Vec<&[Value]>> = HashMap::new();
+        let mut continues: HashMap<Label, Vec<&[Value]>> = HashMap::new();
+        region.walk(&mut |op| match &op.kind {
+            OpKind::Break(label, values) => breaks.entry(*label).or_default().push(values),
+            OpKind::Continue(label, values) => continues.entry(*label).or_default().push(values),
+            _ => {}
+        });
+        let of_index = |lists: Option<&Vec<&[Value]>>, index: usize| {
+            let lists = lists.into_iter().flatten();
+            lists.filter_map(|values| values.get(index).copied()).collect::<Vec<Value>>()
+        };
         let mut map = HashMap::new();
         region.walk(&mut |op| {
+            let passed = op.kind.label().and_then(|label| breaks.get(&label));
             for (index, &result) in op.results.iter().enumerate() {
                 let kind = op.kind.without_regions();
-                map.insert(
-                    result,
-                    Definition::Result {
-                        kind,
-                        index,
-                        place: op.place,
-                    },
-                );
+                let passed = of_index(passed, index);
+                map.insert(result, Definition::Result { kind, index, place: op.place, passed });
             }
             if let OpKind::Loop {
                 label,
@@ -66,6 +76,7 @@ impl Definitions {
                             label: *label,
                             index,
                             initial,
+                            next: of_index(continues.get(label), index),
                         },
                     );
                 }

@@ -1,5 +1,7 @@
 //! Where a pointer comes from: the parameter or array that it was computed from.
 
+use std::collections::HashSet;
+
 use super::definitions::{Definition, Definitions};
 use crate::ir::{Array, ConvertOp, Kernel, OpKind, PointerFacts, Space, Value};
 
@@ -12,25 +14,47 @@ pub enum Root {
     Array(Array),
 }
 
-/// The root of a pointer, if address arithmetic and loops alone lead to it.
+/// The root of a pointer, if address arithmetic, loops and regions alone lead to it.
 pub fn root(kernel: &Kernel, definitions: &Definitions, pointer: Value) -> Option<Root> {
-    let mut pointer = pointer;
-    // Each step goes to an earlier definition, so the walk ends; the limit is for unverified kernels.
-    for _ in 0..10_000 {
-        if let Some(index) = kernel.params.iter().position(|param| param.value == pointer) {
-            return Some(Root::Param(index));
+    let mut seen = HashSet::new();
+    let mut work = vec![pointer];
+    let mut found = None;
+    // A pointer that comes from several places has a root if all of them have the same.
+    while let Some(pointer) = work.pop() {
+        if !seen.insert(pointer) {
+            continue;
         }
-        pointer = match definitions.get(pointer)? {
-            Definition::LoopParam { initial, .. } => *initial,
-            Definition::Result { kind, .. } => match kind {
-                OpKind::ArrayAddress(array) => return Some(Root::Array(*array)),
-                OpKind::Address { base, .. } => *base,
-                OpKind::Convert(ConvertOp::ToGeneric | ConvertOp::FromGeneric, from) => *from,
+        if let Some(index) = kernel.params.iter().position(|param| param.value == pointer) {
+            agree(&mut found, Root::Param(index))?;
+            continue;
+        }
+        match definitions.get(pointer)? {
+            Definition::LoopParam { initial, next, .. } => {
+                work.push(*initial);
+                work.extend(next);
+            }
+            Definition::Result { kind, passed, .. } => match kind {
+                OpKind::ArrayAddress(array) => agree(&mut found, Root::Array(*array))?,
+                OpKind::Address { base, .. } => work.push(*base),
+                OpKind::Convert(ConvertOp::ToGeneric | ConvertOp::FromGeneric, from) => work.push(*from),
+                OpKind::Select(_, a, b) => work.extend([*a, *b]),
+                OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => work.extend(passed),
                 _ => return None,
             },
-        };
+        }
     }
-    None
+    found
+}
+
+/// Notes a root; nothing if another one was found before.
+fn agree(found: &mut Option<Root>, root: Root) -> Option<()> {
+    match found {
+        Some(other) if *other != root => None,
+        _ => {
+            *found = Some(root);
+            Some(())
+        }
+    }
 }
 
 impl Root {

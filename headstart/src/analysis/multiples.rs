@@ -1,22 +1,29 @@
 //! Low bits that are known to be zero: by which power of two a value is divisible.
 
+use std::cell::Cell;
+
 use super::definitions::Definitions;
 use crate::ir::{BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, Value};
 
+/// Values looked at before nothing is known: expressions that share parts would take exponential time.
+const VISITS: u32 = 200;
+
 /// At least so many low bits of the value are zero, whatever the kernel is called with.
 pub fn low_zeros(kernel: &Kernel, definitions: &Definitions, value: Value) -> u32 {
-    bounded(kernel, definitions, value, 24)
+    bounded(kernel, definitions, value, &Cell::new(VISITS))
 }
 
-fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, depth: u32) -> u32 {
+fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, visits: &Cell<u32>) -> u32 {
     let width = kernel.ty(value).bits();
+    let left = visits.get();
+    visits.set(left.saturating_sub(1));
     if let Some(bits) = kernel.as_constant(value) {
         return bits.trailing_zeros().min(width);
     }
-    let (Some(kind), true) = (definitions.op(value), depth > 0) else {
+    let (Some(kind), true) = (definitions.op(value), left > 0) else {
         return 0;
     };
-    let of = |value: Value| bounded(kernel, definitions, value, depth - 1);
+    let of = |value: Value| bounded(kernel, definitions, value, visits);
     let zeros = match *kind {
         OpKind::Binary(BinaryOp::Sub, a, b) | OpKind::NoWrap(NoWrapOp::Sub, _, a, b) => {
             of(a).min(of(b)).max(rest_removed(kernel, definitions, a, b))

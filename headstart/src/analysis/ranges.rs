@@ -3,6 +3,8 @@
 //! Simple and cheap: from constants, identities of work-items, lengths of slices, and the operations
 //! between. Values carried by loops are unbounded, unless a promise bounds them.
 
+use std::cell::Cell;
+
 use super::definitions::{Definition, Definitions};
 use crate::ir::{BinaryOp, ConvertOp, Id, Kernel, NoWrapOp, OpKind, Type, Value, Wrap};
 
@@ -18,13 +20,18 @@ pub struct Range {
 /// The greatest work-group that any device here takes.
 pub const MAX_GROUP_SIZE: u64 = 1024;
 
+/// Values looked at before nothing is known: expressions that share parts would take exponential time.
+const VISITS: u32 = 200;
+
 /// The range of an integer value.
 pub fn range(kernel: &Kernel, definitions: &Definitions, value: Value) -> Range {
-    bounded(kernel, definitions, value, 24)
+    bounded(kernel, definitions, value, &Cell::new(VISITS))
 }
 
-fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, depth: u32) -> Range {
+fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, visits: &Cell<u32>) -> Range {
     let ty = kernel.ty(value);
+    let left = visits.get();
+    visits.set(left.saturating_sub(1));
     let full = Range {
         min: 0,
         max: ty.mask(),
@@ -39,10 +46,10 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, depth: u32)
             max: i64::MAX as u64 / u64::from(element.bytes().max(1)),
         };
     }
-    let (Some(Definition::Result { kind, .. }), true) = (definitions.get(value), depth > 0) else {
+    let (Some(Definition::Result { kind, .. }), true) = (definitions.get(value), left > 0) else {
         return full;
     };
-    let of = |value: Value| bounded(kernel, definitions, value, depth - 1);
+    let of = |value: Value| bounded(kernel, definitions, value, visits);
     // A result that may not fit the type may wrap: then nothing is known.
     let fitting = |min: Option<u64>, max: Option<u64>| match (min, max) {
         (Some(min), Some(max)) if max <= ty.mask() => Range { min, max },

@@ -14,7 +14,9 @@
 //!
 //! The loop is in the form that [`summarize`](crate::analysis::loops::summarize) describes, and verified.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::legality::{self, Bounds};
 use crate::analysis::definitions::Definitions;
@@ -40,6 +42,19 @@ pub(super) struct Early<'s> {
     tests: HashMap<i64, Value>,
     /// The counting test is known to pass for iterations 0 up to, not including, this one.
     certain: u32,
+    /// Growths already found, by value and reading.
+    growths: Rc<RefCell<HashMap<(Value, Reading), Option<i64>>>>,
+}
+
+/// How a value's bits are read when it is said to grow.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Reading {
+    /// In 64 bits, where wrapping commutes with everything that addresses do.
+    Wrapping,
+    /// As a signed number that is widened later.
+    Signed,
+    /// As an unsigned number that is widened later.
+    Unsigned,
 }
 
 /// Values computed once in front of the loop for the guards inside.
@@ -67,6 +82,7 @@ impl<'s> Early<'s> {
             known: HashMap::new(),
             tests: HashMap::new(),
             certain,
+            growths: Rc::default(),
         }
     }
 
@@ -249,6 +265,20 @@ impl<'s> Early<'s> {
 
     /// By how much a 64-bit value or a pointer grows each iteration, if always by the same constant.
     fn growth(&self, kernel: &Kernel, value: Value, depth: u32) -> Option<i64> {
+        self.remembered(value, Reading::Wrapping, || self.find_growth(kernel, value, depth))
+    }
+
+    /// Each value is looked at once: expressions that share parts would take exponential time.
+    fn remembered(&self, value: Value, reading: Reading, find: impl FnOnce() -> Option<i64>) -> Option<i64> {
+        if let Some(&found) = self.growths.borrow().get(&(value, reading)) {
+            return found;
+        }
+        let found = find();
+        self.growths.borrow_mut().insert((value, reading), found);
+        found
+    }
+
+    fn find_growth(&self, kernel: &Kernel, value: Value, depth: u32) -> Option<i64> {
         if depth > MAX_SLICE_DEPTH {
             return None;
         }
@@ -300,6 +330,11 @@ impl<'s> Early<'s> {
     /// Like [`Early::growth`] for a narrow value that is then widened: only where nothing can wrap in the
     /// iterations that happen, so that widening and growing commute.
     fn exact_growth(&self, kernel: &Kernel, value: Value, is_signed: bool, depth: u32) -> Option<i64> {
+        let reading = if is_signed { Reading::Signed } else { Reading::Unsigned };
+        self.remembered(value, reading, || self.find_exact_growth(kernel, value, is_signed, depth))
+    }
+
+    fn find_exact_growth(&self, kernel: &Kernel, value: Value, is_signed: bool, depth: u32) -> Option<i64> {
         if depth > MAX_SLICE_DEPTH {
             return None;
         }

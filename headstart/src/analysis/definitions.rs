@@ -52,7 +52,9 @@ impl Definitions {
         });
         let of_index = |lists: Option<&Vec<&[Value]>>, index: usize| {
             let lists = lists.into_iter().flatten();
-            lists.filter_map(|values| values.get(index).copied()).collect::<Vec<Value>>()
+            lists
+                .filter_map(|values| values.get(index).copied())
+                .collect::<Vec<Value>>()
         };
         let mut map = HashMap::new();
         region.walk(&mut |op| {
@@ -60,7 +62,15 @@ impl Definitions {
             for (index, &result) in op.results.iter().enumerate() {
                 let kind = op.kind.without_regions();
                 let passed = of_index(passed, index);
-                map.insert(result, Definition::Result { kind, index, place: op.place, passed });
+                map.insert(
+                    result,
+                    Definition::Result {
+                        kind,
+                        index,
+                        place: op.place,
+                        passed,
+                    },
+                );
             }
             if let OpKind::Loop {
                 label,

@@ -265,7 +265,9 @@ impl<'s> Early<'s> {
 
     /// By how much a 64-bit value or a pointer grows each iteration, if always by the same constant.
     fn growth(&self, kernel: &Kernel, value: Value, depth: u32) -> Option<i64> {
-        self.remembered(value, Reading::Wrapping, || self.find_growth(kernel, value, depth))
+        self.remembered(value, Reading::Wrapping, || {
+            self.find_growth(kernel, value, depth)
+        })
     }
 
     /// Each value is looked at once: expressions that share parts would take exponential time.
@@ -330,8 +332,14 @@ impl<'s> Early<'s> {
     /// Like [`Early::growth`] for a narrow value that is then widened: only where nothing can wrap in the
     /// iterations that happen, so that widening and growing commute.
     fn exact_growth(&self, kernel: &Kernel, value: Value, is_signed: bool, depth: u32) -> Option<i64> {
-        let reading = if is_signed { Reading::Signed } else { Reading::Unsigned };
-        self.remembered(value, reading, || self.find_exact_growth(kernel, value, is_signed, depth))
+        let reading = if is_signed {
+            Reading::Signed
+        } else {
+            Reading::Unsigned
+        };
+        self.remembered(value, reading, || {
+            self.find_exact_growth(kernel, value, is_signed, depth)
+        })
     }
 
     fn find_exact_growth(&self, kernel: &Kernel, value: Value, is_signed: bool, depth: u32) -> Option<i64> {

@@ -43,6 +43,8 @@ pub enum Command {
     Kernels(Kernels),
     /// Say how many work-groups fit into a core, and what limits it
     Occupancy(Occupancy),
+    /// Measure the gallery's kernels under many plans on a GPU, beside CUDA written by hand
+    Bench(Bench),
     /// Try kernels on a GPU for the process that started this one
     #[command(hide = true)]
     Worker,
@@ -117,6 +119,33 @@ pub struct Devices {
 #[derive(Args, Debug)]
 pub struct Kernels {
     /// Write the list as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// The options of `headstart bench`.
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// The GPU
+    #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
+    pub device: String,
+    /// Only the cases whose names contain this; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub case: Vec<String>,
+    /// A folder of CUDA programs to compare with: each .cu file is built and run, and the times that it prints
+    /// are kept
+    #[arg(long, value_name = "DIR")]
+    pub peers: Option<PathBuf>,
+    /// NVIDIA's compiler, for the peers
+    #[arg(long, value_name = "PROGRAM", default_value = "nvcc")]
+    pub nvcc: PathBuf,
+    /// Counted launches of each plan
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// Do not compare outputs with the simulator's, only with the plain kernel's on the GPU
+    #[arg(long)]
+    pub without_simulator: bool,
+    /// Write the results as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }

@@ -1,6 +1,7 @@
 //! The `headstart` command: should this GPU kernel be prefetched, how, and how far ahead?
 
 mod arguments;
+mod bench;
 mod command;
 mod device;
 mod kernel;
@@ -44,6 +45,7 @@ fn run(command: Command) -> Result<()> {
         Command::Emit(options) => command::emit::run(&options),
         Command::Kernels(options) => command::kernels::run(&options),
         Command::Occupancy(options) => command::occupancy::run(&options),
+        Command::Bench(options) => command::bench::run(&options),
         Command::Worker => headstart::device::cuda::worker::serve(std::io::stdin().lock(), std::io::stdout()),
     }
 }

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod choose;
 pub mod compare;
+pub mod gpu;
 pub mod launch_file;
 pub mod search;
 pub mod space;

@@ -1,0 +1,4 @@
+//! What `headstart bench` measures, and the programs that it is compared with.
+
+pub mod cases;
+pub mod peers;

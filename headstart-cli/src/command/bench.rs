@@ -1,0 +1,196 @@
+//! `headstart bench`: the gallery's kernels under many plans on a GPU, beside CUDA written by hand, in one run.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use headstart::device::cuda::timing::TimingOptions;
+use headstart::device::sim::Simulator;
+use headstart::ir::Kernel;
+use headstart::prefetch::{self, Plan};
+use headstart::tune::gpu::{GpuBench, Measured};
+use headstart::tune::{Subject, Workload};
+use headstart::{Error, Result};
+use headstart_gallery::kernels;
+use serde_json::{Value, json};
+
+use crate::arguments;
+use crate::bench::cases::{self, Case};
+use crate::bench::peers;
+use crate::output::{Destination, json_line, print};
+
+/// The name of the kernel without a plan.
+const PLAIN: &str = "none";
+
+/// Runs the command.
+pub fn run(options: &arguments::Bench) -> Result<()> {
+    let destination = options.json.as_deref().map(|path| Destination::check("--json", path)).transpose()?;
+    let ordinal = options.device.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok());
+    let ordinal = ordinal.ok_or_else(|| {
+        Error::usage(format!("`{}` cannot be measured", options.device)).accepted("a GPU: `cuda:0`")
+    })?;
+    let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
+    let mut bench = GpuBench::start(&program, &["worker".into()], ordinal)?;
+    let facts = bench.facts().clone();
+    print(&format!("{} · driver for CUDA {} · {} cores\n", facts.name, facts.driver, facts.cores))?;
+
+    let wanted = |case: &Case| options.case.is_empty() || options.case.iter().any(|text| case.name.contains(text));
+    let mut results = Vec::new();
+    for case in cases::all().iter().filter(|case| wanted(case)) {
+        match measure(&mut bench, case, options) {
+            Ok(result) => results.push(result),
+            Err(error) => {
+                print(&format!("{}: {error}\n", case.name))?;
+                results.push(json!({"case": case.name, "error": error.to_string()}));
+            }
+        }
+    }
+    let (major, minor) = facts.capability;
+    let peers = match &options.peers {
+        Some(folder) => peers::run(folder, &options.nvcc, &format!("sm_{major}{minor}"))?,
+        None => Vec::new(),
+    };
+    for peer in &peers {
+        print(&format!("\n{}\n{}", peer.file, peer.output))?;
+    }
+    let Some(destination) = destination else { return Ok(()) };
+    let command: Vec<String> = std::env::args().collect();
+    let report = json!({
+        "command": command.join(" "),
+        "version": env!("CARGO_PKG_VERSION"),
+        "device": facts,
+        "cases": results,
+        "peers": peers,
+    });
+    destination.write(&json_line(&report)?)
+}
+
+/// Measures one case.
+fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Result<Value> {
+    let settings: Vec<String> = case.settings.iter().map(|setting| (*setting).to_owned()).collect();
+    let subject = kernels::find(case.kernel)?.with(&settings, None)?;
+    let workload = subject.workload()?;
+    let start = Instant::now();
+    let (kernels, refused) = derive(&workload, &case.plans)?;
+    let derive_time = start.elapsed();
+
+    let start = Instant::now();
+    let right = match options.without_simulator {
+        true => None,
+        false => Some(simulated(&workload, &kernels[0].1)?),
+    };
+    let simulator_time = right.as_ref().map(|_| start.elapsed());
+
+    let start = Instant::now();
+    let timing = TimingOptions { rounds: options.rounds, ..TimingOptions::default() };
+    let measured = bench.measure(&workload, &kernels, right.as_deref(), timing)?;
+    let wall = start.elapsed();
+
+    let plain_ns = measured.first().and_then(|plain| plain.as_ref().ok()).map(|plain| plain.timing.median_ns);
+    let mut order: Vec<usize> = (0..kernels.len()).collect();
+    let time = |index: usize| measured[index].as_ref().map_or(f64::INFINITY, |m| m.timing.median_ns);
+    order.sort_by(|&a, &b| time(a).total_cmp(&time(b)));
+    let mut text = format!("\n{} {}\n", case.name, case.settings.join(" "));
+    for &index in &order {
+        text.push_str(&line(&kernels[index].0, &measured[index], plain_ns));
+    }
+    for (plan, reason) in &refused {
+        text.push_str(&format!("  refused     {plan}: {reason}\n"));
+    }
+    text.push_str(&format!(
+        "  {} plans in {:.1} s on the GPU's side, derived in {:.1} s{}\n",
+        kernels.len(),
+        wall.as_secs_f64(),
+        derive_time.as_secs_f64(),
+        simulator_time.map_or(String::new(), |time| format!(", simulated in {:.1} s", time.as_secs_f64())),
+    ));
+    print(&text)?;
+    let trials: Vec<Value> =
+        order.iter().map(|&index| trial(&kernels[index].0, &measured[index], plain_ns)).collect();
+    Ok(json!({
+        "case": case.name,
+        "kernel": case.kernel,
+        "parameters": subject.parameters().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+        "groups": workload.groups,
+        "group": workload.group,
+        "rounds": options.rounds,
+        "l2": "kept",
+        "plain_ns": plain_ns,
+        "trials": trials,
+        "refused": refused.iter().map(|(plan, reason)| json!({"plan": plan, "reason": reason})).collect::<Vec<_>>(),
+        "derive_s": derive_time.as_secs_f64(),
+        "simulator_s": simulator_time.map(|time| time.as_secs_f64()),
+        "gpu_s": wall.as_secs_f64(),
+    }))
+}
+
+/// Kernels by their plans, the plain one first; and the plans that were refused, with the reasons.
+type Derived = (Vec<(String, Arc<Kernel>)>, Vec<(String, String)>);
+
+fn derive(workload: &Workload, plans: &[String]) -> Result<Derived> {
+    let target = prefetch::Target { group_size: Some(workload.group), ..prefetch::Target::default() };
+    let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
+    let mut kernels = Vec::new();
+    let mut refused = Vec::new();
+    for text in plans {
+        let plan: Plan = text.parse()?;
+        match prefetch::apply(&plain, &plan, &target) {
+            Ok(applied) => kernels.push((text.clone(), Arc::new(applied.kernel))),
+            Err(error) => refused.push((text.clone(), error.to_string())),
+        }
+    }
+    kernels.insert(0, (PLAIN.to_owned(), Arc::new(plain)));
+    Ok((kernels, refused))
+}
+
+/// What the plain kernel computes, from the simulator's functional engine.
+fn simulated(workload: &Workload, plain: &Arc<Kernel>) -> Result<Vec<Vec<u8>>> {
+    let simulator = Simulator::untimed();
+    let (_, outputs) = workload.bind(&simulator)?.run(&simulator, plain)?;
+    Ok(outputs)
+}
+
+fn line(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> String {
+    match measured {
+        Ok(measured) => {
+            let timing = &measured.timing;
+            let speedup = plain_ns.map_or(1.0, |plain| plain / timing.median_ns);
+            let outputs = measured.outputs.map_or(String::new(), |outputs| format!(" {outputs:?}"));
+            let compiled = &measured.loaded.compiled;
+            format!(
+                "  {:9.4} ms {speedup:5.2}× ±{:.1} % {plan}  [{} registers, {} local, {} groups/core, compiled in {:.0} ms]{outputs}\n",
+                timing.median_ns * 1e-6,
+                timing.spread() * 100.0,
+                compiled.registers,
+                compiled.local_bytes,
+                measured.loaded.groups_per_core,
+                milliseconds(compiled.load_time),
+            )
+        }
+        Err(error) => format!("  failed      {plan}: {error}\n"),
+    }
+}
+
+fn trial(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> Value {
+    match measured {
+        Ok(measured) => json!({
+            "plan": plan,
+            "status": "ok",
+            "timing": measured.timing,
+            "speedup": plain_ns.map(|plain| plain / measured.timing.median_ns),
+            "outputs": measured.outputs.map(|outputs| format!("{outputs:?}").to_lowercase()),
+            "registers": measured.loaded.compiled.registers,
+            "local_bytes": measured.loaded.compiled.local_bytes,
+            "groups_per_core": measured.loaded.groups_per_core,
+            "emit_ms": milliseconds(measured.emit_time),
+            "load_ms": milliseconds(measured.loaded.compiled.load_time),
+            "hints": measured.hints.iter().map(|hint| json!({
+                "asked": hint.asked.name(), "reached": hint.reached.name(), "by": hint.by,
+            })).collect::<Vec<_>>(),
+        }),
+        Err(error) => json!({"plan": plan, "status": "failed", "reason": error.to_string()}),
+    }
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}

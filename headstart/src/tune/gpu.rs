@@ -1,0 +1,203 @@
+//! Kernels with the same parameters, compared on a GPU: compiled, checked and timed in a
+//! [worker](crate::device::cuda::worker).
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use super::check::compare;
+use super::workload::{Given, Workload};
+use crate::back::ptx::{self, HintReached, Options, Ptx, Target};
+use crate::device::cuda::gpu::GpuFacts;
+use crate::device::cuda::launch::Geometry;
+use crate::device::cuda::timing::{Timing, TimingOptions};
+use crate::device::cuda::worker::{Argument, Loaded, Module, Worker};
+use crate::ir::Kernel;
+use crate::report::Outputs;
+use crate::{Error, Result};
+
+/// A GPU on which kernels are compared.
+pub struct GpuBench {
+    worker: Worker,
+    facts: GpuFacts,
+    target: Target,
+}
+
+/// What came of one kernel.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Its times.
+    pub timing: Timing,
+    /// How its outputs compare with the right ones; none where there was nothing to compare with.
+    pub outputs: Option<Outputs>,
+    /// What the driver's compiler made of it.
+    pub loaded: Loaded,
+    /// From kernel to PTX.
+    pub emit_time: Duration,
+    /// What its cache hints became.
+    pub hints: Vec<HintReached>,
+}
+
+impl GpuBench {
+    /// Starts a worker: `program` with `arguments` must serve requests.
+    ///
+    /// # Errors
+    /// There is no such GPU, or its worker cannot be started.
+    pub fn start(program: &Path, arguments: &[OsString], device: usize) -> Result<GpuBench> {
+        let worker = Worker::start(program, arguments, device)?;
+        let facts = worker.facts().cloned().ok_or_else(|| Error::bug("a worker has no GPU"))?;
+        let target = Target::for_capability(facts.capability)
+            .ok_or_else(|| Error::device(format!("{} is too old", facts.name)))?;
+        Ok(GpuBench { worker, facts, target })
+    }
+
+    /// What the GPU is.
+    pub fn facts(&self) -> &GpuFacts {
+        &self.facts
+    }
+
+    /// How a kernel is emitted for a launch of this workload.
+    pub fn options(&self, workload: &Workload) -> Options {
+        Options {
+            group: Some(workload.group),
+            groups_per_core: groups_per_core(&self.facts, workload),
+            lines: false,
+            ..Options::new(self.target)
+        }
+    }
+
+    /// Compiles kernels, checks the outputs of each against `right`, and times them against each other.
+    /// What came of each, in order.
+    ///
+    /// # Errors
+    /// The data do not fit the GPU, or the worker is lost for good.
+    pub fn measure(
+        &mut self,
+        workload: &Workload,
+        kernels: &[(String, Arc<Kernel>)],
+        right: Option<&[Vec<u8>]>,
+        timing: TimingOptions,
+    ) -> Result<Vec<Result<Measured>>> {
+        let arguments: Vec<Argument<'_>> = workload.given.iter().map(argument).collect();
+        self.worker.bind(&arguments)?;
+
+        let options = self.options(workload);
+        let emitted: Vec<Result<(Ptx, Duration)>> = kernels
+            .par_iter()
+            .map(|(_, kernel)| {
+                let start = Instant::now();
+                ptx::emit(kernel, &options).map(|ptx| (ptx, start.elapsed()))
+            })
+            .collect();
+        let modules: Vec<Module> = kernels
+            .iter()
+            .zip(&emitted)
+            .filter_map(|((name, _), emitted)| {
+                let (ptx, _) = emitted.as_ref().ok()?;
+                let geometry = Geometry {
+                    groups: workload.groups,
+                    group: workload.group,
+                    dynamic_shared_bytes: ptx.dynamic_shared_bytes,
+                };
+                Some(Module { name: name.clone(), ptx: ptx.text.clone(), entry: ptx.entry.clone(), geometry })
+            })
+            .collect();
+        let names: Vec<String> = modules.iter().map(|module| module.name.clone()).collect();
+        let mut loaded = self.worker.load(modules)?.into_iter();
+
+        let mut outcomes: Vec<Result<Measured>> = Vec::with_capacity(kernels.len());
+        for ((name, _), emitted) in kernels.iter().zip(emitted) {
+            outcomes.push(emitted.and_then(|(ptx, emit_time)| {
+                let loaded = loaded.next().ok_or_else(|| Error::bug("a module was not loaded"))??;
+                let checked = self.worker.check(name, timing.limit)?;
+                let outputs = right.map(|right| compare(workload, right, &checked.outputs)).transpose()?;
+                let timing = Timing::of(vec![checked.elapsed_ns], timing.cache)
+                    .ok_or_else(|| Error::bug("one launch has no time"))?;
+                Ok(Measured { timing, outputs, loaded, emit_time, hints: ptx.hints })
+            }));
+        }
+
+        let candidates: Vec<(usize, String)> = outcomes
+            .iter()
+            .enumerate()
+            .filter(|(_, outcome)| outcome.is_ok())
+            .map(|(index, _)| (index, kernels[index].0.clone()))
+            .collect();
+        if !candidates.is_empty() {
+            let timed: Vec<String> = candidates.iter().map(|(_, name)| name.clone()).collect();
+            let timings = self.worker.time(&timed, timing)?;
+            for ((index, _), timing) in candidates.iter().zip(timings) {
+                if let Ok(measured) = &mut outcomes[*index] {
+                    measured.timing = timing;
+                }
+            }
+        }
+        self.worker.unload(&names)?;
+        Ok(outcomes)
+    }
+}
+
+/// How many work-groups a core will hold, where the launch leaves it with few: the compiler may then use
+/// more registers than it would otherwise dare to.
+fn groups_per_core(facts: &GpuFacts, workload: &Workload) -> Option<u32> {
+    let groups: u64 = workload.groups.iter().map(|&groups| u64::from(groups)).product();
+    let items: u64 = workload.group.iter().map(|&items| u64::from(items)).product();
+    let resident = groups.div_ceil(u64::from(facts.cores.max(1)));
+    // At 64 registers a work-item or more there is nothing to save.
+    let registers = u64::from(facts.registers_per_core) / (resident * items).max(1);
+    u32::try_from(resident).ok().filter(|_| registers >= 64)
+}
+
+fn argument(given: &Given) -> Argument<'_> {
+    match given {
+        Given::Scalar(ty, bits) => Argument::Scalar(*ty, *bits),
+        Given::Input { element, length, fill } => {
+            Argument::Buffer { element: *element, length: *length, fill, output: false }
+        }
+        Given::Output { element, length, fill, .. } => {
+            Argument::Buffer { element: *element, length: *length, fill, output: true }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Kernel, Type};
+
+    #[test]
+    fn registers_are_spent_only_where_cores_hold_few_work_items() {
+        let facts = GpuFacts {
+            ordinal: 0,
+            name: "H200".into(),
+            capability: (9, 0),
+            driver: 13000,
+            cores: 132,
+            clock_khz: 1_980_000,
+            memory_bytes: 1 << 37,
+            l2_bytes: 60 << 20,
+            shared_bytes_per_group: 227 << 10,
+            shared_bytes_per_core: 228 << 10,
+            registers_per_core: 65536,
+            work_items_per_core: 2048,
+            sub_group: 32,
+        };
+        let of = |groups, group| {
+            let workload = Workload {
+                kernel: Arc::new(Kernel::new("k")),
+                groups: [groups, 1, 1],
+                group: [group, 1, 1],
+                given: vec![Given::Scalar(Type::I32, 1)],
+            };
+            groups_per_core(&facts, &workload)
+        };
+        assert_eq!(of(1, 128), Some(1));
+        assert_eq!(of(132, 128), Some(1));
+        assert_eq!(of(133, 128), Some(2));
+        assert_eq!(of(528, 256), Some(4));
+        assert_eq!(of(1056, 256), None);
+    }
+}

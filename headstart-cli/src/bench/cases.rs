@@ -18,16 +18,49 @@ const ARTICLE_DISTANCES: [u32; 5] = [2, 4, 6, 8, 12];
 
 /// Every case.
 pub fn all() -> Vec<Case> {
-    let case = |name, kernel, settings, plans| Case { name, kernel, settings, plans };
+    let case = |name, kernel, settings, plans| Case {
+        name,
+        kernel,
+        settings,
+        plans,
+    };
     vec![
-        case("article", "article", &[], [article_strategies(), groups_of("arr")].concat()),
-        case("article, more work-groups", "article", &["groups=2112", "elements=25000"], few("arr")),
-        case("gather", "gather", &[], [gather_strategies(), groups_of("values")].concat()),
-        case("gather, more work", "gather", &["work=64"], [few("values"), groups_of_few("values")].concat()),
-        case("gather, full occupancy", "gather", &["groups=1056", "group=256", "items=512"], {
-            [few("values"), hints("values")].concat()
-        }),
-        case("gather, more work-groups", "gather", &["groups=528", "group=256", "items=128"], few("values")),
+        case(
+            "article",
+            "article",
+            &[],
+            [article_strategies(), groups_of("arr")].concat(),
+        ),
+        case(
+            "article, more work-groups",
+            "article",
+            &["groups=2112", "elements=25000"],
+            few("arr"),
+        ),
+        case(
+            "gather",
+            "gather",
+            &[],
+            [gather_strategies(), groups_of("values")].concat(),
+        ),
+        case(
+            "gather, more work",
+            "gather",
+            &["work=64"],
+            [few("values"), groups_of_few("values")].concat(),
+        ),
+        case(
+            "gather, full occupancy",
+            "gather",
+            &["groups=1056", "group=256", "items=512"],
+            { [few("values"), hints("values")].concat() },
+        ),
+        case(
+            "gather, more work-groups",
+            "gather",
+            &["groups=528", "group=256", "items=128"],
+            few("values"),
+        ),
     ]
 }
 
@@ -63,7 +96,10 @@ fn gather_strategies() -> Vec<String> {
 fn hints(load: &str) -> Vec<String> {
     let levels = ["L1", "L2"];
     let distances = [1, 2, 4, 8, 16];
-    levels.iter().flat_map(|level| distances.map(|distance| format!("{load}=cache:{level}:{distance}"))).collect()
+    levels
+        .iter()
+        .flat_map(|level| distances.map(|distance| format!("{load}=cache:{level}:{distance}")))
+        .collect()
 }
 
 /// Groups of iterations over rings: what is fastest where cores are starved.
@@ -121,7 +157,8 @@ mod tests {
         for case in all() {
             headstart_gallery::kernels::find(case.kernel).expect("in the gallery");
             for plan in &case.plans {
-                plan.parse::<Plan>().unwrap_or_else(|error| panic!("{plan}: {error}"));
+                plan.parse::<Plan>()
+                    .unwrap_or_else(|error| panic!("{plan}: {error}"));
             }
         }
     }

@@ -41,18 +41,28 @@ pub fn run(folder: &Path, nvcc: &Path, architecture: &str) -> Result<Vec<Peer>> 
         .collect();
     sources.sort();
     let built = tempfile::tempdir().map_err(unreadable)?;
-    sources.iter().map(|source| run_one(source, nvcc, architecture, built.path())).collect()
+    sources
+        .iter()
+        .map(|source| run_one(source, nvcc, architecture, built.path()))
+        .collect()
 }
 
 fn run_one(source: &Path, nvcc: &Path, architecture: &str, folder: &Path) -> Result<Peer> {
     let program = folder.join(source.file_stem().unwrap_or_default());
     let mut build = Command::new(nvcc);
-    build.args(["-O3", "-arch", architecture, "-o"]).arg(&program).arg(source);
+    build
+        .args(["-O3", "-arch", architecture, "-o"])
+        .arg(&program)
+        .arg(source);
     succeed(&mut build, source)?;
     let output = succeed(&mut Command::new(&program), source)?;
     let output = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(Peer {
-        file: source.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        file: source
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
         times: times(&output),
         output,
     })
@@ -60,13 +70,26 @@ fn run_one(source: &Path, nvcc: &Path, architecture: &str, folder: &Path) -> Res
 
 fn succeed(command: &mut Command, source: &Path) -> Result<Output> {
     let failed = |what: String| Error::input(format!("{}: {what}", source.display()));
-    let output = command.output().map_err(|error| failed(format!("{:?}: {error}", command.get_program())))?;
+    let output = command
+        .output()
+        .map_err(|error| failed(format!("{:?}: {error}", command.get_program())))?;
     if output.status.success() {
         return Ok(output);
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("").trim().to_owned();
-    Err(failed(format!("{:?} failed ({}): {last}", command.get_program(), output.status)))
+    let said =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    let last = said
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("")
+        .trim()
+        .to_owned();
+    Err(failed(format!(
+        "{:?} failed ({}): {last}",
+        command.get_program(),
+        output.status
+    )))
 }
 
 /// The times in a program's output: a number before the word `ms`, named by what stands before it.
@@ -88,7 +111,11 @@ fn times(output: &str) -> Vec<PeerTime> {
             section = heading.trim_end_matches([':', ' ']).to_owned();
             name = format!("base{rest}");
         }
-        times.push(PeerTime { section: section.clone(), name, time_ns: milliseconds * 1e6 });
+        times.push(PeerTime {
+            section: section.clone(),
+            name,
+            time_ns: milliseconds * 1e6,
+        });
     }
     times
 }
@@ -102,7 +129,13 @@ mod tests {
         let output = "== blog W=1 blocks=132\nbase    1.378 ms 307 GB/s\nunroll   P= 2    1.384 ms x1.00\n\
                       gather W=8 132x128 items 1024: base 1.285 ms\n  ring 8,2  0.425 ms x3.02\n";
         let found = times(output);
-        let time = |index: usize| (found[index].section.as_str(), found[index].name.as_str(), found[index].time_ns);
+        let time = |index: usize| {
+            (
+                found[index].section.as_str(),
+                found[index].name.as_str(),
+                found[index].time_ns,
+            )
+        };
         assert_eq!(found.len(), 4);
         assert_eq!(time(0), ("== blog W=1 blocks=132", "base", 1.378e6));
         assert_eq!(time(1), ("== blog W=1 blocks=132", "unroll P= 2", 1.384e6));

@@ -23,17 +23,28 @@ const PLAIN: &str = "none";
 
 /// Runs the command.
 pub fn run(options: &arguments::Bench) -> Result<()> {
-    let destination = options.json.as_deref().map(|path| Destination::check("--json", path)).transpose()?;
-    let ordinal = options.device.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok());
+    let destination = options
+        .json
+        .as_deref()
+        .map(|path| Destination::check("--json", path))
+        .transpose()?;
+    let ordinal = options
+        .device
+        .strip_prefix("cuda:")
+        .and_then(|ordinal| ordinal.parse().ok());
     let ordinal = ordinal.ok_or_else(|| {
         Error::usage(format!("`{}` cannot be measured", options.device)).accepted("a GPU: `cuda:0`")
     })?;
     let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
     let mut bench = GpuBench::start(&program, &["worker".into()], ordinal)?;
     let facts = bench.facts().clone();
-    print(&format!("{} · driver for CUDA {} · {} cores\n", facts.name, facts.driver, facts.cores))?;
+    print(&format!(
+        "{} · driver for CUDA {} · {} cores\n",
+        facts.name, facts.driver, facts.cores
+    ))?;
 
-    let wanted = |case: &Case| options.case.is_empty() || options.case.iter().any(|text| case.name.contains(text));
+    let wanted =
+        |case: &Case| options.case.is_empty() || options.case.iter().any(|text| case.name.contains(text));
     let mut results = Vec::new();
     for case in cases::all().iter().filter(|case| wanted(case)) {
         match measure(&mut bench, case, options) {
@@ -52,7 +63,9 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     for peer in &peers {
         print(&format!("\n{}\n{}", peer.file, peer.output))?;
     }
-    let Some(destination) = destination else { return Ok(()) };
+    let Some(destination) = destination else {
+        return Ok(());
+    };
     let command: Vec<String> = std::env::args().collect();
     let report = json!({
         "command": command.join(" "),
@@ -66,7 +79,11 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
 
 /// Measures one case.
 fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Result<Value> {
-    let settings: Vec<String> = case.settings.iter().map(|setting| (*setting).to_owned()).collect();
+    let settings: Vec<String> = case
+        .settings
+        .iter()
+        .map(|setting| (*setting).to_owned())
+        .collect();
     let subject = kernels::find(case.kernel)?.with(&settings, None)?;
     let workload = subject.workload()?;
     let start = Instant::now();
@@ -81,13 +98,23 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
     let simulator_time = right.as_ref().map(|_| start.elapsed());
 
     let start = Instant::now();
-    let timing = TimingOptions { rounds: options.rounds, ..TimingOptions::default() };
+    let timing = TimingOptions {
+        rounds: options.rounds,
+        ..TimingOptions::default()
+    };
     let measured = bench.measure(&workload, &kernels, right.as_deref(), timing)?;
     let wall = start.elapsed();
 
-    let plain_ns = measured.first().and_then(|plain| plain.as_ref().ok()).map(|plain| plain.timing.median_ns);
+    let plain_ns = measured
+        .first()
+        .and_then(|plain| plain.as_ref().ok())
+        .map(|plain| plain.timing.median_ns);
     let mut order: Vec<usize> = (0..kernels.len()).collect();
-    let time = |index: usize| measured[index].as_ref().map_or(f64::INFINITY, |m| m.timing.median_ns);
+    let time = |index: usize| {
+        measured[index]
+            .as_ref()
+            .map_or(f64::INFINITY, |m| m.timing.median_ns)
+    };
     order.sort_by(|&a, &b| time(a).total_cmp(&time(b)));
     let mut text = format!("\n{} {}\n", case.name, case.settings.join(" "));
     for &index in &order {
@@ -101,11 +128,16 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
         kernels.len(),
         wall.as_secs_f64(),
         derive_time.as_secs_f64(),
-        simulator_time.map_or(String::new(), |time| format!(", simulated in {:.1} s", time.as_secs_f64())),
+        simulator_time.map_or(String::new(), |time| format!(
+            ", simulated in {:.1} s",
+            time.as_secs_f64()
+        )),
     ));
     print(&text)?;
-    let trials: Vec<Value> =
-        order.iter().map(|&index| trial(&kernels[index].0, &measured[index], plain_ns)).collect();
+    let trials: Vec<Value> = order
+        .iter()
+        .map(|&index| trial(&kernels[index].0, &measured[index], plain_ns))
+        .collect();
     Ok(json!({
         "case": case.name,
         "kernel": case.kernel,
@@ -127,7 +159,10 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
 type Derived = (Vec<(String, Arc<Kernel>)>, Vec<(String, String)>);
 
 fn derive(workload: &Workload, plans: &[String]) -> Result<Derived> {
-    let target = prefetch::Target { group_size: Some(workload.group), ..prefetch::Target::default() };
+    let target = prefetch::Target {
+        group_size: Some(workload.group),
+        ..prefetch::Target::default()
+    };
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
     let mut kernels = Vec::new();
     let mut refused = Vec::new();
@@ -154,7 +189,9 @@ fn line(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> Strin
         Ok(measured) => {
             let timing = &measured.timing;
             let speedup = plain_ns.map_or(1.0, |plain| plain / timing.median_ns);
-            let outputs = measured.outputs.map_or(String::new(), |outputs| format!(" {outputs:?}"));
+            let outputs = measured
+                .outputs
+                .map_or(String::new(), |outputs| format!(" {outputs:?}"));
             let compiled = &measured.loaded.compiled;
             format!(
                 "  {:9.4} ms {speedup:5.2}× ±{:.1} % {plan}  [{} registers, {} local, {} groups/core, compiled in {:.0} ms]{outputs}\n",

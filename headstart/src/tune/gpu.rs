@@ -48,10 +48,17 @@ impl GpuBench {
     /// There is no such GPU, or its worker cannot be started.
     pub fn start(program: &Path, arguments: &[OsString], device: usize) -> Result<GpuBench> {
         let worker = Worker::start(program, arguments, device)?;
-        let facts = worker.facts().cloned().ok_or_else(|| Error::bug("a worker has no GPU"))?;
+        let facts = worker
+            .facts()
+            .cloned()
+            .ok_or_else(|| Error::bug("a worker has no GPU"))?;
         let target = Target::for_capability(facts.capability)
             .ok_or_else(|| Error::device(format!("{} is too old", facts.name)))?;
-        Ok(GpuBench { worker, facts, target })
+        Ok(GpuBench {
+            worker,
+            facts,
+            target,
+        })
     }
 
     /// What the GPU is.
@@ -102,7 +109,12 @@ impl GpuBench {
                     group: workload.group,
                     dynamic_shared_bytes: ptx.dynamic_shared_bytes,
                 };
-                Some(Module { name: name.clone(), ptx: ptx.text.clone(), entry: ptx.entry.clone(), geometry })
+                Some(Module {
+                    name: name.clone(),
+                    ptx: ptx.text.clone(),
+                    entry: ptx.entry.clone(),
+                    geometry,
+                })
             })
             .collect();
         let names: Vec<String> = modules.iter().map(|module| module.name.clone()).collect();
@@ -111,12 +123,22 @@ impl GpuBench {
         let mut outcomes: Vec<Result<Measured>> = Vec::with_capacity(kernels.len());
         for ((name, _), emitted) in kernels.iter().zip(emitted) {
             outcomes.push(emitted.and_then(|(ptx, emit_time)| {
-                let loaded = loaded.next().ok_or_else(|| Error::bug("a module was not loaded"))??;
+                let loaded = loaded
+                    .next()
+                    .ok_or_else(|| Error::bug("a module was not loaded"))??;
                 let checked = self.worker.check(name, timing.limit)?;
-                let outputs = right.map(|right| compare(workload, right, &checked.outputs)).transpose()?;
+                let outputs = right
+                    .map(|right| compare(workload, right, &checked.outputs))
+                    .transpose()?;
                 let timing = Timing::of(vec![checked.elapsed_ns], timing.cache)
                     .ok_or_else(|| Error::bug("one launch has no time"))?;
-                Ok(Measured { timing, outputs, loaded, emit_time, hints: ptx.hints })
+                Ok(Measured {
+                    timing,
+                    outputs,
+                    loaded,
+                    emit_time,
+                    hints: ptx.hints,
+                })
             }));
         }
 
@@ -154,12 +176,27 @@ fn groups_per_core(facts: &GpuFacts, workload: &Workload) -> Option<u32> {
 fn argument(given: &Given) -> Argument<'_> {
     match given {
         Given::Scalar(ty, bits) => Argument::Scalar(*ty, *bits),
-        Given::Input { element, length, fill } => {
-            Argument::Buffer { element: *element, length: *length, fill, output: false }
-        }
-        Given::Output { element, length, fill, .. } => {
-            Argument::Buffer { element: *element, length: *length, fill, output: true }
-        }
+        Given::Input {
+            element,
+            length,
+            fill,
+        } => Argument::Buffer {
+            element: *element,
+            length: *length,
+            fill,
+            output: false,
+        },
+        Given::Output {
+            element,
+            length,
+            fill,
+            ..
+        } => Argument::Buffer {
+            element: *element,
+            length: *length,
+            fill,
+            output: true,
+        },
     }
 }
 

@@ -324,6 +324,19 @@ impl<'k> Builder<'k> {
         self.push(OpKind::Return, &[]);
     }
 
+    /// Starts a region: what is appended from now on goes into it. Returns what was appended before, for
+    /// [`Builder::end_region`]. For writers that cannot pass closures; others use [`Builder::region`].
+    pub fn begin_region(&mut self) -> Vec<Op> {
+        std::mem::take(&mut self.ops)
+    }
+
+    /// Ends the region that [`Builder::begin_region`] started, and goes on after `before`.
+    pub fn end_region(&mut self, before: Vec<Op>) -> Region {
+        Region {
+            ops: std::mem::replace(&mut self.ops, before),
+        }
+    }
+
     /// Builds a region aside; `write` must end it with a terminator.
     pub fn region(&mut self, write: impl FnOnce(&mut Builder<'_>)) -> Region {
         let mut inner = Builder::new(self.kernel, self.place);

@@ -80,6 +80,22 @@ pub trait Arithmetic: Copy {
 
     /// To another type.
     fn convert<S: Scalar, T: Scalar>(self, op: ConvertOp, a: Self::Raw<S>) -> Self::Raw<T>;
+
+    /// One of two ways to compute values, by a branch: for what is rarely needed and costs much.
+    fn when<T: Scalar, const N: usize>(
+        self,
+        condition: Self::Raw<bool>,
+        then: impl FnOnce() -> [Self::Raw<T>; N],
+        otherwise: impl FnOnce() -> [Self::Raw<T>; N],
+    ) -> [Self::Raw<T>; N];
+
+    /// Replaces `value` by `step(value)` while `condition(value)` holds.
+    fn repeat_while<T: Scalar>(
+        self,
+        value: Self::Raw<T>,
+        condition: impl Fn(Self::Raw<T>) -> Self::Raw<bool>,
+        step: impl Fn(Self::Raw<T>) -> Self::Raw<T>,
+    ) -> Self::Raw<T>;
 }
 
 /// A value of type `T` together with the arithmetic that computes with it.
@@ -181,6 +197,22 @@ impl<A: Arithmetic, T: Scalar> Number<A, T> {
     #[inline(always)]
     pub fn greater_equal(self, other: impl Operand<A, T>) -> Number<A, bool> {
         other.number(self.arithmetic).less_equal(self)
+    }
+
+    /// Replaced by `step` of it while `condition` of it holds.
+    #[inline(always)]
+    pub fn repeat_while(
+        self,
+        condition: impl Fn(Self) -> Number<A, bool>,
+        step: impl Fn(Self) -> Self,
+    ) -> Self {
+        let number = |raw| Number::new(self.arithmetic, raw);
+        let result = self.arithmetic.repeat_while(
+            self.raw,
+            |raw| condition(number(raw)).raw,
+            |raw| step(number(raw)).raw,
+        );
+        number(result)
     }
 
     #[inline(always)]
@@ -386,6 +418,20 @@ impl<A: Arithmetic> Number<A, u64> {
 }
 
 impl<A: Arithmetic> Number<A, bool> {
+    /// `then` where this is true, `otherwise` where it is not, by a branch.
+    #[inline(always)]
+    pub fn when<T: Scalar, const N: usize>(
+        self,
+        then: impl FnOnce() -> [Number<A, T>; N],
+        otherwise: impl FnOnce() -> [Number<A, T>; N],
+    ) -> [Number<A, T>; N] {
+        let raw = |numbers: [Number<A, T>; N]| numbers.map(|number| number.raw);
+        let results = self
+            .arithmetic
+            .when(self.raw, || raw(then()), || raw(otherwise()));
+        results.map(|raw| Number::new(self.arithmetic, raw))
+    }
+
     /// `a` where this is true, `b` where it is not, without a branch.
     #[inline(always)]
     pub fn select<T: Scalar>(self, a: impl Operand<A, T>, b: impl Operand<A, T>) -> Number<A, T> {

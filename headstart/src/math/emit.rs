@@ -2,7 +2,9 @@
 
 use std::cell::RefCell;
 
-use crate::ir::{self, BinaryOp, Builder, CompareOp, ConvertOp, UnaryOp};
+use crate::ir::{
+    self, BinaryOp, Builder, CompareOp, ConvertOp, LoopWishes, OpKind, Region, UnaryOp, UnrollWish,
+};
 
 use super::arithmetic::{Arithmetic, Float, Number, Scalar};
 
@@ -21,6 +23,15 @@ impl<'e, 'b, 'k> Emit<'e, 'b, 'k> {
     /// Appends to the builder in the cell.
     pub fn new(builder: &'e RefCell<&'b mut Builder<'k>>) -> Self {
         Emit(builder)
+    }
+
+    /// A region of what `write` appends, ended by the terminator that it returns.
+    fn region(self, write: impl FnOnce() -> OpKind) -> Region {
+        let before = self.0.borrow_mut().begin_region();
+        let terminator = write();
+        let mut builder = self.0.borrow_mut();
+        builder.push(terminator, &[]);
+        builder.end_region(before)
     }
 
     /// A value of the kernel, whose type must be `T`'s, as a number.
@@ -54,6 +65,64 @@ impl Arithmetic for Emit<'_, '_, '_> {
 
     fn select<T: Scalar>(self, condition: ir::Value, a: ir::Value, b: ir::Value) -> ir::Value {
         self.0.borrow_mut().select(condition, a, b)
+    }
+
+    fn when<T: Scalar, const N: usize>(
+        self,
+        condition: ir::Value,
+        then: impl FnOnce() -> [ir::Value; N],
+        otherwise: impl FnOnce() -> [ir::Value; N],
+    ) -> [ir::Value; N] {
+        let label = self.0.borrow_mut().kernel.label(None, vec![T::TYPE; N]);
+        let then = self.region(|| OpKind::Break(label, then().to_vec()));
+        let otherwise = self.region(|| OpKind::Break(label, otherwise().to_vec()));
+        let kind = OpKind::If {
+            label,
+            cond: condition,
+            then,
+            otherwise,
+        };
+        let results = self.0.borrow_mut().push(kind, &[T::TYPE; N]);
+        std::array::from_fn(|index| results[index])
+    }
+
+    fn repeat_while<T: Scalar>(
+        self,
+        value: ir::Value,
+        condition: impl Fn(ir::Value) -> ir::Value,
+        step: impl Fn(ir::Value) -> ir::Value,
+    ) -> ir::Value {
+        // loop: if condition { continue step } else { break }
+        let (label, param) = {
+            let kernel = &mut self.0.borrow_mut().kernel;
+            (kernel.label(None, vec![T::TYPE]), kernel.value(T::TYPE))
+        };
+        let body = self.region(|| {
+            let cond = condition(param);
+            let inner = self.0.borrow_mut().kernel.label(None, Vec::new());
+            let then = self.region(|| OpKind::Continue(label, vec![step(param)]));
+            let otherwise = self.region(|| OpKind::Break(inner, Vec::new()));
+            let kind = OpKind::If {
+                label: inner,
+                cond,
+                then,
+                otherwise,
+            };
+            self.0.borrow_mut().push(kind, &[]);
+            OpKind::Break(label, vec![param])
+        });
+        let wishes = LoopWishes {
+            unroll: Some(UnrollWish::Keep),
+            plan: None,
+        };
+        let kind = OpKind::Loop {
+            label,
+            params: vec![param],
+            initial: vec![value],
+            body,
+            wishes,
+        };
+        self.0.borrow_mut().push(kind, &[T::TYPE])[0]
     }
 
     fn convert<S: Scalar, T: Scalar>(self, op: ConvertOp, a: ir::Value) -> ir::Value {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use crate::ir::{Builder, Type, Value};
 
-use super::{Arithmetic, Emit, HostNumber, Number, exponential, logarithm};
+use super::{Arithmetic, Emit, HostNumber, Number, exponential, logarithm, trigonometric};
 
 /// Declares the functions: variant, name, what it is, arguments, and the expansions.
 macro_rules! functions {
@@ -53,6 +53,12 @@ functions! {
     Log2 "log2" (0) logarithm::log2_f32, logarithm::log2_f64;
     /// The logarithm to base 10.
     Log10 "log10" (0) logarithm::log10_f32, logarithm::log10_f64;
+    /// The sine.
+    Sin "sin" (0) trigonometric::sin_f32, trigonometric::sin_f64;
+    /// The cosine.
+    Cos "cos" (0) trigonometric::cos_f32, trigonometric::cos_f64;
+    /// The tangent.
+    Tan "tan" (0) trigonometric::tan_f32, trigonometric::tan_f64;
 }
 
 impl Function {

@@ -97,6 +97,29 @@ impl Arithmetic for Host {
     }
 
     #[inline(always)]
+    fn when<T: Scalar, const N: usize>(
+        self,
+        condition: bool,
+        then: impl FnOnce() -> [T; N],
+        otherwise: impl FnOnce() -> [T; N],
+    ) -> [T; N] {
+        if condition { then() } else { otherwise() }
+    }
+
+    #[inline(always)]
+    fn repeat_while<T: Scalar>(
+        self,
+        mut value: T,
+        condition: impl Fn(T) -> bool,
+        step: impl Fn(T) -> T,
+    ) -> T {
+        while condition(value) {
+            value = step(value);
+        }
+        value
+    }
+
+    #[inline(always)]
     fn convert<S: Scalar, T: Scalar>(self, op: ConvertOp, a: S) -> T {
         match (op, S::TYPE, T::TYPE) {
             (ConvertOp::Bits | ConvertOp::ExtendU | ConvertOp::Truncate, ..) => T::from_bits64(a.to_bits64()),

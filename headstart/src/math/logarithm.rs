@@ -125,6 +125,9 @@ struct BaseF32 {
 /// The bits of ⅔, rounded up.
 const TWO_THIRDS: u32 = 0x3f2a_aaab;
 
+/// The bits of √½: with `m` from here on the last sum loses no bits to cancellation.
+const SQUARE_ROOT_HALF: u32 = 0x3f35_04f3;
+
 const NATURAL_F32: BaseF32 = BaseF32 {
     two_high: std::f32::consts::LN_2,
     two_low: 0.0,
@@ -144,7 +147,6 @@ const NATURAL_F32: BaseF32 = BaseF32 {
     least: TWO_THIRDS,
 };
 
-/// With `m` from √½, where the last sum loses no bits to cancellation.
 const BINARY_F32: BaseF32 = BaseF32 {
     two_high: 1.0,
     two_low: 0.0,
@@ -161,7 +163,7 @@ const BINARY_F32: BaseF32 = BaseF32 {
         0.186_550_4,
         -0.110_205_79,
     ],
-    least: 0x3f35_04f3,
+    least: SQUARE_ROOT_HALF,
 };
 
 const DECIMAL_F32: BaseF32 = BaseF32 {
@@ -170,17 +172,17 @@ const DECIMAL_F32: BaseF32 = BaseF32 {
     slope_high: std::f32::consts::LOG10_E,
     slope_low: -1.010_305e-8,
     tail: [
-        -0.217_147_25,
-        0.144_764_29,
-        -0.108_572_416,
-        0.086_905_37,
-        -0.072_449_62,
-        0.060_809_124,
-        -0.052_849_736,
-        0.060_809_456,
-        -0.056_203_213,
+        -0.217_147_19,
+        0.144_764_8,
+        -0.108_580_746,
+        0.086_867_54,
+        -0.072_127_596,
+        0.061_586_928,
+        -0.057_543_024,
+        0.056_077_42,
+        -0.033_078_484,
     ],
-    least: TWO_THIRDS,
+    least: SQUARE_ROOT_HALF,
 };
 
 /// `ln x` in single precision. -∞ for zeros, NaN for what is below.

@@ -11,3 +11,16 @@ pub fn polynomial<A: Arithmetic, T: Float>(x: Number<A, T>, coefficients: &[T]) 
         .rev()
         .fold(x.same(highest), |sum, &coefficient| sum.mul_add(x, coefficient))
 }
+
+/// The polynomial with these coefficients, the one of the highest degree first.
+#[inline(always)]
+pub fn horner<A: Arithmetic, T: Float, const N: usize>(
+    x: Number<A, T>,
+    coefficients: [Number<A, T>; N],
+) -> Number<A, T> {
+    let mut sum = coefficients[0];
+    for coefficient in &coefficients[1..] {
+        sum = sum.mul_add(x, *coefficient);
+    }
+    sum
+}

@@ -5,12 +5,13 @@
 
 use super::arithmetic::{Arithmetic, Number};
 
-/// An integer, as a float and in the lowest bits of a word with the bias of two exponents added.
+/// An integer, as a float and in the lowest bits of a word: for `f32` with the bias of two exponents added,
+/// which an immediate operand holds; for `f64` without, because a double's lower half would be one more.
 #[derive(Clone, Copy)]
 pub struct Exponent<A: Arithmetic, T: super::Float> {
     /// The integer `k`.
     pub integer: Number<A, T>,
-    biased: Number<A, u32>,
+    word: Number<A, u32>,
 }
 
 /// The integer nearest to `x × factor`, for `|x × factor|` up to 2²¹.
@@ -26,14 +27,14 @@ pub fn split_f32<A: Arithmetic>(x: Number<A, f32>, factor: f32) -> Exponent<A, f
     };
     Exponent {
         integer: shifted - magic,
-        biased: shifted.bits(),
+        word: shifted.bits(),
     }
 }
 
 /// The integer nearest to `x × factor`, for `|x × factor|` up to 2³⁰.
 #[inline(always)]
 pub fn split_f64<A: Arithmetic>(x: Number<A, f64>, factor: f64) -> Exponent<A, f64> {
-    let magic = 6_755_399_441_055_744.0 + 2046.0;
+    let magic = 6_755_399_441_055_744.0;
     let shifted = if factor == 1.0 {
         x + magic
     } else {
@@ -41,7 +42,7 @@ pub fn split_f64<A: Arithmetic>(x: Number<A, f64>, factor: f64) -> Exponent<A, f
     };
     Exponent {
         integer: shifted - magic,
-        biased: shifted.low(),
+        word: shifted.low(),
     }
 }
 
@@ -49,20 +50,14 @@ impl<A: Arithmetic> Exponent<A, f32> {
     /// `p·2ᵏ` for `|k|` up to 252.
     #[inline(always)]
     pub fn scale(self, p: Number<A, f32>) -> Number<A, f32> {
-        let j = self.biased.shift_right(1);
-        p * j.shift_left(23).float() * (self.biased - j).shift_left(23).float()
+        let j = self.word.shift_right(1);
+        p * j.shift_left(23).float() * (self.word - j).shift_left(23).float()
     }
 
     /// `2ᵏ⁺ⁿ`, for results that are normal.
     #[inline(always)]
     pub fn power(self, n: i32) -> Number<A, f32> {
-        (self.biased.shift_left(23) + (((n - 127) as u32) << 23)).float()
-    }
-
-    /// `2ⁿ⁻ᵏ`, for results that are normal.
-    #[inline(always)]
-    pub fn reciprocal_power(self, n: i32) -> Number<A, f32> {
-        (self.biased.same(((n + 127 + 254) as u32) << 23) - self.biased.shift_left(23)).float()
+        (self.word.shift_left(23) + (((n - 127) as u32) << 23)).float()
     }
 }
 
@@ -71,22 +66,16 @@ impl<A: Arithmetic> Exponent<A, f64> {
     #[inline(always)]
     pub fn scale(self, r: Number<A, f64>, q: Number<A, f64>) -> Number<A, f64> {
         // 2ʲ + (2ʲ·q)·r: scaling q by an integer addition costs no multiplication.
-        let j = self.biased.shift_right(1);
-        let two_to_j = j.shift_left(20);
-        let scaled_q = (q.high() + (two_to_j - 0x3ff0_0000)).with_low(q.low());
-        scaled_q.mul_add(r, two_to_j.as_high()) * (self.biased - j).shift_left(20).as_high()
+        let j = self.word.shift_right_signed(1);
+        let power = |n: Number<A, u32>| (n.shift_left(20) + 0x3ff0_0000).as_high();
+        let scaled_q = (q.high() + j.shift_left(20)).with_low(q.low());
+        scaled_q.mul_add(r, power(j)) * power(self.word - j)
     }
 
     /// `2ᵏ⁺ⁿ`, for results that are normal.
     #[inline(always)]
     pub fn power(self, n: i32) -> Number<A, f64> {
-        (self.biased.shift_left(20) + (((n - 1023) as u32) << 20)).as_high()
-    }
-
-    /// `2ⁿ⁻ᵏ`, for results that are normal.
-    #[inline(always)]
-    pub fn reciprocal_power(self, n: i32) -> Number<A, f64> {
-        (self.biased.same(((n + 1023 + 2046) as u32) << 20) - self.biased.shift_left(20)).as_high()
+        (self.word.shift_left(20) + (((n + 1023) as u32) << 20)).as_high()
     }
 }
 

@@ -27,7 +27,7 @@ pub const LN_10: DoubleDouble = constant(std::f64::consts::LN_10, -2.170_756_223
 /// What is missing from [`LN_2`].
 const LN_2_REST: f64 = 5.707_708_438_416_212e-34;
 
-fn two_sum(a: f64, b: f64) -> DoubleDouble {
+pub fn two_sum(a: f64, b: f64) -> DoubleDouble {
     let high = a + b;
     let b_part = high - a;
     DoubleDouble {
@@ -44,7 +44,7 @@ fn fast_two_sum(a: f64, b: f64) -> DoubleDouble {
     }
 }
 
-fn two_product(a: f64, b: f64) -> DoubleDouble {
+pub fn two_product(a: f64, b: f64) -> DoubleDouble {
     let high = a * b;
     DoubleDouble {
         high,
@@ -171,6 +171,22 @@ impl Reference {
     pub fn distance_f32(self, got: f32) -> f64 {
         self.distance(got.into(), 24, -126, 127)
     }
+}
+
+/// π/2.
+pub const HALF_PI: DoubleDouble = constant(std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17);
+
+/// Sine and cosine of a number between -1 and 1, by their series.
+pub fn sin_cos(r: DoubleDouble) -> (DoubleDouble, DoubleDouble) {
+    let square = r * r;
+    let one = DoubleDouble::from(1.0);
+    let (mut sin, mut cos) = (one, one);
+    for n in (1..=15).rev() {
+        let n = f64::from(n);
+        sin = one - square * sin / (2.0 * n * (2.0 * n + 1.0)).into();
+        cos = one - square * cos / (2.0 * n * (2.0 * n - 1.0)).into();
+    }
+    (r * sin, cos)
 }
 
 /// The exponential of a number between -2000 and 2000.

@@ -36,7 +36,7 @@ fn worst_f32(first: u32, step: usize, function: Function, reference: fn(f64) -> 
 }
 
 /// Measures in single precision, all arguments or one in about a thousand.
-fn check_f32(function: Function, reference: fn(f64) -> f64) {
+pub fn check_f32(function: Function, reference: fn(f64) -> f64) {
     let exhaustive = std::env::var_os("HEADSTART_EXHAUSTIVE").is_some();
     let (first, step) = if exhaustive {
         (0, 1)
@@ -65,12 +65,12 @@ fn check_f32(function: Function, reference: fn(f64) -> f64) {
 }
 
 /// Measures in double precision on random arguments.
-fn check_f64(function: Function, argument: fn(&mut Random) -> f64, reference: fn(f64) -> Reference) {
+pub fn check_f64(function: Function, argument: fn(&mut Random) -> f64, reference: fn(f64) -> Reference) {
     let seed = seed();
     let count: u64 = if std::env::var_os("HEADSTART_EXHAUSTIVE").is_some() {
         20_000_000
     } else {
-        100_000
+        50_000
     };
     let (error, x) = (0..64u64)
         .into_par_iter()

@@ -8,6 +8,7 @@ mod cost;
 mod double_double;
 mod errors;
 mod special;
+mod trigonometry;
 
 use super::Function;
 
@@ -27,10 +28,13 @@ pub struct Contract {
 
 /// Every function's contract.
 pub const CONTRACTS: &[Contract] = &[
-    contract(Function::Exp, (0.90, 19), (0.90, 26, 17)),
-    contract(Function::Exp2, (1.0, 18), (1.0, 25, 16)),
+    contract(Function::Exp, (0.90, 19), (0.90, 27, 17)),
+    contract(Function::Exp2, (1.0, 18), (1.0, 26, 16)),
     contract(Function::Log, (0.93, 26), (0.86, 44, 23)),
     contract(Function::Log2, (1.0, 28), (1.0, 44, 23)),
+    contract(Function::Sin, (2.0, 23), (2.0, 29, 15)),
+    contract(Function::Cos, (2.0, 24), (2.0, 30, 15)),
+    contract(Function::Tan, (3.5, 21), (3.0, 27, 22)),
     contract(Function::Log10, (1.0, 29), (1.0, 45, 24)),
 ];
 

@@ -225,3 +225,27 @@ fn log2_and_log10() {
         );
     }
 }
+
+#[test]
+fn sin_cos_and_tan() {
+    for x in [0.0f64, f64::from_bits(1), 1e-310, 1e-300, 1e-20] {
+        double(Function::Sin, &[(x, x), (-x, -x)]);
+        double(Function::Cos, &[(x, 1.0), (-x, 1.0)]);
+        double(Function::Tan, &[(x, x), (-x, -x)]);
+    }
+    for x in [0.0f32, f32::from_bits(1), 1e-40, 1e-30] {
+        single(Function::Sin, &[(x, x), (-x, -x)]);
+        single(Function::Cos, &[(x, 1.0), (-x, 1.0)]);
+        single(Function::Tan, &[(x, x), (-x, -x)]);
+    }
+    for function in [Function::Sin, Function::Cos, Function::Tan] {
+        single(
+            function,
+            &[(f32::INFINITY, f32::NAN), (f32::NEG_INFINITY, f32::NAN)],
+        );
+        double(
+            function,
+            &[(f64::INFINITY, f64::NAN), (f64::NEG_INFINITY, f64::NAN)],
+        );
+    }
+}

@@ -105,6 +105,12 @@ pub(super) fn check(model: &DeviceModel) -> Result<(), (String, Error)> {
             "this is not between `l2.sector` and `l2.line`".into(),
         );
     }
+    if *model.dram.refresh_interval > 0 && *model.dram.refresh >= *model.dram.refresh_interval {
+        return fail(
+            "dram.refresh",
+            "this is not less than `dram.refresh-interval`".into(),
+        );
+    }
     if *model.instruction_cache.near > *model.instruction_cache.size {
         return fail(
             "instruction-cache.near",

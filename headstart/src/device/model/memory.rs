@@ -71,6 +71,8 @@ pub struct L2 {
     pub near_latency: Quantity<Cycles>,
     /// The same for a line whose home is the far half and that no load has brought near.
     pub far_latency: Quantity<Cycles>,
+    /// Lines differ by up to this much from the mean latency, by the way to their slice.
+    pub latency_spread: Quantity<Cycles>,
     /// Requests served per cycle, for all cores; each is for one line and up to `request` bytes.
     pub requests_per_cycle: Quantity<PerCycle>,
     /// Bytes that one request can carry.
@@ -87,7 +89,8 @@ pub struct L2 {
 pub struct Dram {
     /// Size.
     pub size: Quantity<Bytes>,
-    /// From a load's issue until its value can be used, unloaded.
+    /// From a load's issue until its value can be used, unloaded and outside refreshes: the mean of
+    /// the lines of the near and of the far half.
     pub latency: Quantity<Cycles>,
     /// Most bytes per second that reads achieve.
     pub bandwidth: Quantity<GigabytesPerSecond>,
@@ -97,13 +100,25 @@ pub struct Dram {
     pub banks: Quantity<Count>,
     /// How long one access to a line occupies its bank. With `banks`, the rate of scattered accesses.
     pub bank_busy: Quantity<Cycles>,
+    /// How long a refresh keeps a bank from serving; what comes meanwhile waits.
+    pub refresh: Quantity<Cycles>,
+    /// From one refresh of a bank to the next; 0 if refreshes are not modelled.
+    pub refresh_interval: Quantity<Cycles>,
 }
 
 impl Dram {
     /// The part of the bandwidth that scattered reads of one granule each reach.
     pub fn scattered_efficiency(&self, clock_mhz: f64) -> f64 {
-        let scattered = f64::from(*self.banks) / f64::from(*self.bank_busy).max(1.0) * *self.granule as f64;
-        (scattered / self.bytes_per_cycle(clock_mhz)).min(1.0)
+        let rate = f64::from(*self.banks) / f64::from(*self.bank_busy).max(1.0) * self.awake();
+        (rate * *self.granule as f64 / self.bytes_per_cycle(clock_mhz)).min(1.0)
+    }
+
+    /// The part of the time in which a bank is not refreshed.
+    fn awake(&self) -> f64 {
+        match *self.refresh_interval {
+            0 => 1.0,
+            interval => 1.0 - f64::from(*self.refresh) / f64::from(interval),
+        }
     }
 
     /// Bandwidth in bytes per cycle of the cores' clock.

@@ -4,6 +4,7 @@
 //! a device of it; a [`Clock`] tells it how long a launch takes.
 
 pub mod functional;
+pub mod memory;
 mod simulator;
 
 pub use simulator::{Clock, Simulator, Timing};

@@ -1,0 +1,225 @@
+//! A set-associative cache with sectors. It keeps times instead of data: when each sector arrives.
+
+use super::lines::LineShape;
+use super::port::{Cycles, pick, spread};
+
+/// Which line makes room for a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replacement {
+    /// The one that was not used for longest.
+    LeastRecent,
+    /// Any, by a fixed sequence.
+    Random,
+}
+
+/// A cache.
+#[derive(Clone, Debug)]
+pub(super) struct Cache {
+    lines: Vec<Line>,
+    /// When each sector's data are there; never, if nobody asked for it.
+    ready: Vec<Cycles>,
+    sets: usize,
+    ways: usize,
+    sectors: usize,
+    replacement: Replacement,
+    clock: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    /// The line's number; `EMPTY` if there is none.
+    number: u64,
+    used: u64,
+    dirty: u8,
+    near: bool,
+}
+
+/// A place in a cache, as long as nothing else is put there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot(usize);
+
+/// A line that had to make room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Victim {
+    /// Its number.
+    pub(super) number: u64,
+    /// Its sectors that were written.
+    pub(super) dirty: u8,
+}
+
+const EMPTY: u64 = u64::MAX;
+
+impl Cache {
+    /// A cache of about `bytes`: at least one set.
+    pub(super) fn new(bytes: f64, ways: u32, line: u64, shape: LineShape, replacement: Replacement) -> Cache {
+        let ways = ways as usize;
+        let sets = ((bytes / line as f64 / ways as f64).round() as usize).max(1);
+        let empty = Line {
+            number: EMPTY,
+            used: 0,
+            dirty: 0,
+            near: false,
+        };
+        Cache {
+            lines: vec![empty; sets * ways],
+            ready: vec![Cycles::INFINITY; sets * ways * shape.sectors()],
+            sets,
+            ways,
+            sectors: shape.sectors(),
+            replacement,
+            clock: 0,
+        }
+    }
+
+    /// The first way of the set that a line belongs to. Consecutive lines lie in different sets, in an
+    /// order that a hash changes from one round through the sets to the next.
+    fn set(&self, number: u64) -> usize {
+        let sets = self.sets as u64;
+        let round = number / sets;
+        let turned = number - round * sets + pick(spread(round), self.sets) as u64;
+        (if turned >= sets { turned - sets } else { turned }) as usize * self.ways
+    }
+
+    /// The line's place, if it has one; it counts as used.
+    pub(super) fn find(&mut self, number: u64) -> Option<Slot> {
+        let first = self.set(number);
+        let set = &mut self.lines[first..first + self.ways];
+        let way = set.iter().position(|line| line.number == number)?;
+        self.clock += 1;
+        set[way].used = self.clock;
+        Some(Slot(first + way))
+    }
+
+    /// Makes a place for a line that has none, without any sector; gives the line that had to go.
+    pub(super) fn insert(&mut self, number: u64) -> (Slot, Option<Victim>) {
+        self.clock += 1;
+        let first = self.set(number);
+        let set = &self.lines[first..first + self.ways];
+        let way = match set.iter().position(|line| line.number == EMPTY) {
+            Some(way) => way,
+            None => match self.replacement {
+                Replacement::Random => pick(spread(self.clock), self.ways),
+                Replacement::LeastRecent => {
+                    let oldest = set.iter().enumerate().min_by_key(|(_, line)| line.used);
+                    oldest.map_or(0, |(way, _)| way)
+                }
+            },
+        };
+        let slot = first + way;
+        let old = self.lines[slot];
+        self.lines[slot] = Line {
+            number,
+            used: self.clock,
+            dirty: 0,
+            near: false,
+        };
+        self.ready[slot * self.sectors..][..self.sectors].fill(Cycles::INFINITY);
+        let victim = (old.number != EMPTY).then_some(Victim {
+            number: old.number,
+            dirty: old.dirty,
+        });
+        (Slot(slot), victim)
+    }
+
+    /// The sectors of `wanted` that are there or on their way, and when the last of them is there.
+    pub(super) fn present(&self, slot: Slot, wanted: u8) -> (u8, Cycles) {
+        let ready = &self.ready[slot.0 * self.sectors..][..self.sectors];
+        let mut found = 0;
+        let mut last = 0.0f64;
+        for (sector, &ready) in ready.iter().enumerate() {
+            if wanted >> sector & 1 == 1 && ready < Cycles::INFINITY {
+                found |= 1 << sector;
+                last = last.max(ready);
+            }
+        }
+        (found, last)
+    }
+
+    /// Sectors arrive at a time.
+    pub(super) fn fill(&mut self, slot: Slot, sectors: u8, ready: Cycles) {
+        for (sector, place) in self.ready[slot.0 * self.sectors..][..self.sectors]
+            .iter_mut()
+            .enumerate()
+        {
+            if sectors >> sector & 1 == 1 {
+                *place = ready;
+            }
+        }
+    }
+
+    /// Sectors were written and must be written back when their line goes.
+    pub(super) fn soil(&mut self, slot: Slot, sectors: u8) {
+        self.lines[slot.0].dirty |= sectors;
+    }
+
+    /// Whether a copy of the line is in the near half; from now on it is.
+    pub(super) fn bring_near(&mut self, slot: Slot) -> bool {
+        std::mem::replace(&mut self.lines[slot.0].near, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache(ways: u32, lines: u64, replacement: Replacement) -> Cache {
+        Cache::new(
+            (lines * 128) as f64,
+            ways,
+            128,
+            LineShape::new(128, 32),
+            replacement,
+        )
+    }
+
+    #[test]
+    fn sectors_come_one_by_one() {
+        let mut cache = cache(4, 16, Replacement::LeastRecent);
+        assert_eq!(cache.find(7), None);
+        let (slot, victim) = cache.insert(7);
+        assert_eq!(victim, None);
+        assert_eq!(cache.present(slot, 0b1111), (0, 0.0));
+        cache.fill(slot, 0b0011, 50.0);
+        cache.fill(slot, 0b0100, 90.0);
+        assert_eq!(cache.find(7), Some(slot));
+        assert_eq!(cache.present(slot, 0b1001), (0b0001, 50.0));
+        assert_eq!(cache.present(slot, 0b1111), (0b0111, 90.0));
+    }
+
+    #[test]
+    fn the_least_recently_used_line_goes() {
+        let mut cache = cache(2, 2, Replacement::LeastRecent);
+        cache.insert(1);
+        let (slot, _) = cache.insert(2);
+        cache.soil(slot, 0b0100);
+        cache.find(1);
+        assert_eq!(
+            cache.insert(3).1,
+            Some(Victim {
+                number: 2,
+                dirty: 0b0100
+            })
+        );
+        assert!(cache.find(1).is_some() && cache.find(2).is_none());
+    }
+
+    #[test]
+    fn random_replacement_keeps_a_part() {
+        // As many new lines as the cache holds leave (3/4)⁴, about e⁻¹, of those that were there.
+        let mut cache = cache(4, 4096, Replacement::Random);
+        for line in 0..5 * 4096 {
+            cache.insert(line);
+        }
+        let kept = |from: u64, cache: &mut Cache| {
+            (from..from + 4096)
+                .filter(|&line| cache.find(line).is_some())
+                .count()
+        };
+        let (last, before) = (kept(4 * 4096, &mut cache), kept(3 * 4096, &mut cache));
+        assert!((2600..2900).contains(&last), "{last}");
+        assert!(
+            (0.28..0.36).contains(&(before as f64 / last as f64)),
+            "{before} {last}"
+        );
+    }
+}

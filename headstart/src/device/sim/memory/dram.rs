@@ -1,0 +1,92 @@
+//! Device memory: a common bus, and banks that are busy for a while after each access.
+//!
+//! Scattered accesses are limited by the banks, streams by the bus. Lines are spread over the banks
+//! by a hash; the slowest of many scattered accesses waits where several happen to meet, or for a
+//! refresh.
+
+use super::port::{Cycles, Port, pick, spread};
+use crate::device::model::DeviceModel;
+
+/// Device memory, or the part of it that the simulated cores can claim.
+#[derive(Clone, Debug)]
+pub(super) struct Dram {
+    bus: Port,
+    banks: Vec<Cycles>,
+    busy: Cycles,
+    refresh: Cycles,
+    refresh_interval: Cycles,
+}
+
+impl Dram {
+    /// `share` of the model's memory.
+    pub(super) fn new(model: &DeviceModel, share: f64) -> Dram {
+        let banks = f64::from(*model.dram.banks) * share;
+        let count = banks.round().max(1.0);
+        Dram {
+            bus: Port::new(model.dram.bytes_per_cycle(*model.core.clock) * share),
+            banks: vec![0.0; count as usize],
+            // What rounding adds to the number of banks it takes from their rate.
+            busy: f64::from(*model.dram.bank_busy) * count / banks,
+            refresh: f64::from(*model.dram.refresh),
+            refresh_interval: f64::from(*model.dram.refresh_interval),
+        }
+    }
+
+    /// An access to `bytes` of a line; gives the start of its service.
+    pub(super) fn access(&mut self, now: Cycles, line: u64, bytes: u64) -> Cycles {
+        let start = self.bus.take(now, bytes as f64);
+        // Another hash than the caches': lines of one set must not meet in one bank.
+        let bank = pick(spread(line ^ 0x9e37_79b9_7f4a_7c15), self.banks.len());
+        let start = self.after_refresh(bank, start.max(self.banks[bank]));
+        self.banks[bank] = start + self.busy;
+        start
+    }
+
+    /// The first moment from `now` on at which a bank is not refreshed. Banks take turns.
+    fn after_refresh(&self, bank: usize, now: Cycles) -> Cycles {
+        if self.refresh_interval == 0.0 {
+            return now;
+        }
+        let turn = self.refresh_interval * bank as f64 / self.banks.len() as f64;
+        let since = (now + turn) % self.refresh_interval;
+        now + (self.refresh - since).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::model::built_in;
+
+    /// Bytes per cycle of `count` accesses at once to lines that `line` gives.
+    fn rate(share: f64, bytes: u64, line: impl Fn(u64) -> u64) -> f64 {
+        let model = built_in("h200", &[]).unwrap();
+        let mut dram = Dram::new(&model, share);
+        let count = (3_000_000.0 * share) as u64 + 200_000;
+        let mut last = 0.0f64;
+        for access in 0..count {
+            // As many on their way as 64 sub-groups with 32 addresses each have on every core.
+            let waiting = 2048.0 * 132.0 * share;
+            let now = (access as f64 - waiting).max(0.0) * last / (access as f64).max(1.0);
+            last = last.max(dram.access(now, line(access), bytes));
+        }
+        (count * bytes) as f64 / last
+    }
+
+    #[test]
+    fn streams_reach_the_bandwidth() {
+        let model = built_in("h200", &[]).unwrap();
+        let full = model.dram.bytes_per_cycle(*model.core.clock);
+        assert!(rate(1.0, 128, |access| access) > 0.95 * full);
+        assert!(rate(4.0 / 132.0, 128, |access| access) > 0.95 * full * 4.0 / 132.0);
+    }
+
+    #[test]
+    fn scattered_accesses_reach_the_part_that_the_model_says() {
+        let model = built_in("h200", &[]).unwrap();
+        let full = model.dram.bytes_per_cycle(*model.core.clock);
+        let reached = rate(1.0, 64, |access| spread(access) >> 20) / full;
+        let said = model.dram.scattered_efficiency(*model.core.clock);
+        assert!((reached / said - 1.0).abs() < 0.1, "{reached} {said}");
+    }
+}

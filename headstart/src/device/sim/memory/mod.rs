@@ -1,0 +1,382 @@
+//! The timing of the memory hierarchy: L1 of each core, L2, device memory, shared memory.
+//!
+//! It knows addresses and times, no kernels. An access is resolved when it is issued: each resource on
+//! its way is reserved, and the answer is when its data are there. So nothing here runs by itself, and
+//! the same accesses in the same order give the same times.
+//!
+//! What is modelled: coalescing into lines and sectors; a limited number of lines an access and cycle;
+//! sectored caches with merging of what is on its way already; a limited number of sectors on their way
+//! to a core; L2 with a limited rate and a near and a far half; device memory with bandwidth, banks and
+//! granule; address translation; conflicts of shared-memory banks.
+//!
+//! The simulated cores can be a sample of those that a launch keeps busy. Then L2 and device memory
+//! are scaled to the sample's share.
+//!
+//! A caller must not issue to a core whose port is far behind ([`MemorySystem::port_free`]): accesses
+//! reserve L2 and device memory in the order of the calls, which must be about that of their times.
+
+mod banks;
+mod cache;
+mod counters;
+mod dram;
+mod l2;
+mod lines;
+mod port;
+mod tlb;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use banks::Banks;
+use cache::{Cache, Replacement};
+pub use counters::MemoryCounters;
+use dram::Dram;
+use l2::{L2, Place};
+pub use lines::Access;
+use lines::{LineShape, Lines};
+pub use port::Cycles;
+use port::Port;
+use tlb::Tlb;
+
+use crate::device::model::{DeviceModel, Reached};
+
+/// How many cores are simulated, of how many that are busy, and what they can touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Cores that are simulated.
+    pub simulated: u32,
+    /// Cores of the device that the launch keeps busy; at least as many.
+    pub busy: u32,
+    /// Bytes of L1 in each core, shared memory taken off.
+    pub l1_bytes: u64,
+    /// The addresses of each buffer.
+    pub buffers: Vec<Range<u64>>,
+}
+
+/// The memory hierarchy as the simulated cores see it.
+#[derive(Clone, Debug)]
+pub struct MemorySystem {
+    timing: Timing,
+    shape: LineShape,
+    cores: Vec<CoreMemory>,
+    l2: L2,
+    l2_port: Port,
+    dram: Dram,
+    banks: Banks,
+    counters: MemoryCounters,
+}
+
+/// The model's numbers, as plain ones.
+#[derive(Clone, Debug)]
+struct Timing {
+    l1_latency: Option<Cycles>,
+    l1_bytes_per_cycle: f64,
+    outstanding: usize,
+    near: Cycles,
+    far: Cycles,
+    spread: Cycles,
+    dram: Cycles,
+    granule: u64,
+    request: u64,
+    read_after_write: Cycles,
+    fetch: u64,
+    tlb_miss: Cycles,
+    shared: Cycles,
+    conflict: Cycles,
+}
+
+/// What each core has of its own.
+#[derive(Clone, Debug)]
+struct CoreMemory {
+    /// Takes a line, or a pass over the banks of shared memory, per cycle.
+    port: Port,
+    /// Carries what L2 sends.
+    link: Port,
+    l1: Option<Cache>,
+    /// When each of the last sectors is there, in the order of asking.
+    outstanding: VecDeque<Cycles>,
+    tlb: Option<Tlb>,
+}
+
+/// Why a line is asked of L2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Load,
+    Prefetch,
+}
+
+impl MemorySystem {
+    /// Empty caches, idle resources.
+    pub fn new(model: &DeviceModel, extent: &Extent) -> MemorySystem {
+        let simulated = extent.simulated.max(1);
+        let ratio = f64::from(extent.busy.max(simulated)) / f64::from(simulated);
+        let share = 1.0 / ratio;
+        let footprint = extent
+            .buffers
+            .iter()
+            .map(|buffer| buffer.end - buffer.start)
+            .sum();
+        let (l2, l1) = (&model.l2, model.l1.as_ref());
+        let shape = LineShape::new(*l2.line, *l2.sector);
+        let core = CoreMemory {
+            port: Port::new(l1.map_or(1.0, |l1| *l1.lines_per_cycle)),
+            link: Port::new(*l2.bandwidth_per_core),
+            l1: l1.filter(|_| extent.l1_bytes > 0).map(|l1| {
+                Cache::new(
+                    extent.l1_bytes as f64,
+                    *l1.ways,
+                    *l1.line,
+                    shape,
+                    Replacement::Random,
+                )
+            }),
+            outstanding: VecDeque::new(),
+            tlb: Tlb::new(*model.tlb.page, *model.tlb.reach, footprint),
+        };
+        MemorySystem {
+            timing: Timing {
+                l1_latency: l1.map(|l1| f64::from(*l1.latency)),
+                l1_bytes_per_cycle: l1.map_or(f64::INFINITY, |l1| *l1.bandwidth),
+                outstanding: l1.map_or(1024, |l1| *l1.outstanding as usize),
+                near: f64::from(*l2.near_latency),
+                far: f64::from(*l2.far_latency),
+                spread: f64::from(*l2.latency_spread),
+                dram: f64::from(*model.dram.latency),
+                granule: *model.dram.granule,
+                request: *l2.request,
+                read_after_write: f64::from(*l2.read_after_write),
+                fetch: *model.prefetch.fetch,
+                tlb_miss: f64::from(*model.tlb.miss),
+                shared: f64::from(*model.shared.latency),
+                conflict: f64::from(*model.shared.conflict_latency),
+            },
+            shape,
+            cores: vec![core; simulated as usize],
+            l2: L2::new(*l2.effective_size, *l2.ways, shape, ratio, &extent.buffers),
+            l2_port: Port::new(*l2.requests_per_cycle * share),
+            dram: Dram::new(model, share),
+            banks: Banks::new(*model.shared.banks, *model.shared.bank_width),
+            counters: MemoryCounters::default(),
+        }
+    }
+
+    /// When a core's port for global and shared memory is free again.
+    pub fn port_free(&self, core: usize) -> Cycles {
+        self.cores[core].port.free()
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &MemoryCounters {
+        &self.counters
+    }
+
+    /// Keeps a core's port busy for some cycles more: an instruction whose rate is below the port's.
+    pub fn occupy_port(&mut self, core: usize, now: Cycles, cycles: f64) {
+        let port = &mut self.cores[core].port;
+        let until = port.free().max(now) + cycles;
+        port.block(until);
+    }
+
+    /// A load from global memory: when the last value is there.
+    pub fn load(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+        self.counters.loads += 1;
+        self.read(core, now, access)
+    }
+
+    /// An asynchronous copy from global memory to `to` in shared memory: when the last value is there.
+    /// Targets that conflict are written one after the other.
+    pub fn copy(&mut self, core: usize, now: Cycles, from: &Access, to: &Access) -> Cycles {
+        self.counters.loads += 1;
+        let passes = self.count_passes(to);
+        let done = self.read(core, now, from);
+        self.cores[core].port.take(now, passes);
+        done + (passes - 1.0) * self.timing.conflict
+    }
+
+    /// A cache hint for the lines of an access. Nothing waits for it.
+    pub fn prefetch(&mut self, core: usize, now: Cycles, access: &Access, reached: Reached) {
+        match reached {
+            Reached::Nothing => {}
+            Reached::L1 if self.cores[core].l1.is_some() => {
+                let lines = Lines::of(access, self.shape);
+                self.counters.prefetched_lines += lines.len() as u64;
+                self.read(core, now, access);
+            }
+            Reached::L1 | Reached::L2 => {
+                for (line, sectors) in Lines::of(access, self.shape).iter() {
+                    self.counters.prefetched_lines += 1;
+                    let start = self.cores[core].port.take(now, 1.0);
+                    let sectors = self.shape.widen(sectors, self.timing.fetch);
+                    self.ask_l2(core, start, line, sectors, Purpose::Prefetch);
+                }
+            }
+        }
+    }
+
+    /// A store to global memory. It goes through to L2; nothing waits for it.
+    pub fn store(&mut self, core: usize, now: Cycles, access: &Access) {
+        self.counters.stores += 1;
+        for (line, sectors) in Lines::of(access, self.shape).iter() {
+            let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
+            let start = self.cores[core].port.take(now, 1.0);
+            let start = self.l2_port.take(start, self.requests(bytes));
+            self.counters.l2_written_sectors += u64::from(sectors.count_ones());
+            let place = self.place_in_l2(start, line);
+            let (_, ready) = self.l2.present(place, sectors);
+            self.l2
+                .write(place, sectors, ready.max(start) + self.timing.read_after_write);
+        }
+    }
+
+    /// A load from shared memory: when the value is there.
+    pub fn shared_load(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+        let passes = self.count_passes(access);
+        let start = self.cores[core].port.take(now, passes);
+        start + self.timing.shared + (passes - 1.0) * self.timing.conflict
+    }
+
+    /// A store to shared memory. Nothing waits for it.
+    pub fn shared_store(&mut self, core: usize, now: Cycles, access: &Access) {
+        let passes = self.count_passes(access);
+        self.cores[core].port.take(now, passes);
+    }
+
+    fn count_passes(&mut self, access: &Access) -> f64 {
+        let passes = self.banks.passes(access);
+        // As many passes as the width asks for are no conflict.
+        let least = (access.count() * access.bytes).div_ceil(128).max(1);
+        self.counters.shared_accesses += 1;
+        self.counters.bank_conflicts += u64::from(passes.saturating_sub(least));
+        f64::from(passes)
+    }
+
+    /// Reads through L1.
+    fn read(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+        let mut done = now;
+        for (line, sectors) in Lines::of(access, self.shape).iter() {
+            let bytes = f64::from(sectors.count_ones()) * self.shape.sector_bytes() as f64;
+            let port = &mut self.cores[core].port;
+            let start = port.take(now, (bytes / self.timing.l1_bytes_per_cycle).max(1.0));
+            let count = u64::from(sectors.count_ones());
+            self.counters.l1_lines += 1;
+            self.counters.l1_sectors += count;
+            let (Some(latency), Some(l1)) = (self.timing.l1_latency, self.cores[core].l1.as_mut()) else {
+                done = done.max(self.fetch(core, start, line, sectors));
+                continue;
+            };
+            let slot = l1.find(line);
+            let (present, ready) = slot.map_or((0, 0.0), |slot| l1.present(slot, sectors));
+            if present != 0 {
+                let hits = u64::from(present.count_ones());
+                self.counters.l1_hits += if ready <= start { hits } else { 0 };
+                self.counters.l1_pending += if ready <= start { 0 } else { hits };
+                done = done.max(ready.max(start + latency));
+            }
+            let missing = sectors & !present;
+            if missing != 0 {
+                let slot = slot.unwrap_or_else(|| l1.insert(line).0);
+                let arrives = self.fetch(core, start, line, missing);
+                if let Some(l1) = &mut self.cores[core].l1 {
+                    l1.fill(slot, missing, arrives);
+                }
+                done = done.max(arrives);
+            }
+        }
+        done
+    }
+
+    /// Brings sectors to a core, as soon as it may have further ones on their way.
+    fn fetch(&mut self, core: usize, now: Cycles, line: u64, sectors: u8) -> Cycles {
+        let memory = &mut self.cores[core];
+        let mut start = now;
+        let count = sectors.count_ones() as usize;
+        while memory.outstanding.len() + count > self.timing.outstanding {
+            let Some(arrives) = memory.outstanding.pop_front() else {
+                break;
+            };
+            if arrives > start {
+                start = arrives;
+                memory.port.block(arrives);
+            }
+        }
+        let arrives = self.ask_l2(core, start, line, sectors, Purpose::Load);
+        let bytes = (count as u64 * self.shape.sector_bytes()) as f64;
+        self.counters.byte_cycles_in_flight += bytes * (arrives - now);
+        let outstanding = &mut self.cores[core].outstanding;
+        outstanding.extend((0..count).map(|_| arrives));
+        arrives
+    }
+
+    /// Asks L2, and device memory for what L2 does not have: when the core has the data.
+    fn ask_l2(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
+        let address = line << self.shape.line_shift();
+        let translated = self.cores[core].tlb.as_mut().is_none_or(|tlb| tlb.hit(address));
+        let translation = if translated { 0.0 } else { self.timing.tlb_miss };
+        self.counters.tlb_misses += u64::from(!translated);
+        let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
+        let start = match purpose {
+            Purpose::Load => self.cores[core].link.take(now, bytes as f64),
+            Purpose::Prefetch => now,
+        } + translation;
+        let served = self.l2_port.take(start, self.requests(bytes));
+        self.counters.l2_queueing += served - start;
+        self.counters.l2_sectors += u64::from(sectors.count_ones());
+
+        let place = self.place_in_l2(served, line);
+        let way = port::spread(line);
+        let is_far = way & 1 == 1;
+        let is_near = !is_far || self.is_near(place, purpose);
+        // The upper half of the hash chooses the slice, the lowest bit its half.
+        let detour = ((way >> 32) as f64 / f64::from(u32::MAX) * 2.0 - 1.0) * self.timing.spread;
+        let latency = detour
+            + if is_near {
+                self.timing.near
+            } else {
+                self.timing.far
+            };
+        let (present, ready) = self.l2.present(place, sectors);
+        self.counters.l2_hits += u64::from(present.count_ones());
+        let mut done = ready.max(served + latency);
+        if present != sectors {
+            let wanted = self.shape.widen(sectors & !present, self.timing.granule);
+            let (there, _) = self.l2.present(place, wanted);
+            let fetched = wanted & !there;
+            let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
+            let begun = self.dram.access(served, line, bytes);
+            self.counters.dram_queueing += begun - served;
+            self.counters.dram_read_bytes += bytes;
+            if purpose == Purpose::Prefetch {
+                self.counters.prefetched_bytes += bytes;
+            }
+            // The model's latency is the mean of lines of the near and of the far half.
+            let half = (self.timing.far - self.timing.near) / 2.0;
+            let arrives = begun + self.timing.dram + detour + if is_far { half } else { -half };
+            self.l2.fill(place, fetched, arrives);
+            done = done.max(arrives);
+        }
+        done
+    }
+
+    /// Whether a far line has a copy near the core; a load makes one, a prefetch does not.
+    fn is_near(&mut self, place: Place, purpose: Purpose) -> bool {
+        purpose == Purpose::Load && self.l2.bring_near(place)
+    }
+
+    /// The line's place in L2; what had to go for it is written back.
+    fn place_in_l2(&mut self, now: Cycles, line: u64) -> Place {
+        let (place, victim) = self.l2.place(line);
+        if let Some(victim) = victim.filter(|victim| victim.dirty != 0) {
+            let bytes = u64::from(victim.dirty.count_ones()) * self.shape.sector_bytes();
+            self.counters.dram_written_bytes += bytes;
+            self.dram.access(now, victim.number, bytes);
+        }
+        place
+    }
+
+    fn requests(&self, bytes: u64) -> f64 {
+        (bytes as f64 / self.timing.request as f64).ceil()
+    }
+}

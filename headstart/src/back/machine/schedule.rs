@@ -15,12 +15,6 @@ use super::program::{Class, Step};
 use super::target::Target;
 use crate::ir::{Kernel, Value};
 
-/// From this many 32-bit registers on the scheduler saves registers rather than time, of those that a
-/// work-item can have: three quarters.
-fn comfortable(target: &Target) -> u32 {
-    target.max_registers * 3 / 4
-}
-
 /// Orders the drafts between fixed ones.
 pub fn schedule(kernel: &Kernel, target: &Target, drafts: Vec<Draft>, virtuals: &Virtuals) -> Vec<Draft> {
     let mut wanted_after: HashMap<usize, RegisterSet> = HashMap::new();
@@ -324,7 +318,7 @@ impl Pressure {
             .sum();
         Pressure {
             now,
-            comfortable: comfortable(segment.target),
+            comfortable: segment.target.comfortable_registers,
             reads,
             writes,
             readers,

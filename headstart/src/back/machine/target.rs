@@ -1,6 +1,7 @@
 //! What lowering has to know of a device: which compiler it imitates, and a few sizes.
 
 use crate::device::model::occupancy::Footprint;
+use crate::device::model::{DeviceModel, Registers, Vendor};
 
 use super::program::Class;
 
@@ -22,6 +23,9 @@ pub struct Target {
     pub sub_group: u32,
     /// 32-bit registers that a work-item can have.
     pub max_registers: u32,
+    /// 32-bit registers of a work-item up to which the compiler takes more to save time: what leaves
+    /// as many work-groups resident as the launch can use.
+    pub comfortable_registers: u32,
     /// Bytes of a cache line: a hint covers one.
     pub line: u32,
 }
@@ -29,26 +33,59 @@ pub struct Target {
 /// Bytes of an instruction: 16 on NVIDIA since Volta and, uncompacted, on Intel.
 pub const INSTRUCTION_BYTES: u32 = 16;
 
+/// ptxas does not save registers below this many.
+const LEAST_COMFORTABLE: u32 = 32;
+
 impl Target {
     /// NVIDIA GPUs of compute capability 8.0 and 9.0.
     pub fn nvidia() -> Target {
-        Target {
-            family: Family::Nvidia,
-            sub_group: 32,
-            max_registers: 255,
-            line: 128,
-        }
+        Target::new(Family::Nvidia, 32, 255, 128)
     }
 
     /// Intel GPUs: a thread's register file is shared by the work-items of its sub-group.
     pub fn intel(sub_group: u32, register_file_bytes: u32) -> Target {
-        let max_registers = register_file_bytes / 4 / sub_group.max(1);
+        Target::new(
+            Family::Intel,
+            sub_group,
+            register_file_bytes / 4 / sub_group.max(1),
+            64,
+        )
+    }
+
+    /// A device with this model, for sub-groups of this size.
+    pub fn of(model: &DeviceModel, sub_group: u32) -> Target {
+        let family = match model.vendor {
+            Vendor::Nvidia => Family::Nvidia,
+            Vendor::Intel => Family::Intel,
+        };
+        let line = u32::try_from(*model.l2.line).unwrap_or(u32::MAX);
+        Target::new(family, sub_group, model.registers_per_work_item(sub_group), line)
+    }
+
+    fn new(family: Family, sub_group: u32, max_registers: u32, line: u32) -> Target {
+        // A quarter is left for what the estimate does not see.
+        let comfortable_registers = max_registers * 3 / 4;
         Target {
-            family: Family::Intel,
+            family,
             sub_group,
             max_registers,
-            line: 64,
+            comfortable_registers,
+            line,
         }
+    }
+
+    /// The same for a launch of which a core can use `groups` work-groups of `group` work-items at
+    /// once: registers that would keep one of them out are not taken to save time. Intel's threads
+    /// have their registers in any case.
+    #[must_use]
+    pub fn for_groups(mut self, model: &DeviceModel, groups: u32, group: u32) -> Target {
+        if let Registers::Pooled(registers) = &model.registers {
+            let whole = group.next_multiple_of(self.sub_group.max(1));
+            let items = groups.max(1).saturating_mul(whole).max(1);
+            let share = *registers.per_core / items / 8 * 8;
+            self.comfortable_registers = share.clamp(LEAST_COMFORTABLE, self.comfortable_registers);
+        }
+        self
     }
 
     /// What a work-group of `group` work-items occupies with a program's registers.

@@ -15,6 +15,7 @@ use headstart::device::sim::functional::{
 };
 use headstart::device::{Argument, Buffer, Fill, Launch, Pattern};
 use headstart::ir::{self, Kernel, Type, Value};
+use headstart::prefetch::{self, Plan, apply};
 
 /// A kernel of `tests/in` with the launch that its header describes.
 struct Case {
@@ -22,6 +23,7 @@ struct Case {
     kernel: Kernel,
     groups: u32,
     group: u32,
+    plans: Vec<Plan>,
     /// What each parameter is: `2112 below 500`, `192`, `9.5`.
     given: Vec<(String, String)>,
 }
@@ -49,6 +51,8 @@ fn case(path: &Path) -> Option<Case> {
         .lines()
         .filter_map(|line| line.strip_prefix("; "))
         .filter_map(|line| line.split_once(": "));
+    let (_, plans) = header.by_ref().find(|(key, _)| *key == "plans")?;
+    let plans = plans.split("; ").map(|plan| plan.parse().unwrap()).collect();
     let (_, launch) = header.by_ref().find(|(key, _)| *key == "launch")?;
     let (groups, group) = launch.split_once(" × ").unwrap();
     let given = header
@@ -57,6 +61,7 @@ fn case(path: &Path) -> Option<Case> {
     Some(Case {
         name,
         kernel,
+        plans,
         groups: groups.parse().unwrap(),
         group: group.parse().unwrap(),
         given,
@@ -343,21 +348,24 @@ fn executed(case: &Case, program: &MachineProgram) -> Vec<Vec<u8>> {
 
 #[test]
 fn programs_compute_what_their_kernels_compute() {
+    let mut programs = 0;
     for case in cases() {
         let right = interpreted(&case, &case.kernel);
-        for target in [Target::nvidia(), Target::intel(SUB_GROUP, 8 * 1024)] {
-            let program = lower(&case.kernel, &target);
-            assert!(
-                right == interpreted(&case, &program.kernel),
-                "{}: the cleaned kernel",
-                case.name
-            );
-            assert!(
-                right == executed(&case, &program),
-                "{}: the program for {:?}",
-                case.name,
-                target.family
-            );
+        for plan in &case.plans {
+            let Ok(applied) = apply(&case.kernel, plan, &prefetch::Target::default()) else {
+                continue;
+            };
+            for target in [Target::nvidia(), Target::intel(SUB_GROUP, 8 * 1024)] {
+                let program = lower(&applied.kernel, &target);
+                let what = format!("{} under {plan} for {:?}", case.name, target.family);
+                assert!(
+                    right == interpreted(&case, &program.kernel),
+                    "the cleaned kernel {what}"
+                );
+                assert!(right == executed(&case, &program), "the program {what}");
+                programs += 1;
+            }
         }
     }
+    assert!(programs >= 100, "{programs} programs");
 }

@@ -15,6 +15,8 @@ entity_impl!(Virtual, "x");
 pub struct VirtualData {
     /// 32-bit registers: 0 for predicates and for what lives in uniform registers.
     pub width: u8,
+    /// It stands for a token, and orders instructions only before they are scheduled.
+    pub is_token: bool,
 }
 
 /// An instruction in the making.

@@ -36,12 +36,12 @@ impl Intervals {
         let mut around = Vec::with_capacity(controls.len());
         let mut innermost = None;
         for (index, control) in controls.iter().enumerate() {
+            // What opens a loop runs once, before it; what closes it belongs to it.
+            around.push(innermost);
             if let Control::Loop { .. } = control {
                 loops[index] = Some((innermost, scopes.closing[index]));
                 innermost = Some(index);
             }
-            // What opens and closes a loop belongs to it.
-            around.push(innermost);
             if let Control::EndLoop { .. } = control {
                 innermost = innermost
                     .and_then(|at: usize| loops[at])
@@ -134,7 +134,7 @@ impl Intervals {
 mod tests {
     use super::*;
 
-    /// `0 loop { 1 2 } 3 4`, and things that occur at these places.
+    /// `0 loop { 2 3 } 5`, and things that occur at these places; 1 opens the loop, 4 closes it.
     fn coloured(occurrences: &[&[usize]]) -> Vec<Option<u32>> {
         let controls = [
             Control::Next,
@@ -161,6 +161,11 @@ mod tests {
     fn what_enters_a_loop_is_in_use_in_all_of_it() {
         assert_eq!(coloured(&[&[0, 2], &[3]]), [Some(0), Some(1)]);
         assert_eq!(coloured(&[&[0, 2], &[5]]), [Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn what_opens_a_loop_is_outside() {
+        assert_eq!(coloured(&[&[1, 2], &[3]]), [Some(0), Some(1)]);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The finished program: steps attached, ends filled in, code addresses given.
 
-use super::draft::{Draft, Virtuals};
+use super::draft::{Draft, Virtual, Virtuals};
 use super::intervals::Intervals;
 use super::liveness::Scopes;
 use super::program::{
-    Class, Control, Instruction, MachineProgram, RegisterEstimate, RegisterList, Slot, Step,
+    Class, Control, Instruction, MachineProgram, Register, RegisterEstimate, RegisterList, Slot, Step,
 };
 use super::registers;
 use super::target::INSTRUCTION_BYTES;
@@ -68,11 +68,11 @@ pub fn lay_out(
     }
 }
 
-fn numbered(
-    registers: &[super::draft::Virtual],
-    numbers: &SecondaryMap<super::draft::Virtual, super::program::Register>,
-) -> RegisterList {
-    registers.iter().map(|&register| numbers[register]).collect()
+fn numbered(registers: &[Virtual], numbers: &SecondaryMap<Virtual, Option<Register>>) -> RegisterList {
+    registers
+        .iter()
+        .filter_map(|&register| numbers[register])
+        .collect()
 }
 
 /// What costs nothing is done by the next instruction, or by the one before if the next has a guard.

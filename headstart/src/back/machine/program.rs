@@ -68,7 +68,8 @@ pub struct MachineProgram {
     pub code_bytes: u32,
 }
 
-/// A register, as the scoreboard sees it: a 64-bit value is in one. Predicates are registers too.
+/// A register, as the scoreboard sees it: a 64-bit value is in one. Predicates are registers too, tokens
+/// are not: [`Class::Wait`] names its token in its step.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Register(u32);
 entity_impl!(Register, "r");
@@ -261,8 +262,9 @@ pub enum Control {
 }
 
 impl RegisterList {
-    /// The most registers that an instruction reads: a guarded store of four values.
-    pub const CAPACITY: usize = 6;
+    /// The most registers that a list holds: a store of four 64-bit values whose halves were made
+    /// apart does not need more.
+    pub const CAPACITY: usize = 8;
 
     /// The registers.
     pub fn iter(&self) -> impl Iterator<Item = Register> + '_ {
@@ -281,14 +283,12 @@ impl RegisterList {
         self.length == 0
     }
 
-    /// Adds a register unless it is there already.
-    ///
-    /// # Panics
-    ///
-    /// If there are more than [`CAPACITY`](RegisterList::CAPACITY).
+    /// Adds a register, unless it is there already or the list is full: an instruction that seems to
+    /// read more stands for several that wait one after the other.
     pub fn push(&mut self, register: Register) {
-        if !self.iter().any(|present| present == register) {
-            self.registers[usize::from(self.length)] = register.as_u32();
+        let length = usize::from(self.length);
+        if length < RegisterList::CAPACITY && !self.iter().any(|present| present == register) {
+            self.registers[length] = register.as_u32();
             self.length += 1;
         }
     }

@@ -43,19 +43,21 @@ pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> Regis
     }
 }
 
-/// A number for each register: two that are never in use at the same time may have the same one.
-pub fn number(drafts: &[Draft], virtuals: &Virtuals) -> (SecondaryMap<Virtual, Register>, u32) {
+/// A number for each register but tokens: two that are never in use at the same time may have the same
+/// one.
+pub fn number(drafts: &[Draft], virtuals: &Virtuals) -> (SecondaryMap<Virtual, Option<Register>>, u32) {
     let mut intervals = Intervals::new(drafts.iter().map(|draft| draft.control), virtuals.len());
     for (index, draft) in drafts.iter().enumerate() {
-        for &register in draft.defines.iter().chain(&draft.uses) {
+        let named = draft.defines.iter().chain(&draft.uses);
+        for &register in named.filter(|&&register| !virtuals[register].is_token) {
             intervals.note(register.index(), index);
         }
     }
     let (colours, count) = intervals.colour();
-    let mut numbers = SecondaryMap::with_default(Register::from_u32(0));
+    let mut numbers = SecondaryMap::new();
     for (at, colour) in colours.into_iter().enumerate() {
         if let Some(colour) = colour {
-            numbers[Virtual::new(at)] = Register::from_u32(colour);
+            numbers[Virtual::new(at)] = Some(Register::from_u32(colour));
         }
     }
     (numbers, count)

@@ -78,12 +78,16 @@ struct Scope {
 impl Selector<'_, '_> {
     /// A new register of so many 32-bit ones.
     fn register(&mut self, width: u8) -> Virtual {
-        self.virtuals.push(VirtualData { width })
+        self.virtuals.push(VirtualData {
+            width,
+            is_token: false,
+        })
     }
 
     /// A new register for a value, which it is read from now on.
     fn register_of(&mut self, value: Value) -> Virtual {
         let register = self.register(self.facts.width(value));
+        self.virtuals[register].is_token = self.facts.kernel.ty(value) == Type::Token;
         self.registers[value] = vec![register];
         register
     }

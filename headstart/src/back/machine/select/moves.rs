@@ -22,7 +22,8 @@ impl Selector<'_, '_> {
         let mut pending: Vec<Pending> = Vec::new();
         for (to, value) in moves {
             let from = self.read(value, place);
-            if from == [to] {
+            // Which copies a token stands for is counted when code is written, not when it runs.
+            if from == [to] || self.virtuals[to].is_token {
                 continue;
             }
             let width = self.virtuals[to].width;

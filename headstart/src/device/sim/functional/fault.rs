@@ -81,6 +81,11 @@ pub(super) fn describe_item(launch: &Launch, item: Item) -> String {
     )
 }
 
+/// As [`describe_item`].
+pub(crate) fn describe_work_item(launch: &Launch, group: u64, local: u32) -> String {
+    describe_item(launch, Item { group, local })
+}
+
 /// Where a linear number lies in a grid; dimension 0 varies fastest.
 pub(super) fn position(linear: u64, sizes: [u32; 3]) -> [u64; 3] {
     let [x, y, _] = sizes.map(u64::from);

@@ -33,6 +33,8 @@ mod tape;
 mod tests;
 mod work_group;
 
+pub(crate) use fault::describe_work_item;
+
 pub use address::{Layout, array_address, buffer_address, from_generic, to_generic};
 pub use buffer::BufferMemory;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};

@@ -53,9 +53,37 @@ impl CompiledKernel {
         options: Options,
         groups: &Groups,
     ) -> Result<Counters> {
+        self.run_observed(
+            launch,
+            sub_group_size,
+            options,
+            groups,
+            &|_| Unobserved,
+            &|_, _| {},
+        )
+    }
+
+    /// As [`CompiledKernel::run`], with an observer for each work-group: `begin` makes it, `end` gets it
+    /// back if the work-group ended well.
+    pub(crate) fn run_observed<O: Observer>(
+        &self,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        groups: &Groups,
+        begin: &(impl Fn(u64) -> O + Sync),
+        end: &(impl Fn(u64, O) + Sync),
+    ) -> Result<Counters> {
         let state = LaunchState::new(&self.kernel, launch, sub_group_size, options)?;
         let totals = Totals::default();
-        let run = |worker: &mut Option<_>, number| run_group(worker, &state, &self.tape, number, &totals);
+        let run = |worker: &mut Option<_>, number| {
+            let mut observer = begin(number);
+            let error = run_group(worker, &state, &self.tape, number, &mut observer, &totals);
+            if error.is_none() {
+                end(number, observer);
+            }
+            error
+        };
         let error = match groups {
             Groups::All => (0..launch.group_count())
                 .into_par_iter()
@@ -75,21 +103,6 @@ impl CompiledKernel {
             None => state.finish().map(|()| totals.counters()),
         }
     }
-
-    /// Runs one work-group of a launch under an observer, on this thread.
-    pub(crate) fn observe(
-        &self,
-        launch: &Launch,
-        sub_group_size: u32,
-        options: Options,
-        group: u64,
-        observer: &mut impl Observer,
-    ) -> Result<Counters> {
-        let state = LaunchState::new(&self.kernel, launch, sub_group_size, options)?;
-        let totals = Totals::default();
-        Worker::new(&state, &self.tape)?.run(group, observer, &totals)?;
-        state.finish().map(|()| totals.counters())
-    }
 }
 
 /// Runs a work-group, in a new worker if there is none yet; what went wrong, if anything did.
@@ -98,6 +111,7 @@ fn run_group<'l>(
     state: &'l LaunchState<'l>,
     tape: &'l Tape,
     number: u64,
+    observer: &mut impl Observer,
     totals: &Totals,
 ) -> Option<Error> {
     let worker = match worker {
@@ -107,7 +121,7 @@ fn run_group<'l>(
             Err(error) => return Some(error),
         },
     };
-    worker.run(number, &mut Unobserved, totals).err()
+    worker.run(number, observer, totals).err()
 }
 
 #[derive(Default)]

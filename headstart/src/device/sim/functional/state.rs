@@ -177,6 +177,22 @@ impl<'l> LaunchState<'l> {
         (offset < self.buffers[buffer].memory.bytes()).then_some((buffer, offset))
     }
 
+    /// An element of global memory as people read it: `values[3]`.
+    pub(crate) fn element(&self, address: u64) -> String {
+        let Some((buffer, offset)) = self.locate(address) else {
+            return format!("address {address:#x}");
+        };
+        let region = &self.buffers[buffer].region;
+        let size = u64::from(region.element.bytes().max(1));
+        region.element((offset - offset % size) as i64)
+    }
+
+    /// A byte of global memory; none outside the buffers.
+    pub(crate) fn byte(&self, address: u64) -> Option<u8> {
+        let (buffer, offset) = self.locate(address)?;
+        Some(self.buffers[buffer].memory.read(offset, 1) as u8)
+    }
+
     /// Sub-groups of a work-group.
     pub fn sub_groups(&self) -> u32 {
         (self.launch.group_items() as u32).div_ceil(self.sub_group_size)
@@ -196,12 +212,7 @@ impl<'l> LaunchState<'l> {
         }
         let cell = 1u32 << self.cells.global;
         if let Some((number, writer, other)) = self.shadow.race() {
-            let (buffer, offset) = address::split(Space::Global, number << self.cells.global);
-            let element = buffer.map_or_else(String::new, |buffer| {
-                let region = &self.buffers[buffer].region;
-                let size = i64::from(region.element.bytes().max(1));
-                region.element(offset - offset.rem_euclid(size))
-            });
+            let element = self.element(number << self.cells.global);
             let who = |item| super::fault::describe_item(self.launch, item);
             let what = format!(
                 "{} writes {element}, which {} {} at {} in the same launch: nothing orders work-groups",
@@ -213,10 +224,7 @@ impl<'l> LaunchState<'l> {
             return Err(super::fault::error(self.kernel, writer.place, what));
         }
         self.shadow.written(|number| {
-            if let (Some(buffer), Ok(offset)) = {
-                let (buffer, offset) = address::split(Space::Global, number << self.cells.global);
-                (buffer, u64::try_from(offset))
-            } {
+            if let Some((buffer, offset)) = self.locate(number << self.cells.global) {
                 self.buffers[buffer].memory.mark_written(offset, cell);
             }
         });

@@ -1,0 +1,474 @@
+//! Watches a work-group run and computes the term of each of its values.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use super::terms::{NOT_GLOBAL, OPERATION, Term, TermMemory};
+use crate::device::sim::functional::{
+    LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
+};
+use crate::ir::{BinaryOp, ConvertOp, LoadId, NoWrapOp, Place, Space, Type};
+
+/// The terms of one work-group.
+pub(super) struct TermObserver {
+    /// Of each slot of each sub-group.
+    registers: Vec<Vec<[Term; LANES]>>,
+    pub memory: TermMemory,
+    copies: HashMap<u32, Copies>,
+    /// How often each load was executed, by all work-items together.
+    pub loads: BTreeMap<LoadId, u64>,
+    /// How each term was made, if somebody wants to know.
+    pub record: Option<Record>,
+}
+
+/// How terms were made.
+#[derive(Default)]
+pub(super) struct Record {
+    pub nodes: HashMap<Term, Node>,
+    /// What was stored last to global memory, by the first byte of each value.
+    stores: BTreeMap<u64, Stored>,
+    /// How often each work-item has executed each load.
+    executions: HashMap<(LoadId, u32), u64>,
+}
+
+/// A value in global memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stored {
+    pub term: Term,
+    pub bits: u64,
+    size: u32,
+    /// Linear in the work-group.
+    pub item: u32,
+    pub place: Place,
+}
+
+impl Record {
+    /// The value that a byte belongs to.
+    pub fn stored(&self, address: u64) -> Option<&Stored> {
+        let (start, stored) = self.stores.range(..=address).next_back()?;
+        (address - start < u64::from(stored.size)).then_some(stored)
+    }
+}
+
+/// How a term was made.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    /// Read from global memory as the launch found it.
+    Loaded {
+        load: LoadId,
+        /// Linear in the work-group.
+        item: u32,
+        /// How many executions of the load by this work-item went before.
+        earlier: u64,
+        address: u64,
+    },
+    /// Computed.
+    Computed {
+        what: String,
+        place: Place,
+        operands: Vec<(Term, u64)>,
+    },
+}
+
+impl Node {
+    /// What sort of thing it is.
+    pub fn kind(&self) -> &str {
+        match self {
+            Node::Loaded { .. } => "load",
+            Node::Computed { what, .. } => what,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Copies {
+    started: u64,
+    in_flight: VecDeque<(u64, Copy)>,
+}
+
+struct Copy {
+    to: u64,
+    from: u64,
+    bytes: u32,
+}
+
+impl TermObserver {
+    pub fn new() -> TermObserver {
+        TermObserver {
+            registers: Vec::new(),
+            memory: TermMemory::default(),
+            copies: HashMap::new(),
+            loads: BTreeMap::new(),
+            record: None,
+        }
+    }
+
+    /// One that remembers how each term was made.
+    pub fn recording() -> TermObserver {
+        TermObserver {
+            record: Some(Record::default()),
+            ..TermObserver::new()
+        }
+    }
+
+    fn get(&self, sub_group: &SubGroup, slot: Slot) -> [Term; LANES] {
+        let registers = self.registers.get(sub_group.number() as usize);
+        let lanes = registers.and_then(|registers| registers.get(slot.0 as usize));
+        lanes.copied().unwrap_or([Term::KNOWN; LANES])
+    }
+
+    fn slot(&mut self, sub_group: &SubGroup, slot: Slot) -> &mut [Term; LANES] {
+        let number = sub_group.number() as usize;
+        if self.registers.len() <= number {
+            self.registers.resize(number + 1, Vec::new());
+        }
+        let registers = &mut self.registers[number];
+        if registers.len() <= slot.0 as usize {
+            registers.resize(slot.0 as usize + 1, [Term::KNOWN; LANES]);
+        }
+        &mut registers[slot.0 as usize]
+    }
+
+    /// The result of an operation: known if its operands are, else made of them.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an operation with its operands and where it runs"
+    )]
+    fn compute(
+        &mut self,
+        what: Operation,
+        to: Slot,
+        operands: &[Slot],
+        registers: &Registers,
+        mask: Mask,
+        sub_group: &SubGroup,
+        place: Place,
+    ) {
+        let terms: Vec<[Term; LANES]> = operands.iter().map(|&slot| self.get(sub_group, slot)).collect();
+        let mut result = [Term::KNOWN; LANES];
+        for lane in mask.lanes() {
+            if terms.iter().all(|term| term[lane].is_known()) {
+                continue;
+            }
+            let bits = |operand: usize| registers.get(operands[operand])[lane];
+            if let Some(same) =
+                what.passes_on(|operand| terms[operand][lane].is_known().then(|| bits(operand)))
+            {
+                result[lane] = terms[same][lane];
+                continue;
+            }
+            let mut parts: Vec<u128> = (0..operands.len())
+                .map(|operand| terms[operand][lane].part(bits(operand)))
+                .collect();
+            if what.commutes {
+                parts.sort_unstable();
+            }
+            result[lane] = Term::made(what.number, parts);
+            if let Some(record) = &mut self.record {
+                let node = || Node::Computed {
+                    what: what.name.clone(),
+                    place,
+                    operands: (0..operands.len())
+                        .map(|operand| (terms[operand][lane], bits(operand)))
+                        .collect(),
+                };
+                record.nodes.entry(result[lane]).or_insert_with(node);
+            }
+        }
+        *self.slot(sub_group, to) = result;
+    }
+
+    /// A load or copy is executed: how often this work-item has done so before.
+    fn count(&mut self, load: LoadId, item: u32) -> u64 {
+        *self.loads.entry(load).or_insert(0) += 1;
+        let Some(record) = &mut self.record else {
+            return 0;
+        };
+        let executions = record.executions.entry((load, item)).or_insert(0);
+        *executions += 1;
+        *executions - 1
+    }
+
+    /// A load or copy reads global memory.
+    fn record_load(&mut self, term: Term, node: Node) {
+        if let Some(record) = &mut self.record
+            && !term.is_known()
+        {
+            record.nodes.entry(term).or_insert(node);
+        }
+    }
+}
+
+/// What tells one operation from another.
+struct Operation {
+    number: u64,
+    name: String,
+    /// The order of the operands does not matter.
+    commutes: bool,
+    /// A known operand that makes the operation give the other one as it is: which, and its bits.
+    neutral: Option<(usize, u64)>,
+    /// It gives its operand as it is.
+    is_identity: bool,
+}
+
+impl Operation {
+    fn new(kind: u64, code: u64, ty: Type, name: &str) -> Operation {
+        Operation {
+            number: OPERATION + (kind << 16 | code << 8 | type_number(ty)),
+            name: name.to_owned(),
+            commutes: false,
+            neutral: None,
+            is_identity: false,
+        }
+    }
+
+    /// The operand whose term is the result's. `known` gives the bits of an operand if they say everything.
+    fn passes_on(&self, known: impl Fn(usize) -> Option<u64>) -> Option<usize> {
+        if self.is_identity {
+            return Some(0);
+        }
+        let (operand, bits) = self.neutral?;
+        if known(operand) == Some(bits) {
+            return Some(1 - operand);
+        }
+        (self.commutes && known(1 - operand) == Some(bits)).then_some(operand)
+    }
+}
+
+fn type_number(ty: Type) -> u64 {
+    Type::ALL.iter().position(|&other| other == ty).unwrap_or(0) as u64
+}
+
+fn binary(op: BinaryOp, ty: Type) -> Operation {
+    let code = BinaryOp::ALL.iter().position(|&other| other == op).unwrap_or(0);
+    Operation {
+        commutes: matches!(
+            op,
+            BinaryOp::Add
+                | BinaryOp::Mul
+                | BinaryOp::MulHighS
+                | BinaryOp::MulHighU
+                | BinaryOp::And
+                | BinaryOp::Or
+                | BinaryOp::Xor
+                | BinaryOp::MinS
+                | BinaryOp::MinU
+                | BinaryOp::MaxS
+                | BinaryOp::MaxU
+                | BinaryOp::FAdd
+                | BinaryOp::FMul
+        ),
+        // What the builder folds away.
+        neutral: match op {
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Or
+            | BinaryOp::Xor
+            | BinaryOp::Shl
+            | BinaryOp::ShrS
+            | BinaryOp::ShrU => Some((1, 0)),
+            BinaryOp::Mul | BinaryOp::DivU => Some((1, 1)),
+            BinaryOp::And => Some((1, ty.mask())),
+            _ => None,
+        },
+        ..Operation::new(2, code as u64, ty, op.name())
+    }
+}
+
+/// An address that no other space has.
+fn unique(space: Space, address: u64, item: u32) -> u64 {
+    match space {
+        Space::Generic => {
+            let (space, address) = from_generic(address);
+            unique(space, address, item)
+        }
+        Space::Global => address,
+        Space::Shared => NOT_GLOBAL | address,
+        Space::Private => NOT_GLOBAL << 1 | u64::from(item) << 36 | address,
+    }
+}
+
+impl Observer for TermObserver {
+    fn op(
+        &mut self,
+        op: &LaneOp,
+        registers: &Registers,
+        mask: Mask,
+        sub_group: &SubGroup,
+        _group: &WorkGroup<'_>,
+    ) {
+        let mut compute = |what: Operation, to: Slot, operands: &[Slot]| {
+            self.compute(what, to, operands, registers, mask, sub_group, op.place);
+        };
+        match op.kind {
+            LaneOpKind::Id { to, .. } | LaneOpKind::ArrayAddress { to, .. } | LaneOpKind::Join { to, .. } => {
+                *self.slot(sub_group, to) = [Term::KNOWN; LANES];
+            }
+            LaneOpKind::Unary { op, ty, to, a } => {
+                compute(Operation::new(1, op as u64, ty, op.name()), to, &[a]);
+            }
+            LaneOpKind::Binary { op, ty, to, a, b } => compute(binary(op, ty), to, &[a, b]),
+            // A pass may drop the promise.
+            LaneOpKind::NoWrap { op, ty, to, a, b, .. } => {
+                let op = match op {
+                    NoWrapOp::Add => BinaryOp::Add,
+                    NoWrapOp::Sub => BinaryOp::Sub,
+                    NoWrapOp::Mul => BinaryOp::Mul,
+                };
+                compute(binary(op, ty), to, &[a, b]);
+            }
+            LaneOpKind::Fma { ty, to, a, b, c } => compute(Operation::new(3, 0, ty, "fma"), to, &[a, b, c]),
+            LaneOpKind::Compare { op, ty, to, a, b } => {
+                compute(Operation::new(4, op as u64, ty, op.name()), to, &[a, b]);
+            }
+            LaneOpKind::Convert {
+                op,
+                from,
+                into,
+                to,
+                a,
+            } => {
+                let what = Operation {
+                    is_identity: matches!(
+                        op,
+                        ConvertOp::Bits | ConvertOp::ToGeneric | ConvertOp::FromGeneric
+                    ),
+                    ..Operation::new(5 + type_number(from), op as u64, into, op.name())
+                };
+                compute(what, to, &[a]);
+            }
+            LaneOpKind::Address {
+                to,
+                base,
+                index,
+                scale,
+                offset,
+            } => {
+                let mut what = Operation::new(32, 0, Type::I64, "address");
+                what.number ^= Term::made(u64::from(scale), [offset as u128]).0 as u64;
+                compute(what, to, &[base, index]);
+            }
+            LaneOpKind::Select { to, cond, a, b } => {
+                let (a, b) = (self.get(sub_group, a), self.get(sub_group, b));
+                let cond = registers.get(cond);
+                *self.slot(sub_group, to) =
+                    std::array::from_fn(|lane| if cond[lane] != 0 { a[lane] } else { b[lane] });
+            }
+            LaneOpKind::Load {
+                to,
+                ty,
+                space,
+                ptr,
+                id,
+            } => {
+                let addresses = registers.get(ptr);
+                for lane in mask.lanes() {
+                    let item = sub_group.work_item(lane);
+                    let earlier = self.count(id, item);
+                    let mut address = unique(space, addresses[lane], item);
+                    for &slot in to.as_slice() {
+                        let term = self.memory.read(address, ty.bytes());
+                        self.slot(sub_group, slot)[lane] = term;
+                        let node = Node::Loaded {
+                            load: id,
+                            item,
+                            earlier,
+                            address,
+                        };
+                        if address < NOT_GLOBAL {
+                            self.record_load(term, node);
+                        }
+                        address += u64::from(ty.bytes());
+                    }
+                }
+            }
+            LaneOpKind::Store {
+                values,
+                ty,
+                space,
+                ptr,
+            } => {
+                let addresses = registers.get(ptr);
+                for lane in mask.lanes() {
+                    let item = sub_group.work_item(lane);
+                    let mut address = unique(space, addresses[lane], item);
+                    for &slot in values.as_slice() {
+                        let term = self.get(sub_group, slot)[lane];
+                        let bits = registers.get(slot)[lane];
+                        self.memory.write(address, ty.bytes(), term, bits);
+                        if let Some(record) = &mut self.record
+                            && address < NOT_GLOBAL
+                        {
+                            let stored = Stored {
+                                term,
+                                bits,
+                                size: ty.bytes(),
+                                item,
+                                place: op.place,
+                            };
+                            record.stores.insert(address, stored);
+                        }
+                        address += u64::from(ty.bytes());
+                    }
+                }
+            }
+            LaneOpKind::Copy {
+                to,
+                target,
+                source,
+                bytes,
+                id,
+            } => {
+                *self.slot(sub_group, to) = [Term::KNOWN; LANES];
+                for lane in mask.lanes() {
+                    let item = sub_group.work_item(lane);
+                    let earlier = self.count(id, item);
+                    let from = registers.get(source)[lane];
+                    let term = self.memory.read(from, bytes.min(8));
+                    let node = Node::Loaded {
+                        load: id,
+                        item,
+                        earlier,
+                        address: from,
+                    };
+                    self.record_load(term, node);
+                    let copies = self.copies.entry(item).or_default();
+                    copies.started += 1;
+                    let copy = Copy {
+                        to: unique(Space::Shared, registers.get(target)[lane], item),
+                        from,
+                        bytes,
+                    };
+                    copies.in_flight.push_back((copies.started, copy));
+                }
+            }
+            LaneOpKind::Wait { token } => {
+                for lane in mask.lanes() {
+                    let token = registers.get(token)[lane];
+                    let Some(copies) = self.copies.get_mut(&sub_group.work_item(lane)) else {
+                        continue;
+                    };
+                    while copies
+                        .in_flight
+                        .front()
+                        .is_some_and(|&(number, _)| number <= token)
+                    {
+                        if let Some((_, copy)) = copies.in_flight.pop_front() {
+                            self.memory.copy(copy.to, copy.from, copy.bytes);
+                        }
+                    }
+                }
+            }
+            LaneOpKind::Prefetch { .. } => {}
+        }
+    }
+
+    fn assign(&mut self, moves: &[(Slot, Slot)], _registers: &Registers, mask: Mask, sub_group: &SubGroup) {
+        let before: Vec<[Term; LANES]> = moves.iter().map(|&(_, from)| self.get(sub_group, from)).collect();
+        for (&(to, _), from) in moves.iter().zip(before) {
+            let to = self.slot(sub_group, to);
+            for lane in mask.lanes() {
+                to[lane] = from[lane];
+            }
+        }
+    }
+}

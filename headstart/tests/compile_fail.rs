@@ -1,0 +1,112 @@
+//! Errors in a kernel appear at its own lines: what the compiler says about the sources in `compile_fail`.
+//!
+//! A comment `//~ E0308 22` says that the compiler reports error E0308 in that line, at column 22; a message
+//! of the macro's own has no number: `//~ macro 14`. Nothing else may be reported. The sources are compiled
+//! against the library that this test was built with.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+/// What is reported, or expected: line, column, and the error's number (or `macro`).
+type Reports = BTreeSet<(u64, u64, String)>;
+
+/// What the compiler says when the library was built by another compiler or with other dependencies.
+const OTHER_BUILD: [&str; 5] = ["E0460", "E0462", "E0463", "E0464", "E0514"];
+
+/// The libraries that this test may have been built with, the newest first.
+fn libraries(dependencies: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dependencies).expect("the test lies among its dependencies");
+    let mut found: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let name = path.file_name()?.to_str()?;
+            let is_ours = name.starts_with("libheadstart-") && name.ends_with(".rlib");
+            is_ours.then(|| Some((path.metadata().ok()?.modified().ok()?, path.clone())))?
+        })
+        .collect();
+    found.sort();
+    found.into_iter().rev().map(|(_, path)| path).collect()
+}
+
+/// Every error that the compiler reports for a source.
+fn compile(source: &Path, library: &Path, dependencies: &Path) -> Reports {
+    let out = tempfile::tempdir().expect("a place for the compiler's output");
+    let output = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
+        .args([
+            "--edition=2024",
+            "--crate-type=lib",
+            "--emit=metadata",
+            "--error-format=json",
+            "-Adead_code",
+        ])
+        .arg("--out-dir")
+        .arg(out.path())
+        .arg("--extern")
+        .arg(format!("headstart={}", library.display()))
+        .arg("-L")
+        .arg(format!("dependency={}", dependencies.display()))
+        .arg(source)
+        .output()
+        .expect("the compiler runs");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let messages = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    messages
+        .filter(|message| message["level"] == "error")
+        .filter_map(|message| {
+            let code = message["code"]["code"].as_str().unwrap_or("macro").to_owned();
+            if OTHER_BUILD.contains(&code.as_str()) {
+                return Some((0, 0, code));
+            }
+            // The summary at the end has no place.
+            let spans = message["spans"].as_array()?;
+            let span = spans.iter().find(|span| span["is_primary"] == true)?;
+            Some((span["line_start"].as_u64()?, span["column_start"].as_u64()?, code))
+        })
+        .collect()
+}
+
+/// What the comments of a source expect.
+fn expected(source: &Path) -> Reports {
+    let text = std::fs::read_to_string(source).expect("the source is there");
+    let reports = (1..).zip(text.lines()).flat_map(|(number, line)| {
+        let comments = line.split("//~").skip(1).map(str::split_whitespace);
+        comments.map(move |mut words| {
+            let code = words.next().expect("an error's number").to_owned();
+            let column = words.next().and_then(|word| word.parse().ok()).expect("a column");
+            (number, column, code)
+        })
+    });
+    reports.collect()
+}
+
+#[test]
+fn errors_point_into_the_kernel() {
+    let this = std::env::current_exe().expect("a test has a path");
+    let dependencies = this.parent().expect("it lies in a folder");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compile_fail");
+    let sources = std::fs::read_dir(&folder).expect("the sources are there");
+    let mut sources: Vec<PathBuf> = sources.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    sources.sort();
+    assert!(!sources.is_empty());
+    for source in sources {
+        let reports = libraries(dependencies)
+            .iter()
+            .map(|library| compile(&source, library, dependencies))
+            .find(|reports| {
+                !reports
+                    .iter()
+                    .any(|(_, _, code)| OTHER_BUILD.contains(&code.as_str()))
+            });
+        let reports = reports.expect("the library that this test was built with lies beside it");
+        assert_eq!(
+            reports,
+            expected(&source),
+            "found, and expected, in {}",
+            source.display()
+        );
+    }
+}

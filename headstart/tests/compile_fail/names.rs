@@ -1,0 +1,14 @@
+//! Names that nobody declared, and functions that are not for devices.
+
+use headstart::prelude::*;
+
+fn ordinary(x: f32) -> f32 {
+    x
+}
+
+#[kernel]
+fn calls(out: &mut [f32]) {
+    out[0] = missing(1.0); //~ E0425 14 //~ E0433 14
+    out[1] = ordinary(2.0); //~ E0433 14
+    out[2] = unknown; //~ E0425 14
+}

@@ -1,0 +1,32 @@
+//! Types that do not fit. The recorded copy repeats a mismatch at the same operation, in its own types.
+
+use headstart::device::{Device, TypedBuffer};
+use headstart::prelude::*;
+
+#[kernel]
+fn mismatched(values: &[f32], out: &mut [f32], n: u32) {
+    let mut sum = 0.0;
+    for i in 0..n {
+        sum += values[i]; //~ E0277 23 //~ E0308 23
+        sum += values[i as usize] * n; //~ E0277 35 //~ E0308 37
+    }
+    out[0] = sum;
+}
+
+#[kernel]
+fn remainder(values: &[f32], out: &mut [f32]) {
+    out[0] = values[0] % 2.0; //~ E0277 24
+}
+
+#[kernel]
+fn generic<T: Number>(values: &[T], out: &mut [T]) {
+    out[0] = values[0].sqrt(); //~ E0599 24 //~ E0277 14
+}
+
+fn arguments(device: &dyn Device) -> headstart::Result<()> {
+    let integers = TypedBuffer::<u32>::uninitialized(device, 5)?;
+    let mut floats = TypedBuffer::<f32>::uninitialized(device, 5)?;
+    let _ = mismatched::arguments(&integers, &mut floats, 1); //~ E0308 35
+    let _ = mismatched::arguments(&floats.clone(), &mut floats); //~ E0061 13
+    Ok(())
+}

@@ -1,22 +1,26 @@
 //! The methods that a kernel can call, each with the number of its arguments.
 
 /// Methods of scalars. Every one is a function of the same name in the library's `record::methods`.
-pub const METHODS: [(&str, usize); 34] = [
+pub const METHODS: [(&str, usize); 40] = [
     ("abs", 0),
     ("abs_diff", 1),
     ("ceil", 0),
     ("clamp", 2),
     ("copysign", 1),
+    ("cos", 0),
     ("count_ones", 0),
     ("count_zeros", 0),
     ("div_ceil", 1),
     ("exp", 0),
+    ("exp2", 0),
     ("floor", 0),
     ("is_finite", 0),
     ("is_infinite", 0),
     ("is_nan", 0),
     ("leading_zeros", 0),
     ("ln", 0),
+    ("log10", 0),
+    ("log2", 0),
     ("max", 1),
     ("min", 1),
     ("mul_add", 2),
@@ -26,7 +30,9 @@ pub const METHODS: [(&str, usize); 34] = [
     ("rotate_right", 1),
     ("round_ties_even", 0),
     ("saturating_sub", 1),
+    ("sin", 0),
     ("sqrt", 0),
+    ("tan", 0),
     ("to_bits", 0),
     ("trailing_zeros", 0),
     ("trunc", 0),
@@ -43,7 +49,7 @@ pub const MEMORY_METHODS: [&str; 2] = ["is_empty", "len"];
 
 /// Methods whose result would depend on the platform's mathematical library: the ordinary copy of the body
 /// calls ours instead, so that both copies give the same bits.
-pub const OWN_MATHEMATICS: [&str; 2] = ["exp", "ln"];
+pub const OWN_MATHEMATICS: [&str; 8] = ["cos", "exp", "exp2", "ln", "log10", "log2", "sin", "tan"];
 
 /// The scalar types that the language has by name, for `u32::min(a, b)` and `f32::from(x)`.
 pub const SCALARS: [&str; 13] = [

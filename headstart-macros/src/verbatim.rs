@@ -2,8 +2,8 @@
 //!
 //! It gives types, lifetimes and errors at the user's own source, and runs on the CPU as a reference. Three
 //! things change: our attributes are taken off; a `prefetch` only checks types, because a hint may name an
-//! element behind the end, where Rust's indexing would stop; and `exp` and `ln` are ours, because the
-//! platform's give other bits.
+//! element behind the end, where Rust's indexing would stop; and `exp`, `sin` and their like are ours, because
+//! the platform's give other bits.
 
 use quote::quote_spanned;
 use syn::spanned::Spanned;

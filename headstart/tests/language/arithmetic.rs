@@ -199,7 +199,7 @@ fn floats(input: &[f32], output: &mut [f32]) {
     let i = global_id();
     let (x, y) = (input[i], input[(i + 7) % input.len()]);
     let z = x as f64;
-    let first = i * 8;
+    let first = i * 10;
     output[first] = x * y + x / (y * y + 1.0) - (x - y);
     output[first + 1] = x.mul_add(y, 0.25).abs().sqrt();
     output[first + 2] = if x == y { 0.0 } else { x.min(y) - x.max(y) };
@@ -207,13 +207,15 @@ fn floats(input: &[f32], output: &mut [f32]) {
     output[first + 4] = (-x * x * 0.01).exp() + (x * x + 1.0).ln();
     output[first + 5] = ((-z * z * 0.01).exp() + (z * z + 1.0).ln()).sqrt() as f32;
     output[first + 6] = x.copysign(y) + (y + 100.0).recip() + x.clamp(-2.0, 2.0);
+    output[first + 8] = x.sin() * y.cos() + (x * 0.02).tan() + (x * 0.1).exp2();
+    output[first + 9] = (z.abs() + 1.0).log2() as f32 + (y * y + 0.5).log10() + z.sin() as f32;
     output[first + 7] = (x < y) as u32 as f32 + 2.0 * x.is_finite() as u8 as f32 + f32::sqrt(x * x) - -x;
 }
 
 #[test]
 fn floats_agree() {
     let input: Vec<f32> = noise(128).iter().map(|&bits| bits as f32 / 4e7 - 50.0).collect();
-    agree!(floats, ONE, input, vec![0.0f32; 128 * 8]);
+    agree!(floats, ONE, input, vec![0.0f32; 128 * 10]);
 }
 
 /// Index arithmetic in `i32`, with offsets below zero, cast where Rust wants `usize`.

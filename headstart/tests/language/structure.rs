@@ -138,3 +138,42 @@ fn a_name_stays_a_name() {
         assert!(text.contains(name), "{name} is missing in\n{text}");
     }
 }
+
+/// Loops whose variables are needed for different reasons.
+#[kernel]
+fn carried(input: &[u32], out: &mut [u32], n: u32) {
+    let mut sum = 0;
+    let mut unchanged = 5;
+    let mut scratch;
+    let mut unused = 1;
+    for i in 0..n {
+        // Assigned before every use: nothing to carry.
+        scratch = input[i as usize];
+        if scratch == 77 {
+            // Assigned only where the work-item ends.
+            unchanged = scratch;
+            out[0] = unchanged;
+            return;
+        }
+        unused += scratch;
+        if scratch > 5 && i < 100 {
+            sum += scratch;
+        }
+    }
+    out[global_id()] = sum + unchanged;
+}
+
+#[test]
+fn loops_carry_what_they_need() {
+    let kernel = carried::kernel().expect("it is right");
+    let mut seen = (0, 0, 0, 0);
+    kernel.body.walk(&mut |op| match &op.kind {
+        OpKind::Loop { params, .. } => seen.0 += params.len(),
+        OpKind::If { .. } => seen.1 += op.results.len(),
+        OpKind::Block { .. } => seen.2 += 1,
+        OpKind::Binary(headstart::ir::BinaryOp::And, ..) => seen.3 += 1,
+        _ => {}
+    });
+    // The sum and the counter; the sum out of its `if`; no block; `&&` without a branch.
+    assert_eq!(seen, (2, 1, 0, 1), "{}", headstart::ir::print(&kernel));
+}

@@ -50,10 +50,10 @@
 //!   inner `const`, `type`, `use`, and constants of the program.
 //! - **Arrays:** private ones are `let mut a = [x; N]`, shared ones `let mut tile = shared::<T, N>()`.
 //! - **Operators:** all of Rust's on scalars, `as`, `&&` and `||` with their short circuit.
-//! - **Methods:** `abs abs_diff ceil clamp copysign count_ones count_zeros div_ceil exp floor is_finite
-//!   is_infinite is_nan leading_zeros ln max min mul_add recip reverse_bits rotate_left rotate_right
-//!   round_ties_even saturating_sub sqrt to_bits trailing_zeros trunc wrapping_add wrapping_mul wrapping_neg
-//!   wrapping_shl wrapping_shr wrapping_sub`, `len` and `is_empty` of slices, `f32::from(x)`,
+//! - **Methods:** `abs abs_diff ceil clamp copysign cos count_ones count_zeros div_ceil exp exp2 floor is_finite
+//!   is_infinite is_nan leading_zeros ln log10 log2 max min mul_add recip reverse_bits rotate_left rotate_right
+//!   round_ties_even saturating_sub sin sqrt tan to_bits trailing_zeros trunc wrapping_add wrapping_mul
+//!   wrapping_neg wrapping_shl wrapping_shr wrapping_sub`, `len` and `is_empty` of slices, `f32::from(x)`,
 //!   `f32::from_bits(x)`, `u32::min(a, b)`.
 //! - **Work-items:** the functions of [`work_item`], `barrier()`.
 //! - **Loops** take `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]` (keep the loop) and `#[prefetch("PLAN")]`.
@@ -62,15 +62,16 @@
 //! - **Sizes:** `#[kernel(work_group = 128, sub_group = 32)]`, `work_group = (16, 8)`, or any constant
 //!   expression over the const generics and constant parameters.
 //!
-//! Anything else is a compile error at its own place that says what is accepted.
+//! Anything else is a compile error at its own place that says what is accepted. A call of a function without
+//! `#[device_fn]` is one, too: the compiler then looks for a module or type of that name, and finds none.
 //!
 //! # What it means
 //!
 //! What it means in Rust, with these additions. An overflow of `+`, `-`, `*` and an index out of bounds are
 //! errors that stop a debug build; in a kernel the simulator reports them, and a real device wraps or does
 //! anything. `x / 0` is 0 and `x % 0` is `x`; a shift by the width or more shifts everything out; where Rust
-//! leaves open which zero `min` and `max` give, -0 is below +0. `exp` and `ln` have the same bits everywhere
-//! ([`math`](crate::math)); the reference computes them so too.
+//! leaves open which zero `min` and `max` give, -0 is below +0. `exp`, `sin` and their like have the same bits
+//! everywhere ([`math`](crate::math)); the reference computes them so too.
 //!
 //! # How it works
 //!
@@ -80,6 +81,7 @@
 
 pub mod hint;
 pub mod launch;
+mod mathematics;
 pub mod record;
 pub mod reference;
 pub mod scalar;

@@ -1,8 +1,10 @@
 //! The CPU reference: a kernel's ordinary function, run once for each work-item.
 
 use super::launch::Geometry;
+use super::mathematics::for_each_function;
 use super::scalar::Float;
 use super::work_item::{WorkItem, barrier_was_met, become_work_item};
+use crate::math::Function;
 use crate::{Error, Result};
 
 /// Work-items of a sub-group where nobody says how many.
@@ -49,12 +51,13 @@ fn positions([width, height, depth]: [u32; 3]) -> impl Iterator<Item = [u32; 3]>
     (0..depth).flat_map(move |z| (0..height).flat_map(move |y| (0..width).map(move |x| [x, y, z])))
 }
 
-/// e to the power `x`, to the bit what a kernel computes; the platform's `exp` has other bits.
-pub fn exp<T: Float>(x: T) -> T {
-    super::scalar::FloatMethods::exp(x)
+macro_rules! functions {
+    ($($name:ident: $function:ident;)+) => {$(
+        #[doc = concat!("`x.", stringify!($name), "()`, to the bit what a kernel computes; the platform's has other bits.")]
+        pub fn $name<T: Float>(x: T) -> T {
+            x.apply(Function::$function)
+        }
+    )+};
 }
 
-/// The natural logarithm, to the bit what a kernel computes.
-pub fn ln<T: Float>(x: T) -> T {
-    super::scalar::FloatMethods::ln(x)
-}
+for_each_function!(functions);

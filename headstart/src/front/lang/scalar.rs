@@ -117,11 +117,8 @@ pub trait FloatMethods: Sized {
     /// The least integer that is not less.
     fn ceil(self) -> Self;
 
-    /// e to this power, to the bit what a kernel computes.
-    fn exp(self) -> Self;
-
-    /// The natural logarithm, to the bit what a kernel computes.
-    fn ln(self) -> Self;
+    /// A function that is expanded into basic operations, to the bit what a kernel computes.
+    fn apply(self, function: Function) -> Self;
 }
 
 macro_rules! integers {
@@ -206,12 +203,8 @@ macro_rules! floats {
                 <$rust>::ceil(self)
             }
 
-            fn exp(self) -> Self {
-                Function::Exp.$rust(&[self])
-            }
-
-            fn ln(self) -> Self {
-                Function::Log.$rust(&[self])
+            fn apply(self, function: Function) -> Self {
+                function.$rust(&[self])
             }
         }
 

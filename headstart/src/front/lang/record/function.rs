@@ -4,7 +4,7 @@ use super::state::{Frame, Recorder, exchange, recorder};
 use super::{At, Memory, Recorded, Scope, Values, end_block, needless, ssa};
 use crate::cleanup;
 use crate::front::lang::scalar::Scalar;
-use crate::ir::{Kernel, OpKind, Param, PointerFacts, Region, Space, Type, Value};
+use crate::ir::{Kernel, OpKind, Param, PointerFacts, Region, Space, Type, Value, verify_derived};
 use crate::prefetch::Plan;
 use crate::suggest::accepted;
 use crate::{Error, Result};
@@ -27,6 +27,7 @@ pub fn kernel(name: &'static str, file: &'static str, body: impl FnOnce()) -> Re
     ssa::construct(&mut kernel, &variables, body);
     needless::remove(&mut kernel);
     cleanup::tidy(&mut kernel);
+    verify_derived(&kernel)?;
     check_wishes(&kernel)?;
     Ok(kernel)
 }

@@ -7,6 +7,7 @@ use super::arithmetic::{bits, build, by_type, select, unary};
 use super::convert::{reinterpret, resize};
 use super::state::recorder;
 use super::{At, Recorded, div, ge, gt, literal, lt, ne, neg, rem, shl, shr, sub};
+use crate::front::lang::mathematics::for_each_function;
 use crate::front::lang::scalar::{Float, Integer, Number, Scalar, Signed};
 use crate::ir::{BinaryOp, Type, UnaryOp};
 use crate::math::Function;
@@ -134,15 +135,16 @@ pub fn copysign<T: Float>(at: At, a: Recorded<T>, b: Recorded<T>) -> Recorded<T>
     binary(at, BinaryOp::CopySign, a, b)
 }
 
-/// `a.exp()`
-pub fn exp<T: Float>(at: At, a: Recorded<T>) -> Recorded<T> {
-    build(at, |builder| Function::Exp.emit(builder, &[a.value]))
+macro_rules! functions {
+    ($($name:ident: $function:ident;)+) => {$(
+        #[doc = concat!("`a.", stringify!($name), "()`, expanded into basic operations")]
+        pub fn $name<T: Float>(at: At, a: Recorded<T>) -> Recorded<T> {
+            build(at, |builder| Function::$function.emit(builder, &[a.value]))
+        }
+    )+};
 }
 
-/// `a.ln()`
-pub fn ln<T: Float>(at: At, a: Recorded<T>) -> Recorded<T> {
-    build(at, |builder| Function::Log.emit(builder, &[a.value]))
-}
+for_each_function!(functions);
 
 /// `a.is_nan()`
 pub fn is_nan<T: Float>(at: At, a: Recorded<T>) -> Recorded<bool> {

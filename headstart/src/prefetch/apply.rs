@@ -91,8 +91,18 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
     if by_loop.is_empty() {
         by_loop.push((loop_to_unroll(&kernel, &all)?, HashMap::new()));
     }
+    // Inner loops first: rewriting a loop copies those inside, and what was done to them with it.
+    let depth = |label: Label| {
+        let op = find_loop(&kernel.body, label);
+        op.map_or(0, |op| all.iter().filter(|other| op.kind.regions().any(|r| find_loop(r, other.looped).is_some())).count())
+    };
+    by_loop.sort_by_key(|(label, _)| depth(*label));
     let mut completed = plan.clone();
     for (label, strategies) in by_loop {
+        if find_loop(&kernel.body, label).is_none() {
+            // Tidying after another loop found that it never runs.
+            continue;
+        }
         for (id, strategy) in apply_to_loop(&mut kernel, label, plan.unroll(), strategies, target)? {
             let candidate = all.iter().find(|other| other.id == id && other.looped == label);
             let name = candidate.map(|candidate| candidate.name.clone());

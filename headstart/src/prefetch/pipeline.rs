@@ -56,7 +56,7 @@ pub(super) trait Fetch {
     /// Whether the load itself is replaced by what the strategy has.
     fn replaces_load(&self) -> bool;
 
-    /// The token in `state` that is complete last, if copies may be in flight.
+    /// The token in `state` that covers all copies in flight, if there may be any.
     fn in_flight(&self, _state: &[Value]) -> Option<Value> {
         None
     }
@@ -333,7 +333,7 @@ impl StepWriter<'_> {
                 copier.map(cond, passes);
                 copier.leave_out(cond);
             }
-            let args = self.copy_body(&mut b, &mut copier, &self.frame.body.ops, drained);
+            let args = self.copy_body(&mut b, &mut copier, &self.frame.body.ops, &drained);
             current = self.counters(&mut b, limits, &mut early, args, iteration + 1)?;
         }
         current.extend(next_state);
@@ -357,7 +357,7 @@ impl StepWriter<'_> {
         // The first copy up to its test, then the step's fetches.
         let mut copier = self.copier(self.params);
         let mut opening = copier.ops(b.kernel, &body.ops[..head]);
-        self.redirect_exits(b.kernel, &mut opening, before);
+        self.redirect_exits(b.kernel, &mut opening, &before);
         opening.into_iter().for_each(|op| b.append(op));
         let certain = u32::from(head > 0);
         let mut early = Early::new(summary, definitions, self.params, certain);
@@ -368,11 +368,11 @@ impl StepWriter<'_> {
         let drained = in_flight(plan, &self.frame.widths, &next_state);
 
         self.replace_loads(plan, &early, &mut copier, 0);
-        let mut current = self.copy_body(&mut b, &mut copier, &body.ops[head..], drained);
+        let mut current = self.copy_body(&mut b, &mut copier, &body.ops[head..], &drained);
         for iteration in 1..plan.group {
             let mut copier = self.copier(&current);
             self.replace_loads(plan, &early, &mut copier, iteration);
-            current = self.copy_body(&mut b, &mut copier, &body.ops, drained);
+            current = self.copy_body(&mut b, &mut copier, &body.ops, &drained);
         }
         current.extend(next_state);
         b.continue_(self.main, current);
@@ -458,7 +458,7 @@ impl StepWriter<'_> {
         b: &mut Builder<'_>,
         copier: &mut Copier,
         ops: &[Op],
-        drained: Option<Value>,
+        drained: &[Value],
     ) -> Vec<Value> {
         let looped = self.frame.label;
         let mut copies = copier.ops(b.kernel, ops);
@@ -508,14 +508,15 @@ impl StepWriter<'_> {
     }
 
     /// Exits of the old loop leave the new one, and wait for copies still in flight.
-    fn redirect_exits(&self, kernel: &Kernel, ops: &mut Vec<Op>, in_flight: Option<Value>) {
+    fn redirect_exits(&self, kernel: &Kernel, ops: &mut Vec<Op>, in_flight: &[Value]) {
         let mut inside = Vec::new();
         let region = Region {
             ops: std::mem::take(ops),
         };
         region.walk(&mut |op| inside.extend(op.kind.label()));
         *ops = region.ops;
-        let in_flight = in_flight.filter(|&token| kernel.as_constant(token).is_none());
+        let in_flight: Vec<Value> =
+            in_flight.iter().copied().filter(|&token| kernel.as_constant(token).is_none()).collect();
         let (old, outer) = (self.frame.label, self.outer);
         exchange_terminators(ops, &mut |op| {
             let mut end = op.clone();
@@ -526,12 +527,8 @@ impl StepWriter<'_> {
                 OpKind::Return => {}
                 _ => return None,
             }
-            let wait = in_flight.map(|token| Op {
-                kind: OpKind::Wait(token),
-                results: Vec::new(),
-                place: op.place,
-            });
-            Some(wait.into_iter().chain([end]).collect())
+            let wait = |&token: &Value| Op { kind: OpKind::Wait(token), results: Vec::new(), place: op.place };
+            Some(in_flight.iter().map(wait).chain([end]).collect())
         });
     }
 
@@ -568,15 +565,14 @@ fn gather(
     Ok(())
 }
 
-/// The token that is complete last in a state.
-fn in_flight(plan: &Rewrite<'_>, widths: &[usize], state: &[Value]) -> Option<Value> {
+/// The tokens that a way out waits for: each strategy's last one.
+fn in_flight(plan: &Rewrite<'_>, widths: &[usize], state: &[Value]) -> Vec<Value> {
     let mut rest = state;
-    let mut latest = None;
+    let mut tokens = Vec::new();
     for (fetch, &width) in plan.fetches.iter().zip(widths) {
         let (own, others) = rest.split_at(width);
         rest = others;
-        // Strategies move in this order, and waiting for a token waits for every earlier one.
-        latest = fetch.in_flight(own).or(latest);
+        tokens.extend(fetch.in_flight(own));
     }
-    latest
+    tokens
 }

@@ -94,7 +94,11 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
     // Inner loops first: rewriting a loop copies those inside, and what was done to them with it.
     let depth = |label: Label| {
         let op = find_loop(&kernel.body, label);
-        op.map_or(0, |op| all.iter().filter(|other| op.kind.regions().any(|r| find_loop(r, other.looped).is_some())).count())
+        op.map_or(0, |op| {
+            all.iter()
+                .filter(|other| op.kind.regions().any(|r| find_loop(r, other.looped).is_some()))
+                .count()
+        })
     };
     by_loop.sort_by_key(|(label, _)| depth(*label));
     let mut completed = plan.clone();

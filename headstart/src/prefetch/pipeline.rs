@@ -515,8 +515,11 @@ impl StepWriter<'_> {
         };
         region.walk(&mut |op| inside.extend(op.kind.label()));
         *ops = region.ops;
-        let in_flight: Vec<Value> =
-            in_flight.iter().copied().filter(|&token| kernel.as_constant(token).is_none()).collect();
+        let in_flight: Vec<Value> = in_flight
+            .iter()
+            .copied()
+            .filter(|&token| kernel.as_constant(token).is_none())
+            .collect();
         let (old, outer) = (self.frame.label, self.outer);
         exchange_terminators(ops, &mut |op| {
             let mut end = op.clone();
@@ -527,7 +530,11 @@ impl StepWriter<'_> {
                 OpKind::Return => {}
                 _ => return None,
             }
-            let wait = |&token: &Value| Op { kind: OpKind::Wait(token), results: Vec::new(), place: op.place };
+            let wait = |&token: &Value| Op {
+                kind: OpKind::Wait(token),
+                results: Vec::new(),
+                place: op.place,
+            };
             Some(in_flight.iter().map(wait).chain([end]).collect())
         });
     }

@@ -8,10 +8,11 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use headstart::back::ptx::{self, Options, Target};
-use headstart::ir;
+use headstart::testing::ptxas::{Assembled, Ptxas};
+use headstart::testing::{self, Size};
+use headstart::{ir, prefetch};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
@@ -62,51 +63,9 @@ fn compare(name: &str, found: &str) -> Option<String> {
     ))
 }
 
-/// NVIDIA's assembler, if it was set up.
-fn ptxas() -> Option<PathBuf> {
-    let tools = std::env::var_os("HEADSTART_TOOLS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools"),
-        PathBuf::from,
-    );
-    Some(tools.join("bin/ptxas")).filter(|path| path.exists())
-}
-
-/// What the assembler says of a kernel: registers, spills. The complaint if it refuses.
-fn assemble(ptxas: &Path, name: &str, ptx: &ptx::Ptx, target: Target) -> Result<String, String> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let source = folder.path().join("kernel.ptx");
-    fs::write(&source, &ptx.text).expect("the folder is writable");
-    let output = Command::new(ptxas)
-        .args(["-v", "-warn-spills", &format!("-arch={}", target.name()), "-o"])
-        .arg(folder.path().join("kernel.cubin"))
-        .arg(&source)
-        .output()
-        .expect("ptxas runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if !output.status.success() {
-        return Err(format!("{name} for {}: {said}\n{}", target.name(), ptx.text));
-    }
-    let number = |before: &str| -> u32 {
-        let words: Vec<&str> = said.split([' ', ',']).filter(|word| !word.is_empty()).collect();
-        let at = words.windows(2).position(|pair| pair[1].starts_with(before));
-        at.and_then(|at| words[at].parse().ok()).unwrap_or(0)
-    };
-    let spills: Vec<&str> = said.lines().filter(|line| line.contains("spill")).collect();
-    let spilled = spills
-        .iter()
-        .any(|line| !line.contains(" 0 bytes spill stores, 0 bytes spill loads"));
-    Ok(format!(
-        "{name} {}: {} registers, {} bytes shared, spills {}\n",
-        target.name(),
-        number("registers"),
-        ptx.static_shared_bytes + ptx.dynamic_shared_bytes,
-        if spilled { "SOME" } else { "none" },
-    ))
-}
-
 #[test]
 fn the_corpus_is_emitted_and_assembled() {
-    let ptxas = ptxas();
+    let ptxas = Ptxas::find();
     let mut complaints = Vec::new();
     let mut resources = String::new();
     for (name, kernel) in kernels() {
@@ -116,17 +75,27 @@ fn the_corpus_is_emitted_and_assembled() {
             if target == Target::Sm90 {
                 complaints.extend(compare(&format!("{name}.ptx"), &emitted.text));
             }
-            if let Some(ptxas) = &ptxas {
-                match assemble(ptxas, &name, &emitted, target) {
-                    Ok(line) => resources.push_str(&line),
-                    Err(complaint) => complaints.push(complaint),
+            match ptxas.as_ref().map(|ptxas| ptxas.assemble(&emitted, target)) {
+                Some(Ok(made)) => {
+                    let Assembled { registers, spilled_bytes, shared_bytes } = made;
+                    resources.push_str(&format!(
+                        "{name} {}: {registers} registers, {spilled_bytes} bytes spilled, {shared_bytes} bytes shared\n",
+                        target.name(),
+                    ));
+                    if shared_bytes != emitted.static_shared_bytes {
+                        complaints.push(format!(
+                            "{name}: {} bytes of shared memory were promised, {shared_bytes} are taken",
+                            emitted.static_shared_bytes
+                        ));
+                    }
                 }
+                Some(Err(said)) => complaints.push(format!("{name} for {}: {said}", target.name())),
+                None => {}
             }
         }
     }
-    match ptxas {
-        Some(_) => complaints.extend(compare("ptxas.txt", &resources)),
-        None => eprintln!("skipped: no ptxas; scripts/tools sets it up"),
+    if ptxas.is_some() {
+        complaints.extend(compare("ptxas.txt", &resources));
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
@@ -134,13 +103,9 @@ fn the_corpus_is_emitted_and_assembled() {
 /// Each operation of each type becomes PTX that the assembler takes. What it computes is tested on a GPU.
 #[test]
 fn every_operation_is_assembled() {
-    let Some(ptxas) = ptxas() else {
-        eprintln!("skipped: no ptxas; scripts/tools sets it up");
-        return;
-    };
+    let Some(ptxas) = Ptxas::find() else { return };
     let operations = common::operations::operations();
     assert!(operations.len() > 300, "{} operations", operations.len());
-    let mut complaints = Vec::new();
     for target in [Target::Sm80, Target::Sm90] {
         // All entries in one module: starting the assembler takes longer than assembling one.
         let mut together: Option<ptx::Ptx> = None;
@@ -153,40 +118,32 @@ fn every_operation_is_assembled() {
                 None => together = Some(one),
                 Some(all) => {
                     let entry = one.text.find(".visible").expect("an entry");
-                    all.text
-                        .push_str(&format!("// {}\n{}", operation.name, &one.text[entry..]));
+                    all.text.push_str(&format!("// {}\n{}", operation.name, &one.text[entry..]));
                 }
             }
         }
         let together = together.expect("there are operations");
-        complaints.extend(
-            assemble(&ptxas, "operations", &together, target)
-                .err()
-                .map(|said| {
-                    let errors: Vec<&str> = said
-                        .lines()
-                        .filter(|line| line.contains("error"))
-                        .take(20)
-                        .collect();
-                    let line = |number: &str| {
-                        together
-                            .text
-                            .lines()
-                            .nth(number.parse::<usize>().ok()?.checked_sub(1)?)
-                    };
-                    let quoted: Vec<String> = errors
-                        .iter()
-                        .map(|error| {
-                            let number = error
-                                .split("line ")
-                                .nth(1)
-                                .and_then(|rest| rest.split(';').next());
-                            format!("{error}: {}", number.and_then(line).unwrap_or("?"))
-                        })
-                        .collect();
-                    quoted.join("\n")
-                }),
-        );
+        ptxas.assemble(&together, target).unwrap_or_else(|said| panic!("{}: {said}", target.name()));
     }
-    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// Random kernels, some with random plans, become PTX that the assembler takes.
+#[test]
+fn random_kernels_are_assembled() {
+    let Some(ptxas) = Ptxas::find() else { return };
+    let base = testing::base_seed();
+    let mut with_plans = 0;
+    for seed in base..base + 60 {
+        let plain = testing::random_kernel(seed, Size::LARGE);
+        let mut random = testing::Random::new(seed);
+        let target = prefetch::Target { group_size: Some([64, 1, 1]), ..prefetch::Target::default() };
+        let plan = testing::random_plan(&mut random, &plain);
+        let planned = prefetch::apply(&plain, &plan, &target).ok();
+        with_plans += u32::from(planned.is_some());
+        let kernel = planned.map_or_else(|| (*plain).clone(), |applied| applied.kernel);
+        let target = if seed % 2 == 0 { Target::Sm80 } else { Target::Sm90 };
+        let emitted = ptx::emit(&kernel, &Options::new(target)).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        ptxas.assemble(&emitted, target).unwrap_or_else(|said| panic!("seed {seed}: {said}\n{}", emitted.text));
+    }
+    assert!(with_plans > 5, "{with_plans} kernels took a plan");
 }

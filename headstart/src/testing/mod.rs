@@ -10,6 +10,7 @@
 
 mod loops;
 mod plans;
+pub mod ptxas;
 mod random;
 mod shrink;
 mod statements;

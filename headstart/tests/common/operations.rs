@@ -42,7 +42,7 @@ pub fn operations() -> Vec<Operation> {
                 ty,
                 ty,
                 move |b, [x, _, _]| b.unary(op, x),
-                { move |x, _, _| eval::unary(op, ty, x) },
+                move |x, _, _| eval::unary(op, ty, x),
             ));
         }
         for &op in BinaryOp::ALL {
@@ -51,7 +51,7 @@ pub fn operations() -> Vec<Operation> {
                 ty,
                 ty,
                 move |b, [x, y, _]| b.binary(op, x, y),
-                { move |x, y, _| eval::binary(op, ty, x, y) },
+                move |x, y, _| eval::binary(op, ty, x, y),
             ));
         }
         for &op in CompareOp::ALL {
@@ -61,7 +61,7 @@ pub fn operations() -> Vec<Operation> {
                 ty,
                 Type::Bool,
                 move |b, [x, y, _]| b.compare(op, x, y),
-                { move |x, y, _| u64::from(eval::compare(op, ty, x, y)) },
+                move |x, y, _| u64::from(eval::compare(op, ty, x, y)),
             ));
         }
         all.extend(operation(

@@ -250,7 +250,7 @@ impl Reducer<'_> {
         let mut before = mem::take(&mut self.frames[inner].before);
         for (atom, coefficient) in others {
             current = self.plus(current, atom, coefficient, place, &mut before);
-            self.depth[current] = level;
+            self.depth[current] = self.depth[current].min(level);
         }
         self.frames[inner].before = before;
         self.frames[inner].known.insert(key, current);
@@ -270,7 +270,8 @@ impl Reducer<'_> {
         for &(atom, coefficient) in &counters {
             let start = self.frames[frame].initial[&atom.value()];
             initial = self.plus(initial, atom.with_value(start), coefficient, place, &mut before);
-            self.depth[initial] = level - 1;
+            // It may still be the pointer itself, which is known further outside.
+            self.depth[initial] = self.depth[initial].min(level - 1);
             step.add(&self.frames[frame].steps[&atom], coefficient);
         }
         let param = self.kernel.value_like(pointer);

@@ -90,7 +90,7 @@ impl Emitter<'_> {
         let (base, offset) = self.base_and_offset(ptr);
         match offset + further {
             0 => format!("[{base}]"),
-            offset => format!("[{base}{offset:+}]"),
+            offset => format!("[{base}+{offset}]"),
         }
     }
 

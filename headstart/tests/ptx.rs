@@ -77,7 +77,11 @@ fn the_corpus_is_emitted_and_assembled() {
             }
             match ptxas.as_ref().map(|ptxas| ptxas.assemble(&emitted, target)) {
                 Some(Ok(made)) => {
-                    let Assembled { registers, spilled_bytes, shared_bytes } = made;
+                    let Assembled {
+                        registers,
+                        spilled_bytes,
+                        shared_bytes,
+                    } = made;
                     resources.push_str(&format!(
                         "{name} {}: {registers} registers, {spilled_bytes} bytes spilled, {shared_bytes} bytes shared\n",
                         target.name(),
@@ -118,12 +122,15 @@ fn every_operation_is_assembled() {
                 None => together = Some(one),
                 Some(all) => {
                     let entry = one.text.find(".visible").expect("an entry");
-                    all.text.push_str(&format!("// {}\n{}", operation.name, &one.text[entry..]));
+                    all.text
+                        .push_str(&format!("// {}\n{}", operation.name, &one.text[entry..]));
                 }
             }
         }
         let together = together.expect("there are operations");
-        ptxas.assemble(&together, target).unwrap_or_else(|said| panic!("{}: {said}", target.name()));
+        ptxas
+            .assemble(&together, target)
+            .unwrap_or_else(|said| panic!("{}: {said}", target.name()));
     }
 }
 
@@ -136,14 +143,20 @@ fn random_kernels_are_assembled() {
     for seed in base..base + 60 {
         let plain = testing::random_kernel(seed, Size::LARGE);
         let mut random = testing::Random::new(seed);
-        let target = prefetch::Target { group_size: Some([64, 1, 1]), ..prefetch::Target::default() };
+        let target = prefetch::Target {
+            group_size: Some([64, 1, 1]),
+            ..prefetch::Target::default()
+        };
         let plan = testing::random_plan(&mut random, &plain);
         let planned = prefetch::apply(&plain, &plan, &target).ok();
         with_plans += u32::from(planned.is_some());
         let kernel = planned.map_or_else(|| (*plain).clone(), |applied| applied.kernel);
         let target = if seed % 2 == 0 { Target::Sm80 } else { Target::Sm90 };
-        let emitted = ptx::emit(&kernel, &Options::new(target)).unwrap_or_else(|error| panic!("{seed}: {error}"));
-        ptxas.assemble(&emitted, target).unwrap_or_else(|said| panic!("seed {seed}: {said}\n{}", emitted.text));
+        let emitted =
+            ptx::emit(&kernel, &Options::new(target)).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        ptxas
+            .assemble(&emitted, target)
+            .unwrap_or_else(|said| panic!("seed {seed}: {said}\n{}", emitted.text));
     }
     assert!(with_plans > 5, "{with_plans} kernels took a plan");
 }

@@ -24,9 +24,13 @@ impl Ptxas {
     /// Finds the assembler under `target/tools`, or the folder that `HEADSTART_TOOLS` names. Without it,
     /// says on standard error that something is skipped.
     pub fn find() -> Option<Ptxas> {
-        let tools = std::env::var_os("HEADSTART_TOOLS")
-            .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools"), PathBuf::from);
-        let found = Some(tools.join("bin/ptxas")).filter(|path| path.exists()).map(Ptxas);
+        let tools = std::env::var_os("HEADSTART_TOOLS").map_or_else(
+            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools"),
+            PathBuf::from,
+        );
+        let found = Some(tools.join("bin/ptxas"))
+            .filter(|path| path.exists())
+            .map(Ptxas);
         if found.is_none() {
             eprintln!("skipped: no ptxas; scripts/tools sets it up");
         }
@@ -52,7 +56,10 @@ impl Ptxas {
             return Err(complaints(&said, &ptx.text));
         }
         let before = |word: &str| {
-            let words: Vec<&str> = said.split([' ', ',', '\n']).filter(|word| !word.is_empty()).collect();
+            let words: Vec<&str> = said
+                .split([' ', ',', '\n'])
+                .filter(|word| !word.is_empty())
+                .collect();
             let word: Vec<&str> = word.split(' ').collect();
             let at = words.windows(word.len()).position(|found| found == word)?;
             words[at.checked_sub(1)?].parse().ok()
@@ -67,10 +74,18 @@ impl Ptxas {
 
 /// The assembler's errors, each with the line of PTX that it names.
 fn complaints(said: &str, text: &str) -> String {
-    let quoted = said.lines().filter(|line| line.contains("error")).take(20).map(|error| {
-        let number = error.split("line ").nth(1).and_then(|rest| rest.split(';').next());
-        let line = number.and_then(|number| text.lines().nth(number.parse::<usize>().ok()?.checked_sub(1)?));
-        format!("{error}: {}", line.unwrap_or("?").trim())
-    });
+    let quoted = said
+        .lines()
+        .filter(|line| line.contains("error"))
+        .take(20)
+        .map(|error| {
+            let number = error
+                .split("line ")
+                .nth(1)
+                .and_then(|rest| rest.split(';').next());
+            let line =
+                number.and_then(|number| text.lines().nth(number.parse::<usize>().ok()?.checked_sub(1)?));
+            format!("{error}: {}", line.unwrap_or("?").trim())
+        });
     quoted.collect::<Vec<_>>().join("\n")
 }

@@ -1,6 +1,8 @@
 //! What `#[kernel]` and `#[device_fn]` expand into: the ordinary function, and a type of the same name that
 //! has the recorded one.
 
+mod calls;
+
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -9,9 +11,7 @@ use syn::{Error, ItemFn, Result, ReturnType};
 use crate::attributes::KernelArguments;
 use crate::lower::{Lowering, record_path};
 use crate::scope::Binding;
-use crate::signature::{
-    Parameter, ParameterKind, as_arguments, parameters, recorded_type, without_constants, without_lifetimes,
-};
+use crate::signature::{Parameter, ParameterKind, parameters, recorded_type, without_lifetimes};
 use crate::verbatim::verbatim;
 
 /// Expands `#[kernel(...)]`.
@@ -38,7 +38,16 @@ fn together(function: &ItemFn, recorded: &TokenStream) -> TokenStream {
     let (visibility, name) = (&function.vis, &function.sig.ident);
     let documentation = format!("What [`{name}`](fn@{name}) is for a device.");
     quote! {
-        #[allow(dead_code, clippy::too_many_arguments)]
+        // These lints ask for Rust that a kernel does not have: iterators, ranges as values, `std::mem`.
+        #[allow(
+            dead_code,
+            clippy::explicit_counter_loop,
+            clippy::manual_memcpy,
+            clippy::manual_range_contains,
+            clippy::manual_swap,
+            clippy::needless_range_loop,
+            clippy::too_many_arguments
+        )]
         #ordinary
 
         #[doc = #documentation]
@@ -120,7 +129,7 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
     let (parameters_of, _, clause) = generics.split_for_impl();
     let (name, text) = (&signature.ident, signature.ident.to_string());
     let documentation = format!("Builds the IR of [`{name}`](fn@{name}).");
-    let calls = calls(function, &parameters);
+    let calls = calls::calls(arguments, function, &parameters);
     Ok(quote! {
         #calls
 
@@ -148,92 +157,6 @@ fn length_name(slice: &str, parameters: &[Parameter]) -> String {
         name.push('_');
     }
     name
-}
-
-/// The ways to call a kernel: on the CPU, and on a device with arguments that the compiler checks.
-fn calls(function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
-    let lang = quote!(::headstart::front::lang);
-    let name = &function.sig.ident;
-    let generics = without_lifetimes(&function.sig.generics);
-    let (parameters_of, _, clause) = generics.split_for_impl();
-    let generic_arguments = as_arguments(&generics);
-    let turbofish = (!generic_arguments.is_empty()).then(|| quote!(::<#(#generic_arguments),*>));
-
-    let (mut types, mut arguments, mut steps) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut ordinary, mut passed) = (Vec::new(), Vec::new());
-    let (mut constants, mut constant_names) = (Vec::new(), Vec::new());
-    for Parameter { name, kind, .. } in parameters {
-        match kind {
-            ParameterKind::Slice {
-                element,
-                mutable: false,
-            } => {
-                types.push(quote!(&[#element]));
-                arguments.push(quote!(#name: &::headstart::device::TypedBuffer<#element>));
-                steps.push(quote!(.slice(#name)));
-                ordinary.push(quote!(#name: &[#element]));
-                passed.push(quote!(#name));
-            }
-            ParameterKind::Slice {
-                element,
-                mutable: true,
-            } => {
-                types.push(quote!(&mut [#element]));
-                arguments.push(quote!(#name: &mut ::headstart::device::TypedBuffer<#element>));
-                steps.push(quote!(.slice_mut(#name)));
-                ordinary.push(quote!(#name: &mut [#element]));
-                passed.push(quote!(&mut *#name));
-            }
-            ParameterKind::Constant(ty) => {
-                constants.push(quote!(#name: #ty));
-                constant_names.push(quote!(#name));
-                ordinary.push(quote!(#name: #ty));
-                passed.push(quote!(#name));
-            }
-            // Kernels have no others.
-            ParameterKind::Scalar(ty)
-            | ParameterKind::Reference(ty)
-            | ParameterKind::Array { element: ty, .. } => {
-                types.push(quote!(#ty));
-                arguments.push(quote!(#name: #ty));
-                steps.push(quote!(.scalar(#name)));
-                ordinary.push(quote!(#name: #ty));
-                passed.push(quote!(#name));
-            }
-        }
-    }
-    let (device, geometry) = (mixed("device"), mixed("geometry"));
-    // Lengths and sizes never show in the parameters, so nobody should have to write them.
-    let types_only = without_constants(&generics);
-    let (types_of, _, types_clause) = types_only.split_for_impl();
-    quote! {
-        /// Runs the kernel on the CPU, one work-item after the other.
-        ///
-        /// # Errors
-        /// The geometry is empty, or the kernel has barriers.
-        pub fn reference #parameters_of (
-            #geometry: #lang::launch::Geometry,
-            #(#ordinary),*
-        ) -> ::headstart::Result<()> #clause {
-            #lang::reference::run(#geometry, || #name #turbofish (#(#passed),*))
-        }
-
-        /// Makes the kernel ready to launch on a device.
-        ///
-        /// # Errors
-        /// The kernel cannot be built, or the device cannot run it.
-        pub fn compile #parameters_of (
-            #device: &dyn ::headstart::device::Device,
-            #(#constants),*
-        ) -> ::headstart::Result<#lang::launch::Compiled<fn(#(#types),*)>> #clause {
-            #lang::launch::Compiled::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
-        }
-
-        /// Arguments for a launch.
-        pub fn arguments #types_of (#(#arguments),*) -> #lang::launch::Arguments<fn(#(#types),*)> #types_clause {
-            #lang::launch::Arguments::none() #(#steps)*
-        }
-    }
 }
 
 /// A name that no name of the user's can meet.

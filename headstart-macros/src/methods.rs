@@ -1,7 +1,7 @@
 //! The methods that a kernel can call, each with the number of its arguments.
 
 /// Methods of scalars. Every one is a function of the same name in the library's `record::methods`.
-pub const METHODS: [(&str, usize); 40] = [
+pub const METHODS: [(&str, usize); 42] = [
     ("abs", 0),
     ("abs_diff", 1),
     ("ceil", 0),
@@ -16,6 +16,7 @@ pub const METHODS: [(&str, usize); 40] = [
     ("floor", 0),
     ("is_finite", 0),
     ("is_infinite", 0),
+    ("is_multiple_of", 1),
     ("is_nan", 0),
     ("leading_zeros", 0),
     ("ln", 0),
@@ -36,6 +37,7 @@ pub const METHODS: [(&str, usize); 40] = [
     ("to_bits", 0),
     ("trailing_zeros", 0),
     ("trunc", 0),
+    ("unsigned_abs", 0),
     ("wrapping_add", 1),
     ("wrapping_mul", 1),
     ("wrapping_neg", 0),

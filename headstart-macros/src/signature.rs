@@ -34,7 +34,7 @@ pub enum ParameterKind {
         /// `T`.
         element: Type,
         /// `N`.
-        length: Expr,
+        length: Box<Expr>,
     },
     /// `&mut T` of a scalar `T`; device functions only.
     Reference(Type),
@@ -140,7 +140,7 @@ fn kind(ty: &Type, is_kernel: bool) -> Option<ParameterKind> {
                 }),
                 Type::Array(array) if !is_kernel => Some(ParameterKind::Array {
                     element: (*array.elem).clone(),
-                    length: array.len.clone(),
+                    length: Box::new(array.len.clone()),
                 }),
                 scalar @ Type::Path(_) if !is_kernel && mutable => {
                     Some(ParameterKind::Reference(scalar.clone()))

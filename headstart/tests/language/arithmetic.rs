@@ -2,7 +2,7 @@
 
 use headstart::prelude::*;
 
-use crate::device::{agree, noise};
+use crate::agree::{agree, noise};
 
 const ONE: Geometry = Geometry {
     groups: [1, 1, 1],
@@ -99,7 +99,11 @@ fn integers(input: &[u64], output: &mut [u64]) {
         ^ ((a < b) as u64 + 2 * (c < d) as u64 + 4 * (a >= b) as u64 + 8 * (c > d) as u64);
     hash = hash.wrapping_mul(31) ^ ((e <= f) as u64 + 2 * (x == y) as u64 + 4 * (a != b) as u64);
     hash = hash.wrapping_mul(31) ^ (a.min(b) as u64) ^ (c.max(d) as u64);
-    hash = hash.wrapping_mul(31) ^ (a / 2).abs() as u64 ^ (!a & b | a ^ 0x55) as u64;
+    hash = hash.wrapping_mul(31)
+        ^ (a / 2).abs() as u64
+        ^ c.is_multiple_of(d) as u64
+        ^ e.unsigned_abs()
+        ^ (!a & b | a ^ 0x55) as u64;
     hash = hash.wrapping_mul(31) ^ c.abs_diff(d) as u64 ^ c.saturating_sub(d) as u64;
     hash = hash.wrapping_mul(31) ^ c.div_ceil(d) as u64 ^ a.clamp(-1000, 99_999) as u64;
     hash = hash.wrapping_mul(31) ^ u32::min(c, 17) as u64 ^ u64::from(d) ^ -(a / 3) as u64;

@@ -2,7 +2,7 @@
 
 use headstart::prelude::*;
 
-use crate::device::{agree, noise};
+use crate::agree::{agree, noise};
 
 const GEOMETRY: Geometry = Geometry {
     groups: [3, 1, 1],

@@ -2,7 +2,7 @@
 
 use headstart::prelude::*;
 
-use crate::device::{agree, noise};
+use crate::agree::{agree, noise};
 
 const ONE: Geometry = Geometry {
     groups: [2, 1, 1],

@@ -1,9 +1,17 @@
 //! The kernel language: each kernel here does the same on the functional engine as the ordinary Rust function
 //! does on the CPU.
 
+#![allow(
+    clippy::style,
+    clippy::complexity,
+    clippy::suspicious,
+    clippy::correctness,
+    reason = "the kernels are written to be hard on the language, not to be read as examples"
+)]
+
+mod agree;
 mod arithmetic;
 mod control_flow;
-mod device;
 mod functions;
 mod memory;
 mod ranges;

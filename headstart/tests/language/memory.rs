@@ -1,9 +1,10 @@
 //! Slices, private and shared arrays, hints.
 
+use headstart::device::sim::Simulator;
 use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
 
-use crate::device::{Checked, agree, noise};
+use crate::agree::{agree, noise};
 
 const ONE: Geometry = Geometry {
     groups: [2, 1, 1],
@@ -74,7 +75,7 @@ fn turn_around<const N: usize>(input: &[f64], output: &mut [f64]) {
 
 #[test]
 fn shared_arrays_are_of_the_work_group() {
-    let device = Checked::new();
+    let device = Simulator::untimed();
     let queue = device.queue().expect("a queue");
     let program = turn_around::compile::<64>(&device).expect("it is right");
     let values: Vec<f64> = (0..256).map(|i| f64::from(i) * 1000.0).collect();

@@ -2,7 +2,7 @@
 
 use headstart::prelude::*;
 
-use crate::device::agree;
+use crate::agree::agree;
 
 const ONE: Geometry = Geometry {
     groups: [1, 1, 1],
@@ -156,5 +156,5 @@ fn known_bounds(input: &[u32], output: &mut [u64]) {
 
 #[test]
 fn known_bounds_agree() {
-    agree!(known_bounds, ONE, crate::device::noise(128), vec![0u64; 64]);
+    agree!(known_bounds, ONE, crate::agree::noise(128), vec![0u64; 64]);
 }

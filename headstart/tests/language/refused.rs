@@ -1,9 +1,8 @@
 //! What is found wrong when a kernel is built or run.
 
+use headstart::device::sim::Simulator;
 use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
-
-use crate::device::Checked;
 
 #[device_fn]
 #[allow(unconditional_recursion)]
@@ -107,7 +106,7 @@ fn outside(input: &[u8], output: &mut [u8]) {
 
 #[test]
 fn running_says_what_and_where() {
-    let device = Checked::new();
+    let device = Simulator::untimed();
     let queue = device.queue().expect("a queue");
     let input = TypedBuffer::from_slice(&device, &[1u8, 55, 56, 2]).expect("a buffer");
     let mut output = TypedBuffer::uninitialized(&device, 4).expect("a buffer");
@@ -138,4 +137,25 @@ fn running_says_what_and_where() {
         .expect_err("element 4")
         .to_string();
     assert!(message.contains(&line("input[global_id() + 1]")), "{message}");
+}
+
+#[kernel(work_group = 8, sub_group = 4)]
+fn of_a_size(out: &mut [u32]) {
+    out[global_id()] = (sub_group_id() * 10 + sub_group_local_id()) as u32;
+}
+
+#[test]
+fn the_reference_keeps_the_required_sizes() {
+    let mut out = vec![0; 8];
+    of_a_size::reference(Geometry::new(1, 8), &mut out).expect("the sizes are right");
+    assert_eq!(out, [0, 1, 2, 3, 10, 11, 12, 13]);
+    for (geometry, expected) in [
+        (Geometry::new(2, 4), "it requires [8]"),
+        (Geometry::new(1, 8).sub_group_size(8), "it requires 4"),
+    ] {
+        let message = of_a_size::reference(geometry, &mut out)
+            .expect_err(expected)
+            .to_string();
+        assert!(message.contains(expected), "{message}");
+    }
 }

@@ -141,6 +141,7 @@ fn a_name_stays_a_name() {
 
 /// Loops whose variables are needed for different reasons.
 #[kernel]
+#[allow(unused)]
 fn carried(input: &[u32], out: &mut [u32], n: u32) {
     let mut sum = 0;
     let mut unchanged = 5;

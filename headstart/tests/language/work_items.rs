@@ -2,7 +2,7 @@
 
 use headstart::prelude::*;
 
-use crate::device::agree;
+use crate::agree::agree;
 
 #[kernel]
 fn questions(input: &[u32], output: &mut [u64]) {

@@ -1,9 +1,28 @@
 //! Launches whose arguments the compiler checks.
 //!
-//! ```text
-//! let program = gather::compile(device, …)?;                                  Compiled<fn(&[i32], …)>
-//! let arguments = gather::arguments(&indices, &values, &mut result, items);   Arguments<fn(&[i32], …)>
-//! let event = program.launch(queue, Geometry::new(132, 128), arguments);      at once; the event waits
+//! ```
+//! use headstart::device::sim::Simulator;
+//! use headstart::device::{Device, TypedBuffer};
+//! use headstart::prelude::*;
+//!
+//! #[kernel]
+//! fn scale(values: &[f32], result: &mut [f32], by: f32) {
+//!     result[global_id()] = by * values[global_id()];
+//! }
+//!
+//! let device = Simulator::untimed();
+//! let program = scale::compile(&device)?; // Compiled<fn(&[f32], &mut [f32], f32)>
+//! let queue = device.queue()?;
+//!
+//! let values = TypedBuffer::from_slice(&device, &[1.0, 2.0, 3.0, 4.0])?;
+//! let mut result = TypedBuffer::uninitialized(&device, 4)?;
+//! let arguments = scale::arguments(&values, &mut result, 0.5); // Arguments<the same>
+//! let event = program.launch(&*queue, Geometry::new(2, 2), arguments); // returns at once
+//!
+//! let outcome = event.wait()?;
+//! println!("{} ns, {:?}", outcome.times.elapsed_ns(), outcome.counters);
+//! assert_eq!(result.read(&*queue)?, [0.5, 1.0, 1.5, 2.0]);
+//! # Ok::<(), headstart::Error>(())
 //! ```
 //! The type parameter is the kernel's signature, so arguments of one kernel do not fit another.
 

@@ -51,8 +51,8 @@
 //! - **Arrays:** private ones are `let mut a = [x; N]`, shared ones `let mut tile = shared::<T, N>()`.
 //! - **Operators:** all of Rust's on scalars, `as`, `&&` and `||` with their short circuit.
 //! - **Methods:** `abs abs_diff ceil clamp copysign cos count_ones count_zeros div_ceil exp exp2 floor is_finite
-//!   is_infinite is_nan leading_zeros ln log10 log2 max min mul_add recip reverse_bits rotate_left rotate_right
-//!   round_ties_even saturating_sub sin sqrt tan to_bits trailing_zeros trunc wrapping_add wrapping_mul
+//!   is_infinite is_multiple_of is_nan leading_zeros ln log10 log2 max min mul_add recip reverse_bits rotate_left rotate_right
+//!   round_ties_even saturating_sub sin sqrt tan to_bits trailing_zeros trunc unsigned_abs wrapping_add wrapping_mul
 //!   wrapping_neg wrapping_shl wrapping_shr wrapping_sub`, `len` and `is_empty` of slices, `f32::from(x)`,
 //!   `f32::from_bits(x)`, `u32::min(a, b)`.
 //! - **Work-items:** the functions of [`work_item`], `barrier()`.

@@ -10,19 +10,39 @@ use crate::{Error, Result};
 /// Work-items of a sub-group where nobody says how many.
 const SUB_GROUP_SIZE: u32 = 32;
 
+/// The sizes that a kernel requires.
+#[derive(Clone, Copy, Debug)]
+pub struct Required<'a> {
+    /// Of the work-group, one for each dimension that is given; none if any size will do.
+    pub group: &'a [u64],
+    /// Of the sub-group.
+    pub sub_group: Option<u64>,
+}
+
 /// Calls `item` as each work-item, one after the other. Inside, the functions of
 /// [`work_item`](super::work_item) answer for that work-item.
 ///
 /// # Errors
-/// A size is 0, or the kernel meets a barrier: work-items that wait for each other cannot run one after the
-/// other.
-pub fn run(geometry: Geometry, mut item: impl FnMut()) -> Result<()> {
+/// A size is 0 or not the required one, or the kernel meets a barrier: work-items that wait for each other
+/// cannot run one after the other.
+pub fn run(geometry: Geometry, required: &Required<'_>, mut item: impl FnMut()) -> Result<()> {
     let Geometry {
         groups,
         group,
         sub_group_size,
     } = geometry;
-    let sub_group_size = sub_group_size.unwrap_or(SUB_GROUP_SIZE);
+    check(group, required)?;
+    let sub_group_size = match (sub_group_size, required.sub_group) {
+        (Some(asked), Some(size)) if u64::from(asked) != size => {
+            return Err(Error::usage(format!(
+                "the kernel cannot run with sub-groups of {asked} work-items"
+            ))
+            .accepted(format!("it requires {size}")));
+        }
+        (Some(asked), _) => asked,
+        (None, Some(size)) => u32::try_from(size).unwrap_or(u32::MAX),
+        (None, None) => SUB_GROUP_SIZE,
+    };
     if groups.contains(&0) || group.contains(&0) || sub_group_size == 0 {
         return Err(Error::usage("a launch without work-items").accepted("every size is at least 1"));
     }
@@ -44,6 +64,17 @@ pub fn run(geometry: Geometry, mut item: impl FnMut()) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn check(group: [u32; 3], required: &Required<'_>) -> Result<()> {
+    let mut sizes = required.group.iter().copied().chain(std::iter::repeat(1));
+    if required.group.is_empty() || group.iter().all(|&size| Some(u64::from(size)) == sizes.next()) {
+        return Ok(());
+    }
+    Err(
+        Error::usage(format!("the kernel cannot run with work-groups of {group:?}"))
+            .accepted(format!("it requires {:?}", required.group)),
+    )
 }
 
 /// Every position below these sizes, dimension 0 fastest.

@@ -6,7 +6,7 @@
 use super::arithmetic::{bits, build, by_type, select, unary};
 use super::convert::{reinterpret, resize};
 use super::state::recorder;
-use super::{At, Recorded, div, ge, gt, literal, lt, ne, neg, rem, shl, shr, sub};
+use super::{At, Recorded, div, eq, ge, gt, literal, lt, ne, neg, rem, shl, shr, sub};
 use crate::front::lang::mathematics::for_each_function;
 use crate::front::lang::scalar::{Float, Integer, Number, Scalar, Signed};
 use crate::ir::{BinaryOp, Type, UnaryOp};
@@ -25,6 +25,22 @@ impl FloatBits for f32 {
 impl FloatBits for f64 {
     type Bits = u64;
 }
+
+/// The unsigned type of the same size.
+pub trait SignedInteger: Integer + Signed {
+    /// `u32` for `i32`.
+    type Unsigned: Integer;
+}
+
+macro_rules! signed_integers {
+    ($($signed:ident: $unsigned:ident;)+) => {$(
+        impl SignedInteger for $signed {
+            type Unsigned = $unsigned;
+        }
+    )+};
+}
+
+signed_integers! { i8: u8; i16: u16; i32: u32; i64: u64; isize: usize; }
 
 fn binary<T: Scalar>(at: At, op: BinaryOp, a: Recorded<T>, b: Recorded<T>) -> Recorded<T> {
     super::arithmetic::binary(at, op, a, b)
@@ -93,6 +109,17 @@ fn refuse_signed<T: Scalar>(at: At, name: &str) {
         .accepted("cast to an unsigned integer first");
         recorder(|recorder| recorder.fail(at, error));
     }
+}
+
+/// `a.is_multiple_of(b)` of unsigned integers: for a `b` of 0, whether `a` is 0.
+pub fn is_multiple_of<T: Integer>(at: At, a: Recorded<T>, b: Recorded<T>) -> Recorded<bool> {
+    refuse_signed::<T>(at, "is_multiple_of");
+    eq(at, rem(at, a, b), bits(0))
+}
+
+/// `a.unsigned_abs()`
+pub fn unsigned_abs<T: SignedInteger>(at: At, a: Recorded<T>) -> Recorded<T::Unsigned> {
+    Recorded::new(abs(at, a).value)
 }
 
 /// `a.mul_add(b, c)`: `a × b + c` rounded once.

@@ -1,8 +1,8 @@
 //! What `#[kernel]` expands into: calls that write the IR when they run.
 //!
 //! Nothing here is meant to be written by hand. The macro rewrites a body into straight-line calls of these
-//! functions (the crate `headstart-macros` says how); running them once records the body as a [`tree`] of
-//! operations and structure, which [`ssa`] then turns into a [`Kernel`].
+//! functions (the crate `headstart-macros` says how); running them once records the body as a tree of
+//! operations and structure, which then becomes a [`Kernel`](crate::ir::Kernel).
 //!
 //! The recorder is one per thread, so that the calls need not hand it around: a [`Recorded`] value is only
 //! the number of an IR value with a Rust type. Each function of the language has one function here, with

@@ -1,0 +1,101 @@
+//! The functions that call a kernel: `reference`, `compile`, `arguments`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ItemFn;
+
+use super::mixed;
+use crate::attributes::KernelArguments;
+use crate::signature::{Parameter, ParameterKind, as_arguments, without_constants, without_lifetimes};
+
+/// The ways to call a kernel: on the CPU, and on a device with arguments that the compiler checks.
+pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
+    let lang = quote!(::headstart::front::lang);
+    let name = &function.sig.ident;
+    let generics = without_lifetimes(&function.sig.generics);
+    let (parameters_of, _, clause) = generics.split_for_impl();
+    let generic_arguments = as_arguments(&generics);
+    let turbofish = (!generic_arguments.is_empty()).then(|| quote!(::<#(#generic_arguments),*>));
+
+    let (mut types, mut buffers, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ordinary, mut passed) = (Vec::new(), Vec::new());
+    let (mut constants, mut constant_names) = (Vec::new(), Vec::new());
+    for Parameter { name, kind, .. } in parameters {
+        match kind {
+            ParameterKind::Slice {
+                element,
+                mutable: false,
+            } => {
+                types.push(quote!(&[#element]));
+                buffers.push(quote!(#name: &::headstart::device::TypedBuffer<#element>));
+                steps.push(quote!(.slice(#name)));
+                ordinary.push(quote!(#name: &[#element]));
+                passed.push(quote!(#name));
+            }
+            ParameterKind::Slice {
+                element,
+                mutable: true,
+            } => {
+                types.push(quote!(&mut [#element]));
+                buffers.push(quote!(#name: &mut ::headstart::device::TypedBuffer<#element>));
+                steps.push(quote!(.slice_mut(#name)));
+                ordinary.push(quote!(#name: &mut [#element]));
+                passed.push(quote!(&mut *#name));
+            }
+            ParameterKind::Constant(ty) => {
+                constants.push(quote!(#name: #ty));
+                constant_names.push(quote!(#name));
+                ordinary.push(quote!(#name: #ty));
+                passed.push(quote!(#name));
+            }
+            // Kernels have no others.
+            ParameterKind::Scalar(ty)
+            | ParameterKind::Reference(ty)
+            | ParameterKind::Array { element: ty, .. } => {
+                types.push(quote!(#ty));
+                buffers.push(quote!(#name: #ty));
+                steps.push(quote!(.scalar(#name)));
+                ordinary.push(quote!(#name: #ty));
+                passed.push(quote!(#name));
+            }
+        }
+    }
+    let (device, geometry, required) = (mixed("device"), mixed("geometry"), mixed("required"));
+    let work_group = arguments.work_group.as_deref().unwrap_or_default();
+    let sub_group = match &arguments.sub_group {
+        Some(size) => quote!(::core::option::Option::Some((#size) as u64)),
+        None => quote!(::core::option::Option::None),
+    };
+    // Lengths and sizes never show in the parameters, so nobody should have to write them.
+    let types_only = without_constants(&generics);
+    let (types_of, _, types_clause) = types_only.split_for_impl();
+    quote! {
+        /// Runs the kernel on the CPU, one work-item after the other.
+        ///
+        /// # Errors
+        /// The geometry is empty or not the one that the kernel requires, or the kernel has barriers.
+        pub fn reference #parameters_of (
+            #geometry: #lang::launch::Geometry,
+            #(#ordinary),*
+        ) -> ::headstart::Result<()> #clause {
+            let #required = #lang::reference::Required { group: &[#((#work_group) as u64),*], sub_group: #sub_group };
+            #lang::reference::run(#geometry, &#required, || #name #turbofish (#(#passed),*))
+        }
+
+        /// Makes the kernel ready to launch on a device.
+        ///
+        /// # Errors
+        /// The kernel cannot be built, or the device cannot run it.
+        pub fn compile #parameters_of (
+            #device: &dyn ::headstart::device::Device,
+            #(#constants),*
+        ) -> ::headstart::Result<#lang::launch::Compiled<fn(#(#types),*)>> #clause {
+            #lang::launch::Compiled::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
+        }
+
+        /// Arguments for a launch.
+        pub fn arguments #types_of (#(#buffers),*) -> #lang::launch::Arguments<fn(#(#types),*)> #types_clause {
+            #lang::launch::Arguments::none() #(#steps)*
+        }
+    }
+}

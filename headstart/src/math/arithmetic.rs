@@ -287,6 +287,12 @@ impl<A: Arithmetic, T: Float> Number<A, T> {
 }
 
 impl<A: Arithmetic> Number<A, f32> {
+    /// The sign bit is set.
+    #[inline(always)]
+    pub fn is_negative(self) -> Number<A, bool> {
+        self.bits().less_signed(0)
+    }
+
     /// To double precision, exactly.
     #[inline(always)]
     pub fn widen(self) -> Number<A, f64> {
@@ -295,6 +301,12 @@ impl<A: Arithmetic> Number<A, f32> {
 }
 
 impl<A: Arithmetic> Number<A, f64> {
+    /// The sign bit is set.
+    #[inline(always)]
+    pub fn is_negative(self) -> Number<A, bool> {
+        self.high().less_signed(0)
+    }
+
     /// The sign, the exponent and the upper 20 bits of the significand.
     #[inline(always)]
     pub fn high(self) -> Number<A, u32> {

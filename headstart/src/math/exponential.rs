@@ -3,7 +3,7 @@
 //! `x = k·ln 2 + r` with `|r| ≤ ½ ln 2`, and `eˣ = 2ᵏ·eʳ` with a minimax polynomial for `eʳ`; `exp2` splits
 //! `x = k + r`, exactly. Arguments far outside are clamped first; a NaN passes that unchanged.
 //!
-//! Polynomials by Sollya's `fpminimax(exp(x), …, relative)` on `[-½ ln 2, ½ ln 2]`, and of `2^x` on
+//! Polynomials by Sollya's `fpminimax(expm1(x), …, x, relative)` on `[-½ ln 2, ½ ln 2]`, and of `2^x` on
 //! `[-½, ½]`.
 
 use super::arithmetic::{Arithmetic, Number};
@@ -16,19 +16,19 @@ const LN_2_HIGH: f64 = std::f64::consts::LN_2;
 /// What is missing from it.
 const LN_2_LOW: f64 = 2.319_046_813_846_299_6e-17;
 
-/// `(eʳ - 1)/r`; relative error of `eʳ` 2⁻⁵⁷·⁸.
+/// `(eʳ - 1)/r`; relative error 2⁻⁵⁵·⁵, in `eʳ` 2⁻⁵⁶·⁸.
 const EXP_F64: [f64; 11] = [
     1.0,
-    0.500_000_000_000_001_1,
-    0.166_666_666_666_664_24,
-    0.041_666_666_666_527_03,
-    0.008_333_333_333_487_042,
-    0.001_388_888_894_431_946_3,
-    0.000_198_412_695_225_089_6,
-    2.480_149_247_525_293_5e-5,
-    2.755_757_223_451_541_3e-6,
-    2.763_044_758_776_021_4e-7,
-    2.500_451_401_172_012_5e-8,
+    0.500_000_000_000_000_6,
+    0.166_666_666_666_665_94,
+    0.041_666_666_666_573_79,
+    0.008_333_333_333_386_235,
+    0.001_388_888_893_230_602,
+    0.000_198_412_697_271_400_4,
+    2.480_150_454_226_162_7e-5,
+    2.755_739_960_654_980_8e-6,
+    2.762_628_713_296_126e-7,
+    2.505_645_784_453_612e-8,
 ];
 
 /// `(2ʳ - 1)/r`; relative error of `2ʳ` 2⁻⁵⁷·³.
@@ -52,14 +52,14 @@ const LN_2_HIGH_F32: f32 = std::f32::consts::LN_2;
 /// What is missing from it.
 const LN_2_LOW_F32: f32 = -1.904_654_2e-9;
 
-/// `(eʳ - 1)/r`; relative error of `eʳ` 2⁻²⁸·¹.
+/// `(eʳ - 1)/r`; relative error 2⁻²⁶, in `eʳ` 2⁻²⁷·³.
 const EXP_F32: [f32; 6] = [
     1.0,
-    0.499_999_9,
-    0.166_665_21,
-    0.041_668_963,
-    0.008_368_671,
-    0.001_378_247_9,
+    0.499_999_97,
+    0.166_665_43,
+    0.041_667_502,
+    0.008_366_534,
+    0.001_386_452_8,
 ];
 
 /// `(2ʳ - 1)/r`; relative error of `2ʳ` 2⁻²⁸.
@@ -72,62 +72,56 @@ const EXP2_F32: [f32; 6] = [
     0.000_152_433_96,
 ];
 
-/// `eˣ = (1 + r·q)·2ᵏ` before it is put together.
-pub(super) struct Parts<A: Arithmetic, T: super::Float> {
-    /// `k`.
-    pub exponent: Exponent<A, T>,
-    /// `r`.
-    pub rest: Number<A, T>,
-    /// `q`.
-    pub quotient: Number<A, T>,
-}
-
-/// `eˣ` in parts, for `|x|` up to 2¹³.
+/// `x = k·ln 2 + r`, for `|x|` up to 2¹³.
 #[inline(always)]
-pub(super) fn parts_f32<A: Arithmetic>(x: Number<A, f32>) -> Parts<A, f32> {
+pub(super) fn reduce_f32<A: Arithmetic>(x: Number<A, f32>) -> (Exponent<A, f32>, Number<A, f32>) {
     let exponent = split_f32(x, std::f32::consts::LOG2_E);
     let k = exponent.integer;
-    let rest = k.mul_add(-LN_2_LOW_F32, k.mul_add(-LN_2_HIGH_F32, x));
-    Parts {
-        exponent,
-        rest,
-        quotient: polynomial(rest, &EXP_F32),
-    }
+    (exponent, k.mul_add(-LN_2_LOW_F32, k.mul_add(-LN_2_HIGH_F32, x)))
 }
 
-/// `eˣ` in parts, for `|x|` up to 2²⁰.
+/// `x = k·ln 2 + r`, for `|x|` up to 2²⁰.
 #[inline(always)]
-pub(super) fn parts_f64<A: Arithmetic>(x: Number<A, f64>) -> Parts<A, f64> {
+pub(super) fn reduce_f64<A: Arithmetic>(x: Number<A, f64>) -> (Exponent<A, f64>, Number<A, f64>) {
     let exponent = split_f64(x, std::f64::consts::LOG2_E);
     let k = exponent.integer;
-    let rest = k.mul_add(-LN_2_LOW, k.mul_add(-LN_2_HIGH, x));
-    Parts {
-        exponent,
-        rest,
-        quotient: polynomial(rest, &EXP_F64),
-    }
+    (exponent, k.mul_add(-LN_2_LOW, k.mul_add(-LN_2_HIGH, x)))
+}
+
+/// `eˣ = 2ᵏ·(1 + m)` with `m = eʳ - 1` to full precision, for what subtracts 1 again.
+#[inline(always)]
+pub(super) fn less_one_f32<A: Arithmetic>(x: Number<A, f32>) -> (Exponent<A, f32>, Number<A, f32>) {
+    let (exponent, r) = reduce_f32(x);
+    (exponent, (polynomial(r, &EXP_F32[1..]) * r).mul_add(r, r))
+}
+
+/// As [`less_one_f32`].
+#[inline(always)]
+pub(super) fn less_one_f64<A: Arithmetic>(x: Number<A, f64>) -> (Exponent<A, f64>, Number<A, f64>) {
+    let (exponent, r) = reduce_f64(x);
+    (exponent, (polynomial(r, &EXP_F64[1..]) * r).mul_add(r, r))
 }
 
 /// `eˣ` in single precision.
 pub fn exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     // e^±104 overflows, and underflows to 0.
-    let Parts {
-        exponent,
-        rest,
-        quotient,
-    } = parts_f32(clamp_f32(x, 104.0));
-    exponent.scale(quotient.mul_add(rest, 1.0))
+    let (exponent, r) = reduce_f32(clamp_f32(x, 104.0));
+    exponent.scale(polynomial(r, &EXP_F32).mul_add(r, 1.0))
 }
 
 /// `eˣ` in double precision.
 pub fn exp_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     // e^±1024 overflows, and underflows to 0.
-    let Parts {
-        exponent,
-        rest,
-        quotient,
-    } = parts_f64(clamp_f64(x, 1024.0));
-    exponent.scale(rest, quotient)
+    let (exponent, r) = reduce_f64(clamp_f64(x, 1024.0));
+    exponent.scale(r, polynomial(r, &EXP_F64))
+}
+
+/// `eˣ⁺ˡ` for `|x|` up to 2²⁰ and a much smaller `l`, in double precision.
+#[inline(always)]
+pub(super) fn exp_of_sum<A: Arithmetic>(x: Number<A, f64>, low: Number<A, f64>) -> Number<A, f64> {
+    let (exponent, r) = reduce_f64(x);
+    let r = r + low;
+    exponent.scale(r, polynomial(r, &EXP_F64))
 }
 
 /// `2ˣ` in single precision.

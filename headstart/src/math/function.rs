@@ -4,7 +4,10 @@ use std::cell::RefCell;
 
 use crate::ir::{Builder, Type, Value};
 
-use super::{Arithmetic, Emit, HostNumber, Number, exponential, logarithm, trigonometric};
+use super::{
+    Arithmetic, Emit, HostNumber, Number, arc, error_function, exponential, hyperbolic, logarithm, power,
+    remainder, roots, rounding, trigonometric,
+};
 
 /// Declares the functions: variant, name, what it is, arguments, and the expansions.
 macro_rules! functions {
@@ -59,6 +62,32 @@ functions! {
     Cos "cos" (0) trigonometric::cos_f32, trigonometric::cos_f64;
     /// The tangent.
     Tan "tan" (0) trigonometric::tan_f32, trigonometric::tan_f64;
+    /// The angle with this sine, from -π/2 to π/2.
+    Asin "asin" (0) arc::asin_f32, arc::asin_f64;
+    /// The angle with this cosine, from 0 to π.
+    Acos "acos" (0) arc::acos_f32, arc::acos_f64;
+    /// The angle with this tangent, from -π/2 to π/2.
+    Atan "atan" (0) arc::atan_f32, arc::atan_f64;
+    /// The angle of the point whose ordinate comes first, from -π to π.
+    Atan2 "atan2" (0, 1) arc::atan2_f32, arc::atan2_f64;
+    /// The hyperbolic sine.
+    Sinh "sinh" (0) hyperbolic::sinh_f32, hyperbolic::sinh_f64;
+    /// The hyperbolic cosine.
+    Cosh "cosh" (0) hyperbolic::cosh_f32, hyperbolic::cosh_f64;
+    /// The hyperbolic tangent.
+    Tanh "tanh" (0) hyperbolic::tanh_f32, hyperbolic::tanh_f64;
+    /// The error function.
+    Erf "erf" (0) error_function::erf_f32, error_function::erf_f64;
+    /// The first argument to the power of the second.
+    Pow "pow" (0, 1) power::pow_f32, power::pow_f64;
+    /// The cube root.
+    Cbrt "cbrt" (0) roots::cbrt_f32, roots::cbrt_f64;
+    /// The length of a vector with these coordinates.
+    Hypot "hypot" (0, 1) roots::hypot_f32, roots::hypot_f64;
+    /// To the nearest integer, halves away from zero.
+    Round "round" (0) rounding::round_f32, rounding::round_f64;
+    /// What is left of the first after taking away the second as often as it goes; the first one's sign.
+    Rem "rem" (0, 1) remainder::rem_f32, remainder::rem_f64;
 }
 
 impl Function {

@@ -3,7 +3,7 @@
 //! A kernel computes the same bits on every device because `exp`, `log` and the like are not left to the
 //! device: they are expanded in the IR, into additions, multiplications, fused multiply-adds, integer
 //! operations and selects, all of which the IR specifies to the last bit. Expansions are straight-line code, but
-//! for a branch that trigonometric functions take for large arguments.
+//! for a branch that trigonometric functions take for large arguments, and the loop of `rem`.
 //!
 //! Each function is written once, generic over [`Arithmetic`]: [`Host`] computes it, for tests and for
 //! folding constants; [`Emit`] appends it to a kernel. Results that are NaN are the canonical quiet NaN;
@@ -22,10 +22,23 @@
 //! | exp2 | 1.00 | 18 | 1.00 | 26 (16) |
 //! | log | 0.93 | 26 | 0.86 | 44 (23) |
 //! | log2 | 1.00 | 28 | 1.00 | 44 (23) |
-//! | sin | 2.00 | 23 | 2.00 | 29 (15) |
-//! | cos | 2.00 | 24 | 2.00 | 30 (15) |
+//! | sin | 1.60 | 23 | 1.60 | 29 (15) |
+//! | cos | 1.60 | 24 | 1.60 | 30 (15) |
 //! | tan | 3.50 | 21 | 3.00 | 27 (22) |
 //! | log10 | 1.00 | 29 | 1.00 | 45 (24) |
+//! | asin | 2.10 | 21 | 2.10 | 28 (23) |
+//! | acos | 1.30 | 22 | 1.30 | 29 (20) |
+//! | atan | 1.30 | 22 | 1.30 | 32 (28) |
+//! | atan2 | 1.80 | 39 | 1.80 | 49 (35) |
+//! | sinh | 1.50 | 33 | 1.50 | 38 (25) |
+//! | cosh | 1.90 | 31 | 1.80 | 36 (23) |
+//! | tanh | 2.80 | 21 | 2.80 | 27 (22) |
+//! | erf | 1.80 | 28 | 1.60 | 50 (45) |
+//! | pow | 0.60 | 70 | 2.00 | 132 (94) |
+//! | cbrt | 1.00 | 40 | 0.75 | 48 (9) |
+//! | hypot | 1.00 | 17 | 1.00 | 17 (9) |
+//! | round | 0.00 | 3 | 0.00 | 3 (3) |
+//! | rem | 0.00 | 16 | 0.00 | 16 (6) |
 
 mod arithmetic;
 mod emit;
@@ -35,8 +48,15 @@ mod large;
 mod polynomial;
 mod scale;
 
+pub mod arc;
+pub mod error_function;
 pub mod exponential;
+pub mod hyperbolic;
 pub mod logarithm;
+pub mod power;
+pub mod remainder;
+pub mod roots;
+pub mod rounding;
 pub mod trigonometric;
 
 #[cfg(test)]

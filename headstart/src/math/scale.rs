@@ -47,6 +47,12 @@ pub fn split_f64<A: Arithmetic>(x: Number<A, f64>, factor: f64) -> Exponent<A, f
 }
 
 impl<A: Arithmetic> Exponent<A, f32> {
+    /// `k` as an integer.
+    #[inline(always)]
+    pub fn k(self) -> Number<A, u32> {
+        self.word - (12_582_912.0f32 + 254.0).to_bits()
+    }
+
     /// `p·2ᵏ` for `|k|` up to 252.
     #[inline(always)]
     pub fn scale(self, p: Number<A, f32>) -> Number<A, f32> {
@@ -62,6 +68,12 @@ impl<A: Arithmetic> Exponent<A, f32> {
 }
 
 impl<A: Arithmetic> Exponent<A, f64> {
+    /// `k` as an integer.
+    #[inline(always)]
+    pub fn k(self) -> Number<A, u32> {
+        self.word
+    }
+
     /// `(1 + r·q)·2ᵏ` for `|k|` up to 2044 and `q` from ¼ to 4.
     #[inline(always)]
     pub fn scale(self, r: Number<A, f64>, q: Number<A, f64>) -> Number<A, f64> {

@@ -107,6 +107,12 @@ impl Div for DoubleDouble {
 }
 
 impl DoubleDouble {
+    /// The square root of a positive number, by one step of Newton.
+    pub fn sqrt(self) -> Self {
+        let first = DoubleDouble::from(self.high.sqrt());
+        first + (self - first * first) / (first * 2.0.into())
+    }
+
     /// Times a power of two.
     pub fn scale(self, exponent: i32) -> Self {
         let factor = f64::powi(2.0, exponent);
@@ -206,6 +212,20 @@ pub fn exp(x: DoubleDouble) -> Reference {
         value: sum + 1.0.into(),
         exponent: k as i32,
     }
+}
+
+/// `eˣ - 1`, accurate for small `x` too, for `|x|` up to 700.
+pub fn exp_m1(x: DoubleDouble) -> DoubleDouble {
+    let one = DoubleDouble::from(1.0);
+    if x.high.abs() < 0.3 {
+        let mut sum = DoubleDouble::from(0.0);
+        for n in (1..=27).rev() {
+            sum = x * (one + sum) / f64::from(n).into();
+        }
+        return sum;
+    }
+    let Reference { value, exponent } = exp(x);
+    value.scale(exponent) - one
 }
 
 /// The natural logarithm of a positive number.

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::double_double::{self, DoubleDouble, LN_2, LN_10, Reference};
-use super::{CONTRACTS, Random, seed};
+use super::{CONTRACTS, Contract, Random, seed};
 use crate::math::Function;
 
 /// The largest error over single-precision arguments, and where it is; bits are tried from `first` on in
@@ -18,14 +18,7 @@ fn worst_f32(first: u32, step: usize, function: Function, reference: fn(f64) -> 
             let start = chunk * length + u64::from(first) % step as u64;
             for bits in (start..(chunk + 1) * length).step_by(step) {
                 let x = f32::from_bits(bits as u32);
-                let exact = reference(x.into());
-                let got = function.f32(&[x]);
-                let error = match exact.is_nan() {
-                    true if got.is_nan() => 0.0,
-                    true => f64::INFINITY,
-                    false if exact.is_infinite() && f64::from(got) == exact => 0.0,
-                    false => Reference::from(DoubleDouble::from(exact)).distance_f32(got),
-                };
+                let error = distance_f32(function.f32(&[x]), reference(x.into()));
                 if error > worst.0 || error.is_nan() {
                     worst = (error, x);
                 }
@@ -33,6 +26,23 @@ fn worst_f32(first: u32, step: usize, function: Function, reference: fn(f64) -> 
             worst
         })
         .reduce(|| (0.0, 0.0), |a, b| if a.0 >= b.0 { a } else { b })
+}
+
+/// The distance of a result from the exact one, in units in the last place.
+fn distance_f32(got: f32, exact: f64) -> f64 {
+    match exact.is_nan() {
+        true if got.is_nan() => 0.0,
+        true => f64::INFINITY,
+        false if exact.is_infinite() && f64::from(got) == exact => 0.0,
+        false => Reference::from(DoubleDouble::from(exact)).distance_f32(got),
+    }
+}
+
+fn contract(function: Function) -> &'static Contract {
+    let mut contracts = CONTRACTS.iter();
+    contracts
+        .find(|c| c.function == function)
+        .expect("every function has a contract")
 }
 
 /// Measures in single precision, all arguments or one in about a thousand.
@@ -44,10 +54,7 @@ pub fn check_f32(function: Function, reference: fn(f64) -> f64) {
         (Random(seed()).bits() as u32, 1021)
     };
     let (error, x) = worst_f32(first, step, function, reference);
-    let contract = CONTRACTS
-        .iter()
-        .find(|c| c.function == function)
-        .expect("every function has a contract");
+    let contract = contract(function);
     let what = if exhaustive {
         "all arguments"
     } else {
@@ -87,10 +94,7 @@ pub fn check_f64(function: Function, argument: fn(&mut Random) -> f64, reference
             worst
         })
         .reduce(|| (0.0, 0.0), |a, b| if a.0 >= b.0 { a } else { b });
-    let contract = CONTRACTS
-        .iter()
-        .find(|c| c.function == function)
-        .expect("every function has a contract");
+    let contract = contract(function);
     println!(
         "{} in double precision: {error:.4} ulp at {x:e} ({count} random arguments)",
         function.name()
@@ -98,6 +102,73 @@ pub fn check_f64(function: Function, argument: fn(&mut Random) -> f64, reference
     assert!(
         error <= contract.error_f64,
         "{} of {x:e}: {error} ulp",
+        function.name()
+    );
+}
+
+/// Measures a function of two arguments in single precision, on random arguments.
+pub fn check_two_f32(function: Function, reference: fn(f64, f64) -> f64) {
+    let mut random = Random(seed());
+    let count = if std::env::var_os("HEADSTART_EXHAUSTIVE").is_some() {
+        200_000_000
+    } else {
+        500_000
+    };
+    let mut worst = (0.0, [0.0; 2]);
+    for n in 0..count {
+        let bits = random.bits();
+        // Half of them anywhere, half of like magnitude.
+        let first = f32::from_bits(bits as u32);
+        let second = match n % 2 {
+            0 => f32::from_bits((bits >> 32) as u32),
+            _ => first * random.between(-8.0, 8.0) as f32,
+        };
+        let exact = reference(first.into(), second.into());
+        let error = distance_f32(function.f32(&[first, second]), exact);
+        if error > worst.0 || error.is_nan() {
+            worst = (error, [first, second]);
+        }
+    }
+    let (error, at) = worst;
+    println!(
+        "{} in single precision: {error:.4} ulp at {at:?} ({count} random arguments)",
+        function.name()
+    );
+    assert!(
+        error <= contract(function).error_f32,
+        "{} of {at:?}: {error} ulp",
+        function.name()
+    );
+}
+
+/// Measures a function of two arguments in double precision, on random arguments.
+pub fn check_two_f64(
+    function: Function,
+    arguments: fn(&mut Random) -> [f64; 2],
+    reference: fn([f64; 2]) -> Reference,
+) {
+    let mut random = Random(seed());
+    let count = if std::env::var_os("HEADSTART_EXHAUSTIVE").is_some() {
+        20_000_000
+    } else {
+        50_000
+    };
+    let mut worst = (0.0, [0.0; 2]);
+    for _ in 0..count {
+        let at = arguments(&mut random);
+        let error = reference(at).distance_f64(function.f64(&at));
+        if error > worst.0 || error.is_nan() {
+            worst = (error, at);
+        }
+    }
+    let (error, at) = worst;
+    println!(
+        "{} in double precision: {error:.4} ulp at {at:?} ({count} random arguments)",
+        function.name()
+    );
+    assert!(
+        error <= contract(function).error_f64,
+        "{} of {at:?}: {error} ulp",
         function.name()
     );
 }

@@ -4,9 +4,15 @@
 //! else on a sample; samples start from `HEADSTART_SEED`, or else from the clock, and say which.
 
 mod agreement;
+mod arc;
 mod cost;
 mod double_double;
+mod error_function;
 mod errors;
+mod exact;
+mod hyperbolic;
+mod power;
+mod roots;
 mod special;
 mod trigonometry;
 
@@ -32,10 +38,23 @@ pub const CONTRACTS: &[Contract] = &[
     contract(Function::Exp2, (1.0, 18), (1.0, 26, 16)),
     contract(Function::Log, (0.93, 26), (0.86, 44, 23)),
     contract(Function::Log2, (1.0, 28), (1.0, 44, 23)),
-    contract(Function::Sin, (2.0, 23), (2.0, 29, 15)),
-    contract(Function::Cos, (2.0, 24), (2.0, 30, 15)),
+    contract(Function::Sin, (1.6, 23), (1.6, 29, 15)),
+    contract(Function::Cos, (1.6, 24), (1.6, 30, 15)),
     contract(Function::Tan, (3.5, 21), (3.0, 27, 22)),
     contract(Function::Log10, (1.0, 29), (1.0, 45, 24)),
+    contract(Function::Asin, (2.1, 21), (2.1, 28, 23)),
+    contract(Function::Acos, (1.3, 22), (1.3, 29, 20)),
+    contract(Function::Atan, (1.3, 22), (1.3, 32, 28)),
+    contract(Function::Atan2, (1.8, 39), (1.8, 49, 35)),
+    contract(Function::Sinh, (1.5, 33), (1.5, 38, 25)),
+    contract(Function::Cosh, (1.9, 31), (1.8, 36, 23)),
+    contract(Function::Tanh, (2.8, 21), (2.8, 27, 22)),
+    contract(Function::Erf, (1.8, 28), (1.6, 50, 45)),
+    contract(Function::Pow, (0.6, 70), (2.0, 132, 94)),
+    contract(Function::Cbrt, (1.0, 40), (0.75, 48, 9)),
+    contract(Function::Hypot, (1.0, 17), (1.0, 17, 9)),
+    contract(Function::Round, (0.0, 3), (0.0, 3, 3)),
+    contract(Function::Rem, (0.0, 16), (0.0, 16, 6)),
 ];
 
 /// Error and cost in single precision; error and costs in double precision.

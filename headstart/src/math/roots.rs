@@ -1,0 +1,92 @@
+//! `cbrt` and `hypot`.
+//!
+//! `cbrt`: `x = 2³ᵏ·m` with `m` in `[1, 8)`. `r` near `m^-⅓` comes from the bits of `m` by a division by 3 and two
+//! steps of Halley's kind; then `m^⅓ = m·r²·(1 - e)^-⅔` with `e = 1 - m·r³`, where rounding `m·r²` costs only a
+//! third of itself. No division, and in double precision `r` needs only single precision.
+//!
+//! `hypot`: both lengths are scaled by the exponent of the longer.
+
+use super::arithmetic::{Arithmetic, Number};
+
+/// `cbrt x` in single precision.
+pub fn cbrt_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+    let magnitude = x.abs();
+    let tiny = magnitude.less(f32::MIN_POSITIVE);
+    let bits = tiny.select(magnitude * 16_777_216.0, magnitude).bits();
+    // k + 42 or so: the exponent's field divided by 3, rounded down; 127 is no multiple, 126 is.
+    let third = (bits.shift_right(23) + 2).multiply_high(0x5555_5556);
+    let m = (bits - (third * 3 - 129).shift_left(23)).float();
+    let r = reciprocal_cube_root(m);
+    let root = m * (r * r);
+    let e = (-root).mul_add(r, 1.0);
+    let root = root.mul_add(e * e.mul_add(5.0 / 9.0, 2.0 / 3.0), root);
+    // A third of the scale of tiny arguments, 8, goes off again.
+    let k = third - tiny.select(bits.same(43 + 8), 43);
+    let scaled = (root.bits() + k.shift_left(23)).float();
+    let result = (scaled.bits() | (x.bits() & 0x8000_0000)).float();
+    // Zeros, infinities and NaN are their own roots.
+    let ordinary = (magnitude.bits() - 1).less(0x7f7f_ffff);
+    ordinary.select(result, x + x)
+}
+
+/// `cbrt x` in double precision.
+pub fn cbrt_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+    let tiny = (x.high() & 0x7fff_ffff).less(0x0010_0000);
+    let scaled = x * 18_014_398_509_481_984.0;
+    let high = tiny.select(scaled.high(), x.high()) & 0x7fff_ffff;
+    let low = tiny.select(scaled.low(), x.low());
+    // 1023 is a multiple of 3.
+    let third = high.shift_right(20).multiply_high(0x5555_5556);
+    let m_high = high - (third * 3 - 1023).shift_left(20);
+    let m = m_high.with_low(low);
+    // The upper bits of m as a float, and its result as a double again.
+    let r = reciprocal_cube_root((m_high.shift_left(3) - (896 << 23)).float()).bits();
+    let r = (r.shift_right(3) + (896 << 20)).with_low(r.shift_left(29));
+    let root = m * (r * r);
+    let e = (-root).mul_add(r, 1.0);
+    let root = root.mul_add(e * e.mul_add(5.0 / 9.0, 2.0 / 3.0), root);
+    let k = third - tiny.select(high.same(341 + 18), 341);
+    let signed = (root.high() + k.shift_left(20)) | (x.high() & 0x8000_0000);
+    let infinite_or_nan = high.same(0x7fef_ffff).less(high);
+    let ordinary = x.equal(0.0) | infinite_or_nan;
+    ordinary.select(x + x, signed.with_low(root.low()))
+}
+
+/// `m^-⅓` for `m` in `[1, 8)`, to about 2⁻²².
+#[inline(always)]
+fn reciprocal_cube_root<A: Arithmetic>(m: Number<A, f32>) -> Number<A, f32> {
+    let first = (m.bits().same(0x54a1_f000) - m.bits().multiply_high(0x5555_5556)).float();
+    // r·(1 + e/3 + 2e²/9), e = 1 - m·r³.
+    let improve = |r: Number<A, f32>| {
+        let e = (-(m * r)).mul_add(r * r, 1.0);
+        r.mul_add(e * e.mul_add(2.0 / 9.0, 1.0 / 3.0), r)
+    };
+    improve(improve(first))
+}
+
+/// The length of `(x, y)`, in single precision: ∞ if either is infinite, else NaN if either is.
+pub fn hypot_f32<A: Arithmetic>(x: Number<A, f32>, y: Number<A, f32>) -> Number<A, f32> {
+    let (a, b) = (x.abs(), y.abs());
+    let order = a.less(b);
+    let (long, short) = (order.select(b, a), order.select(a, b));
+    // A power of two near the longer, and its reciprocal, both normal.
+    let field = (long.bits() & 0x7f80_0000).max(1 << 23).min(253 << 23);
+    let (down, up) = ((field.same(254 << 23) - field).float(), field.float());
+    let (long, short) = (long * down, short * down);
+    let length = long.mul_add(long, short * short).sqrt() * up;
+    let infinite = a.equal(f32::INFINITY) | b.equal(f32::INFINITY);
+    infinite.select(x.same(f32::INFINITY), length)
+}
+
+/// The length of `(x, y)`, in double precision: ∞ if either is infinite, else NaN if either is.
+pub fn hypot_f64<A: Arithmetic>(x: Number<A, f64>, y: Number<A, f64>) -> Number<A, f64> {
+    let (a, b) = (x.abs(), y.abs());
+    let order = a.less(b);
+    let (long, short) = (order.select(b, a), order.select(a, b));
+    let field = (long.high() & 0x7ff0_0000).max(1 << 20).min(2045 << 20);
+    let (down, up) = ((field.same(2046 << 20) - field).as_high(), field.as_high());
+    let (long, short) = (long * down, short * down);
+    let length = long.mul_add(long, short * short).sqrt() * up;
+    let infinite = a.equal(f64::INFINITY) | b.equal(f64::INFINITY);
+    infinite.select(x.same(f64::INFINITY), length)
+}

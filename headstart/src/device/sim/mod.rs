@@ -6,5 +6,6 @@
 pub mod functional;
 pub mod memory;
 mod simulator;
+pub mod timer;
 
 pub use simulator::{Clock, Simulator, Timing};

@@ -157,6 +157,15 @@ impl<'l> LaunchState<'l> {
         &self.arguments
     }
 
+    /// The addresses of each buffer.
+    pub fn extents(&self) -> Vec<std::ops::Range<u64>> {
+        let extent = |(index, buffer): (usize, &BoundBuffer)| {
+            let start = address::buffer_address(index);
+            start..start + buffer.memory.bytes()
+        };
+        self.buffers.iter().enumerate().map(extent).collect()
+    }
+
     /// Where the kernel's shared arrays lie.
     pub fn shared_layout(&self) -> &Layout {
         &self.shared

@@ -17,6 +17,7 @@
 
 mod banks;
 mod cache;
+mod code;
 mod counters;
 mod dram;
 mod l2;
@@ -32,6 +33,7 @@ use std::ops::Range;
 
 use banks::Banks;
 use cache::{Cache, Replacement};
+pub use code::CodeCache;
 pub use counters::MemoryCounters;
 use dram::Dram;
 use l2::{L2, Place};
@@ -242,6 +244,15 @@ impl MemorySystem {
     pub fn shared_store(&mut self, core: usize, now: Cycles, access: &Access) {
         let passes = self.count_passes(access);
         self.cores[core].port.take(now, passes);
+    }
+
+    /// An access to private memory: when its value is there. Private arrays are laid out so that
+    /// the work-items of a sub-group share lines, and are taken to stay in L1.
+    pub fn private(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+        let bytes = access.count() * access.bytes;
+        let lines = (f64::from(bytes) / self.shape.line_bytes() as f64).ceil();
+        let start = self.cores[core].port.take(now, lines);
+        start + self.timing.l1_latency.unwrap_or(self.timing.near)
     }
 
     fn count_passes(&mut self, access: &Access) -> f64 {

@@ -1,0 +1,347 @@
+//! A machine program made ready for timing: costs looked up, values on slots.
+
+use std::sync::Arc;
+
+use super::cost::{Costs, Pipe};
+use crate::back::machine::{Class, Control, MachineProgram, Step};
+use crate::device::model::{DeviceModel, PrefetchInstruction, Reached};
+use crate::device::sim::functional::{LaneOp, LaneOpKind, Registers, Slot};
+use crate::ir::{OpKind, Space, Value};
+use crate::{Error, Result};
+
+/// A program that the timer runs.
+#[derive(Debug)]
+pub struct Code {
+    pub(super) program: Arc<MachineProgram>,
+    pub(super) instructions: Vec<Coded>,
+    pub(super) steps: Vec<CodedStep>,
+    constants: Vec<(Slot, u64)>,
+    slots: u32,
+    sub_group_size: u32,
+}
+
+/// One instruction.
+#[derive(Clone, Debug)]
+pub(super) struct Coded {
+    pub action: Action,
+    pub control: CodedControl,
+    pub pipe: Pipe,
+    /// Cycles that it keeps its pipe busy.
+    pub interval: f64,
+    /// Cycles until what it defines can be used, or the sub-group can go on; see [`Action`].
+    pub latency: u32,
+    pub guard: Option<(Slot, bool)>,
+    pub uses: [u16; 6],
+    pub use_count: u8,
+    pub defines: [u16; 6],
+    pub define_count: u8,
+    /// Which of the sub-group's scoreboards its result arrives on, if it takes no fixed time.
+    pub scoreboard: Option<u8>,
+    pub first_step: u32,
+    pub end_step: u32,
+    /// The line of its code, in the instruction cache.
+    pub line: u32,
+}
+
+/// What the timer does for an instruction, beyond its steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Nothing, in no time.
+    Mark,
+    /// Results are there after the latency.
+    Compute,
+    /// The sub-group goes on after the latency.
+    Jump,
+    /// Results are there when memory answers.
+    Load { space: Space, step: u32 },
+    /// To memory.
+    Store { space: Space, step: u32 },
+    /// Starts a copy whose token is the result.
+    Copy { step: u32 },
+    /// Goes on when the copies up to a token are there.
+    Wait { token: Slot },
+    /// A cache hint for `lines` lines from each pointer on.
+    Prefetch {
+        step: u32,
+        bytes: u32,
+        reached: Reached,
+        by: PrefetchInstruction,
+    },
+    /// Goes on when all sub-groups of the work-group have come.
+    Barrier,
+    /// Ends the lanes that are active.
+    Exit,
+}
+
+/// Where the program goes on, conditions on slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CodedControl {
+    Next,
+    Open { end: u32 },
+    If { cond: Slot, otherwise: u32, end: u32 },
+    Else { end: u32 },
+    End,
+    EndLoop { body: u32 },
+    Break { depth: u32 },
+    Continue { depth: u32 },
+    Return,
+}
+
+/// What an instruction computes.
+#[derive(Clone, Debug)]
+pub(super) enum CodedStep {
+    Op(LaneOp),
+    Assign(Vec<(Slot, Slot)>),
+    /// A barrier: the timer brings the work-group together.
+    Nothing,
+}
+
+impl Code {
+    /// Looks up a program's costs in a model.
+    ///
+    /// # Errors
+    /// The program has more registers than the timer tracks.
+    pub(super) fn new(
+        program: Arc<MachineProgram>,
+        model: &DeviceModel,
+        sub_group_size: u32,
+    ) -> Result<Code> {
+        if program.registers > u32::from(u16::MAX) {
+            return Err(Error::device(format!(
+                "`{}` needs {} registers before they are shared",
+                program.kernel.name, program.registers
+            ))
+            .accepted(format!("the timer tracks {}", u16::MAX)));
+        }
+        let mut slots = Slots {
+            program: &program,
+            constants: Vec::new(),
+            count: program.slot_count,
+        };
+        let mut steps = Vec::with_capacity(program.steps.len());
+        for step in &program.steps {
+            steps.push(match step {
+                Step::Op(op) => LaneOp::new(&program.kernel, op, |value| slots.of(value))
+                    .map_or(CodedStep::Nothing, CodedStep::Op),
+                Step::Assign(pairs) => CodedStep::Assign(
+                    pairs
+                        .iter()
+                        .map(|&(to, from)| (slots.of(to), slots.of(from)))
+                        .collect(),
+                ),
+            });
+        }
+        let costs = Costs::new(model, sub_group_size);
+        let line_bytes = u32::try_from(*model.instruction_cache.line).unwrap_or(u32::MAX);
+        let mut scoreboards = Scoreboards::new(*model.core.scoreboards);
+        let mut instructions = Vec::with_capacity(program.instructions.len());
+        for instruction in &program.instructions {
+            let range = instruction.steps.start..instruction.steps.end;
+            let action = action(&program, &steps, instruction.class, range.clone(), model);
+            let cost = costs.of(instruction.class, action);
+            let guard = instruction
+                .guard
+                .map(|guard| (slots.of(guard.value), guard.holds));
+            let (uses, use_count) = registers(instruction.uses.iter().map(|register| register.as_u32()));
+            let (defines, define_count) =
+                registers(instruction.defines.iter().map(|register| register.as_u32()));
+            let scoreboard = cost.arrives.then(|| scoreboards.next(action));
+            instructions.push(Coded {
+                action,
+                control: control(instruction.control, &mut slots),
+                pipe: cost.pipe,
+                interval: cost.interval,
+                latency: cost.latency,
+                guard,
+                uses,
+                use_count,
+                defines,
+                define_count,
+                scoreboard,
+                first_step: range.start,
+                end_step: range.end,
+                line: instruction.address / line_bytes,
+            });
+        }
+        let Slots { constants, count, .. } = slots;
+        Ok(Code {
+            instructions,
+            steps,
+            constants,
+            slots: count,
+            sub_group_size,
+            program,
+        })
+    }
+
+    /// Registers of a sub-group at its start, with the parameters' bits.
+    pub(super) fn registers(&self, arguments: &[u64]) -> Registers {
+        let mut registers = Registers::new(self.slots);
+        for &(slot, bits) in &self.constants {
+            registers.broadcast(slot, bits);
+        }
+        for (param, &bits) in self.program.kernel.params.iter().zip(arguments) {
+            if let Some(slot) = self.program.slots[param.value] {
+                registers.broadcast(Slot(slot.as_u32()), bits);
+            }
+        }
+        registers
+    }
+
+    /// Work-items of a sub-group.
+    pub fn sub_group_size(&self) -> u32 {
+        self.sub_group_size
+    }
+
+    /// The machine program.
+    pub fn program(&self) -> &Arc<MachineProgram> {
+        &self.program
+    }
+}
+
+/// Scoreboards in turn: two of them for what arrives soon, so that nobody who waits for that waits for
+/// memory; the others for memory.
+struct Scoreboards {
+    long: u8,
+    short: u8,
+    next_long: u8,
+    next_short: u8,
+}
+
+impl Scoreboards {
+    fn new(count: u32) -> Scoreboards {
+        let count = count.clamp(2, 16) as u8;
+        let short = (count / 2).min(2);
+        Scoreboards {
+            long: count - short,
+            short,
+            next_long: 0,
+            next_short: 0,
+        }
+    }
+
+    fn next(&mut self, action: Action) -> u8 {
+        let is_long = matches!(action, Action::Load { space, .. } if space != Space::Shared);
+        if is_long {
+            self.next_long = (self.next_long + 1) % self.long;
+            self.next_long
+        } else {
+            self.next_short = (self.next_short + 1) % self.short;
+            self.long + self.next_short
+        }
+    }
+}
+
+/// Where values are kept: the program's slots, and behind them the constants.
+struct Slots<'p> {
+    program: &'p MachineProgram,
+    constants: Vec<(Slot, u64)>,
+    count: u32,
+}
+
+impl Slots<'_> {
+    fn of(&mut self, value: Value) -> Slot {
+        let constant = self.program.kernel.as_constant(value);
+        if constant.is_none()
+            && let Some(slot) = self.program.slots[value]
+        {
+            return Slot(slot.as_u32());
+        }
+        // A value without a slot is never computed; it reads as zero.
+        let bits = constant.unwrap_or(0);
+        if let Some(&(slot, _)) = self.constants.iter().find(|&&(_, known)| known == bits) {
+            return slot;
+        }
+        let slot = Slot(self.count);
+        self.count += 1;
+        self.constants.push((slot, bits));
+        slot
+    }
+}
+
+fn registers(list: impl Iterator<Item = u32>) -> ([u16; 6], u8) {
+    let mut registers = [0; 6];
+    let mut count = 0;
+    for (place, register) in registers.iter_mut().zip(list) {
+        *place = register as u16;
+        count += 1;
+    }
+    (registers, count)
+}
+
+fn control(control: Control, slots: &mut Slots) -> CodedControl {
+    match control {
+        Control::Next => CodedControl::Next,
+        Control::Block { end, .. } | Control::Loop { end, .. } => CodedControl::Open { end },
+        Control::If {
+            cond, otherwise, end, ..
+        } => CodedControl::If {
+            cond: slots.of(cond),
+            otherwise,
+            end,
+        },
+        Control::Else { end, .. } => CodedControl::Else { end },
+        Control::End { .. } => CodedControl::End,
+        Control::EndLoop { body, .. } => CodedControl::EndLoop { body },
+        Control::Break { depth } => CodedControl::Break { depth },
+        Control::Continue { depth } => CodedControl::Continue { depth },
+        Control::Return => CodedControl::Return,
+    }
+}
+
+/// What an instruction does. One without the step of its kind only takes its time.
+fn action(
+    program: &MachineProgram,
+    steps: &[CodedStep],
+    class: Class,
+    range: std::ops::Range<u32>,
+    model: &DeviceModel,
+) -> Action {
+    let find = |wanted: fn(&LaneOpKind) -> bool| {
+        range.clone().rev().find(|&step| match &steps[step as usize] {
+            CodedStep::Op(op) => wanted(&op.kind),
+            _ => false,
+        })
+    };
+    let found = match class {
+        Class::None => Some(Action::Mark),
+        Class::Load { space, .. } => {
+            find(|kind| matches!(kind, LaneOpKind::Load { .. })).map(|step| Action::Load { space, step })
+        }
+        Class::Store { space, .. } => {
+            find(|kind| matches!(kind, LaneOpKind::Store { .. })).map(|step| Action::Store { space, step })
+        }
+        Class::AsyncCopy { .. } => {
+            find(|kind| matches!(kind, LaneOpKind::Copy { .. })).map(|step| Action::Copy { step })
+        }
+        Class::Wait => find(|kind| matches!(kind, LaneOpKind::Wait { .. })).and_then(|step| {
+            match &steps[step as usize] {
+                CodedStep::Op(LaneOp {
+                    kind: LaneOpKind::Wait { token },
+                    ..
+                }) => Some(Action::Wait { token: *token }),
+                _ => None,
+            }
+        }),
+        Class::Prefetch => find(|kind| matches!(kind, LaneOpKind::Prefetch { .. })).and_then(|step| {
+            let Step::Op(op) = &program.steps[step as usize] else {
+                return None;
+            };
+            let OpKind::Prefetch { bytes, hint, .. } = op.kind else {
+                return None;
+            };
+            let form = model.prefetch.at(hint.level);
+            Some(Action::Prefetch {
+                step,
+                bytes,
+                reached: form.reaches,
+                by: form.by,
+            })
+        }),
+        Class::Barrier => Some(Action::Barrier),
+        Class::Exit => Some(Action::Exit),
+        Class::Branch | Class::Reconverge => Some(Action::Jump),
+        _ => None,
+    };
+    found.unwrap_or(Action::Compute)
+}

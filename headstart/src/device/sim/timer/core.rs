@@ -1,0 +1,568 @@
+//! A core: schedulers, units, resident work-groups.
+//!
+//! Each scheduler issues at most one instruction a cycle: of the sub-group that it issued last, if that
+//! can go on, else of the oldest that can. Nothing happens between issues, so time jumps from one to
+//! the next.
+
+use super::code::{Action, Code, CodedStep};
+use super::cost::Pipe;
+use super::fetch::Fetch;
+use super::stalls::{InstructionProfile, StallReason};
+use super::sub_group::{Resident, State};
+use crate::device::model::{DeviceModel, PrefetchInstruction, Reached};
+use crate::device::sim::functional::{LANES, LaneOpKind, Lanes, LaunchState, Mask, WorkGroup, from_generic};
+use crate::device::sim::memory::{Access, MemorySystem};
+use crate::ir::Space;
+use crate::{Error, Result};
+
+/// How far behind the unit for loads and stores can be before nothing is issued to it, in cycles. Its
+/// queue takes several instructions; memory reserves resources in the order of issue, so not many.
+const MEMORY_QUEUE: f64 = 128.0;
+
+/// Where a core's work-groups come from.
+pub(super) trait Groups {
+    /// The next one for a core, if there are any left.
+    fn next(&mut self, core: usize) -> Option<u64>;
+}
+
+/// A core.
+pub(super) struct Core<'l> {
+    number: usize,
+    code: &'l Code,
+    state: &'l LaunchState<'l>,
+    groups: Vec<ResidentGroup<'l>>,
+    sub_groups: Vec<Resident>,
+    per_group: usize,
+    schedulers: Vec<Scheduler>,
+    memory_pipe: f64,
+    fetch: Fetch,
+    barrier_latency: u64,
+    pub profile: Vec<InstructionProfile>,
+    /// Cycles, summed over sub-groups, in which they were resident.
+    pub resident_cycles: u64,
+    /// When each work-group ended.
+    pub ended: Vec<u64>,
+    /// Instructions issued so far, against loops without end.
+    issued: u64,
+    limit: u64,
+}
+
+struct ResidentGroup<'l> {
+    work_group: WorkGroup<'l>,
+    started: u64,
+    /// Sub-groups that have not ended.
+    alive: u32,
+    at_barrier: u32,
+}
+
+struct Scheduler {
+    /// Its sub-groups, the oldest first.
+    members: Vec<usize>,
+    last: usize,
+    /// When it next has something to do.
+    next: u64,
+    pipes: [f64; Pipe::COUNT],
+}
+
+const NEVER: u64 = u64::MAX;
+
+impl<'l> Core<'l> {
+    /// A core with its first work-groups.
+    pub(super) fn new(
+        number: usize,
+        code: &'l Code,
+        state: &'l LaunchState<'l>,
+        model: &DeviceModel,
+        places: u32,
+        limit: u64,
+        groups: &mut impl Groups,
+    ) -> Result<Core<'l>> {
+        let per_group = state.sub_groups() as usize;
+        let scheduler = |_| Scheduler {
+            members: Vec::new(),
+            last: 0,
+            next: NEVER,
+            pipes: [0.0; Pipe::COUNT],
+        };
+        let mut core = Core {
+            number,
+            code,
+            state,
+            groups: Vec::new(),
+            sub_groups: Vec::new(),
+            per_group,
+            schedulers: (0..*model.core.schedulers).map(scheduler).collect(),
+            memory_pipe: 0.0,
+            fetch: Fetch::new(model, code.program.code_bytes),
+            barrier_latency: u64::from(*model.instructions.barrier.latency),
+            profile: vec![InstructionProfile::default(); code.instructions.len()],
+            resident_cycles: 0,
+            ended: Vec::new(),
+            issued: 0,
+            limit,
+        };
+        for _ in 0..places {
+            let Some(group) = groups.next(number) else { break };
+            core.add_place()?;
+            core.start(core.groups.len() - 1, group, 0)?;
+        }
+        Ok(core)
+    }
+
+    /// When something next happens; none if all is done.
+    pub(super) fn next(&self) -> Option<u64> {
+        let next = self
+            .schedulers
+            .iter()
+            .map(|scheduler| scheduler.next)
+            .min()
+            .unwrap_or(NEVER);
+        (next != NEVER).then_some(next)
+    }
+
+    /// Runs until a time.
+    ///
+    /// # Errors
+    /// The kernel faults, or does not end.
+    pub(super) fn run(
+        &mut self,
+        until: u64,
+        memory: &mut MemorySystem,
+        groups: &mut impl Groups,
+    ) -> Result<()> {
+        loop {
+            let mut first = 0;
+            for (index, scheduler) in self.schedulers.iter().enumerate() {
+                if scheduler.next < self.schedulers[first].next {
+                    first = index;
+                }
+            }
+            let now = self.schedulers[first].next;
+            if now >= until {
+                return Ok(());
+            }
+            self.step(first, now, memory, groups)?;
+        }
+    }
+
+    /// One cycle of a scheduler.
+    fn step(
+        &mut self,
+        index: usize,
+        now: u64,
+        memory: &mut MemorySystem,
+        groups: &mut impl Groups,
+    ) -> Result<()> {
+        let scheduler = &self.schedulers[index];
+        let mut next = NEVER;
+        let members = std::iter::once(&scheduler.last).chain(&scheduler.members);
+        for &member in members {
+            let Some(resident) = self.sub_groups.get_mut(member) else {
+                continue;
+            };
+            if resident.state != State::Ready {
+                continue;
+            }
+            if resident.earliest > now {
+                next = next.min(resident.earliest);
+                continue;
+            }
+            let pipe = self.code.instructions[resident.at].pipe;
+            let free = match pipe {
+                Pipe::Memory => self.memory_pipe.max(memory.port_free(self.number) - MEMORY_QUEUE),
+                pipe => scheduler.pipes[pipe as usize],
+            };
+            // A unit that is free within this cycle takes the instruction.
+            if free >= (now + 1) as f64 {
+                resident.throttled = Some(match pipe {
+                    Pipe::Memory => StallReason::MemoryThrottle,
+                    _ => StallReason::MathPipeThrottle,
+                });
+                next = next.min(free as u64);
+                continue;
+            }
+            self.schedulers[index].last = member;
+            self.schedulers[index].next = now + 1;
+            return self.issue(index, member, now, memory, groups);
+        }
+        self.schedulers[index].next = next;
+        Ok(())
+    }
+
+    fn issue(
+        &mut self,
+        scheduler: usize,
+        member: usize,
+        now: u64,
+        memory: &mut MemorySystem,
+        groups: &mut impl Groups,
+    ) -> Result<()> {
+        let code = self.code;
+        let resident = &mut self.sub_groups[member];
+        let at = resident.at;
+        let instruction = &code.instructions[at];
+        let mask = resident.mask(instruction);
+        account(&mut self.profile, resident, now);
+        self.profile[at].issued += 1;
+        self.profile[at].lanes += u64::from(mask.count());
+        self.issued += 1;
+        if self.issued > self.limit {
+            return Err(Error::input(format!(
+                "`{}` does not end: a core has issued {} instructions",
+                code.program.kernel.name, self.limit
+            )));
+        }
+        let pipe = match instruction.pipe {
+            Pipe::Memory => &mut self.memory_pipe,
+            pipe => &mut self.schedulers[scheduler].pipes[pipe as usize],
+        };
+        *pipe = pipe.max(now as f64) + instruction.interval;
+
+        let group = &mut self.groups[resident.slot].work_group;
+        let mut touched = Touched::None;
+        for step in instruction.first_step..instruction.end_step {
+            match &code.steps[step as usize] {
+                CodedStep::Op(op) => {
+                    // Addresses, before the result takes the pointer's place.
+                    match op.kind {
+                        LaneOpKind::Load { ptr, ty, to, .. } => {
+                            touched = Touched::At(*resident.values.get(ptr), ty.bytes() * to.length());
+                        }
+                        LaneOpKind::Store { ptr, ty, values, .. } => {
+                            touched = Touched::At(*resident.values.get(ptr), ty.bytes() * values.length());
+                        }
+                        LaneOpKind::Prefetch { ptr, bytes, .. } => {
+                            touched = Touched::At(*resident.values.get(ptr), bytes);
+                        }
+                        LaneOpKind::Copy {
+                            target,
+                            source,
+                            bytes,
+                            ..
+                        } => {
+                            let values = &resident.values;
+                            touched = Touched::Both(*values.get(source), *values.get(target), bytes);
+                        }
+                        _ => {}
+                    }
+                    group.execute(op, &mut resident.values, &resident.sub_group, mask)?;
+                }
+                CodedStep::Assign(pairs) => resident.values.assign(pairs, mask),
+                CodedStep::Nothing => {}
+            }
+        }
+
+        let done_fixed = now + u64::from(instruction.latency);
+        resident.since = now + 1;
+        resident.hold(now + 1, StallReason::Wait);
+        resident.blame = usize::MAX;
+        match instruction.action {
+            Action::Mark | Action::Exit => {}
+            Action::Compute => {
+                let cause = match instruction.pipe {
+                    Pipe::Special => StallReason::ShortScoreboard,
+                    _ => StallReason::Wait,
+                };
+                resident.define(instruction, done_fixed, cause);
+            }
+            Action::Jump => {
+                resident.define(instruction, done_fixed, StallReason::Wait);
+                resident.hold(done_fixed, StallReason::BranchResolving);
+            }
+            Action::Load { space, .. } => {
+                let (done, cause) = access(memory, self.number, now, &touched, space, mask, Direction::Load);
+                let done = done + u64::from(instruction.latency);
+                resident.define(instruction, done, cause);
+                resident.load_until(done);
+            }
+            Action::Store { space, .. } => {
+                access(memory, self.number, now, &touched, space, mask, Direction::Store);
+            }
+            Action::Copy { step } => {
+                if let Touched::Both(from, to, bytes) = &touched {
+                    let from = Access {
+                        addresses: from,
+                        mask: mask.0,
+                        bytes: *bytes,
+                    };
+                    let to = Access {
+                        addresses: to,
+                        mask: mask.0,
+                        bytes: *bytes,
+                    };
+                    let done = memory.copy(self.number, now as f64, &from, &to).ceil() as u64;
+                    if let CodedStep::Op(op) = &code.steps[step as usize]
+                        && let LaneOpKind::Copy { to: token, .. } = op.kind
+                    {
+                        let number = largest(resident.values.get(token), mask);
+                        resident.copy_until(number, done + u64::from(instruction.latency));
+                    }
+                }
+                resident.define(instruction, now + 1, StallReason::Wait);
+            }
+            Action::Wait { token } => {
+                let number = largest(resident.values.get(token), mask);
+                let done = resident.copies_done(number).max(now) + u64::from(instruction.latency);
+                resident.hold(done, StallReason::AsyncCopy);
+                resident.blame = at;
+            }
+            Action::Prefetch { reached, by, .. } => {
+                prefetch(memory, self.number, now, &touched, mask, reached, by);
+            }
+            Action::Barrier => {
+                resident.state = State::AtBarrier;
+                resident.blame = at;
+                self.groups[resident.slot].at_barrier += 1;
+            }
+        }
+
+        let control = instruction.control;
+        let is_barrier = instruction.action == Action::Barrier;
+        self.sub_groups[member].follow(control);
+        match self.sub_groups[member].state {
+            State::Ready => self.prepare(member)?,
+            State::AtBarrier => self.release(self.sub_groups[member].slot, now)?,
+            State::Ended => {}
+        }
+        if self.sub_groups[member].state == State::Ended {
+            if is_barrier {
+                self.groups[self.sub_groups[member].slot].at_barrier -= 1;
+            }
+            self.end(member, now, groups)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the marks that follow and works out when the next instruction can issue.
+    fn prepare(&mut self, member: usize) -> Result<()> {
+        let code = self.code;
+        let resident = &mut self.sub_groups[member];
+        loop {
+            let instruction = &code.instructions[resident.at];
+            if instruction.action != Action::Mark {
+                let fetched = match resident.line {
+                    Some(line) if line == instruction.line => 0,
+                    _ => self.fetch.line(instruction.line, resident.since),
+                };
+                resident.line = Some(instruction.line);
+                resident.wait_for(instruction, fetched, instruction.action == Action::Barrier);
+                if resident.blame == usize::MAX {
+                    resident.blame = resident.at;
+                }
+                return Ok(());
+            }
+            let mask = resident.mask(instruction);
+            for step in instruction.first_step..instruction.end_step {
+                match &code.steps[step as usize] {
+                    CodedStep::Op(op) => {
+                        let group = &mut self.groups[resident.slot].work_group;
+                        group.execute(op, &mut resident.values, &resident.sub_group, mask)?;
+                    }
+                    CodedStep::Assign(pairs) => resident.values.assign(pairs, mask),
+                    CodedStep::Nothing => {}
+                }
+            }
+            resident.follow(instruction.control);
+            if resident.state == State::Ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lets a work-group go on if all its sub-groups have come to the barrier.
+    fn release(&mut self, slot: usize, now: u64) -> Result<()> {
+        let group = &mut self.groups[slot];
+        if group.at_barrier == 0 || group.at_barrier < group.alive {
+            return Ok(());
+        }
+        group.at_barrier = 0;
+        group.work_group.barrier();
+        for member in slot * self.per_group..(slot + 1) * self.per_group {
+            if self.sub_groups[member].state == State::AtBarrier {
+                self.sub_groups[member].state = State::Ready;
+                self.sub_groups[member].hold(now + self.barrier_latency, StallReason::Barrier);
+                self.prepare(member)?;
+                self.wake(member);
+            }
+        }
+        Ok(())
+    }
+
+    /// A sub-group has ended.
+    fn end(&mut self, member: usize, now: u64, groups: &mut impl Groups) -> Result<()> {
+        let slot = self.sub_groups[member].slot;
+        self.groups[slot].alive -= 1;
+        self.resident_cycles += now + 1 - self.groups[slot].started;
+        if self.groups[slot].alive > 0 {
+            return self.release(slot, now);
+        }
+        self.ended.push(now + 1);
+        match groups.next(self.number) {
+            Some(group) => self.start(slot, group, now + 1),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a place for a work-group.
+    fn add_place(&mut self) -> Result<()> {
+        self.groups.push(ResidentGroup {
+            work_group: WorkGroup::new(self.state)?,
+            started: 0,
+            alive: 0,
+            at_barrier: 0,
+        });
+        Ok(())
+    }
+
+    /// A work-group takes its place.
+    fn start(&mut self, slot: usize, number: u64, now: u64) -> Result<()> {
+        let group = &mut self.groups[slot];
+        group.work_group.begin(number);
+        (group.started, group.alive, group.at_barrier) = (now, self.per_group as u32, 0);
+        for index in 0..self.per_group {
+            let member = slot * self.per_group + index;
+            let sub_group = self.groups[slot].work_group.sub_group(index as u32);
+            let values = self.code.registers(self.state.arguments());
+            let resident = Resident::new(slot, sub_group, values, self.code, now);
+            match self.sub_groups.get_mut(member) {
+                Some(place) => *place = resident,
+                None => self.sub_groups.push(resident),
+            }
+            let schedulers = self.schedulers.len();
+            let members = &mut self.schedulers[member % schedulers].members;
+            members.retain(|&other| other != member);
+            members.push(member);
+            self.prepare(member)?;
+            self.wake(member);
+        }
+        Ok(())
+    }
+
+    /// A sub-group can go on: its scheduler may have to look earlier than it thought.
+    fn wake(&mut self, member: usize) {
+        let index = member % self.schedulers.len();
+        let next = &mut self.schedulers[index].next;
+        *next = (*next).min(self.sub_groups[member].earliest);
+    }
+}
+
+/// Counts why a sub-group did not issue earlier.
+fn account(profile: &mut [InstructionProfile], resident: &mut Resident, now: u64) {
+    let stalls = &mut profile[resident.blame].stalls;
+    let own = resident.earliest.clamp(resident.since, now) - resident.since;
+    stalls[resident.reason as usize] += own;
+    let throttled = resident.throttled.take().unwrap_or(StallReason::NotSelected);
+    stalls[throttled as usize] += now - resident.since - own;
+}
+
+/// What an instruction touches in memory.
+enum Touched {
+    None,
+    At(Lanes, u32),
+    Both(Lanes, Lanes, u32),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Load,
+    Store,
+}
+
+/// A load or store: when its values are there, and what waits for them waits for.
+fn access(
+    memory: &mut MemorySystem,
+    core: usize,
+    now: u64,
+    touched: &Touched,
+    space: Space,
+    mask: Mask,
+    direction: Direction,
+) -> (u64, StallReason) {
+    let Touched::At(addresses, bytes) = touched else {
+        return (now + 1, StallReason::Wait);
+    };
+    if mask.is_empty() {
+        return (now + 1, StallReason::Wait);
+    }
+    let mut local = [0; LANES];
+    let (space, addresses) = match space {
+        // A sub-group's generic addresses usually lie in one space.
+        Space::Generic => {
+            let first = mask.lanes().next().unwrap_or(0);
+            for (to, &from) in local.iter_mut().zip(addresses) {
+                *to = from_generic(from).1;
+            }
+            (from_generic(addresses[first]).0, &local)
+        }
+        space => (space, addresses),
+    };
+    let access = Access {
+        addresses,
+        mask: mask.0,
+        bytes: *bytes,
+    };
+    let now = now as f64;
+    let (done, cause) = match (space, direction) {
+        (Space::Shared, Direction::Load) => (
+            memory.shared_load(core, now, &access),
+            StallReason::ShortScoreboard,
+        ),
+        (Space::Shared, Direction::Store) => {
+            memory.shared_store(core, now, &access);
+            (now, StallReason::Wait)
+        }
+        (Space::Private, _) => (memory.private(core, now, &access), StallReason::LongScoreboard),
+        (_, Direction::Load) => (memory.load(core, now, &access), StallReason::LongScoreboard),
+        (_, Direction::Store) => {
+            memory.store(core, now, &access);
+            (now, StallReason::Wait)
+        }
+    };
+    (done.ceil() as u64, cause)
+}
+
+fn prefetch(
+    memory: &mut MemorySystem,
+    core: usize,
+    now: u64,
+    touched: &Touched,
+    mask: Mask,
+    reached: Reached,
+    by: PrefetchInstruction,
+) {
+    let Touched::At(addresses, bytes) = touched else {
+        return;
+    };
+    if mask.is_empty() || by == PrefetchInstruction::Nothing {
+        return;
+    }
+    let now = now as f64;
+    // As much at a time as one access can name.
+    const PIECE: u32 = 64;
+    for first in (0..*bytes).step_by(PIECE as usize) {
+        let moved = addresses.map(|address| address.wrapping_add(u64::from(first)));
+        let access = Access {
+            addresses: &moved,
+            mask: mask.0,
+            bytes: PIECE.min(bytes - first),
+        };
+        match by {
+            PrefetchInstruction::ScratchCopy => {
+                // Each work-item has a word of its own: no two meet in a bank.
+                let scratch: Lanes = std::array::from_fn(|lane| 4 * lane as u64);
+                let to = Access {
+                    addresses: &scratch,
+                    mask: mask.0,
+                    bytes: 4,
+                };
+                memory.copy(core, now, &access, &to);
+            }
+            _ => memory.prefetch(core, now, &access, reached),
+        }
+    }
+}
+
+/// The largest of the active lanes' tokens.
+fn largest(tokens: &Lanes, mask: Mask) -> u64 {
+    mask.lanes().map(|lane| tokens[lane]).max().unwrap_or(0)
+}

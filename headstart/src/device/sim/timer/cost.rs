@@ -1,0 +1,119 @@
+//! What each class of instructions costs on a device: its pipe, how long it keeps it, its latency.
+
+use super::code::Action;
+use crate::back::machine::Class;
+use crate::device::model::{DeviceModel, InstructionTiming, PrefetchInstruction};
+use crate::ir::Space;
+
+/// A unit that takes one instruction at a time. Each scheduler has its own, but for [`Pipe::Memory`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pipe {
+    /// Integers, logic, comparisons.
+    Integer,
+    /// 16 and 32-bit floating point, integer multiplication.
+    Float,
+    /// 64-bit floating point.
+    Double,
+    /// Special functions, conversions.
+    Special,
+    /// Loads, stores, copies, hints: one for the core.
+    Memory,
+    /// Jumps, barriers, waits.
+    Control,
+}
+
+impl Pipe {
+    /// How many there are.
+    pub(super) const COUNT: usize = 6;
+}
+
+/// What an instruction costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cost {
+    pub pipe: Pipe,
+    /// Cycles that it keeps the pipe.
+    pub interval: f64,
+    /// Cycles until its result is there, memory's share not counted.
+    pub latency: u32,
+    /// Whether its result arrives after no fixed time, so that a scoreboard watches for it.
+    pub arrives: bool,
+}
+
+/// The costs on a device.
+pub(super) struct Costs<'m> {
+    model: &'m DeviceModel,
+    sub_group: f64,
+}
+
+impl<'m> Costs<'m> {
+    /// For sub-groups of a size.
+    pub(super) fn new(model: &'m DeviceModel, sub_group_size: u32) -> Costs<'m> {
+        Costs {
+            model,
+            sub_group: f64::from(sub_group_size),
+        }
+    }
+
+    /// The cost of a class; of hints, also by the instruction that carries them.
+    pub(super) fn of(&self, class: Class, action: Action) -> Cost {
+        let all = &self.model.instructions;
+        let (pipe, timing, arrives) = match class {
+            Class::None => {
+                return Cost {
+                    pipe: Pipe::Control,
+                    interval: 0.0,
+                    latency: 0,
+                    arrives: false,
+                };
+            }
+            Class::Int32 => (Pipe::Integer, &all.int32, false),
+            Class::Int64 => (Pipe::Integer, &all.int64, false),
+            Class::IntMultiply => (Pipe::Float, &all.int_multiply, false),
+            Class::Fp32 => (Pipe::Float, &all.fp32, false),
+            Class::Fp16 => (Pipe::Float, &all.fp16, false),
+            Class::Fp64 => (Pipe::Double, &all.fp64, false),
+            Class::Special => (Pipe::Special, &all.special, true),
+            Class::Convert => (Pipe::Special, &all.convert, true),
+            Class::ReadId => (Pipe::Special, &all.read_id, true),
+            Class::LoadConstant => (Pipe::Integer, &all.load_constant, false),
+            Class::Load {
+                space: Space::Shared, ..
+            } => (Pipe::Memory, &all.shared_load, true),
+            Class::Load { .. } => (Pipe::Memory, &all.load, true),
+            Class::Store {
+                space: Space::Shared, ..
+            } => (Pipe::Memory, &all.shared_store, false),
+            Class::Store { .. } => (Pipe::Memory, &all.store, false),
+            Class::AsyncCopy { .. } => (Pipe::Memory, &all.async_copy, false),
+            Class::Commit => (Pipe::Control, &all.commit, false),
+            Class::Wait => (Pipe::Control, &all.wait, false),
+            Class::Prefetch => match action {
+                Action::Prefetch {
+                    by: PrefetchInstruction::ScratchCopy,
+                    ..
+                } => (Pipe::Memory, &all.async_copy, false),
+                _ => (Pipe::Memory, &all.prefetch, false),
+            },
+            Class::Barrier => (Pipe::Control, &all.barrier, false),
+            Class::Branch => (Pipe::Control, &all.branch, false),
+            Class::Reconverge => (Pipe::Control, &all.reconverge, false),
+            Class::Exit => (Pipe::Control, &all.exit, false),
+        };
+        Cost {
+            pipe,
+            interval: self.interval(timing, pipe),
+            latency: *timing.latency,
+            arrives,
+        }
+    }
+
+    /// A rate counts all schedulers of a core; those that have a pipe each have a part of it.
+    fn interval(&self, timing: &InstructionTiming, pipe: Pipe) -> f64 {
+        let pipes = if pipe == Pipe::Memory {
+            1.0
+        } else {
+            f64::from(*self.model.core.schedulers)
+        };
+        self.sub_group * pipes / *timing.rate
+    }
+}

@@ -1,0 +1,252 @@
+//! Running a launch: which cores are simulated, and what follows for all of them.
+
+use super::code::Code;
+use super::core::{Core, Groups};
+use super::report::{self, LaunchTime, Sample};
+use super::{Cores, stalls::InstructionProfile};
+use crate::device::Launch;
+use crate::device::model::DeviceModel;
+use crate::device::model::occupancy::{Footprint, Occupancy};
+use crate::device::sim::functional::{LaunchState, Options};
+use crate::device::sim::memory::{Extent, MemoryCounters, MemorySystem};
+use crate::ir::OpKind;
+use crate::{Error, Result};
+
+/// Cores run in turns of this many cycles. Accesses of different cores reach the memory hierarchy out of
+/// order by as much at most.
+const TURN: u64 = 16;
+
+/// Sub-groups that a sample has at least, in all its cores: few sub-groups hide nothing of each other's
+/// bursts, and the share of the memory of one core alone serves a burst more slowly than the whole does.
+const SUB_GROUPS_OF_A_SAMPLE: u32 = 16;
+
+/// Cores of the smallest sample, whose times tell whether work-groups are alike.
+const LEAST_CORES: u32 = 2;
+
+/// Cores of a sample whose times differ by more than this part are not alike.
+const ALIKE: f64 = 0.05;
+
+/// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half
+/// of these.
+const ROUNDS: u64 = 6;
+
+/// Instructions that a core issues at most.
+const INSTRUCTION_LIMIT: u64 = 1 << 36;
+
+/// What the simulated cores did.
+pub(super) struct Simulated {
+    pub cycles: f64,
+    pub profile: Vec<InstructionProfile>,
+    pub memory: MemoryCounters,
+    pub resident_cycles: u64,
+    /// Cycles of all simulated cores together, until the last one ended.
+    pub core_cycles: f64,
+    pub groups: u64,
+    alike: bool,
+}
+
+/// Times a launch.
+pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launch) -> Result<LaunchTime> {
+    let kernel = &code.program().kernel;
+    let state = LaunchState::new(kernel, launch, code.sub_group_size(), Options::FAST)?;
+    let occupancy = occupancy(model, code, launch)?;
+    let groups = launch.group_count();
+    let busy = groups.min(u64::from(*model.core.count)) as u32;
+    let places = u64::from(occupancy.groups_per_core).min(groups.div_ceil(u64::from(busy))) as u32;
+    let wanted = match cores {
+        Cores::All => busy,
+        Cores::Exactly(count) => count.clamp(1, busy),
+        Cores::Sampled => {
+            let resident = places * occupancy.sub_groups_per_group;
+            SUB_GROUPS_OF_A_SAMPLE
+                .div_ceil(resident.max(1))
+                .clamp(LEAST_CORES, busy.max(LEAST_CORES))
+                .min(busy)
+        }
+    };
+    let mut simulated = wanted;
+    loop {
+        let result = simulate(model, code, launch, &state, &occupancy, simulated, busy, places)?;
+        if cores == Cores::Sampled && !result.alike && simulated < busy {
+            simulated = simulated.saturating_mul(8).min(busy);
+            continue;
+        }
+        let sample = Sample {
+            cores: simulated,
+            of_cores: busy,
+            groups: result.groups,
+            of_groups: groups,
+        };
+        return Ok(report::launch_time(model, code, result, sample, occupancy));
+    }
+}
+
+/// How many of the launch's work-groups a core holds.
+fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<Occupancy> {
+    let program = code.program();
+    let mut barrier = false;
+    program
+        .kernel
+        .body
+        .walk(&mut |op| barrier |= matches!(op.kind, OpKind::Barrier));
+    let items = u32::try_from(launch.group_items()).unwrap_or(u32::MAX);
+    let footprint = Footprint {
+        registers: program.register_estimate.registers,
+        shared: u32::try_from(program.kernel.shared_bytes()).unwrap_or(u32::MAX),
+        barrier,
+        ..Footprint::new(items, code.sub_group_size())
+    };
+    let occupancy = model.occupancy(&footprint);
+    if occupancy.groups_per_core == 0 {
+        return Err(Error::device(format!(
+            "a work-group of `{}` does not fit into a core of {}: {} work-items, {} registers each, {} bytes of shared memory",
+            program.kernel.name, model.title, footprint.group, footprint.registers, footprint.shared
+        ))
+        .accepted(format!("it is limited by {}", occupancy.limit())));
+    }
+    Ok(occupancy)
+}
+
+/// Work-groups in the order of their numbers. If all cores are simulated, whichever has room takes the
+/// next; else each takes those that it would get if all ended in turn.
+struct Queue {
+    next: Vec<u64>,
+    shared: bool,
+    busy: u64,
+    count: u64,
+    left: Vec<u64>,
+}
+
+impl Groups for Queue {
+    fn next(&mut self, core: usize) -> Option<u64> {
+        let (next, step) = match self.shared {
+            true => (&mut self.next[0], 1),
+            false => (&mut self.next[core], self.busy),
+        };
+        if *next >= self.count || self.left[core] == 0 {
+            return None;
+        }
+        self.left[core] -= 1;
+        *next += step;
+        Some(*next - step)
+    }
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one caller, which has just worked them out"
+)]
+fn simulate(
+    model: &DeviceModel,
+    code: &Code,
+    launch: &Launch,
+    state: &LaunchState,
+    occupancy: &Occupancy,
+    simulated: u32,
+    busy: u32,
+    places: u32,
+) -> Result<Simulated> {
+    let extent = Extent {
+        simulated,
+        busy,
+        l1_bytes: model.l1_bytes(occupancy),
+        buffers: state.extents(),
+    };
+    let mut memory = MemorySystem::new(model, &extent);
+    let count = launch.group_count();
+    let shared = simulated == busy;
+    let rounds = ROUNDS * u64::from(places);
+    let most = if shared { u64::MAX } else { rounds };
+    let mut queue = Queue {
+        next: (0..u64::from(simulated)).collect(),
+        shared: false,
+        busy: u64::from(busy),
+        count,
+        left: vec![most; simulated as usize],
+    };
+    let mut cores = Vec::with_capacity(simulated as usize);
+    for number in 0..simulated as usize {
+        cores.push(Core::new(
+            number,
+            code,
+            state,
+            model,
+            places,
+            INSTRUCTION_LIMIT,
+            &mut queue,
+        )?);
+    }
+    if shared {
+        // The first work-groups were dealt out; from now on it is first come, first served.
+        queue.shared = true;
+        queue.next[0] = (u64::from(busy) * u64::from(places)).min(count);
+    }
+    while let Some(first) = cores.iter().filter_map(Core::next).min() {
+        for core in &mut cores {
+            core.run(first + TURN, &mut memory, &mut queue)?;
+        }
+    }
+    Ok(summary(&cores, &queue, memory.counters().clone(), places))
+}
+
+fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -> Simulated {
+    let mut profile = vec![InstructionProfile::default(); cores.first().map_or(0, |core| core.profile.len())];
+    for core in cores {
+        for (sum, own) in profile.iter_mut().zip(&core.profile) {
+            sum.issued += own.issued;
+            sum.lanes += own.lanes;
+            for (sum, own) in sum.stalls.iter_mut().zip(own.stalls) {
+                *sum += own;
+            }
+        }
+    }
+    let last = |core: &Core| core.ended.iter().copied().max().unwrap_or(0) as f64;
+    let end = cores.iter().map(last).fold(0.0, f64::max);
+    // Cores with as many work-groups as the first should take as long.
+    let comparable = cores
+        .iter()
+        .filter(|core| core.ended.len() == cores[0].ended.len())
+        .map(last);
+    let shortest = comparable.fold(f64::INFINITY, f64::min);
+    let all: Vec<f64> = cores
+        .iter()
+        .enumerate()
+        .map(|(number, core)| whole_time(core, left_over(queue, number), u64::from(places)))
+        .collect();
+    Simulated {
+        cycles: all.iter().copied().fold(0.0, f64::max),
+        profile,
+        memory,
+        resident_cycles: cores.iter().map(|core| core.resident_cycles).sum(),
+        core_cycles: end * cores.len() as f64,
+        groups: cores.iter().map(|core| core.ended.len() as u64).sum(),
+        alike: shortest >= end * (1.0 - ALIKE),
+    }
+}
+
+/// Work-groups that a core would still have got.
+fn left_over(queue: &Queue, core: usize) -> u64 {
+    match queue.shared {
+        true => 0,
+        false => queue.count.saturating_sub(queue.next[core]).div_ceil(queue.busy),
+    }
+}
+
+/// A core's time with the work-groups that were left out: they come as fast as those of the later half.
+fn whole_time(core: &Core, left_over: u64, places: u64) -> f64 {
+    let mut ended = core.ended.clone();
+    ended.sort_unstable();
+    let last = ended.last().copied().unwrap_or(0) as f64;
+    if left_over == 0 {
+        return last;
+    }
+    let (from, to) = (
+        ended.len() / 2,
+        ended.len() - (places as usize).min(ended.len() / 4).max(1),
+    );
+    let per_group = match to > from {
+        true => (ended[to] - ended[from]) as f64 / (to - from) as f64,
+        false => last / ended.len().max(1) as f64,
+    };
+    last + per_group * left_over as f64
+}

@@ -1,0 +1,85 @@
+//! Why sub-groups wait: reasons as a profiler names them, counted for each instruction.
+
+/// Why a resident sub-group did not issue in a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StallReason {
+    /// A value from global or private memory is on its way.
+    LongScoreboard,
+    /// A value from shared memory or the special-function unit is on its way.
+    ShortScoreboard,
+    /// A result of fixed latency is not there yet.
+    Wait,
+    /// An asynchronous copy is on its way.
+    AsyncCopy,
+    /// Other sub-groups have not reached the barrier.
+    Barrier,
+    /// The code is not in the instruction cache.
+    NoInstruction,
+    /// A jump is being taken.
+    BranchResolving,
+    /// The arithmetic unit is busy.
+    MathPipeThrottle,
+    /// The unit for loads and stores, or its queue, is busy.
+    MemoryThrottle,
+    /// Another sub-group was issued.
+    NotSelected,
+}
+
+impl StallReason {
+    /// Every reason, in the order of declaration.
+    pub const ALL: [StallReason; 10] = [
+        StallReason::LongScoreboard,
+        StallReason::ShortScoreboard,
+        StallReason::Wait,
+        StallReason::AsyncCopy,
+        StallReason::Barrier,
+        StallReason::NoInstruction,
+        StallReason::BranchResolving,
+        StallReason::MathPipeThrottle,
+        StallReason::MemoryThrottle,
+        StallReason::NotSelected,
+    ];
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            StallReason::LongScoreboard => "long scoreboard",
+            StallReason::ShortScoreboard => "short scoreboard",
+            StallReason::Wait => "wait",
+            StallReason::AsyncCopy => "asynchronous copy",
+            StallReason::Barrier => "barrier",
+            StallReason::NoInstruction => "no instruction",
+            StallReason::BranchResolving => "branch resolving",
+            StallReason::MathPipeThrottle => "math pipe throttle",
+            StallReason::MemoryThrottle => "memory throttle",
+            StallReason::NotSelected => "not selected",
+        }
+    }
+
+    /// The name of its counter: cycles of sub-groups.
+    pub fn counter(self) -> &'static str {
+        match self {
+            StallReason::LongScoreboard => "stalled: long scoreboard",
+            StallReason::ShortScoreboard => "stalled: short scoreboard",
+            StallReason::Wait => "stalled: wait",
+            StallReason::AsyncCopy => "stalled: asynchronous copy",
+            StallReason::Barrier => "stalled: barrier",
+            StallReason::NoInstruction => "stalled: no instruction",
+            StallReason::BranchResolving => "stalled: branch resolving",
+            StallReason::MathPipeThrottle => "stalled: math pipe throttle",
+            StallReason::MemoryThrottle => "stalled: memory throttle",
+            StallReason::NotSelected => "stalled: not selected",
+        }
+    }
+}
+
+/// What happened at one instruction, all sub-groups together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct InstructionProfile {
+    /// How often it was issued.
+    pub issued: u64,
+    /// For how many work-items.
+    pub lanes: u64,
+    /// Cycles that sub-groups waited before it, by reason.
+    pub stalls: [u64; StallReason::ALL.len()],
+}

@@ -1,0 +1,258 @@
+//! A resident sub-group: where it is in the program, what it waits for.
+
+use std::collections::VecDeque;
+
+use super::code::{Code, Coded, CodedControl};
+use super::stalls::StallReason;
+use crate::device::sim::functional::{Mask, Registers, SubGroup};
+
+/// Whether a sub-group takes part in scheduling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It can issue from [`Resident::earliest`] on.
+    Ready,
+    /// It waits for the rest of its work-group.
+    AtBarrier,
+    /// All its work-items have ended, or there is none.
+    Ended,
+}
+
+/// A sub-group in one of a core's places.
+#[derive(Debug)]
+pub(super) struct Resident {
+    /// The place of its work-group in the core.
+    pub slot: usize,
+    pub sub_group: SubGroup,
+    pub values: Registers,
+    pub state: State,
+    /// The next instruction.
+    pub at: usize,
+    pub active: Mask,
+    scopes: Vec<Scope>,
+    /// When the next instruction can issue, as far as the sub-group alone is concerned, and why not
+    /// earlier.
+    pub earliest: u64,
+    pub reason: StallReason,
+    /// The instruction that the waiting is blamed on.
+    pub blame: usize,
+    /// Whether a unit was busy when it could have issued.
+    pub throttled: Option<StallReason>,
+    /// The cycle after its last issue.
+    pub since: u64,
+    /// Before this it issues nothing, and why.
+    free: u64,
+    free_reason: StallReason,
+    /// When the value of each register is there, and what it waits for.
+    ready: Vec<u64>,
+    causes: Vec<StallReason>,
+    /// The scoreboard of a register that nobody has waited for yet.
+    watched: Vec<Option<u8>>,
+    /// When the last result on each scoreboard is there.
+    scoreboards: [u64; 16],
+    /// When the last plain load is there.
+    loads_done: u64,
+    copies: VecDeque<CopyOnItsWay>,
+    /// The line of code that it has.
+    pub line: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CopyOnItsWay {
+    number: u64,
+    done: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Scope {
+    /// Lanes for the second region, and where that is, until it starts.
+    otherwise: Option<(Mask, u32)>,
+    left: Mask,
+    next: Mask,
+    end: u32,
+}
+
+impl Resident {
+    /// A sub-group at the start of a program.
+    pub(super) fn new(
+        slot: usize,
+        sub_group: SubGroup,
+        values: Registers,
+        code: &Code,
+        now: u64,
+    ) -> Resident {
+        let registers = code.program.registers as usize;
+        Resident {
+            slot,
+            active: sub_group.mask(),
+            sub_group,
+            values,
+            state: State::Ready,
+            at: 0,
+            scopes: Vec::new(),
+            earliest: now,
+            reason: StallReason::NoInstruction,
+            blame: 0,
+            throttled: None,
+            since: now,
+            free: now,
+            free_reason: StallReason::NoInstruction,
+            ready: vec![0; registers],
+            causes: vec![StallReason::Wait; registers],
+            watched: vec![None; registers],
+            scoreboards: [0; 16],
+            loads_done: 0,
+            copies: VecDeque::new(),
+            line: None,
+        }
+    }
+
+    /// The lanes on which an instruction acts.
+    pub(super) fn mask(&self, instruction: &Coded) -> Mask {
+        match instruction.guard {
+            None => self.active,
+            Some((slot, holds)) => {
+                let truth = self.values.truth(slot, self.active);
+                if holds { truth } else { self.active.without(truth) }
+            }
+        }
+    }
+
+    /// Obeys an instruction's control and moves on to the next instruction.
+    pub(super) fn follow(&mut self, control: CodedControl) {
+        let here = self.at;
+        self.at += 1;
+        match control {
+            CodedControl::Next => return,
+            CodedControl::Open { end } => {
+                self.scopes.push(Scope {
+                    otherwise: None,
+                    left: Mask::NONE,
+                    next: Mask::NONE,
+                    end,
+                });
+                return;
+            }
+            CodedControl::If { cond, otherwise, end } => {
+                let holds = self.values.truth(cond, self.active);
+                let others = self.active.without(holds);
+                let otherwise = Some((others, otherwise));
+                self.scopes.push(Scope {
+                    otherwise,
+                    left: Mask::NONE,
+                    next: Mask::NONE,
+                    end,
+                });
+                self.active = holds;
+            }
+            CodedControl::Else { .. } => {
+                let waiting = self.scopes.last_mut().and_then(|scope| scope.otherwise.take());
+                self.active = waiting.map_or(Mask::NONE, |(mask, _)| mask);
+            }
+            CodedControl::End => {
+                self.active = self.scopes.pop().map_or(Mask::NONE, |scope| scope.left);
+            }
+            CodedControl::EndLoop { body } => match self.scopes.last_mut() {
+                Some(scope) if !scope.next.is_empty() => {
+                    self.active = std::mem::take(&mut scope.next);
+                    self.at = body as usize;
+                }
+                _ => self.active = self.scopes.pop().map_or(Mask::NONE, |scope| scope.left),
+            },
+            CodedControl::Break { depth } => {
+                let scope = &mut self.scopes[depth as usize];
+                scope.left = scope.left.or(self.active);
+                self.active = Mask::NONE;
+            }
+            CodedControl::Continue { depth } => {
+                let scope = &mut self.scopes[depth as usize];
+                scope.next = scope.next.or(self.active);
+                self.active = Mask::NONE;
+            }
+            CodedControl::Return => self.active = Mask::NONE,
+        }
+        if self.active.is_empty() {
+            self.skip(here);
+        }
+    }
+
+    /// With no lane active: on to where some may come back.
+    fn skip(&mut self, here: usize) {
+        match self.scopes.last() {
+            Some(Scope {
+                otherwise: Some((_, at)),
+                ..
+            }) => self.at = *at as usize,
+            Some(scope) => self.at = scope.end as usize,
+            None => {
+                self.at = here;
+                self.state = State::Ended;
+            }
+        }
+    }
+
+    /// Works out when the next instruction can issue. `fetched` is when its code is there.
+    pub(super) fn wait_for(&mut self, instruction: &Coded, fetched: u64, needs_loads: bool) {
+        let (mut earliest, mut reason) = (self.free, self.free_reason);
+        if fetched > earliest {
+            (earliest, reason) = (fetched, StallReason::NoInstruction);
+        }
+        if needs_loads && self.loads_done > earliest {
+            (earliest, reason) = (self.loads_done, StallReason::LongScoreboard);
+        }
+        let uses = &instruction.uses[..usize::from(instruction.use_count)];
+        let defines = &instruction.defines[..usize::from(instruction.define_count)];
+        for &register in uses.iter().chain(defines) {
+            let register = usize::from(register);
+            // Results on one scoreboard cannot be told apart: the last of them counts.
+            if let Some(board) = self.watched[register].take() {
+                self.ready[register] = self.ready[register].max(self.scoreboards[usize::from(board)]);
+            }
+            if self.ready[register] > earliest {
+                (earliest, reason) = (self.ready[register], self.causes[register]);
+            }
+        }
+        (self.earliest, self.reason) = (earliest, reason);
+    }
+
+    /// The sub-group issues nothing before a time.
+    pub(super) fn hold(&mut self, until: u64, reason: StallReason) {
+        (self.free, self.free_reason) = (until, reason);
+    }
+
+    /// What an instruction defines is there at a time.
+    pub(super) fn define(&mut self, instruction: &Coded, ready: u64, cause: StallReason) {
+        for &register in &instruction.defines[..usize::from(instruction.define_count)] {
+            let register = usize::from(register);
+            self.ready[register] = ready;
+            self.causes[register] = cause;
+            self.watched[register] = instruction.scoreboard;
+        }
+        if let Some(board) = instruction.scoreboard {
+            let last = &mut self.scoreboards[usize::from(board)];
+            *last = (*last).max(ready);
+        }
+    }
+
+    /// A plain load is there at a time: a barrier waits for it.
+    pub(super) fn load_until(&mut self, done: u64) {
+        self.loads_done = self.loads_done.max(done);
+    }
+
+    /// Copy `number` is there at a time.
+    pub(super) fn copy_until(&mut self, number: u64, done: u64) {
+        self.copies.push_back(CopyOnItsWay { number, done });
+    }
+
+    /// When all copies up to `number` are there; they are forgotten.
+    pub(super) fn copies_done(&mut self, number: u64) -> u64 {
+        let mut done = 0;
+        self.copies.retain(|copy| {
+            let waited_for = copy.number <= number;
+            if waited_for {
+                done = done.max(copy.done);
+            }
+            !waited_for
+        });
+        done
+    }
+}

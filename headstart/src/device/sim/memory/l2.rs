@@ -2,9 +2,10 @@
 //!
 //! Memory that is large, or of which each core reads a part of its own, is simple: the sample gets its
 //! share of the cache. A buffer that fits into L2 is different: what one core brings in, others find.
-//! Such buffers take their part of L2 at full size and stay, and what the sampled cores bring in stands
-//! for what the others do: the same lines, moved on within the buffer. That is a random place where
-//! places are random, and the other core's part where each core has its part.
+//! Such buffers take their part of L2 at full size and stay. Where scattered accesses read them, as
+//! indices into a table do, what the sampled cores bring in stands for what the others do: the same
+//! lines, moved on within the buffer. Accesses to consecutive addresses are taken to be of data that
+//! belong to one core, or that the sampled cores share as the others would.
 
 use std::ops::Range;
 
@@ -114,8 +115,8 @@ impl L2 {
         })
     }
 
-    /// Sectors of a line arrive at a time, and so do those that other cores ask for.
-    pub(super) fn fill(&mut self, place: Place, sectors: u8, ready: Cycles) {
+    /// Sectors of a line arrive at a time; with scattered accesses, so do those that other cores ask for.
+    pub(super) fn fill(&mut self, place: Place, sectors: u8, ready: Cycles, scattered: bool) {
         let (buffer, line) = match place {
             Place::Cached(slot) => return self.cache.fill(slot, sectors, ready),
             Place::Small { buffer, line } => (buffer, line),
@@ -124,7 +125,8 @@ impl L2 {
             lines, ready: times, ..
         } = &mut self.small[buffer];
         let step = *lines as f64 / self.ratio;
-        for core in 0..self.ratio.round() as u64 {
+        let cores = if scattered { self.ratio.round() as u64 } else { 1 };
+        for core in 0..cores {
             let line = (line as u64 + (core as f64 * step) as u64) % *lines;
             for (sector, time) in times[line as usize * self.sectors..][..self.sectors]
                 .iter_mut()
@@ -177,7 +179,7 @@ mod tests {
     fn bring(l2: &mut L2, lines: Range<u64>) {
         for line in lines {
             let (place, _) = l2.place(line);
-            l2.fill(place, 0b1111, 0.0);
+            l2.fill(place, 0b1111, 0.0, true);
         }
     }
 

@@ -105,9 +105,21 @@ struct CoreMemory {
 
 /// Why a line is asked of L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
-    Load,
-    Prefetch,
+struct Purpose {
+    is_load: bool,
+    /// The work-items' addresses lie in more than twice the lines that they would fill.
+    scattered: bool,
+}
+
+impl Purpose {
+    fn of(access: &Access, lines: &Lines, shape: LineShape, is_load: bool) -> Purpose {
+        let bytes = u64::from(access.count() * access.bytes);
+        let least = bytes.div_ceil(shape.line_bytes()).max(1);
+        Purpose {
+            is_load,
+            scattered: lines.len() as u64 > 2 * least,
+        }
+    }
 }
 
 impl MemorySystem {
@@ -208,11 +220,13 @@ impl MemorySystem {
                 self.read(core, now, access);
             }
             Reached::L1 | Reached::L2 => {
-                for (line, sectors) in Lines::of(access, self.shape).iter() {
+                let lines = Lines::of(access, self.shape);
+                let purpose = Purpose::of(access, &lines, self.shape, false);
+                for (line, sectors) in lines.iter() {
                     self.counters.prefetched_lines += 1;
                     let start = self.cores[core].port.take(now, 1.0);
                     let sectors = self.shape.widen(sectors, self.timing.fetch);
-                    self.ask_l2(core, start, line, sectors, Purpose::Prefetch);
+                    self.ask_l2(core, start, line, sectors, purpose);
                 }
             }
         }
@@ -267,7 +281,9 @@ impl MemorySystem {
     /// Reads through L1.
     fn read(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         let mut done = now;
-        for (line, sectors) in Lines::of(access, self.shape).iter() {
+        let lines = Lines::of(access, self.shape);
+        let purpose = Purpose::of(access, &lines, self.shape, true);
+        for (line, sectors) in lines.iter() {
             let bytes = f64::from(sectors.count_ones()) * self.shape.sector_bytes() as f64;
             let port = &mut self.cores[core].port;
             let start = port.take(now, (bytes / self.timing.l1_bytes_per_cycle).max(1.0));
@@ -275,7 +291,7 @@ impl MemorySystem {
             self.counters.l1_lines += 1;
             self.counters.l1_sectors += count;
             let (Some(latency), Some(l1)) = (self.timing.l1_latency, self.cores[core].l1.as_mut()) else {
-                done = done.max(self.fetch(core, start, line, sectors));
+                done = done.max(self.fetch(core, start, line, sectors, purpose));
                 continue;
             };
             let slot = l1.find(line);
@@ -289,7 +305,7 @@ impl MemorySystem {
             let missing = sectors & !present;
             if missing != 0 {
                 let slot = slot.unwrap_or_else(|| l1.insert(line).0);
-                let arrives = self.fetch(core, start, line, missing);
+                let arrives = self.fetch(core, start, line, missing, purpose);
                 if let Some(l1) = &mut self.cores[core].l1 {
                     l1.fill(slot, missing, arrives);
                 }
@@ -300,7 +316,7 @@ impl MemorySystem {
     }
 
     /// Brings sectors to a core, as soon as it may have further ones on their way.
-    fn fetch(&mut self, core: usize, now: Cycles, line: u64, sectors: u8) -> Cycles {
+    fn fetch(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
         let memory = &mut self.cores[core];
         let mut start = now;
         let count = sectors.count_ones() as usize;
@@ -313,7 +329,7 @@ impl MemorySystem {
                 memory.port.block(arrives);
             }
         }
-        let arrives = self.ask_l2(core, start, line, sectors, Purpose::Load);
+        let arrives = self.ask_l2(core, start, line, sectors, purpose);
         let bytes = (count as u64 * self.shape.sector_bytes()) as f64;
         self.counters.byte_cycles_in_flight += bytes * (arrives - now);
         let outstanding = &mut self.cores[core].outstanding;
@@ -328,10 +344,11 @@ impl MemorySystem {
         let translation = if translated { 0.0 } else { self.timing.tlb_miss };
         self.counters.tlb_misses += u64::from(!translated);
         let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
-        let start = match purpose {
-            Purpose::Load => self.cores[core].link.take(now, bytes as f64),
-            Purpose::Prefetch => now,
-        } + translation;
+        let start = translation
+            + match purpose.is_load {
+                true => self.cores[core].link.take(now, bytes as f64),
+                false => now,
+            };
         let served = self.l2_port.take(start, self.requests(bytes));
         self.counters.l2_queueing += served - start;
         self.counters.l2_sectors += u64::from(sectors.count_ones());
@@ -359,13 +376,13 @@ impl MemorySystem {
             let begun = self.dram.access(served, line, bytes);
             self.counters.dram_queueing += begun - served;
             self.counters.dram_read_bytes += bytes;
-            if purpose == Purpose::Prefetch {
+            if !purpose.is_load {
                 self.counters.prefetched_bytes += bytes;
             }
             // The model's latency is the mean of lines of the near and of the far half.
             let half = (self.timing.far - self.timing.near) / 2.0;
             let arrives = begun + self.timing.dram + detour + if is_far { half } else { -half };
-            self.l2.fill(place, fetched, arrives);
+            self.l2.fill(place, fetched, arrives, purpose.scattered);
             done = done.max(arrives);
         }
         done
@@ -373,7 +390,7 @@ impl MemorySystem {
 
     /// Whether a far line has a copy near the core; a load makes one, a prefetch does not.
     fn is_near(&mut self, place: Place, purpose: Purpose) -> bool {
-        purpose == Purpose::Load && self.l2.bring_near(place)
+        purpose.is_load && self.l2.bring_near(place)
     }
 
     /// The line's place in L2; what had to go for it is written back.

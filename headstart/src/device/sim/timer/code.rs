@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cost::{Costs, Pipe};
-use crate::back::machine::{Class, Control, MachineProgram, Step};
+use crate::back::machine::{Class, Control, MachineProgram, RegisterList, Step};
 use crate::device::model::{DeviceModel, PrefetchInstruction, Reached};
 use crate::device::sim::functional::{LaneOp, LaneOpKind, Registers, Slot};
 use crate::ir::{OpKind, Space, Value};
@@ -31,9 +31,9 @@ pub(super) struct Coded {
     /// Cycles until what it defines can be used, or the sub-group can go on; see [`Action`].
     pub latency: u32,
     pub guard: Option<(Slot, bool)>,
-    pub uses: [u16; 6],
+    pub uses: [u16; RegisterList::CAPACITY],
     pub use_count: u8,
-    pub defines: [u16; 6],
+    pub defines: [u16; RegisterList::CAPACITY],
     pub define_count: u8,
     /// Which of the sub-group's scoreboards its result arrives on, if it takes no fixed time.
     pub scoreboard: Option<u8>,
@@ -259,8 +259,8 @@ impl Slots<'_> {
     }
 }
 
-fn registers(list: impl Iterator<Item = u32>) -> ([u16; 6], u8) {
-    let mut registers = [0; 6];
+fn registers(list: impl Iterator<Item = u32>) -> ([u16; RegisterList::CAPACITY], u8) {
+    let mut registers = [0; RegisterList::CAPACITY];
     let mut count = 0;
     for (place, register) in registers.iter_mut().zip(list) {
         *place = register as u16;

@@ -1,7 +1,7 @@
 //! Instruction caches: when a line of code is there.
 //!
-//! Lines come one after the other, and the next line is asked for together with a missing one: straight
-//! code runs at the rate of the level that it lies in.
+//! Lines come one after the other, and the next line is asked for with each one: straight code runs at
+//! the rate of the level that it lies in.
 
 use crate::device::model::DeviceModel;
 use crate::device::sim::memory::CodeCache;
@@ -34,10 +34,10 @@ impl Fetch {
 
     /// When a line that is wanted at `now` can be executed.
     pub(super) fn line(&mut self, line: u32, now: u64) -> u64 {
-        if let Some(ready) = self.near.find(line) {
-            return ready.ceil() as u64;
-        }
-        let ready = self.bring(line, now as f64);
+        let ready = match self.near.find(line) {
+            Some(ready) => ready,
+            None => self.bring(line, now as f64),
+        };
         let next = line + 1;
         if next < self.lines && self.near.find(next).is_none() {
             self.bring(next, now as f64);

@@ -25,15 +25,16 @@ mod sub_group;
 mod tests;
 
 use std::any::Any;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use code::Code;
 pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::StallReason;
 
-use crate::back::machine::{Family, Target, lower};
+use crate::back::machine::{Target, lower};
 use crate::device::Launch;
-use crate::device::model::{DeviceModel, Vendor};
+use crate::device::model::DeviceModel;
 use crate::device::sim::{Clock, Timing};
 use crate::ir::Kernel;
 use crate::{Error, Result};
@@ -78,27 +79,15 @@ impl Timer {
         &self.model
     }
 
-    /// What a kernel is lowered for, in sub-groups of a size.
-    pub fn target(&self, sub_group_size: u32) -> Target {
-        let family = match self.model.vendor {
-            Vendor::Nvidia => Family::Nvidia,
-            Vendor::Intel => Family::Intel,
-        };
-        Target {
-            family,
-            sub_group: sub_group_size,
-            max_registers: self.model.registers_per_work_item(sub_group_size),
-            line: u32::try_from(*self.model.l2.line).unwrap_or(u32::MAX),
-        }
-    }
-
-    /// Lowers a verified kernel for sub-groups of a size and looks up what its instructions cost.
+    /// Lowers a verified kernel for a launch and looks up what its instructions cost.
     ///
     /// # Errors
     /// The kernel is too large for the timer.
-    pub fn compile(&self, kernel: &Kernel, sub_group_size: u32) -> Result<Code> {
-        let program = lower(kernel, &self.target(sub_group_size));
-        Code::new(Arc::new(program), &self.model, sub_group_size)
+    pub fn compile(&self, kernel: &Kernel, launch: &Launch) -> Result<Code> {
+        let key = Key::new(kernel, launch, &self.model);
+        let target = Target::of(&self.model, key.sub_group_size);
+        let target = target.for_groups(&self.model, key.groups_per_core, key.group);
+        Code::new(Arc::new(lower(kernel, &target)), &self.model, key.sub_group_size)
     }
 
     /// Times a launch, which has been checked. It writes to the launch's buffers what the simulated
@@ -111,10 +100,32 @@ impl Timer {
     }
 }
 
+/// What the code of a kernel depends on, of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    sub_group_size: u32,
+    groups_per_core: u32,
+    group: u32,
+}
+
+impl Key {
+    fn new(kernel: &Kernel, launch: &Launch, model: &DeviceModel) -> Key {
+        let per_core = launch.group_count().div_ceil(u64::from(*model.core.count));
+        Key {
+            sub_group_size: launch.sub_group_size(kernel, &model.description()),
+            groups_per_core: u32::try_from(per_core).unwrap_or(u32::MAX),
+            group: u32::try_from(launch.group_items()).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// The codes of a kernel, for the launches that it has had.
+type Codes = Mutex<HashMap<Key, Arc<Code>>>;
+
 impl Clock for Timer {
-    fn compile(&self, kernel: &Arc<Kernel>) -> Result<Arc<dyn Any + Send + Sync>> {
-        let size = kernel.sub_group_size.unwrap_or(*self.model.core.sub_group_size);
-        Ok(Arc::new(Timer::compile(self, kernel, size)?))
+    fn compile(&self, _kernel: &Arc<Kernel>) -> Result<Arc<dyn Any + Send + Sync>> {
+        // Which code it is depends on the launch.
+        Ok(Arc::new(Codes::default()))
     }
 
     fn time(
@@ -123,14 +134,27 @@ impl Clock for Timer {
         compiled: &Arc<dyn Any + Send + Sync>,
         launch: &Launch,
     ) -> Result<Timing> {
-        let code = Arc::clone(compiled)
-            .downcast::<Code>()
-            .map_err(|_| Error::bug("a kernel that another clock compiled"))?;
-        let size = launch.sub_group_size(kernel, &self.model.description());
-        let time = match size == code.sub_group_size() {
-            true => self.run(&code, launch)?,
-            false => self.run(&Timer::compile(self, kernel, size)?, launch)?,
+        let codes = compiled
+            .downcast_ref::<Codes>()
+            .ok_or_else(|| Error::bug("a kernel that another clock compiled"))?;
+        let key = Key::new(kernel, launch, &self.model);
+        let known = codes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+            .cloned();
+        let code = match known {
+            Some(code) => code,
+            None => {
+                let code = Arc::new(Timer::compile(self, kernel, launch)?);
+                codes
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(key, Arc::clone(&code));
+                code
+            }
         };
+        let time = self.run(&code, launch)?;
         Ok(Timing {
             elapsed_ns: time.nanoseconds,
             counters: time.counters(),

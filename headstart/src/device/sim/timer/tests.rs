@@ -1,1 +1,358 @@
+//! Small kernels whose time is known, from measurements on an H200 or by construction.
 
+use std::sync::Arc;
+
+use super::*;
+use crate::device::model::built_in;
+use crate::device::sim::Simulator;
+use crate::device::sim::functional::Options;
+use crate::device::{Argument, Buffer, Device, Fill, Pattern};
+use crate::ir::{self, Type};
+
+/// A device with buffers, and a timer for it.
+struct Bench {
+    device: Simulator,
+    timer: Timer,
+}
+
+impl Bench {
+    fn new(name: &str, overrides: &[&str]) -> Bench {
+        let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+        let model = Arc::new(built_in(name, &overrides).expect("a built-in model"));
+        let device = Simulator::new(model.description(), Options::FAST, None);
+        Bench {
+            device,
+            timer: Timer::new(model),
+        }
+    }
+
+    fn with_cores(mut self, cores: Cores) -> Bench {
+        self.timer = self.timer.with_cores(cores);
+        self
+    }
+
+    fn buffer(&self, element: Type, length: u64, pattern: Pattern) -> Argument {
+        let buffer: Buffer = self
+            .device
+            .allocate(element, length, Fill::Pattern(pattern))
+            .expect("fits");
+        Argument::Buffer(buffer)
+    }
+
+    fn time(&self, text: &str, groups: u32, group: u32, arguments: Vec<Argument>) -> LaunchTime {
+        let kernel = ir::read(text, "test.hsir").unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let launch = Launch::new(groups, group, arguments);
+        let code = self.timer.compile(&kernel, &launch).expect("compiles");
+        self.timer.run(&code, &launch).expect("runs")
+    }
+}
+
+fn index(value: u64) -> Argument {
+    Argument::Scalar(Type::I64, value)
+}
+
+/// A loop of `count` iterations around `body`, which makes `%next` of `%x`.
+fn chain(ty: &str, start: &str, body: &str) -> String {
+    format!(
+        "hsir 1
+        kernel @chain(%out: ptr.global {ty}[%out_len] align 8 unaliased, %out_len: i64, %count: i64) {{
+          %local = id.local.x
+          %item = extend.u %local to i64
+          %last = loop (%j = 0:i64, %x = {start}:{ty}) -> {ty} {{
+            %more = lt.s %j, %count
+            if %more {{ yield }} else {{ break %x }}
+            {body}
+            %after = add.nw %j, 1:i64
+            continue %after, %next
+          }}
+          %to = address %out + %item * {}
+          store %to, %last
+          return
+        }}",
+        if ty.ends_with("64") { 8 } else { 4 }
+    )
+}
+
+/// Cycles that each further link of a chain takes, for one sub-group.
+fn per_link(ty: &str, start: &str, link: impl Fn(&str, &str) -> String) -> f64 {
+    let bench = Bench::new("h200", &[]);
+    let element = Type::parse(ty).expect("a type");
+    let cycles = |links: usize| {
+        let name = |at: usize| match at {
+            0 => "%x".to_owned(),
+            at if at == links => "%next".to_owned(),
+            at => format!("%x{at}"),
+        };
+        let body: Vec<String> = (0..links).map(|at| link(&name(at), &name(at + 1))).collect();
+        let out = bench.buffer(element, 32, Pattern::Constant(0));
+        bench
+            .time(
+                &chain(ty, start, &body.join("\n")),
+                1,
+                32,
+                vec![out, index(32), index(100)],
+            )
+            .cycles
+    };
+    (cycles(28) - cycles(12)) / 1600.0
+}
+
+#[test]
+fn dependent_instructions_take_their_latency() {
+    // Measured on an H200, 2026-11-21: 4.0 (4.5 with the loop), 8.0.
+    let fma32 = per_link("f32", "1.5", |from, to| {
+        format!("{to} = fma {from}, {from}, {from}")
+    });
+    assert!((3.5..5.0).contains(&fma32), "{fma32}");
+    let fma64 = per_link("f64", "1.5", |from, to| {
+        format!("{to} = fma {from}, {from}, {from}")
+    });
+    assert!((7.5..9.0).contains(&fma64), "{fma64}");
+    for (ty, operation, measured) in [
+        ("f32", "sqrt", 42.9),
+        ("f64", "sqrt", 80.4),
+        ("f64", "fdiv", 110.7),
+    ] {
+        let each = per_link(ty, "1.5", |from, to| match operation {
+            "fdiv" => format!("{to} = fdiv {from}, {from}"),
+            _ => format!("{to} = {operation} {from}"),
+        });
+        let error = each / measured - 1.0;
+        println!("{operation} {ty}: {each}, measured {measured}");
+        assert!(error.abs() < 0.2, "{operation} {ty}: {each}, measured {measured}");
+    }
+}
+
+#[test]
+fn units_limit_many_sub_groups() {
+    // 64 lanes a cycle: a double-precision instruction of each of 32 sub-groups takes 16 cycles.
+    let bench = Bench::new("h200", &[]);
+    let cycles = |links: usize| {
+        let links: Vec<String> = (0..links)
+            .map(|at| {
+                let from = if at == 0 {
+                    "%x".to_owned()
+                } else {
+                    format!("%x{at}")
+                };
+                let to = if at + 1 == links {
+                    "%next".to_owned()
+                } else {
+                    format!("%x{}", at + 1)
+                };
+                format!("{to} = fma {from}, {from}, {from}")
+            })
+            .collect();
+        let out = bench.buffer(Type::F64, 1024, Pattern::Constant(0));
+        let text = chain("f64", "1.5", &links.join("\n"));
+        bench
+            .time(&text, 1, 1024, vec![out, index(1024), index(50)])
+            .cycles
+    };
+    let each = (cycles(28) - cycles(12)) / 800.0;
+    assert!((15.0..17.0).contains(&each), "{each}");
+}
+
+/// Follows indices through a table: each load waits for the one before.
+const CHASE: &str = "hsir 1
+    kernel @chase(%table: ptr.global i64[%len] align 8 readonly unaliased, %len: i64,
+                  %out: ptr.global i64[%out_len] align 8 unaliased, %out_len: i64, %count: i64) {
+      load @table
+      %local = id.local.x
+      %item = extend.u %local to i64
+      %last = loop (%j = 0:i64, %at = 0:i64) -> i64 {
+        %more = lt.s %j, %count
+        if %more { yield } else { break %at }
+        %ptr = address %table + %at * 8
+        %next = load i64 %ptr, @table
+        %after = add.nw %j, 1:i64
+        continue %after, %next
+      }
+      %to = address %out + %item * 8
+      store %to, %last
+      return
+    }";
+
+fn chase(bench: &Bench, table: Argument, length: u64, count: u64) -> f64 {
+    let out = bench.buffer(Type::I64, 32, Pattern::Constant(0));
+    bench
+        .time(
+            CHASE,
+            1,
+            1,
+            vec![table, index(length), out, index(32), index(count)],
+        )
+        .cycles
+}
+
+#[test]
+fn a_pointer_chase_sees_each_level() {
+    let bench = Bench::new("h200", &[]);
+    // Every element leads to the first: after one miss, hits in L1. 42 cycles on an H200.
+    let zero = bench.buffer(Type::I64, 64, Pattern::Constant(0));
+    let l1 = (chase(&bench, zero.clone(), 64, 600) - chase(&bench, zero, 64, 100)) / 500.0;
+    assert!((38.0..50.0).contains(&l1), "{l1}");
+    // Each element names a random one of 1 GiB: 669 cycles on an H200.
+    let random = bench.buffer(
+        Type::I64,
+        1 << 27,
+        Pattern::Below {
+            bound: 1 << 27,
+            seed: 7,
+        },
+    );
+    let dram = chase(&bench, random, 1 << 27, 500) / 500.0;
+    assert!((669.0 * 0.9..669.0 * 1.1).contains(&dram), "{dram}");
+}
+
+#[test]
+fn a_model_with_slower_memory_is_slower() {
+    let cycles = |overrides: &[&str]| {
+        let bench = Bench::new("h200", overrides);
+        let random = bench.buffer(
+            Type::I64,
+            1 << 27,
+            Pattern::Below {
+                bound: 1 << 27,
+                seed: 7,
+            },
+        );
+        chase(&bench, random, 1 << 27, 300) / 300.0
+    };
+    let difference = cycles(&["dram.latency=902"]) - cycles(&[]);
+    assert!((280.0..320.0).contains(&difference), "{difference}");
+}
+
+/// The first sub-group of a group loads; all meet at a barrier.
+const MEET: &str = "hsir 1
+    kernel @meet(%data: ptr.global i32[%len] align 4 readonly unaliased, %len: i64,
+                 %out: ptr.global i32[%out_len] align 4 unaliased, %out_len: i64) group 128,1,1 {
+      shared @pass: i32[128] align 4
+      load @data
+      load @pass
+      %local = id.local.x
+      %item = extend.u %local to i64
+      %from = address %data + %item * 4
+      %value = load i32 %from, @data
+      %pass_at = array @pass
+      %mine = address %pass_at + %item * 4
+      store %mine, %value
+      barrier
+      %other = xor %item, 127:i64
+      %theirs = address %pass_at + %other * 4
+      %got = load i32 %theirs, @pass
+      %to = address %out + %item * 4
+      store %to, %got
+      return
+    }";
+
+#[test]
+fn sub_groups_meet_at_a_barrier_and_pass_values() {
+    let bench = Bench::new("h200", &[]);
+    let data = bench.buffer(Type::I32, 128, Pattern::Steps { first: 5, step: 3 });
+    let out = bench.buffer(Type::I32, 128, Pattern::Constant(0));
+    let time = bench.time(MEET, 1, 128, vec![data, index(128), out.clone(), index(128)]);
+    assert!((600.0..1500.0).contains(&time.cycles), "{}", time.cycles);
+    let Argument::Buffer(out) = out else {
+        unreachable!("just made")
+    };
+    let memory: Arc<crate::device::sim::functional::BufferMemory> = out.implementation().expect("ours");
+    let mut bytes = [0; 4];
+    memory.copy_out(0, &mut bytes).expect("written");
+    assert_eq!(u32::from_le_bytes(bytes), 5 + 3 * 127);
+}
+
+/// Each work-item sums its row.
+const ROWS: &str = "hsir 1
+    kernel @rows(%data: ptr.global f32[%len] align 4 readonly unaliased, %len: i64,
+                 %out: ptr.global f32[%out_len] align 4 unaliased, %out_len: i64, %count: i64) group 64,1,1 {
+      load @data
+      %group = id.group.x
+      %local = id.local.x
+      %before = mul %group, 64:i32
+      %item32 = add %before, %local
+      %item = extend.u %item32 to i64
+      %items = id.group_count.x
+      %wide = mul %items, 64:i32
+      %width = extend.u %wide to i64
+      %sum = loop (%j = 0:i64, %acc = 0.0:f32) -> f32 {
+        %more = lt.s %j, %count
+        if %more { yield } else { break %acc }
+        %row = mul %j, %width
+        %at = add %row, %item
+        %ptr = address %data + %at * 4
+        %value = load f32 %ptr, @data
+        %acc1 = fadd %acc, %value
+        %after = add.nw %j, 1:i64
+        continue %after, %acc1
+      }
+      %to = address %out + %item * 4
+      store %to, %sum
+      return
+    }";
+
+fn rows(bench: &Bench, groups: u32) -> LaunchTime {
+    let items = u64::from(groups) * 64;
+    let data = bench.buffer(Type::F32, items * 20, Pattern::Fractions { low: 1.0 });
+    let out = bench.buffer(Type::F32, items, Pattern::Constant(0));
+    bench.time(
+        ROWS,
+        groups,
+        64,
+        vec![data, index(items * 20), out, index(items), index(20)],
+    )
+}
+
+#[test]
+fn runs_are_repeatable_and_samples_are_close() {
+    let sampled = rows(&Bench::new("xe-lp", &[]), 60);
+    assert_eq!(sampled, rows(&Bench::new("xe-lp", &[]), 60));
+    let whole = rows(&Bench::new("xe-lp", &[]).with_cores(Cores::All), 60);
+    assert!(whole.sample.is_whole() && sampled.sample.cores < whole.sample.cores);
+    let error = sampled.cycles / whole.cycles - 1.0;
+    assert!(error.abs() < 0.1, "{} {}", sampled.cycles, whole.cycles);
+    let instructions = sampled.instructions / whole.instructions - 1.0;
+    assert!(instructions.abs() < 0.01, "{instructions}");
+}
+
+#[test]
+fn many_rounds_of_work_groups_are_extrapolated() {
+    let bench = || Bench::new("h200", &["core.count=2", "core.work-groups=4"]);
+    let some = rows(&bench().with_cores(Cores::Exactly(1)), 240);
+    let whole = rows(&bench().with_cores(Cores::All), 240);
+    assert!(some.sample.groups < 40, "{:?}", some.sample);
+    let error = some.cycles / whole.cycles - 1.0;
+    assert!(error.abs() < 0.1, "{} {}", some.cycles, whole.cycles);
+}
+
+#[test]
+fn stalls_name_the_place_and_the_reason() {
+    let bench = Bench::new("h200", &[]);
+    let time = rows(&bench, 8);
+    assert!(time.waiting_for_memory() > 0.5, "{:?}", time.stalled);
+    let total: f64 = time.stalled.iter().sum();
+    assert!(total <= 1.0, "{total}");
+    assert!(time.places[0].stalls[StallReason::LongScoreboard as usize] > 0.0);
+    let counters = time.counters();
+    assert!(counters.get("stalled: long scoreboard") > Some(0));
+    assert_eq!(counters.get("device memory bytes read"), Some(8 * 64 * 20 * 4));
+}
+
+#[test]
+fn a_launch_that_does_not_fit_says_why() {
+    let bench = Bench::new("h200", &["registers.pooled.per-core=512"]);
+    let kernel = ir::read(ROWS, "test.hsir").expect("right");
+    let data = bench.buffer(Type::F32, 64, Pattern::Constant(0));
+    let arguments = vec![data.clone(), index(64), data, index(64), index(1)];
+    let launch = Launch::new(1, 64, arguments);
+    let code = bench.timer.compile(&kernel, &launch).expect("compiles");
+    let error = bench
+        .timer
+        .run(&code, &launch)
+        .expect_err("no registers")
+        .to_string();
+    assert!(
+        error.contains("does not fit into a core") && error.contains("registers"),
+        "{error}"
+    );
+}

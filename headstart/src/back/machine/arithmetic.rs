@@ -271,7 +271,7 @@ fn binary_recipe(
     constant: bool,
     multiplies: bool,
 ) -> Recipe {
-    let wide = ty == Type::I64 && facts.needs_upper(whole.results[0]);
+    let wide = ty == Type::I64 && facts.needs_upper(whole.results[0]) && !works_on_one_half(facts, whole);
     let whole_64 = ty == Type::I64;
     let intel = facts.target.family == Family::Intel;
     match op {
@@ -308,6 +308,26 @@ fn binary_recipe(
         | BinaryOp::FDiv
         | BinaryOp::FMin
         | BinaryOp::FMax => single(float_class(ty)),
+    }
+}
+
+/// Whether a 64-bit operation has work to do on one half only: the other is zero, or passes through.
+fn works_on_one_half(facts: &Facts<'_>, op: &Op) -> bool {
+    let (OpKind::Binary(_, a, b) | OpKind::NoWrap(_, _, a, b)) = op.kind else {
+        return false;
+    };
+    let half = |value: Value| facts.lower_is_zero(value) || facts.upper_is_zero(value);
+    match op.kind {
+        OpKind::Binary(BinaryOp::Shl | BinaryOp::ShrU, ..) => {
+            facts.kernel.as_constant(b).is_some_and(|count| count >= 32)
+        }
+        OpKind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, ..) => half(a) || half(b),
+        // A carry goes up only.
+        OpKind::Binary(BinaryOp::Add, ..) | OpKind::NoWrap(NoWrapOp::Add, ..) => {
+            facts.lower_is_zero(a) || facts.lower_is_zero(b)
+        }
+        OpKind::Binary(BinaryOp::Sub, ..) | OpKind::NoWrap(NoWrapOp::Sub, ..) => facts.lower_is_zero(b),
+        _ => false,
     }
 }
 

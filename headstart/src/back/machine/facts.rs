@@ -190,6 +190,33 @@ impl<'k> Facts<'k> {
         }
     }
 
+    /// Whether the lower half of a 64-bit integer is known to be zero.
+    pub fn lower_is_zero(&self, value: Value) -> bool {
+        if let Some(bits) = self.kernel.as_constant(value) {
+            return bits as u32 == 0;
+        }
+        match self.kind(value) {
+            Some(OpKind::Binary(BinaryOp::Shl, _, count)) => {
+                self.kernel.as_constant(*count).is_some_and(|count| count >= 32)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the upper half of a 64-bit integer is known to be zero.
+    pub fn upper_is_zero(&self, value: Value) -> bool {
+        if let Some(bits) = self.kernel.as_constant(value) {
+            return bits >> 32 == 0;
+        }
+        match self.kind(value) {
+            Some(OpKind::Convert(ConvertOp::ExtendU, _)) => true,
+            Some(OpKind::Binary(BinaryOp::ShrU, _, count)) => {
+                self.kernel.as_constant(*count).is_some_and(|count| count >= 32)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a value needs no register of its own because instructions can name it directly:
     /// constants, scalar parameters, sizes of the launch.
     pub fn is_immediate(&self, value: Value) -> bool {

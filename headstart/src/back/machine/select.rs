@@ -32,6 +32,7 @@ pub fn select(facts: &Facts<'_>) -> (Vec<Draft>, Virtuals) {
         prologue: Vec::new(),
         scopes: Vec::new(),
         wide_constants: HashMap::new(),
+        jumps: 0,
         roots: SecondaryMap::new(),
         predicate: None,
         uncommitted: EntitySet::new(),
@@ -58,8 +59,11 @@ struct Selector<'f, 'k> {
     prologue: Vec<Draft>,
     /// The blocks, ifs and loops around.
     scopes: Vec<Scope>,
-    /// Double-precision constants that are in registers, up to the next jump.
-    wide_constants: HashMap<Value, Virtual>,
+    /// Double-precision constants that are in registers, up to the region's end, and the number of the
+    /// stretch between jumps in which they got there.
+    wide_constants: HashMap<Value, (Virtual, u32)>,
+    /// How many jumps there were.
+    jumps: u32,
     /// What pointers point into.
     roots: SecondaryMap<Value, Option<Root>>,
     /// The condition of the `if` that is being turned into predicates.
@@ -93,9 +97,7 @@ impl Selector<'_, '_> {
     }
 
     fn emit(&mut self, draft: Draft) {
-        if draft.fixed {
-            self.wide_constants.clear();
-        }
+        self.jumps += u32::from(draft.fixed);
         self.drafts.push(draft);
     }
 
@@ -118,9 +120,13 @@ impl Selector<'_, '_> {
         self.registers[value].clone()
     }
 
-    /// A double-precision constant with bits in both halves: two moves into uniform registers.
+    /// A double-precision constant with bits in both halves: two moves, into uniform registers if it is
+    /// used before the next jump only.
     fn wide_constant(&mut self, value: Value, place: Place) -> Virtual {
-        if let Some(&register) = self.wide_constants.get(&value) {
+        if let Some(&(register, jumps)) = self.wide_constants.get(&value) {
+            if jumps != self.jumps {
+                self.virtuals[register].width = 2;
+            }
             return register;
         }
         let lower = self.register(0);
@@ -134,7 +140,7 @@ impl Selector<'_, '_> {
             uses: vec![lower],
             ..Draft::new(Class::Int32, place)
         });
-        self.wide_constants.insert(value, whole);
+        self.wide_constants.insert(value, (whole, self.jumps));
         whole
     }
 

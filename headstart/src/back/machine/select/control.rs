@@ -21,6 +21,7 @@ impl Selector<'_, '_> {
     /// A region with everything in it.
     pub fn region(&mut self, region: &Region) -> Written {
         let start = self.drafts.len();
+        let constants = self.wide_constants.clone();
         let mut ops = region.ops.iter().peekable();
         while let Some(op) = ops.next() {
             match ops.peek() {
@@ -31,6 +32,8 @@ impl Selector<'_, '_> {
                 _ => self.op(op),
             }
         }
+        // What was built inside is not there on every way to what follows.
+        self.wide_constants = constants;
         let jump = self.drafts.len() - 1;
         let charged = self.drafts[start..jump]
             .iter()

@@ -1,18 +1,24 @@
-//! Every kernel in `tests/in` is parsed, verified and printed; the print is compared with `tests/out`.
+//! The kernels written by hand in `tests/in`, under the plans that their comments name.
 //!
-//! `HEADSTART_BLESS=1` rewrites what is expected.
+//! Each reads, verifies and prints as it is written. Each plan is refused, or runs on the functional engine
+//! with all its checks and changes no bit; `tests/out/NAME.plans` says which, `tests/out/NAME.derived.hsir`
+//! shows the kernels of the plans after `; shown:`. `HEADSTART_BLESS=1` rewrites both.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use headstart::back::machine::{Target, lower};
+use headstart::Fault;
+use headstart::device::sim::functional::Options;
 use headstart::ir;
+use headstart::prefetch::{Plan, Target, apply};
+use headstart::testing::{Case, run};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
-/// The kernels in `tests/in`: file name and text, in alphabetical order.
+/// The kernels in `tests/in`: name and text, in alphabetical order.
 fn kernels() -> Vec<(String, String)> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder("in"))
         .expect("tests/in is there")
@@ -22,14 +28,16 @@ fn kernels() -> Vec<(String, String)> {
     files.sort();
     let read = |path: PathBuf| {
         let name = path
-            .file_name()
+            .file_stem()
             .expect("a file has a name")
             .to_string_lossy()
             .into_owned();
         let text = fs::read_to_string(&path).expect("a kernel is readable");
         (name, text)
     };
-    files.into_iter().map(read).collect()
+    let kernels: Vec<_> = files.into_iter().map(read).collect();
+    assert!(kernels.len() >= 11, "the kernels are there");
+    kernels
 }
 
 /// Compares with the file in `tests/out`, or rewrites it; a complaint if they differ.
@@ -43,13 +51,16 @@ fn compare(name: &str, found: &str) -> Option<String> {
     if expected == found {
         return None;
     }
-    let differing = expected.lines().zip(found.lines()).position(|(a, b)| a != b);
-    let line = differing.unwrap_or(expected.lines().count().min(found.lines().count()));
-    let (a, b) = (expected.lines().nth(line), found.lines().nth(line));
+    let same = expected
+        .lines()
+        .zip(found.lines())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let (a, b) = (expected.lines().nth(same), found.lines().nth(same));
+    let line = same + 1;
     Some(format!(
-        "{}:{}: expected {a:?}, found {b:?}; HEADSTART_BLESS=1 rewrites it",
-        path.display(),
-        line + 1
+        "{}:{line}: expected {a:?}, found {b:?}; HEADSTART_BLESS=1 rewrites it",
+        path.display()
     ))
 }
 
@@ -58,38 +69,72 @@ fn no_complaints(complaints: Vec<String>) {
 }
 
 #[test]
-fn kernels_round_trip() {
+fn kernels_print_as_they_are_written() {
     let mut complaints = Vec::new();
-    let kernels = kernels();
-    assert!(kernels.len() >= 10, "the kernels are there");
-    for (name, text) in kernels {
+    for (name, text) in kernels() {
         let kernel = ir::parse(&text, &name).unwrap_or_else(|error| panic!("{error}"));
         ir::verify(&kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
         let printed = ir::print(&kernel);
         let again = ir::parse(&printed, &name).unwrap_or_else(|error| panic!("printed {error}"));
         complaints.extend(ir::first_difference(&kernel, &again).map(|what| format!("{name}: {what}")));
-        if ir::print(&again) != printed {
-            complaints.push(format!("{name}: printing again gives other text"));
+        // Comments and blank lines are the author's own.
+        let written = text
+            .lines()
+            .filter(|line| !line.starts_with(';') && !line.is_empty());
+        let mut lines = written.zip(printed.lines().filter(|line| !line.is_empty()));
+        if let Some((written, printed)) = lines.find(|(written, printed)| written != printed) {
+            complaints.push(format!("{name}: `{written}` prints as `{printed}`"));
         }
-        complaints.extend(compare(&name, &printed));
     }
     no_complaints(complaints);
 }
 
 #[test]
-fn kernels_lower() {
-    let targets = [
-        ("nvidia", Target::nvidia()),
-        ("intel", Target::intel(16, 8 * 1024)),
-    ];
+fn plans_change_no_bit() {
     let mut complaints = Vec::new();
     for (name, text) in kernels() {
-        let kernel = ir::parse(&text, &name).unwrap_or_else(|error| panic!("{error}"));
-        let stem = name.trim_end_matches(".hsir");
-        for (family, target) in &targets {
-            let listing = lower(&kernel, target).to_string();
-            complaints.extend(compare(&format!("{stem}.{family}.machine"), &listing));
+        let case = Case::read(&text, &name).unwrap_or_else(|error| panic!("{error}"));
+        let Some(case) = case else { continue };
+        let kernel = &case.workload.kernel;
+        let right = run(&case.workload, kernel, Options::CHECKING).unwrap_or_else(|error| panic!("{error}"));
+        let (mut plans, mut derived) = (String::new(), String::new());
+        for plan in &case.plans {
+            let said = match apply(kernel, plan, &Target::default()) {
+                Err(error) => {
+                    assert_ne!(error.fault(), Fault::Bug, "{name}, {plan}: {error}");
+                    format!("refused: {error}")
+                }
+                Ok(applied) => {
+                    match run(&case.workload, &applied.kernel, Options::CHECKING) {
+                        Ok(found) if found == right => {}
+                        Ok(_) => complaints.push(format!("{name}, {plan}: the outputs differ")),
+                        Err(error) => complaints.push(format!("{name}, {plan}: {error}")),
+                    }
+                    if case.shown.contains(plan) {
+                        let _ = write!(derived, "; {plan}\n{}\n", ir::print(&applied.kernel));
+                    }
+                    applied.plan.to_string()
+                }
+            };
+            let _ = writeln!(plans, "{plan}\n  {said}");
         }
+        complaints.extend(compare(&format!("{name}.plans"), &plans));
+        complaints.extend(compare(&format!("{name}.derived.hsir"), &derived));
     }
     no_complaints(complaints);
+}
+
+#[test]
+fn shown_plans_are_tried() {
+    for (name, text) in kernels() {
+        let Ok(Some(case)) = Case::read(&text, &name) else {
+            continue;
+        };
+        let missing: Vec<&Plan> = case
+            .shown
+            .iter()
+            .filter(|plan| !case.plans.contains(plan))
+            .collect();
+        assert!(missing.is_empty(), "{name}: {missing:?}");
+    }
 }

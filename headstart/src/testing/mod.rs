@@ -8,10 +8,12 @@
 //! early exits, address chains up to three links, loads under conditions, trip counts that differ by
 //! work-item, private and shared arrays, barriers, stores in loops.
 
+mod case;
 mod loops;
 mod plans;
 pub mod ptxas;
 mod random;
+mod run;
 mod shrink;
 mod statements;
 mod tables;
@@ -22,8 +24,10 @@ use std::sync::Arc;
 use crate::ir::Kernel;
 use crate::tune::Workload;
 
+pub use case::Case;
 pub use plans::random_plan;
 pub use random::Random;
+pub use run::run;
 pub use shrink::shrink;
 
 /// How large a random kernel becomes.

@@ -8,23 +8,24 @@ use crate::prefetch::Plan;
 ///
 /// Distances reach over the trip counts of random kernels. Some plans name parents of chains, too.
 pub fn random_plan(random: &mut Random, kernel: &Kernel) -> Plan {
-    let candidates = loads_in_loops(kernel);
+    let loops = loads_by_loop(kernel);
     let mut parts = Vec::new();
-    if random.chance(40) || candidates.is_empty() {
-        let unroll = [
-            "unroll:2",
-            "unroll:3",
-            "unroll:4",
-            "unroll:8",
-            "unroll:16",
-            "unroll:full",
-        ];
-        parts.push((*random.choose(&unroll)).to_owned());
+    let mut group = 1;
+    if random.chance(35) || loops.is_empty() {
+        group = *random.choose(&[2, 3, 4, 8, 16]);
+        parts.push(match random.chance(90) {
+            true => format!("unroll:{group}"),
+            false => "unroll:full".to_owned(),
+        });
     }
-    if !candidates.is_empty() && (parts.is_empty() || random.chance(70)) {
+    if !loops.is_empty() && (parts.is_empty() || random.chance(85)) {
+        let mut among = random.choose(&loops);
         for _ in 0..*random.choose(&[1, 1, 1, 2, 3]) {
-            let load = *random.choose(&candidates);
-            parts.push(format!("{}={}", name(kernel, load), strategy(random)));
+            let load = *random.choose(among);
+            parts.push(format!("{}={}", name(kernel, load), strategy(random, group)));
+            if random.chance(30) {
+                among = random.choose(&loops);
+            }
         }
     }
     // A load named twice is refused; a single part never is.
@@ -32,23 +33,26 @@ pub fn random_plan(random: &mut Random, kernel: &Kernel) -> Plan {
     plan.unwrap_or_else(|_| Plan::none())
 }
 
-/// Loads and copies of parameters inside of loops, in order.
-fn loads_in_loops(kernel: &Kernel) -> Vec<LoadId> {
-    let mut found = Vec::new();
+/// Loads of parameters that lie in loops, those of one loop together.
+fn loads_by_loop(kernel: &Kernel) -> Vec<Vec<LoadId>> {
+    let mut loops = Vec::new();
     kernel.body.walk(&mut |op| {
         let OpKind::Loop { body, .. } = &op.kind else {
             return;
         };
+        let mut loads = Vec::new();
         body.walk(&mut |op| {
             if let OpKind::Load { id, .. } = op.kind
                 && kernel.param(&kernel.loads[id].name).is_some()
-                && !found.contains(&id)
             {
-                found.push(id);
+                loads.push(id);
             }
         });
+        if !loads.is_empty() {
+            loops.push(loads);
+        }
     });
-    found
+    loops
 }
 
 /// A load as plans name it: with its line, because tables are read in many places.
@@ -61,8 +65,12 @@ fn name(kernel: &Kernel, load: LoadId) -> String {
     }
 }
 
-fn strategy(random: &mut Random) -> String {
-    let distance = *random.choose(&[1, 1, 2, 2, 3, 4, 5, 8, 16, 21]);
+/// A strategy; its distance is mostly one that goes with groups of so many iterations.
+fn strategy(random: &mut Random, group: u32) -> String {
+    let distance = match group > 1 && random.chance(85) {
+        true => group * random.between(1, 3) as u32,
+        false => *random.choose(&[1, 1, 2, 2, 3, 4, 5, 8, 16, 21]),
+    };
     let layout = *random.choose(&["", "/plain", "/padded", "/interleaved"]);
     match random.below(8) {
         0 => format!("batched-registers:{distance}"),

@@ -50,6 +50,10 @@ impl Pattern {
         let bits = match self {
             Pattern::Constant(bits) => *bits,
             Pattern::Steps { first, step } => first.wrapping_add(index.wrapping_mul(*step)),
+            // A division takes longer than all the rest.
+            Pattern::Below { bound, seed } if bound.is_power_of_two() => {
+                splitmix64(index, *seed) & (bound - 1)
+            }
             Pattern::Below { bound, seed } => splitmix64(index, *seed) % (*bound).max(1),
             Pattern::Fractions { low } => {
                 let fraction = (index.wrapping_mul(2_654_435_761) >> 8) & 0xffff;
@@ -132,5 +136,7 @@ mod tests {
         );
         let below = Pattern::Below { bound: 10, seed: 7 };
         assert!((0..1000).all(|index| below.bits(Type::I32, index) < 10));
+        let below = Pattern::Below { bound: 16, seed: 7 };
+        assert!((0..1000).all(|index| below.bits(Type::I32, index) == splitmix64(index, 7) % 16));
     }
 }

@@ -111,23 +111,29 @@ impl Registers {
     /// Each first slot takes what each second one held before, on the lanes of `mask`; its other lanes
     /// keep what they hold.
     pub fn assign(&mut self, moves: &[(Slot, Slot)], mask: Mask) {
-        if let [(to, from)] = *moves {
-            let from = *self.get(from);
-            merge(self.get_mut(to), &from, mask);
+        let overwritten = |index: usize| moves[..index].iter().any(|&(to, _)| to == moves[index].1);
+        if (1..moves.len()).any(overwritten) {
+            let before: Vec<Lanes> = moves.iter().map(|&(_, from)| *self.get(from)).collect();
+            for (&(to, _), from) in moves.iter().zip(&before) {
+                merge(self.get_mut(to), from, mask);
+            }
             return;
         }
-        let before: Vec<Lanes> = moves.iter().map(|&(_, from)| *self.get(from)).collect();
-        for (&(to, _), from) in moves.iter().zip(&before) {
-            merge(self.get_mut(to), from, mask);
+        for &(to, from) in moves {
+            let from = *self.get(from);
+            merge(self.get_mut(to), &from, mask);
         }
     }
 }
 
 /// Takes over the lanes of `mask`.
 fn merge(to: &mut Lanes, from: &Lanes, mask: Mask) {
-    for lane in 0..LANES {
-        let chosen = 0u64.wrapping_sub(u64::from(mask.0 >> lane & 1));
-        to[lane] = (from[lane] & chosen) | (to[lane] & !chosen);
+    if mask == Mask::first(LANES as u32) {
+        *to = *from;
+        return;
+    }
+    for lane in mask.lanes() {
+        to[lane] = from[lane];
     }
 }
 

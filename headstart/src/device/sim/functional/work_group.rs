@@ -5,12 +5,12 @@ use super::buffer::POISON;
 use super::checks::Checks;
 use super::copies::Copies;
 use super::fault::{self, Access};
-use super::lane_op::{LaneOp, LaneOpKind};
+use super::lane_op::{LaneOp, LaneOpKind, SlotList};
 use super::lanes::{LANES, Lanes, Mask, Registers};
 use super::pure;
 use super::shadow::{Cell, FastMap};
 use super::state::LaunchState;
-use crate::ir::{ConvertOp, Id, Place, Space};
+use crate::ir::{ConvertOp, Id, Place, Space, Type};
 use crate::{Error, Result};
 
 /// A work-group that runs. One is used for many groups, one after the other.
@@ -205,6 +205,9 @@ impl<'l> WorkGroup<'l> {
                 to, ty, space, ptr, ..
             } => {
                 let addresses = *registers.get(ptr);
+                if space == Space::Global && self.load_together(&to, ty, &addresses, registers, mask) {
+                    return Ok(());
+                }
                 for lane in mask.lanes() {
                     let item = sub_group.work_item(lane);
                     let to = to.as_slice();
@@ -289,6 +292,56 @@ impl<'l> WorkGroup<'l> {
             }
             _ => Err(Error::bug("an operation that no part of the engine takes")),
         }
+    }
+
+    /// Loads on all lanes of `mask` at once, where all read the same buffer, inside and aligned, and no
+    /// record is kept of it. Otherwise false, and nothing was done.
+    fn load_together(
+        &mut self,
+        to: &SlotList,
+        ty: Type,
+        addresses: &Lanes,
+        registers: &mut Registers,
+        mask: Mask,
+    ) -> bool {
+        let Some(first) = mask.lanes().next() else {
+            return true;
+        };
+        let (Some(number), _) = address::split(Space::Global, addresses[first]) else {
+            return false;
+        };
+        let Some(bound) = self.state.buffers.get(number) else {
+            return false;
+        };
+        if self.checks.is_some() && !(bound.read_only && !bound.memory.starts_uninitialized()) {
+            return false;
+        }
+        let size = u64::from(ty.bytes());
+        let total = size * u64::from(to.length());
+        let start = address::buffer_address(number);
+        // What is outside the buffer, on either side, is beyond its end here.
+        let offset = |lane: usize| match mask.contains(lane) {
+            true => addresses[lane].wrapping_sub(start),
+            false => 0,
+        };
+        let offsets: Lanes = std::array::from_fn(offset);
+        let highest = offsets.iter().fold(0, |highest, &offset| offset.max(highest));
+        let bits = offsets.iter().fold(0, |bits, &offset| bits | offset);
+        if highest
+            .checked_add(total)
+            .is_none_or(|end| end > bound.memory.bytes())
+            || bits % total != 0
+        {
+            return false;
+        }
+        for (&slot, plus) in to.as_slice().iter().zip((0..).step_by(size as usize)) {
+            let lanes = registers.get_mut(slot);
+            for lane in mask.lanes() {
+                lanes[lane] = bound.memory.read(offsets[lane] + plus, ty.bytes()) & ty.mask();
+            }
+        }
+        self.traffic.loaded_bytes += total * u64::from(mask.count());
+        true
     }
 
     /// The answer to a question about the work-item.

@@ -260,27 +260,3 @@ fn vectors_of_values_move_together() {
     case.run().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(case.read::<i32>(1), [4, 3, 2, 1]);
 }
-
-/// Prints how fast the engine is. `cargo test --release -- --ignored --nocapture speed`
-#[test]
-#[ignore = "a measurement"]
-fn speed() {
-    for (name, options) in [("fast", Options::FAST), ("checking", Options::CHECKING)] {
-        for threads in [1, 2] {
-            let mut case = sum(132, 128, 1024);
-            case.options = options;
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            let pool = pool.expect("a pool of threads");
-            let start = std::time::Instant::now();
-            let counters = pool
-                .install(|| case.run())
-                .unwrap_or_else(|error| panic!("{error}"));
-            let seconds = start.elapsed().as_secs_f64();
-            let operations = counters.get("operations").unwrap_or(0);
-            println!(
-                "{name}, {threads} threads: {operations} operations × work-items in {seconds:.3} s: {:.0} million/s",
-                operations as f64 / seconds / 1e6
-            );
-        }
-    }
-}

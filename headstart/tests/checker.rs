@@ -2,7 +2,7 @@
 //! at trip counts from none to the header's, every value that is written must be made of the memory cells
 //! that the plain kernel read.
 //!
-//! `HEADSTART_SEED` chooses other random plans, `HEADSTART_PLANS` how many for each kernel.
+//! The seed rotates (`headstart::testing`); `HEADSTART_PLANS` says how many random plans.
 
 mod common;
 
@@ -10,68 +10,13 @@ use std::sync::Arc;
 
 use common::cases::{Case, cases};
 use headstart::Fault;
+use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Groups;
-use headstart::device::{Argument, Launch, splitmix64};
-use headstart::ir::Kernel;
+use headstart::device::{Argument, Launch};
+use headstart::ir::{Kernel, print};
 use headstart::prefetch::check::check;
 use headstart::prefetch::{self, Plan, Target, candidates};
-
-struct Random {
-    seed: u64,
-    drawn: u64,
-}
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.drawn += 1;
-        splitmix64(self.drawn, self.seed) % bound
-    }
-
-    fn pick<'a>(&mut self, among: &[&'a str]) -> &'a str {
-        among[self.below(among.len() as u64) as usize]
-    }
-}
-
-fn number(variable: &str, default: u64) -> u64 {
-    let set = std::env::var(variable).ok();
-    set.and_then(|number| number.parse().ok()).unwrap_or(default)
-}
-
-/// A plan for some of a kernel's loads. Many are refused.
-fn random_plan(random: &mut Random, kernel: &Kernel) -> Plan {
-    let mut parts = Vec::new();
-    if random.below(2) == 0 {
-        parts.push(format!("unroll:{}", 2 + random.below(5)));
-    }
-    for candidate in candidates(kernel) {
-        if random.below(3) == 0 && !parts.is_empty() {
-            continue;
-        }
-        let distance = 1 + random.below(8);
-        let strategy = random.pick(&[
-            "rolling-registers",
-            "batched-registers",
-            "rolling-shared",
-            "batched-shared",
-            "rolling-async",
-            "rolling-async",
-            "cache",
-        ]);
-        let flag = match strategy {
-            "rolling-shared" | "batched-shared" | "rolling-async" => {
-                random.pick(&["", "/plain", "/padded", "/interleaved"])
-            }
-            _ => "",
-        };
-        let strategy = match strategy {
-            "cache" => format!("cache:{}:{distance}", random.pick(&["L1", "L2", "L3"])),
-            strategy => format!("{strategy}:{distance}{flag}"),
-        };
-        parts.push(format!("{}={strategy}", candidate.name));
-    }
-    let text = parts.join(",");
-    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
-}
+use headstart::testing::{self, Random, Size, random_plan};
 
 /// The launch with its free integer parameters changed: trip counts from 0 to the header's.
 fn vary(launch: &mut Launch, kernel: &Kernel, random: &mut Random) {
@@ -127,12 +72,46 @@ fn passes(
     Ok(true)
 }
 
+/// Random kernels with random plans. A failure is shrunk and printed.
+#[test]
+fn random_kernels_use_the_same_values_under_random_plans() {
+    let device = Simulator::untimed();
+    let (mut legal, kernels) = (0, testing::count("HEADSTART_PLANS", 40) * 2);
+    for seed in (testing::base_seed()..).take(kernels as usize) {
+        let workload = testing::random_workload(seed, Size::SMALL);
+        let prepared = workload.bind(&device).and_then(|bound| bound.prepare(&device));
+        let launch = prepared.unwrap_or_else(|error| panic!("{error}")).launch;
+        let mut random = Random::new(seed);
+        let target = Target {
+            group_size: Some(workload.group),
+            ..Target::default()
+        };
+        for _ in 0..3 {
+            let plan = random_plan(&mut random, &workload.kernel);
+            let fails = |kernel: &Kernel| {
+                let applied = match prefetch::apply(kernel, &plan, &target) {
+                    Ok(applied) => applied,
+                    Err(error) => return Some(error).filter(|error| error.fault() == Fault::Bug),
+                };
+                let derived = Arc::new(applied.kernel);
+                check(&Arc::new(kernel.clone()), &derived, &launch, 32, &Groups::All).err()
+            };
+            legal += usize::from(prefetch::apply(&workload.kernel, &plan, &target).is_ok());
+            if fails(&workload.kernel).is_some() {
+                let small = testing::shrink(&workload.kernel, |kernel| {
+                    fails(kernel).is_some_and(|error| error.fault() == Fault::Bug)
+                });
+                let error = fails(&small).map_or_else(String::new, |error| error.to_string());
+                panic!("seed {seed}, {plan}: {error}\n{}", print(&small));
+            }
+        }
+    }
+    assert!(legal >= 10, "{legal} legal plans");
+}
+
 #[test]
 fn plans_of_the_headers_use_the_same_values() {
-    let mut random = Random {
-        seed: number("HEADSTART_SEED", 1),
-        drawn: 0,
-    };
+    let mut random = Random::new(testing::base_seed());
     let (mut legal, mut wrong) = (0, Vec::new());
     for case in cases() {
         let plain = Arc::new(case.kernel.clone());
@@ -154,15 +133,14 @@ fn plans_of_the_headers_use_the_same_values() {
 
 #[test]
 fn random_plans_use_the_same_values() {
-    let seed = number("HEADSTART_SEED", 1);
-    let plans = number("HEADSTART_PLANS", 40);
+    let plans = testing::count("HEADSTART_PLANS", 40);
     let (mut legal, mut tried, mut wrong) = (0, 0, Vec::new());
     for case in cases() {
         let plain = Arc::new(case.kernel.clone());
         if candidates(&plain).is_empty() {
             continue;
         }
-        let mut random = Random { seed, drawn: 0 };
+        let mut random = Random::new(testing::base_seed());
         for _ in 0..plans {
             let plan = random_plan(&mut random, &plain);
             match passes(&case, &plain, &plan, 2, &mut random) {
@@ -178,5 +156,5 @@ fn random_plans_use_the_same_values() {
         wrong.len(),
         wrong.join("\n")
     );
-    assert!(legal * 4 >= tried, "only {legal} of {tried} plans were legal");
+    assert!(legal * 8 >= tried, "only {legal} of {tried} plans were legal");
 }

@@ -1,7 +1,7 @@
 //! Where a difference begins: the two expressions are walked down side by side, to the first part that
 //! differs.
 
-use super::observer::{Node, Record, Stored};
+use super::record::{Node, Record, Stored};
 use super::terms::Term;
 use super::{Run, of_derived};
 use crate::ir::Kernel;
@@ -54,10 +54,7 @@ impl<'r> Side<'r> {
     /// Follows the first operand that differs, as long as the operations are the same.
     fn first_difference(&self, right: &Stored, other: &Side<'_>, found: &Stored) -> String {
         let (mut one, mut two) = ((right.term, right.bits), (found.term, found.bits));
-        loop {
-            let (Some(making), Some(other_making)) = (self.node(one.0), other.node(two.0)) else {
-                break;
-            };
+        while let (Some(making), Some(other_making)) = (self.node(one.0), other.node(two.0)) {
             let (
                 Node::Computed { what, operands, .. },
                 Node::Computed {

@@ -1,7 +1,7 @@
 //! The symbolic checker: that a derived kernel uses the values that the plain one would have loaded.
 //!
 //! Both kernels run on the functional engine with all its checks. Beside each value goes a *term*: a hash
-//! of the expression that made it, down to the cells of memory that were read ([`terms`]). A slot of a
+//! of the expression that made it, down to the cells of memory that were read (`terms`). A slot of a
 //! ring that holds another iteration's element has another term even where the data coincide, so a wrong
 //! slot is found whatever the data are. At the end every element of global memory that a work-group wrote
 //! must have been written by both kernels, with the same bits and the same term.
@@ -14,6 +14,8 @@
 
 mod explain;
 mod observer;
+mod operation;
+mod record;
 mod terms;
 #[cfg(test)]
 mod tests;

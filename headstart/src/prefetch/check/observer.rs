@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::terms::{NOT_GLOBAL, OPERATION, Term, TermMemory};
+use super::operation::{Operation, binary, type_number};
+use super::record::{Node, Record, Stored};
+use super::terms::{NOT_GLOBAL, Term, TermMemory};
 use crate::device::sim::functional::{
     LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
 };
@@ -18,65 +20,6 @@ pub(super) struct TermObserver {
     pub loads: BTreeMap<LoadId, u64>,
     /// How each term was made, if somebody wants to know.
     pub record: Option<Record>,
-}
-
-/// How terms were made.
-#[derive(Default)]
-pub(super) struct Record {
-    pub nodes: HashMap<Term, Node>,
-    /// What was stored last to global memory, by the first byte of each value.
-    stores: BTreeMap<u64, Stored>,
-    /// How often each work-item has executed each load.
-    executions: HashMap<(LoadId, u32), u64>,
-}
-
-/// A value in global memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stored {
-    pub term: Term,
-    pub bits: u64,
-    size: u32,
-    /// Linear in the work-group.
-    pub item: u32,
-    pub place: Place,
-}
-
-impl Record {
-    /// The value that a byte belongs to.
-    pub fn stored(&self, address: u64) -> Option<&Stored> {
-        let (start, stored) = self.stores.range(..=address).next_back()?;
-        (address - start < u64::from(stored.size)).then_some(stored)
-    }
-}
-
-/// How a term was made.
-#[derive(Clone, Debug)]
-pub(super) enum Node {
-    /// Read from global memory as the launch found it.
-    Loaded {
-        load: LoadId,
-        /// Linear in the work-group.
-        item: u32,
-        /// How many executions of the load by this work-item went before.
-        earlier: u64,
-        address: u64,
-    },
-    /// Computed.
-    Computed {
-        what: String,
-        place: Place,
-        operands: Vec<(Term, u64)>,
-    },
-}
-
-impl Node {
-    /// What sort of thing it is.
-    pub fn kind(&self) -> &str {
-        match self {
-            Node::Loaded { .. } => "load",
-            Node::Computed { what, .. } => what,
-        }
-    }
 }
 
 #[derive(Default)]
@@ -195,82 +138,6 @@ impl TermObserver {
         {
             record.nodes.entry(term).or_insert(node);
         }
-    }
-}
-
-/// What tells one operation from another.
-struct Operation {
-    number: u64,
-    name: String,
-    /// The order of the operands does not matter.
-    commutes: bool,
-    /// A known operand that makes the operation give the other one as it is: which, and its bits.
-    neutral: Option<(usize, u64)>,
-    /// It gives its operand as it is.
-    is_identity: bool,
-}
-
-impl Operation {
-    fn new(kind: u64, code: u64, ty: Type, name: &str) -> Operation {
-        Operation {
-            number: OPERATION + (kind << 16 | code << 8 | type_number(ty)),
-            name: name.to_owned(),
-            commutes: false,
-            neutral: None,
-            is_identity: false,
-        }
-    }
-
-    /// The operand whose term is the result's. `known` gives the bits of an operand if they say everything.
-    fn passes_on(&self, known: impl Fn(usize) -> Option<u64>) -> Option<usize> {
-        if self.is_identity {
-            return Some(0);
-        }
-        let (operand, bits) = self.neutral?;
-        if known(operand) == Some(bits) {
-            return Some(1 - operand);
-        }
-        (self.commutes && known(1 - operand) == Some(bits)).then_some(operand)
-    }
-}
-
-fn type_number(ty: Type) -> u64 {
-    Type::ALL.iter().position(|&other| other == ty).unwrap_or(0) as u64
-}
-
-fn binary(op: BinaryOp, ty: Type) -> Operation {
-    let code = BinaryOp::ALL.iter().position(|&other| other == op).unwrap_or(0);
-    Operation {
-        commutes: matches!(
-            op,
-            BinaryOp::Add
-                | BinaryOp::Mul
-                | BinaryOp::MulHighS
-                | BinaryOp::MulHighU
-                | BinaryOp::And
-                | BinaryOp::Or
-                | BinaryOp::Xor
-                | BinaryOp::MinS
-                | BinaryOp::MinU
-                | BinaryOp::MaxS
-                | BinaryOp::MaxU
-                | BinaryOp::FAdd
-                | BinaryOp::FMul
-        ),
-        // What the builder folds away.
-        neutral: match op {
-            BinaryOp::Add
-            | BinaryOp::Sub
-            | BinaryOp::Or
-            | BinaryOp::Xor
-            | BinaryOp::Shl
-            | BinaryOp::ShrS
-            | BinaryOp::ShrU => Some((1, 0)),
-            BinaryOp::Mul | BinaryOp::DivU => Some((1, 1)),
-            BinaryOp::And => Some((1, ty.mask())),
-            _ => None,
-        },
-        ..Operation::new(2, code as u64, ty, op.name())
     }
 }
 

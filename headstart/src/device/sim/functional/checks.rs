@@ -1,10 +1,11 @@
 //! The checks of single accesses, against the records of the work-group.
 
+use super::access::cells;
 use super::address;
 use super::fault::{self, Access, Item};
 use super::lanes::{Lanes, Mask};
 use super::shadow::{Cell, FastMap, Touch};
-use super::work_group::{SubGroup, WorkGroup, cells};
+use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{NoWrapOp, Place, Space, Type, Wrap};
 

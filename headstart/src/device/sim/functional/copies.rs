@@ -3,11 +3,12 @@
 
 use std::collections::VecDeque;
 
+use super::access::{Location, cells, set_bits};
 use super::buffer::POISON;
 use super::fault::{self, Access, Item};
 use super::lanes::Mask;
 use super::shadow::Touch;
-use super::work_group::{Location, SubGroup, WorkGroup, cells, set_bits};
+use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{Place, Space};
 

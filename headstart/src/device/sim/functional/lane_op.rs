@@ -12,6 +12,8 @@ use crate::ir::{
 pub struct LaneOp {
     /// What it does, to which registers.
     pub kind: LaneOpKind,
+    /// Subnormal binary32 operands and results count as zero.
+    pub flush_to_zero: bool,
     /// Where it was written.
     pub place: Place,
 }
@@ -149,6 +151,20 @@ impl SlotList {
     }
 }
 
+impl LaneOpKind {
+    /// Whether it is arithmetic or a comparison in binary32.
+    fn is_single_arithmetic(&self) -> bool {
+        match *self {
+            LaneOpKind::Unary { op, ty, .. } => {
+                ty == Type::F32 && !matches!(op, UnaryOp::FNeg | UnaryOp::FAbs)
+            }
+            LaneOpKind::Binary { op, ty, .. } => ty == Type::F32 && op != BinaryOp::CopySign,
+            LaneOpKind::Fma { ty, .. } | LaneOpKind::Compare { ty, .. } => ty == Type::F32,
+            _ => false,
+        }
+    }
+}
+
 impl LaneOp {
     /// The operation on the slots that `slot` gives its operands and results. `None` for what is no lane
     /// operation: blocks, `if`s, loops, terminators and barriers.
@@ -265,6 +281,7 @@ impl LaneOp {
             | OpKind::Return => return None,
         };
         Some(LaneOp {
+            flush_to_zero: kernel.float_mode.flush_to_zero && kind.is_single_arithmetic(),
             kind,
             place: op.place,
         })

@@ -1,9 +1,9 @@
 //! The functional engine: runs the IR, as fast as an interpreter can, and checks what it does.
 //!
-//! A kernel is compiled to a [`tape`]: a flat list of steps on register slots. A [`sub_group`] runs it,
+//! A kernel is compiled to a `tape`: a flat list of steps on register slots. A `sub_group` runs it,
 //! 32 lanes at a time, with a mask of active lanes and a stack of those that wait. Sub-groups make a
 //! [`WorkGroup`], which owns shared and private memory and the records of the checks; work-groups run in
-//! parallel ([`run`]) on global memory ([`BufferMemory`]).
+//! parallel ([`CompiledKernel::run`]) on global memory ([`BufferMemory`]).
 //!
 //! [`WorkGroup::execute`] is the meaning of one operation on one sub-group; the timer calls it, too.
 //!
@@ -13,6 +13,7 @@
 //! broken no-wrap promises; writes through read-only parameters; endless loops; too much memory. In fast
 //! mode only the bounds, alignment and endless loops.
 
+mod access;
 mod address;
 mod buffer;
 mod checks;

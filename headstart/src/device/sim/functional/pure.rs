@@ -57,6 +57,42 @@ pub(super) fn execute(kind: &LaneOpKind, registers: &mut Registers) -> bool {
     true
 }
 
+/// As [`execute`], in binary32 with subnormal operands and results as zeros of their sign. Only arithmetic
+/// and comparisons flush: what only moves, negates or converts a value keeps its bits.
+pub(super) fn execute_flushed(kind: &LaneOpKind, registers: &mut Registers) {
+    match *kind {
+        LaneOpKind::Unary { op, ty, to, a } => {
+            map1(registers, to, a, |a| flushed(eval::unary(op, ty, flushed(a))));
+        }
+        LaneOpKind::Binary { op, ty, to, a, b } => map2(registers, to, a, b, |a, b| {
+            flushed(eval::binary(op, ty, flushed(a), flushed(b)))
+        }),
+        LaneOpKind::Fma { ty, to, a, b, c } => {
+            let mut result: Lanes = [0; LANES];
+            let [a, b, c] = [a, b, c].map(|slot| registers.get(slot));
+            for lane in 0..LANES {
+                let [a, b, c] = [a, b, c].map(|lanes| flushed(lanes[lane]));
+                result[lane] = flushed(eval::fma(ty, a, b, c));
+            }
+            *registers.get_mut(to) = result;
+        }
+        LaneOpKind::Compare { op, ty, to, a, b } => map2(registers, to, a, b, |a, b| {
+            u64::from(eval::compare(op, ty, flushed(a), flushed(b)))
+        }),
+        _ => {
+            execute(kind, registers);
+        }
+    }
+}
+
+/// A binary32's bits, a zero of its sign if it is subnormal.
+fn flushed(bits: u64) -> u64 {
+    match bits & 0x7f80_0000 {
+        0 => bits & 0x8000_0000,
+        _ => bits,
+    }
+}
+
 #[inline(always)]
 fn map1(registers: &mut Registers, to: Slot, a: Slot, f: impl Fn(u64) -> u64) {
     let mut result: Lanes = [0; LANES];
@@ -254,208 +290,4 @@ fn convert(registers: &mut Registers, op: ConvertOp, from: Type, into: Type, to:
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::device::pattern::splitmix64;
-
-    const INTEGERS: [Type; 4] = [Type::I8, Type::I16, Type::I32, Type::I64];
-    const FLOATS: [Type; 4] = [Type::F16, Type::Bf16, Type::F32, Type::F64];
-
-    /// Lanes that mix random bits with the values that go wrong: zeros, ones, extremes, infinities, NaNs.
-    fn operands(ty: Type, seed: u64) -> Lanes {
-        let exponent = match ty {
-            Type::F16 => 0x7c00,
-            Type::Bf16 => 0x7f80,
-            Type::F32 => 0x7f80_0000,
-            _ => 0x7ff0_0000_0000_0000,
-        };
-        let sign = 1u64 << (ty.bits() - 1);
-        let nasty = [
-            0,
-            1,
-            sign,
-            sign | 1,
-            sign - 1,
-            u64::MAX,
-            exponent,
-            exponent | sign,
-            exponent + 1,
-            33,
-            64,
-        ];
-        std::array::from_fn(|lane| {
-            let random = splitmix64(lane as u64, seed);
-            let bits = match random % 3 {
-                0 => nasty[(random >> 8) as usize % nasty.len()],
-                // A float of moderate size, or a small integer.
-                1 => (exponent / 2).wrapping_add(random >> 9 & (exponent >> 4)),
-                _ => random >> 3,
-            };
-            bits & ty.mask()
-        })
-    }
-
-    fn check(kind: &LaneOpKind, types: &[Type], expected: impl Fn(&[u64]) -> u64) {
-        for seed in 0..20 {
-            let mut registers = Registers::new(4);
-            for (index, &ty) in types.iter().enumerate() {
-                *registers.get_mut(Slot(index as u32 + 1)) = operands(ty, seed * 7 + index as u64);
-            }
-            let before = registers.clone();
-            assert!(execute(kind, &mut registers));
-            for lane in 0..LANES {
-                let inputs = [1, 2, 3].map(|slot| before.get(Slot(slot))[lane]);
-                let got = registers.get(Slot(0))[lane];
-                assert_eq!(got, expected(&inputs), "{kind:?} on {inputs:x?}");
-            }
-        }
-    }
-
-    #[test]
-    fn unary_operations_agree_with_the_specification() {
-        let (to, a) = (Slot(0), Slot(1));
-        for &op in UnaryOp::ALL {
-            let float = matches!(
-                op,
-                UnaryOp::FNeg
-                    | UnaryOp::FAbs
-                    | UnaryOp::Sqrt
-                    | UnaryOp::Floor
-                    | UnaryOp::Ceil
-                    | UnaryOp::Trunc
-                    | UnaryOp::RoundEven
-            );
-            for ty in if float { FLOATS } else { INTEGERS } {
-                check(&LaneOpKind::Unary { op, ty, to, a }, &[ty], |x| {
-                    eval::unary(op, ty, x[0])
-                });
-            }
-        }
-        let (op, ty) = (UnaryOp::Not, Type::Bool);
-        check(&LaneOpKind::Unary { op, ty, to, a }, &[ty], |x| {
-            eval::unary(op, ty, x[0])
-        });
-    }
-
-    #[test]
-    fn binary_operations_agree_with_the_specification() {
-        let (to, a, b) = (Slot(0), Slot(1), Slot(2));
-        for &op in BinaryOp::ALL {
-            let float = matches!(
-                op,
-                BinaryOp::FAdd
-                    | BinaryOp::FSub
-                    | BinaryOp::FMul
-                    | BinaryOp::FDiv
-                    | BinaryOp::FMin
-                    | BinaryOp::FMax
-                    | BinaryOp::CopySign
-            );
-            for ty in if float { FLOATS } else { INTEGERS } {
-                check(&LaneOpKind::Binary { op, ty, to, a, b }, &[ty, ty], |x| {
-                    eval::binary(op, ty, x[0], x[1])
-                });
-            }
-        }
-        for &op in NoWrapOp::ALL {
-            for &wrap in crate::ir::Wrap::ALL {
-                for ty in INTEGERS {
-                    let kind = LaneOpKind::NoWrap {
-                        op,
-                        wrap,
-                        ty,
-                        to,
-                        a,
-                        b,
-                    };
-                    check(&kind, &[ty, ty], |x| eval::no_wrap(op, wrap, ty, x[0], x[1]).0);
-                }
-            }
-        }
-        for ty in FLOATS {
-            let c = Slot(3);
-            check(&LaneOpKind::Fma { ty, to, a, b, c }, &[ty, ty, ty], |x| {
-                eval::fma(ty, x[0], x[1], x[2])
-            });
-        }
-    }
-
-    #[test]
-    fn comparisons_agree_with_the_specification() {
-        let (to, a, b) = (Slot(0), Slot(1), Slot(2));
-        for &op in CompareOp::ALL {
-            let float = op >= CompareOp::FEq;
-            for ty in if float { FLOATS } else { INTEGERS } {
-                check(&LaneOpKind::Compare { op, ty, to, a, b }, &[ty, ty], |x| {
-                    u64::from(eval::compare(op, ty, x[0], x[1]))
-                });
-            }
-        }
-    }
-
-    #[test]
-    fn conversions_agree_with_the_specification() {
-        let (to, a) = (Slot(0), Slot(1));
-        for &op in ConvertOp::ALL {
-            for from in Type::ALL {
-                for into in Type::ALL {
-                    let fits = match op {
-                        ConvertOp::ExtendU | ConvertOp::ExtendS => {
-                            from.is_integer() && into.is_integer() && from.bits() < into.bits()
-                        }
-                        ConvertOp::Truncate => {
-                            from.is_integer() && into.is_integer() && from.bits() > into.bits()
-                        }
-                        ConvertOp::FloatToFloat => from.is_float() && into.is_float(),
-                        ConvertOp::SignedToFloat | ConvertOp::UnsignedToFloat => {
-                            from.is_integer() && into.is_float()
-                        }
-                        ConvertOp::FloatToSigned | ConvertOp::FloatToUnsigned => {
-                            from.is_float() && into.is_integer()
-                        }
-                        ConvertOp::Bits => from.bytes() == into.bytes() && from.bits() > 1 && into.bits() > 1,
-                        ConvertOp::ToGeneric | ConvertOp::FromGeneric => false,
-                    };
-                    if fits {
-                        let kind = LaneOpKind::Convert {
-                            op,
-                            from,
-                            into,
-                            to,
-                            a,
-                        };
-                        check(&kind, &[from], |x| eval::convert(op, from, into, x[0]));
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn addresses_selections_and_joins_agree_with_the_specification() {
-        let (to, a, b, c) = (Slot(0), Slot(1), Slot(2), Slot(3));
-        let kind = LaneOpKind::Address {
-            to,
-            base: a,
-            index: b,
-            scale: 12,
-            offset: -5,
-        };
-        check(&kind, &[Type::I64, Type::I64], |x| {
-            eval::address(x[0], x[1], 12, -5)
-        });
-        let kind = LaneOpKind::Select {
-            to,
-            cond: a,
-            a: b,
-            b: c,
-        };
-        check(&kind, &[Type::Bool, Type::F64, Type::F64], |x| {
-            if x[0] != 0 { x[1] } else { x[2] }
-        });
-        let tokens = Box::new([a, b]);
-        check(&LaneOpKind::Join { to, tokens }, &[Type::I64, Type::I64], |x| {
-            x[0].max(x[1])
-        });
-    }
-}
+mod tests;

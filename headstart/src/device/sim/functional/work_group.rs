@@ -1,16 +1,16 @@
 //! A work-group: its memory, its copies in flight, its checks; and what memory operations do to them.
 
-use super::address::{self, array_address, from_generic, to_generic};
+use super::address::{array_address, from_generic, to_generic};
 use super::buffer::POISON;
 use super::checks::Checks;
 use super::copies::Copies;
 use super::fault::{self, Access};
-use super::lane_op::{LaneOp, LaneOpKind, SlotList};
+use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Lanes, Mask, Registers};
 use super::pure;
 use super::shadow::{Cell, FastMap};
 use super::state::LaunchState;
-use crate::ir::{ConvertOp, Id, Place, Space, Type};
+use crate::ir::{ConvertOp, Id, Space};
 use crate::{Error, Result};
 
 /// A work-group that runs. One is used for many groups, one after the other.
@@ -20,7 +20,7 @@ pub struct WorkGroup<'l> {
     pub(super) number: u64,
     position: [u64; 3],
     pub(super) shared: Vec<u8>,
-    private: Vec<u8>,
+    pub(super) private: Vec<u8>,
     /// The copies in flight of each work-item, and how many it has started.
     pub(super) copies: Vec<Copies>,
     pub(super) checks: Option<Checks>,
@@ -189,6 +189,10 @@ impl<'l> WorkGroup<'l> {
             let operands = [*registers.get(a), *registers.get(b)];
             self.check_no_wrap(kind, wrap, ty, &operands, sub_group, mask, op.place)?;
         }
+        if op.flush_to_zero {
+            pure::execute_flushed(&op.kind, registers);
+            return Ok(());
+        }
         if pure::execute(&op.kind, registers) {
             return Ok(());
         }
@@ -203,45 +207,13 @@ impl<'l> WorkGroup<'l> {
             }
             LaneOpKind::Load {
                 to, ty, space, ptr, ..
-            } => {
-                let addresses = *registers.get(ptr);
-                if space == Space::Global && self.load_together(&to, ty, &addresses, registers, mask) {
-                    return Ok(());
-                }
-                for lane in mask.lanes() {
-                    let item = sub_group.work_item(lane);
-                    let to = to.as_slice();
-                    let size = ty.bytes();
-                    let at = Location::new(space, addresses[lane]);
-                    let total = size * to.len() as u32;
-                    let base = self.access(Access::Read, at, total, item, op.place)?;
-                    for (slot, offset) in to.iter().zip((base..).step_by(size as usize)) {
-                        let bits = self.read(at, offset, size, item) & ty.mask();
-                        registers.get_mut(*slot)[lane] = bits;
-                    }
-                }
-                Ok(())
-            }
+            } => self.load(&to, ty, space, ptr, registers, sub_group, mask, op.place),
             LaneOpKind::Store {
                 values,
                 ty,
                 space,
                 ptr,
-            } => {
-                let addresses = *registers.get(ptr);
-                for lane in mask.lanes() {
-                    let item = sub_group.work_item(lane);
-                    let values = values.as_slice();
-                    let size = ty.bytes();
-                    let at = Location::new(space, addresses[lane]);
-                    let total = size * values.len() as u32;
-                    let base = self.access(Access::Write, at, total, item, op.place)?;
-                    for (slot, offset) in values.iter().zip((base..).step_by(size as usize)) {
-                        self.write(at, offset, size, registers.get(*slot)[lane], item);
-                    }
-                }
-                Ok(())
-            }
+            } => self.store(&values, ty, space, ptr, registers, sub_group, mask, op.place),
             LaneOpKind::Copy {
                 to,
                 target,
@@ -294,56 +266,6 @@ impl<'l> WorkGroup<'l> {
         }
     }
 
-    /// Loads on all lanes of `mask` at once, where all read the same buffer, inside and aligned, and no
-    /// record is kept of it. Otherwise false, and nothing was done.
-    fn load_together(
-        &mut self,
-        to: &SlotList,
-        ty: Type,
-        addresses: &Lanes,
-        registers: &mut Registers,
-        mask: Mask,
-    ) -> bool {
-        let Some(first) = mask.lanes().next() else {
-            return true;
-        };
-        let (Some(number), _) = address::split(Space::Global, addresses[first]) else {
-            return false;
-        };
-        let Some(bound) = self.state.buffers.get(number) else {
-            return false;
-        };
-        if self.checks.is_some() && !(bound.read_only && !bound.memory.starts_uninitialized()) {
-            return false;
-        }
-        let size = u64::from(ty.bytes());
-        let total = size * u64::from(to.length());
-        let start = address::buffer_address(number);
-        // What is outside the buffer, on either side, is beyond its end here.
-        let offset = |lane: usize| match mask.contains(lane) {
-            true => addresses[lane].wrapping_sub(start),
-            false => 0,
-        };
-        let offsets: Lanes = std::array::from_fn(offset);
-        let highest = offsets.iter().fold(0, |highest, &offset| offset.max(highest));
-        let bits = offsets.iter().fold(0, |bits, &offset| bits | offset);
-        if highest
-            .checked_add(total)
-            .is_none_or(|end| end > bound.memory.bytes())
-            || bits % total != 0
-        {
-            return false;
-        }
-        for (&slot, plus) in to.as_slice().iter().zip((0..).step_by(size as usize)) {
-            let lanes = registers.get_mut(slot);
-            for lane in mask.lanes() {
-                lanes[lane] = bound.memory.read(offsets[lane] + plus, ty.bytes()) & ty.mask();
-            }
-        }
-        self.traffic.loaded_bytes += total * u64::from(mask.count());
-        true
-    }
-
     /// The answer to a question about the work-item.
     fn id(&self, id: Id, sub_group: &SubGroup) -> Lanes {
         let launch = self.state.launch;
@@ -361,151 +283,4 @@ impl<'l> WorkGroup<'l> {
             Id::SubGroupCount => same(u64::from(self.state.sub_groups())),
         }
     }
-
-    /// Checks an access and gives the offset in its buffer, or in shared or private memory.
-    #[inline]
-    pub(super) fn access(
-        &mut self,
-        access: Access,
-        at: Location,
-        size: u32,
-        item: u32,
-        place: Place,
-    ) -> Result<u64> {
-        match at.space {
-            Space::Global | Space::Generic => {
-                let (buffer, offset) = self.global(access, at.address, size, item, place)?;
-                let traffic = &mut self.traffic;
-                match access {
-                    Access::Write => traffic.stored_bytes += u64::from(size),
-                    _ => traffic.loaded_bytes += u64::from(size),
-                }
-                if self.checks.is_some() {
-                    self.check_global(access, buffer, offset, size, item, place)?;
-                }
-                Ok(offset)
-            }
-            Space::Shared | Space::Private => {
-                let layout = match at.space {
-                    Space::Shared => &self.state.shared,
-                    _ => &self.state.private,
-                };
-                let Some(offset) = layout.offset(at.address, size) else {
-                    return Err(self.out_of_bounds(access, at.space, at.address, size, item, place));
-                };
-                if !at.address.is_multiple_of(u64::from(size)) {
-                    return Err(self.misaligned(access, at.space, at.address, size, item, place));
-                }
-                if self.checks.is_some() {
-                    match at.space {
-                        Space::Shared => self.check_shared(access, at.address, offset, size, item, place)?,
-                        _ => self.check_private(access, at.address, offset, size, item, place)?,
-                    }
-                }
-                Ok(offset)
-            }
-        }
-    }
-
-    /// The buffer and offset of an access to global memory that lies inside and is aligned.
-    #[inline]
-    fn global(
-        &self,
-        access: Access,
-        address: u64,
-        size: u32,
-        item: u32,
-        place: Place,
-    ) -> Result<(usize, u64)> {
-        let (buffer, offset) = address::split(Space::Global, address);
-        if let Some(number) = buffer
-            && let Some(bound) = self.state.buffers.get(number)
-            && offset >= 0
-            && offset as u64 + u64::from(size) <= bound.memory.bytes()
-        {
-            if offset as u64 % u64::from(size) != 0 && access != Access::Prefetch {
-                return Err(self.misaligned(access, Space::Global, address, size, item, place));
-            }
-            return Ok((number, offset as u64));
-        }
-        Err(self.out_of_bounds(access, Space::Global, address, size, item, place))
-    }
-
-    #[inline]
-    fn read(&self, at: Location, offset: u64, size: u32, item: u32) -> u64 {
-        match at.space {
-            Space::Global | Space::Generic => {
-                let (buffer, _) = address::split(Space::Global, at.address);
-                self.state.buffers[buffer.unwrap_or(0)].memory.read(offset, size)
-            }
-            Space::Shared => bits_of(&self.shared, offset, size),
-            Space::Private => bits_of(self.private_of(item), offset, size),
-        }
-    }
-
-    #[inline]
-    fn write(&mut self, at: Location, offset: u64, size: u32, bits: u64, item: u32) {
-        match at.space {
-            Space::Global | Space::Generic => {
-                let (buffer, _) = address::split(Space::Global, at.address);
-                let memory = &self.state.buffers[buffer.unwrap_or(0)].memory;
-                memory.write(offset, size, bits);
-                if self.checks.is_none() {
-                    memory.mark_written(offset, size);
-                }
-            }
-            Space::Shared => set_bits(&mut self.shared, offset, size, bits),
-            Space::Private => {
-                let bytes = self.state.private.bytes() as usize;
-                let start = item as usize * bytes;
-                set_bits(&mut self.private[start..start + bytes], offset, size, bits);
-            }
-        }
-    }
-
-    fn private_of(&self, item: u32) -> &[u8] {
-        let bytes = self.state.private.bytes() as usize;
-        &self.private[item as usize * bytes..][..bytes]
-    }
-}
-
-/// An address with its space, generic ones resolved.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Location {
-    pub space: Space,
-    pub address: u64,
-}
-
-impl Location {
-    #[inline]
-    pub fn new(space: Space, address: u64) -> Location {
-        let (space, address) = match space {
-            Space::Generic => from_generic(address),
-            _ => (space, address),
-        };
-        Location { space, address }
-    }
-}
-
-/// The cells that some bytes touch.
-pub(super) fn cells(offset: u64, size: u32, shift: u32) -> std::ops::Range<u64> {
-    offset >> shift..(offset + u64::from(size)).div_ceil(1 << shift)
-}
-
-#[inline]
-fn bits_of(memory: &[u8], offset: u64, size: u32) -> u64 {
-    let bytes = &memory[offset as usize..][..size as usize];
-    match *bytes {
-        [a] => u64::from(a),
-        [a, b] => u64::from(u16::from_le_bytes([a, b])),
-        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
-        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-        _ => 0,
-    }
-}
-
-#[inline]
-pub(super) fn set_bits(memory: &mut [u8], offset: u64, size: u32, bits: u64) {
-    let size = size as usize;
-    memory[offset as usize..][..size].copy_from_slice(&bits.to_le_bytes()[..size]);
 }

@@ -1,0 +1,269 @@
+//! Loads and stores: where an address leads, whether it may, and the bytes there.
+
+use super::address::{self, from_generic};
+use super::fault::Access;
+use super::lane_op::SlotList;
+use super::lanes::{Lanes, Mask, Registers, Slot};
+use super::work_group::{SubGroup, WorkGroup};
+use crate::Result;
+use crate::ir::{Place, Space, Type};
+
+impl WorkGroup<'_> {
+    /// Reads consecutive values on the lanes of `mask`.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an operation's fields, and where it runs"
+    )]
+    pub(super) fn load(
+        &mut self,
+        to: &SlotList,
+        ty: Type,
+        space: Space,
+        ptr: Slot,
+        registers: &mut Registers,
+        sub_group: &SubGroup,
+        mask: Mask,
+        place: Place,
+    ) -> Result<()> {
+        let addresses = *registers.get(ptr);
+        if space == Space::Global && self.load_together(to, ty, &addresses, registers, mask) {
+            return Ok(());
+        }
+        let size = ty.bytes();
+        for lane in mask.lanes() {
+            let item = sub_group.work_item(lane);
+            let at = Location::new(space, addresses[lane]);
+            let base = self.access(Access::Read, at, size * to.length(), item, place)?;
+            for (slot, offset) in to.as_slice().iter().zip((base..).step_by(size as usize)) {
+                registers.get_mut(*slot)[lane] = self.read(at, offset, size, item) & ty.mask();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes consecutive values on the lanes of `mask`, the lowest lane first.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an operation's fields, and where it runs"
+    )]
+    pub(super) fn store(
+        &mut self,
+        values: &SlotList,
+        ty: Type,
+        space: Space,
+        ptr: Slot,
+        registers: &Registers,
+        sub_group: &SubGroup,
+        mask: Mask,
+        place: Place,
+    ) -> Result<()> {
+        let addresses = registers.get(ptr);
+        let size = ty.bytes();
+        for lane in mask.lanes() {
+            let item = sub_group.work_item(lane);
+            let at = Location::new(space, addresses[lane]);
+            let base = self.access(Access::Write, at, size * values.length(), item, place)?;
+            for (slot, offset) in values.as_slice().iter().zip((base..).step_by(size as usize)) {
+                self.write(at, offset, size, registers.get(*slot)[lane], item);
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads on all lanes of `mask` at once, where all read the same buffer, inside and aligned, and no
+    /// record is kept of it. Otherwise false, and nothing was done.
+    fn load_together(
+        &mut self,
+        to: &SlotList,
+        ty: Type,
+        addresses: &Lanes,
+        registers: &mut Registers,
+        mask: Mask,
+    ) -> bool {
+        let Some(first) = mask.lanes().next() else {
+            return true;
+        };
+        let (Some(number), _) = address::split(Space::Global, addresses[first]) else {
+            return false;
+        };
+        let Some(bound) = self.state.buffers.get(number) else {
+            return false;
+        };
+        if self.checks.is_some() && !(bound.read_only && !bound.memory.starts_uninitialized()) {
+            return false;
+        }
+        let size = u64::from(ty.bytes());
+        let total = size * u64::from(to.length());
+        let start = address::buffer_address(number);
+        // What is outside the buffer, on either side, is beyond its end here.
+        let offset = |lane: usize| match mask.contains(lane) {
+            true => addresses[lane].wrapping_sub(start),
+            false => 0,
+        };
+        let offsets: Lanes = std::array::from_fn(offset);
+        let highest = offsets.iter().fold(0, |highest, &offset| offset.max(highest));
+        let bits = offsets.iter().fold(0, |bits, &offset| bits | offset);
+        if highest
+            .checked_add(total)
+            .is_none_or(|end| end > bound.memory.bytes())
+            || !bits.is_multiple_of(total)
+        {
+            return false;
+        }
+        for (&slot, plus) in to.as_slice().iter().zip((0..).step_by(size as usize)) {
+            let lanes = registers.get_mut(slot);
+            for lane in mask.lanes() {
+                lanes[lane] = bound.memory.read(offsets[lane] + plus, ty.bytes()) & ty.mask();
+            }
+        }
+        self.traffic.loaded_bytes += total * u64::from(mask.count());
+        true
+    }
+
+    /// Checks an access and gives the offset in its buffer, or in shared or private memory.
+    #[inline]
+    pub(super) fn access(
+        &mut self,
+        access: Access,
+        at: Location,
+        size: u32,
+        item: u32,
+        place: Place,
+    ) -> Result<u64> {
+        match at.space {
+            Space::Global | Space::Generic => {
+                let (buffer, offset) = self.global(access, at.address, size, item, place)?;
+                let traffic = &mut self.traffic;
+                match access {
+                    Access::Write => traffic.stored_bytes += u64::from(size),
+                    _ => traffic.loaded_bytes += u64::from(size),
+                }
+                if self.checks.is_some() {
+                    self.check_global(access, buffer, offset, size, item, place)?;
+                }
+                Ok(offset)
+            }
+            Space::Shared | Space::Private => {
+                let layout = match at.space {
+                    Space::Shared => &self.state.shared,
+                    _ => &self.state.private,
+                };
+                let Some(offset) = layout.offset(at.address, size) else {
+                    return Err(self.out_of_bounds(access, at.space, at.address, size, item, place));
+                };
+                if !at.address.is_multiple_of(u64::from(size)) {
+                    return Err(self.misaligned(access, at.space, at.address, size, item, place));
+                }
+                if self.checks.is_some() {
+                    match at.space {
+                        Space::Shared => self.check_shared(access, at.address, offset, size, item, place)?,
+                        _ => self.check_private(access, at.address, offset, size, item, place)?,
+                    }
+                }
+                Ok(offset)
+            }
+        }
+    }
+
+    /// The buffer and offset of an access to global memory that lies inside and is aligned.
+    #[inline]
+    pub(super) fn global(
+        &self,
+        access: Access,
+        address: u64,
+        size: u32,
+        item: u32,
+        place: Place,
+    ) -> Result<(usize, u64)> {
+        let (buffer, offset) = address::split(Space::Global, address);
+        if let Some(number) = buffer
+            && let Some(bound) = self.state.buffers.get(number)
+            && offset >= 0
+            && offset as u64 + u64::from(size) <= bound.memory.bytes()
+        {
+            if !(offset as u64).is_multiple_of(u64::from(size)) && access != Access::Prefetch {
+                return Err(self.misaligned(access, Space::Global, address, size, item, place));
+            }
+            return Ok((number, offset as u64));
+        }
+        Err(self.out_of_bounds(access, Space::Global, address, size, item, place))
+    }
+
+    #[inline]
+    fn read(&self, at: Location, offset: u64, size: u32, item: u32) -> u64 {
+        match at.space {
+            Space::Global | Space::Generic => {
+                let (buffer, _) = address::split(Space::Global, at.address);
+                self.state.buffers[buffer.unwrap_or(0)].memory.read(offset, size)
+            }
+            Space::Shared => bits_of(&self.shared, offset, size),
+            Space::Private => bits_of(self.private_of(item), offset, size),
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, at: Location, offset: u64, size: u32, bits: u64, item: u32) {
+        match at.space {
+            Space::Global | Space::Generic => {
+                let (buffer, _) = address::split(Space::Global, at.address);
+                let memory = &self.state.buffers[buffer.unwrap_or(0)].memory;
+                memory.write(offset, size, bits);
+                if self.checks.is_none() {
+                    memory.mark_written(offset, size);
+                }
+            }
+            Space::Shared => set_bits(&mut self.shared, offset, size, bits),
+            Space::Private => {
+                let bytes = self.state.private.bytes() as usize;
+                let start = item as usize * bytes;
+                set_bits(&mut self.private[start..start + bytes], offset, size, bits);
+            }
+        }
+    }
+
+    fn private_of(&self, item: u32) -> &[u8] {
+        let bytes = self.state.private.bytes() as usize;
+        &self.private[item as usize * bytes..][..bytes]
+    }
+}
+
+/// An address with its space, generic ones resolved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Location {
+    pub space: Space,
+    pub address: u64,
+}
+
+impl Location {
+    #[inline]
+    pub fn new(space: Space, address: u64) -> Location {
+        let (space, address) = match space {
+            Space::Generic => from_generic(address),
+            _ => (space, address),
+        };
+        Location { space, address }
+    }
+}
+
+/// The cells that some bytes touch.
+pub(super) fn cells(offset: u64, size: u32, shift: u32) -> std::ops::Range<u64> {
+    offset >> shift..(offset + u64::from(size)).div_ceil(1 << shift)
+}
+
+#[inline]
+fn bits_of(memory: &[u8], offset: u64, size: u32) -> u64 {
+    let bytes = &memory[offset as usize..][..size as usize];
+    match *bytes {
+        [a] => u64::from(a),
+        [a, b] => u64::from(u16::from_le_bytes([a, b])),
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    }
+}
+
+#[inline]
+pub(super) fn set_bits(memory: &mut [u8], offset: u64, size: u32, bits: u64) {
+    let size = size as usize;
+    memory[offset as usize..][..size].copy_from_slice(&bits.to_le_bytes()[..size]);
+}

@@ -1,0 +1,80 @@
+//! What tells one operation from another in a term, and which operations a pass may rewrite or drop.
+
+use super::terms::OPERATION;
+use crate::ir::{BinaryOp, Type};
+
+/// What tells one operation from another.
+pub(super) struct Operation {
+    pub number: u64,
+    pub name: String,
+    /// The order of the operands does not matter.
+    pub commutes: bool,
+    /// A known operand that makes the operation give the other one as it is: which, and its bits.
+    pub neutral: Option<(usize, u64)>,
+    /// It gives its operand as it is.
+    pub is_identity: bool,
+}
+
+impl Operation {
+    pub fn new(kind: u64, code: u64, ty: Type, name: &str) -> Operation {
+        Operation {
+            number: OPERATION + (kind << 16 | code << 8 | type_number(ty)),
+            name: name.to_owned(),
+            commutes: false,
+            neutral: None,
+            is_identity: false,
+        }
+    }
+
+    /// The operand whose term is the result's. `known` gives the bits of an operand if they say everything.
+    pub fn passes_on(&self, known: impl Fn(usize) -> Option<u64>) -> Option<usize> {
+        if self.is_identity {
+            return Some(0);
+        }
+        let (operand, bits) = self.neutral?;
+        if known(operand) == Some(bits) {
+            return Some(1 - operand);
+        }
+        (self.commutes && known(1 - operand) == Some(bits)).then_some(operand)
+    }
+}
+
+pub(super) fn type_number(ty: Type) -> u64 {
+    Type::ALL.iter().position(|&other| other == ty).unwrap_or(0) as u64
+}
+
+pub(super) fn binary(op: BinaryOp, ty: Type) -> Operation {
+    let code = BinaryOp::ALL.iter().position(|&other| other == op).unwrap_or(0);
+    Operation {
+        commutes: matches!(
+            op,
+            BinaryOp::Add
+                | BinaryOp::Mul
+                | BinaryOp::MulHighS
+                | BinaryOp::MulHighU
+                | BinaryOp::And
+                | BinaryOp::Or
+                | BinaryOp::Xor
+                | BinaryOp::MinS
+                | BinaryOp::MinU
+                | BinaryOp::MaxS
+                | BinaryOp::MaxU
+                | BinaryOp::FAdd
+                | BinaryOp::FMul
+        ),
+        // What the builder folds away.
+        neutral: match op {
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Or
+            | BinaryOp::Xor
+            | BinaryOp::Shl
+            | BinaryOp::ShrS
+            | BinaryOp::ShrU => Some((1, 0)),
+            BinaryOp::Mul | BinaryOp::DivU => Some((1, 1)),
+            BinaryOp::And => Some((1, ty.mask())),
+            _ => None,
+        },
+        ..Operation::new(2, code as u64, ty, op.name())
+    }
+}

@@ -35,6 +35,10 @@ pub struct KernelOptions {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Try the plans for a kernel, choose one, say why
+    Tune(Tune),
+    /// Run one plan: its time, what was counted, a checksum of each output
+    Run(Run),
     /// Print a kernel, with a plan carried out or as it is
     Emit(Emit),
     /// List the devices here, simulated ones included, and what becomes of prefetches on each
@@ -48,6 +52,41 @@ pub enum Command {
     /// Try kernels on a GPU for the process that started this one
     #[command(hide = true)]
     Worker,
+}
+
+/// The options of `headstart tune`.
+#[derive(Args, Debug)]
+pub struct Tune {
+    #[command(flatten)]
+    pub kernel: KernelOptions,
+    /// The device, as `headstart devices` lists them, or a model file
+    #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
+    pub device: String,
+    /// Try these plans only, set apart by semicolons
+    #[arg(long, value_name = "PLAN;…")]
+    pub plans: Option<String>,
+    /// Write the report as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the report as one self-contained page to FILE
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// The options of `headstart run`.
+#[derive(Args, Debug)]
+pub struct Run {
+    #[command(flatten)]
+    pub kernel: KernelOptions,
+    /// The plan to carry out, such as `values=rolling-async:4`
+    #[arg(long, value_name = "PLAN", default_value = "none")]
+    pub plan: String,
+    /// The device, as `headstart devices` lists them, or a model file
+    #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
+    pub device: String,
+    /// Write the result as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 /// The options of `headstart emit`.

@@ -1,9 +1,9 @@
 //! The device that a command is about.
 
 use headstart::back::ptx;
-use headstart::device::model::{self, DeviceModel, Reached, Vendor};
-use headstart::ir::CacheLevel;
-use headstart::{Error, Result, prefetch};
+use headstart::device::model::{self, DeviceModel, Vendor};
+use headstart::tune::SimulatedBench;
+use headstart::{Error, Result};
 
 /// A simulated device, by its model.
 pub struct Chosen {
@@ -32,26 +32,9 @@ impl Chosen {
         self.model.description().name
     }
 
-    /// What the passes must know of the device.
-    pub fn target(&self) -> prefetch::Target {
-        let line = self.model.l1.as_ref().map_or(&self.model.l2.line, |l1| &l1.line);
-        prefetch::Target {
-            line: u32::try_from(**line).unwrap_or(u32::MAX),
-            ..prefetch::Target::default()
-        }
-    }
-
-    /// The cache levels that hints can be told apart by; none where hints do nothing.
-    pub fn levels(&self) -> Vec<CacheLevel> {
-        let mut seen = vec![Reached::Nothing];
-        let mut levels = Vec::new();
-        for (level, form) in self.model.prefetch.levels() {
-            if !seen.contains(&form.reaches) {
-                seen.push(form.reaches);
-                levels.push(level);
-            }
-        }
-        levels
+    /// The device, ready to try plans on.
+    pub fn bench(&self) -> SimulatedBench {
+        SimulatedBench::new(self.model.clone())
     }
 
     /// The generation to emit PTX for; none where the device does not run it.

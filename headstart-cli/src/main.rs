@@ -6,6 +6,7 @@ mod command;
 mod device;
 mod kernel;
 mod output;
+mod progress;
 
 use std::panic;
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ fn run(command: Command) -> Result<()> {
         Command::Devices(options) => command::devices::run(&options),
         Command::Emit(options) => command::emit::run(&options),
         Command::Kernels(options) => command::kernels::run(&options),
+        Command::Tune(options) => command::tune::run(&options),
+        Command::Run(options) => command::run::run(&options),
         Command::Occupancy(options) => command::occupancy::run(&options),
         Command::Bench(options) => command::bench::run(&options),
         Command::Worker => headstart::device::cuda::worker::serve(std::io::stdin().lock(), std::io::stdout()),

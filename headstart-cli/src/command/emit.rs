@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use headstart::back::ptx;
-use headstart::prefetch::{self, Plan};
-use headstart::{Error, Result, ir};
+use headstart::prefetch::Plan;
+use headstart::{Error, Result, ir, tune};
 
 use crate::arguments::{Emit, EmitTarget};
 use crate::device::Chosen;
@@ -18,14 +18,11 @@ pub fn run(options: &Emit) -> Result<()> {
     let device = Chosen::find(&options.device)?;
     let destination = Destination::check("--output", options.output.as_deref().unwrap_or(Path::new("-")))?;
     let workload = subject.workload()?;
-    let target = prefetch::Target {
-        group_size: Some(workload.group),
-        ..device.target()
-    };
-    let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
-    let applied = prefetch::apply(&plain, &plan, &target)?;
+    let bench = device.bench();
+    let plain = tune::plain(&bench, &workload)?;
+    let kernel = tune::derive(&bench, &workload, &plain, &plan)?.kernel;
     let text = match options.target {
-        EmitTarget::Ir => ir::print(&applied.kernel),
+        EmitTarget::Ir => ir::print(&kernel),
         EmitTarget::Ptx => {
             let target = device.ptx_target().ok_or_else(|| {
                 Error::device(format!("{} does not run PTX", device.name()))
@@ -35,7 +32,7 @@ pub fn run(options: &Emit) -> Result<()> {
                 group: Some(workload.group),
                 ..ptx::Options::new(target)
             };
-            ptx::emit(&applied.kernel, &options)?.text
+            ptx::emit(&kernel, &options)?.text
         }
     };
     destination.write(&text)

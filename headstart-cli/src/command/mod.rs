@@ -5,3 +5,5 @@ pub mod devices;
 pub mod emit;
 pub mod kernels;
 pub mod occupancy;
+pub mod run;
+pub mod tune;

@@ -21,8 +21,13 @@ pub struct Evidence {
     pub memory_bytes: Option<f64>,
     /// What device memory delivers at best, in bytes a nanosecond (GB/s).
     pub bandwidth: Option<f64>,
+    /// What it delivers at best where each access is to another place, in bytes a nanosecond.
+    pub scattered_bandwidth: Option<f64>,
     /// How long a load from idle device memory takes, in nanoseconds.
     pub latency_ns: Option<f64>,
+    /// Bytes on their way from memory to all cores, on average; where the device does not count them, they follow from
+    /// what memory delivers.
+    pub bytes_in_flight: Option<f64>,
     /// Share of the time in which resident sub-groups wait for loads from global memory, 0 to 1.
     pub waiting_for_loads: Option<f64>,
     /// Share of the issue slots that are used, 0 to 1.
@@ -71,7 +76,10 @@ impl Evidence {
     /// Bytes on their way from memory on average, and how many keep it busy: bandwidth × latency (Little's law).
     pub fn in_flight(&self) -> Option<(f64, f64)> {
         let latency = self.latency_ns?;
-        Some((self.delivered()? * latency, self.bandwidth? * latency))
+        let in_flight = self
+            .bytes_in_flight
+            .or_else(|| self.delivered().map(|delivered| delivered * latency));
+        Some((in_flight?, self.bandwidth? * latency))
     }
 }
 
@@ -98,7 +106,9 @@ pub(super) mod tests {
             time_ns: 1_273_000.0,
             memory_bytes: Some(132.0 * 128.0 * 1024.0 * 36.0),
             bandwidth: Some(4540.0),
+            scattered_bandwidth: Some(2690.0),
             latency_ns: Some(324.0),
+            bytes_in_flight: None,
             waiting_for_loads: Some(0.83),
             issued: Some(0.05),
         }

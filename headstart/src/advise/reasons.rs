@@ -101,10 +101,11 @@ fn waiting(evidence: &Evidence) -> Option<String> {
         evidence.bandwidth_used(),
     ) {
         (Some(delivered), Some(most), Some(used)) => Some(format!(
-            "device memory delivers {} of {} GB/s ({})",
+            "device memory delivers {} of {} GB/s ({}){}",
             figures(delivered),
             figures(most),
-            percent(used)
+            percent(used),
+            scattered_limit(evidence, delivered)
         )),
         _ => None,
     };
@@ -113,6 +114,21 @@ fn waiting(evidence: &Evidence) -> Option<String> {
         (Some(waiting), None) => Some(format!("{waiting}.")),
         (None, Some(bandwidth)) => Some(format!("{}.", sentence(&bandwidth))),
         (None, None) => None,
+    }
+}
+
+/// That memory is at its limit although its bandwidth is not used up, where it is.
+fn scattered_limit(evidence: &Evidence, delivered: f64) -> String {
+    match (evidence.scattered_bandwidth, evidence.bandwidth) {
+        (Some(scattered), Some(most))
+            if delivered < 0.9 * most && (0.8..1.1).contains(&(delivered / scattered)) =>
+        {
+            format!(
+                ", about what scattered accesses can get ({} GB/s)",
+                figures(scattered)
+            )
+        }
+        _ => String::new(),
     }
 }
 
@@ -330,6 +346,8 @@ mod tests {
             fits: None,
             memory_bytes: None,
             bandwidth: None,
+            scattered_bandwidth: None,
+            bytes_in_flight: None,
             latency_ns: None,
             waiting_for_loads: None,
             issued: None,

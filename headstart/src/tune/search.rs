@@ -3,40 +3,54 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::check::{Checks, compare};
 use super::choose::{THRESHOLD, choose};
 use super::space::default_plans;
 use super::subject::Subject;
+use super::threads;
 use super::workload::{Bound, Workload};
 use crate::advise::{Evidence, Findings, reasons};
-use crate::device::sim::Clock;
-use crate::device::{Counters, Device};
+use crate::device::Device;
 use crate::error::{Error, Fault, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch::plan::LoadName;
 use crate::prefetch::{self, Plan};
-use crate::report::{Outcome, Outputs, PlainBest, Report, Trial};
+use crate::report::{Counter, Outcome, Outputs, PlainBest, Report, Trial};
 
-/// Where plans are checked and timed.
-pub struct Bench<'d> {
-    /// Where the data lies, and what runs kernels whole: a GPU, or the simulator's functional engine.
-    pub device: &'d dyn Device,
-    /// The simulator's timer, which tells times without computing everything; none where the device tells them.
-    pub clock: Option<&'d dyn Clock>,
+/// A device on which plans are checked and timed.
+pub trait Bench: Sync {
+    /// Where the data lies, and what runs small kernels whole: a GPU, or the simulator's functional engine.
+    fn device(&self) -> &dyn Device;
+
     /// What the passes must know of the device.
-    pub target: prefetch::Target,
+    fn target(&self) -> prefetch::Target;
+
     /// The cache levels that the device tells apart, by the names that plans give them.
-    pub levels: Vec<CacheLevel>,
-    /// Who says what a run tells about its kernel.
-    pub witness: &'d dyn Witness,
+    fn levels(&self) -> Vec<CacheLevel>;
+
+    /// Whether several kernels may be timed at once: a simulator's clock is its own.
+    fn times_at_once(&self) -> bool;
+
+    /// Times one run of a kernel with a workload's parameters.
+    ///
+    /// # Errors
+    /// The device cannot run the kernel, or running it went wrong.
+    fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed>;
 }
 
-/// Says what a run tells about its kernel.
-pub trait Witness: Sync {
-    /// The evidence of one run of a kernel with a workload's geometry.
-    fn evidence(&self, workload: &Workload, kernel: &Kernel, timed: &Timed) -> Evidence;
+/// A timed run.
+#[derive(Clone, Debug)]
+pub struct Timed {
+    /// Its time, in nanoseconds.
+    pub time_ns: f64,
+    /// What it tells about the kernel.
+    pub evidence: Evidence,
+    /// What the device counted, in words, with unit and value.
+    pub counted: Vec<(&'static str, &'static str, f64)>,
+    /// How the time was found, in a sentence.
+    pub note: String,
+    /// Its outputs, where everything was computed.
+    pub outputs: Option<Vec<Vec<u8>>>,
 }
 
 /// Follows a search. Called from several threads.
@@ -45,28 +59,6 @@ pub trait Progress: Sync {
     fn begin(&self, plans: usize);
     /// One plan is done.
     fn done(&self, trial: &Trial);
-}
-
-/// A timed run.
-#[derive(Clone, Debug)]
-pub struct Timed {
-    /// Its time, in nanoseconds.
-    pub time_ns: f64,
-    /// What the device counted meanwhile.
-    pub counters: Counters,
-    /// Its outputs, where everything was computed.
-    pub outputs: Option<Vec<Vec<u8>>>,
-}
-
-/// What a search found.
-#[derive(Debug)]
-pub struct Tuned {
-    /// The report; its counters and notes are still empty.
-    pub report: Report,
-    /// The plain kernel's run.
-    pub plain: Timed,
-    /// The run of the best plan, where that is not the plain kernel.
-    pub best: Option<Timed>,
 }
 
 /// A kernel with a plan carried out, and the plan as completed.
@@ -78,62 +70,33 @@ pub struct Derived {
     pub plan: Plan,
 }
 
-impl Bench<'_> {
-    /// The kernel with its author's wishes carried out: what every plan starts from, and what is compared with.
-    ///
-    /// # Errors
-    /// A wish cannot be carried out.
-    pub fn plain(&self, workload: &Workload) -> Result<Arc<Kernel>> {
-        let target = self.target_for(workload);
-        Ok(Arc::new(prefetch::carry_out_wishes(&workload.kernel, &target)?))
-    }
+/// The kernel with its author's wishes carried out: what every plan starts from, and what is compared with.
+///
+/// # Errors
+/// A wish cannot be carried out.
+pub fn plain(bench: &dyn Bench, workload: &Workload) -> Result<Arc<Kernel>> {
+    Ok(Arc::new(prefetch::carry_out_wishes(
+        &workload.kernel,
+        &target_for(bench, workload),
+    )?))
+}
 
-    /// A kernel with a plan carried out.
-    ///
-    /// # Errors
-    /// The plan is not legal for the kernel.
-    pub fn derive(&self, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
-        let applied = prefetch::apply(plain, plan, &self.target_for(workload))?;
-        Ok(Derived {
-            kernel: Arc::new(applied.kernel),
-            plan: applied.plan,
-        })
-    }
+/// A plain kernel with a plan carried out.
+///
+/// # Errors
+/// The plan is not legal for the kernel.
+pub fn derive(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
+    let applied = prefetch::apply(plain, plan, &target_for(bench, workload))?;
+    Ok(Derived {
+        kernel: Arc::new(applied.kernel),
+        plan: applied.plan,
+    })
+}
 
-    fn target_for(&self, workload: &Workload) -> prefetch::Target {
-        prefetch::Target {
-            group_size: Some(workload.group),
-            ..self.target
-        }
-    }
-
-    /// Times one run.
-    ///
-    /// # Errors
-    /// The device cannot run the kernel, or running it went wrong.
-    pub fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
-        let Some(clock) = self.clock else {
-            let (ran, outputs) = bound.run(self.device, kernel)?;
-            let time_ns = ran.times.elapsed_ns();
-            return Ok(Timed {
-                time_ns,
-                counters: ran.counters.clone(),
-                outputs: Some(outputs),
-            });
-        };
-        let launch = bound.prepare(self.device)?.launch;
-        launch.check(kernel, self.device.description())?;
-        let timing = clock.time(kernel, &clock.compile(kernel)?, &launch)?;
-        Ok(Timed {
-            time_ns: timing.elapsed_ns,
-            counters: timing.counters,
-            outputs: None,
-        })
-    }
-
-    /// Whether several kernels may be timed at once: a simulator's clock is its own.
-    fn times_at_once(&self) -> bool {
-        self.clock.is_some()
+fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::Target {
+    prefetch::Target {
+        group_size: Some(workload.group),
+        ..bench.target()
     }
 }
 
@@ -143,37 +106,42 @@ impl Bench<'_> {
 /// The plain kernel cannot be run or goes wrong; all of the plans that were asked for are refused.
 pub fn tune(
     subject: &dyn Subject,
-    bench: &Bench<'_>,
+    bench: &dyn Bench,
     plans: Option<&[Plan]>,
     progress: &dyn Progress,
-) -> Result<Tuned> {
+) -> Result<Report> {
     let workload = subject.workload()?;
-    let kernel = bench.plain(&workload)?;
+    let kernel = plain(bench, &workload)?;
     let plans = match plans {
         Some(plans) => plans.to_vec(),
-        None => default_plans(&main_loads(&kernel), &bench.levels)?,
+        None => default_plans(&main_loads(&kernel), &bench.levels())?,
     };
     let plans: Vec<Plan> = plans.into_iter().filter(|plan| !plan.is_none()).collect();
     progress.begin(plans.len() + 1);
 
     // What is not legal is known at once, and what is legal is checked at sizes that follow from the plan.
-    let derive = |plan: &Plan| shielded(|| bench.derive(&workload, &kernel, plan));
-    let derived: Vec<Result<Derived>> = plans.par_iter().map(derive).collect();
+    let derive = |plan: &Plan| shielded(|| derive(bench, &workload, &kernel, plan));
+    let derived: Vec<Result<Derived>> = threads::map(&plans, derive);
     let completed = || derived.iter().flatten().map(|derived| &derived.plan);
-    let checks = Checks::new(subject, &kernel, bench.device, completed())?;
+    let checks = Checks::new(subject, &kernel, bench.device(), completed())?;
 
-    let bound = workload.bind(bench.device)?;
-    let plain = bench.time(&bound, &kernel)?;
-    let baseline_ns = plain.time_ns;
-    let none = trial(Plan::none(), baseline_ns, Ok((plain.clone(), Outputs::Identical))).0;
+    let bound = workload.bind(bench.device())?;
+    let baseline = bench.time(&bound, &kernel)?;
+    let baseline_ns = baseline.time_ns;
+    let none = trial(
+        Plan::none(),
+        baseline_ns,
+        Ok((baseline.clone(), Outputs::Identical)),
+    )
+    .0;
     progress.done(&none);
 
-    let try_plan = |(plan, derived): (&Plan, &Result<Derived>)| {
+    let try_plan = |&(plan, derived): &(&Plan, &Result<Derived>)| {
         let run = || -> Result<(Timed, Outputs)> {
             let derived = derived.as_ref().map_err(Error::clone)?;
             let mut outputs = checks.check(&derived.plan, &derived.kernel)?;
             let timed = bench.time(&bound, &derived.kernel)?;
-            if let (Some(right), Some(found)) = (&plain.outputs, &timed.outputs)
+            if let (Some(right), Some(found)) = (&baseline.outputs, &timed.outputs)
                 && compare(&workload, right, found).map_err(|error| Error::bug(error.to_string()))?
                     != Outputs::Identical
             {
@@ -188,8 +156,8 @@ pub fn tune(
     };
     let pairs: Vec<_> = plans.iter().zip(&derived).collect();
     let tried: Vec<(Trial, Option<Timed>)> = match bench.times_at_once() {
-        true => pairs.into_par_iter().map(try_plan).collect(),
-        false => pairs.into_iter().map(try_plan).collect(),
+        true => threads::map(&pairs, try_plan),
+        false => pairs.iter().map(try_plan).collect(),
     };
     if let Some(refusal) = everything_refused(&tried, &derived) {
         return Err(refusal);
@@ -207,16 +175,16 @@ pub fn tune(
         plain_best: plain_best.as_ref(),
         may_be_split: subject.may_be_split(),
     };
-    let reasons = reasons(&bench.witness.evidence(&workload, &kernel, &plain), &findings);
+    let reasons = reasons(&baseline.evidence, &findings);
     let best_run = trials
         .iter()
         .skip(1)
         .zip(runs)
         .find(|(trial, _)| trial.plan == best.plan)
         .and_then(|(_, run)| run);
-    let report = Report {
+    Ok(Report {
         kernel: subject.name().to_owned(),
-        device: bench.device.description().name.clone(),
+        device: bench.device().description().name.clone(),
         baseline_ns,
         trials,
         best,
@@ -225,13 +193,8 @@ pub fn tune(
         geometry: Some(workload.geometry()),
         parameters: subject.parameters(),
         plain_best_geometry: plain_best,
-        counters: Vec::new(),
-        notes: Vec::new(),
-    };
-    Ok(Tuned {
-        report,
-        plain,
-        best: best_run,
+        counters: counters(&baseline, best_run.as_ref()),
+        notes: vec![baseline.note],
     })
 }
 
@@ -248,6 +211,21 @@ pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
     let mut names: Vec<LoadName> = main.map(|load| load.name.clone()).collect();
     names.dedup();
     names
+}
+
+/// What was counted, side by side.
+fn counters(plain: &Timed, best: Option<&Timed>) -> Vec<Counter> {
+    let of_best = |name: &str| {
+        let counted = best?.counted.iter().find(|(other, ..)| *other == name)?;
+        Some(counted.2)
+    };
+    let both = |&(name, unit, value): &(&'static str, &'static str, f64)| Counter {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        plain: value,
+        best: of_best(name),
+    };
+    plain.counted.iter().map(both).collect()
 }
 
 /// Runs one trial's work. A panic in it is a bug of ours, and costs this trial only.
@@ -292,13 +270,15 @@ fn everything_refused(tried: &[(Trial, Option<Timed>)], derived: &[Result<Derive
 }
 
 /// The plain kernel at the geometry where it does the same work fastest; none where it is not faster elsewhere.
-fn plain_best(subject: &dyn Subject, bench: &Bench<'_>, baseline_ns: f64) -> Result<Option<PlainBest>> {
-    let time = |shape: super::Reshaped| -> Result<PlainBest> {
-        let kernel = bench.plain(&shape.workload)?;
-        let time_ns = bench.time(&shape.workload.bind(bench.device)?, &kernel)?.time_ns;
+fn plain_best(subject: &dyn Subject, bench: &dyn Bench, baseline_ns: f64) -> Result<Option<PlainBest>> {
+    let time = |shape: &super::Reshaped| -> Result<PlainBest> {
+        let kernel = plain(bench, &shape.workload)?;
+        let time_ns = bench
+            .time(&shape.workload.bind(bench.device())?, &kernel)?
+            .time_ns;
         Ok(PlainBest {
             geometry: shape.geometry,
-            parameters: shape.parameters,
+            parameters: shape.parameters.clone(),
             time_ns,
             speedup: baseline_ns / time_ns,
         })
@@ -306,8 +286,8 @@ fn plain_best(subject: &dyn Subject, bench: &Bench<'_>, baseline_ns: f64) -> Res
     // A geometry that the device cannot launch is no candidate.
     let shapes = subject.same_work()?;
     let timed: Vec<Result<PlainBest>> = match bench.times_at_once() {
-        true => shapes.into_par_iter().map(time).collect(),
-        false => shapes.into_iter().map(time).collect(),
+        true => threads::map(&shapes, time),
+        false => shapes.iter().map(time).collect(),
     };
     let fastest = timed
         .into_iter()

@@ -2,29 +2,35 @@
 
 use std::sync::Arc;
 
-use super::search::{Bench, Timed, Witness};
-use super::workload::Workload;
+use super::search::{Bench, Timed};
+use super::workload::Bound;
 use crate::advise::Evidence;
-use crate::back::machine;
-use crate::device::model::occupancy::Footprint;
-use crate::device::model::{DeviceModel, Reached, Vendor};
+use crate::device::Device;
+use crate::device::model::{DeviceModel, Reached};
+use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
-use crate::device::sim::{Clock, Simulator};
-use crate::ir::{CacheLevel, Kernel, OpKind};
+use crate::device::sim::timer::{LaunchTime, StallReason, Timer};
+use crate::error::Result;
+use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch;
 
 /// A simulated device on which plans are tried.
 pub struct SimulatedBench {
-    model: DeviceModel,
+    model: Arc<DeviceModel>,
     device: Simulator,
-    clock: Arc<dyn Clock>,
+    timer: Timer,
 }
 
 impl SimulatedBench {
     /// The simulated device of this model.
-    pub fn new(model: DeviceModel, clock: Arc<dyn Clock>) -> SimulatedBench {
+    pub fn new(model: DeviceModel) -> SimulatedBench {
+        let model = Arc::new(model);
         let device = Simulator::new(model.description(), Options::CHECKING, None);
-        SimulatedBench { model, device, clock }
+        SimulatedBench {
+            device,
+            timer: Timer::new(Arc::clone(&model)),
+            model,
+        }
     }
 
     /// The device's model.
@@ -32,23 +38,44 @@ impl SimulatedBench {
         &self.model
     }
 
-    /// What searches and single runs need.
-    pub fn as_bench(&self) -> Bench<'_> {
+    fn evidence(&self, bound: &Bound, time: &LaunchTime) -> Evidence {
+        let geometry = bound.workload().geometry();
+        let bandwidth = *self.model.dram.bandwidth;
+        Evidence {
+            cores: *self.model.core.count,
+            places: *self.model.core.sub_groups,
+            groups: geometry.groups,
+            group: geometry.group,
+            fits: Some(time.occupancy.clone()),
+            time_ns: time.nanoseconds,
+            memory_bytes: Some(time.dram_bytes()),
+            bandwidth: Some(bandwidth),
+            scattered_bandwidth: Some(
+                bandwidth * self.model.dram.scattered_efficiency(*self.model.core.clock),
+            ),
+            latency_ns: Some(self.model.nanoseconds(f64::from(*self.model.dram.latency))),
+            bytes_in_flight: Some(time.bytes_in_flight * f64::from(time.sample.of_cores)),
+            waiting_for_loads: Some(time.waiting_for_memory()),
+            issued: Some(time.issued),
+        }
+    }
+}
+
+impl Bench for SimulatedBench {
+    fn device(&self) -> &dyn Device {
+        &self.device
+    }
+
+    fn target(&self) -> prefetch::Target {
         let line = self.model.l1.as_ref().map_or(&self.model.l2.line, |l1| &l1.line);
-        Bench {
-            device: &self.device,
-            clock: Some(self.clock.as_ref()),
-            target: prefetch::Target {
-                line: u32::try_from(**line).unwrap_or(u32::MAX),
-                ..prefetch::Target::default()
-            },
-            levels: self.levels(),
-            witness: self,
+        prefetch::Target {
+            line: u32::try_from(**line).unwrap_or(u32::MAX),
+            ..prefetch::Target::default()
         }
     }
 
-    /// The cache levels that hints can be told apart by; none where hints do nothing.
-    pub fn levels(&self) -> Vec<CacheLevel> {
+    fn levels(&self) -> Vec<CacheLevel> {
+        // Of the levels that reach the same cache the first is asked for; those that reach none are left out.
         let mut seen = vec![Reached::Nothing];
         let mut levels = Vec::new();
         for (level, form) in self.model.prefetch.levels() {
@@ -60,54 +87,93 @@ impl SimulatedBench {
         levels
     }
 
-    /// How many work-groups of a kernel fit into a core.
-    fn fits(&self, workload: &Workload, kernel: &Kernel) -> crate::device::model::occupancy::Occupancy {
-        let sub_group = kernel.sub_group_size.unwrap_or(*self.model.core.sub_group_size);
-        let registers = self.model.registers_per_work_item(sub_group);
-        let target = match self.model.vendor {
-            Vendor::Nvidia => machine::Target {
-                max_registers: registers,
-                ..machine::Target::nvidia()
-            },
-            Vendor::Intel => machine::Target {
-                max_registers: registers,
-                ..machine::Target::intel(sub_group, 4 * sub_group * registers)
-            },
-        };
-        let program = machine::lower(kernel, &target);
-        let group = workload.geometry().group;
-        self.model.occupancy(&Footprint {
-            registers: program.register_estimate.registers,
-            shared: u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX),
-            barrier: has_barrier(kernel),
-            ..Footprint::new(group, sub_group)
+    fn times_at_once(&self) -> bool {
+        true
+    }
+
+    fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
+        let launch = bound.prepare(&self.device)?.launch;
+        launch.check(kernel, self.device.description())?;
+        let time = self.timer.run(&self.timer.compile(kernel, &launch)?, &launch)?;
+        Ok(Timed {
+            time_ns: time.nanoseconds,
+            evidence: self.evidence(bound, &time),
+            counted: counted(&time),
+            note: note(&self.model, &time),
+            outputs: None,
         })
     }
 }
 
-impl Witness for SimulatedBench {
-    fn evidence(&self, workload: &Workload, kernel: &Kernel, timed: &Timed) -> Evidence {
-        let geometry = workload.geometry();
-        Evidence {
-            cores: *self.model.core.count,
-            places: *self.model.core.sub_groups,
-            groups: geometry.groups,
-            group: geometry.group,
-            fits: Some(self.fits(workload, kernel)),
-            time_ns: timed.time_ns,
-            memory_bytes: None,
-            bandwidth: Some(*self.model.dram.bandwidth),
-            latency_ns: Some(self.model.nanoseconds(f64::from(*self.model.dram.latency))),
-            waiting_for_loads: None,
-            issued: None,
+/// What a profiler would show first.
+fn counted(time: &LaunchTime) -> Vec<(&'static str, &'static str, f64)> {
+    let share = |part: u64, whole: u64| {
+        if whole == 0 {
+            0.0
+        } else {
+            100.0 * part as f64 / whole as f64
         }
+    };
+    let mut counted = vec![
+        ("sub-groups resident on a busy core", "", time.resident_sub_groups),
+        ("issue slots used", "%", 100.0 * time.issued),
+        ("moved by device memory", "GB/s", time.bandwidth),
+        (
+            "on its way to a busy core, on average",
+            "bytes",
+            time.bytes_in_flight,
+        ),
+        (
+            "found in L1",
+            "%",
+            share(time.memory.l1_hits, time.memory.l1_sectors),
+        ),
+        (
+            "found in L2",
+            "%",
+            share(time.memory.l2_hits, time.memory.l2_sectors),
+        ),
+        ("instructions of sub-groups", "", time.instructions),
+        (
+            "shared memory bank conflicts",
+            "",
+            time.memory.bank_conflicts as f64,
+        ),
+    ];
+    for (reason, part) in StallReason::ALL.iter().zip(time.stalled) {
+        // Less than this is noise in a report.
+        if part >= 0.01 || *reason == StallReason::LongScoreboard {
+            counted.push((waiting_for(*reason), "%", 100.0 * part));
+        }
+    }
+    counted
+}
+
+/// What a sub-group waits for, in the words of a report.
+fn waiting_for(reason: StallReason) -> &'static str {
+    match reason {
+        StallReason::LongScoreboard => "waiting for loads from global memory",
+        StallReason::ShortScoreboard => "waiting for shared memory or special functions",
+        StallReason::Wait => "waiting for arithmetic",
+        StallReason::AsyncCopy => "waiting for asynchronous copies",
+        StallReason::Barrier => "waiting at barriers",
+        StallReason::NoInstruction => "waiting for instructions",
+        StallReason::BranchResolving => "waiting for jumps",
+        StallReason::MathPipeThrottle => "waiting for a free arithmetic unit",
+        StallReason::MemoryThrottle => "waiting for the load and store unit",
+        StallReason::NotSelected => "ready, while another issued",
     }
 }
 
-fn has_barrier(kernel: &Kernel) -> bool {
-    let mut found = false;
-    kernel
-        .body
-        .walk(&mut |op| found |= matches!(op.kind, OpKind::Barrier));
-    found
+fn note(model: &DeviceModel, time: &LaunchTime) -> String {
+    let sample = time.sample;
+    let what = if sample.is_whole() {
+        "every work-group".to_owned()
+    } else {
+        format!(
+            "{} of {} busy cores, {} of {} work-groups, with their share of the bandwidths",
+            sample.cores, sample.of_cores, sample.groups, sample.of_groups
+        )
+    };
+    format!("Simulated on a model of the {}: {what}.", model.title)
 }

@@ -148,6 +148,14 @@ impl Workload {
         })
     }
 
+    /// The names of the outputs, in the order of the parameters.
+    pub fn output_names(&self) -> impl Iterator<Item = &str> {
+        let params = self.given.iter().zip(&self.kernel.params);
+        params
+            .filter(|(given, _)| matches!(given, Given::Output { .. }))
+            .map(|(_, param)| param.name.as_str())
+    }
+
     /// Bytes of all buffers; saturates.
     pub fn bytes(&self) -> u64 {
         let bytes = self.given.iter().map(|given| match given {

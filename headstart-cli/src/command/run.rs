@@ -1,0 +1,76 @@
+//! `headstart run`: one plan: its time, what the device counted, a checksum of each output.
+
+use headstart::Result;
+use headstart::prefetch::Plan;
+use headstart::report::number;
+use headstart::tune::{self, Bench};
+use serde_json::json;
+
+use crate::arguments::Run;
+use crate::device::Chosen;
+use crate::kernel::{self, Places};
+use crate::output::{Destination, json_line, print};
+
+/// Runs the command.
+pub fn run(options: &Run) -> Result<()> {
+    let plan: Plan = options.plan.parse()?;
+    let subject = kernel::find(&options.kernel, Places::Filled)?;
+    let device = Chosen::find(&options.device)?;
+    let json = options
+        .json
+        .as_deref()
+        .map(|path| Destination::check("--json", path))
+        .transpose()?;
+
+    let bench = device.bench();
+    let workload = subject.workload()?;
+    let plain = tune::plain(&bench, &workload)?;
+    let derived = tune::derive(&bench, &workload, &plain, &plan)?;
+    let bound = workload.bind(bench.device())?;
+    // Everything is computed and checked first: a kernel that goes wrong has no time.
+    let (_, outputs) = bound.run(bench.device(), &derived.kernel)?;
+    let timed = bench.time(&bound, &derived.kernel)?;
+    let checksums: Vec<(&str, String)> = workload
+        .output_names()
+        .zip(&outputs)
+        .map(|(name, bytes)| (name, tune::checksum(bytes)))
+        .collect();
+
+    if let Some(destination) = json {
+        let counted: serde_json::Map<String, serde_json::Value> = timed
+            .counted
+            .iter()
+            .map(|&(name, _, value)| (name.to_owned(), json!(value)))
+            .collect();
+        let sums: serde_json::Map<String, serde_json::Value> = checksums
+            .iter()
+            .map(|(name, sum)| ((*name).to_owned(), json!(sum)))
+            .collect();
+        return destination.write(&json_line(&json!({
+            "kernel": subject.name(),
+            "device": device.name(),
+            "plan": derived.plan,
+            "geometry": workload.geometry(),
+            "time_ns": timed.time_ns,
+            "checksums": sums,
+            "counters": counted,
+        }))?);
+    }
+    let mut text = format!(
+        "{} on {}, {}\nplan      {}\ntime      {}\n",
+        subject.name(),
+        device.name(),
+        workload.geometry(),
+        derived.plan,
+        number::duration(timed.time_ns)
+    );
+    for (name, sum) in &checksums {
+        text.push_str(&format!("output    {name} {sum}\n"));
+    }
+    for (name, unit, value) in &timed.counted {
+        text.push_str(format!("          {name}: {} {unit}", number::figures(*value)).trim_end());
+        text.push('\n');
+    }
+    text.push_str(&format!("{}\n", timed.note));
+    print(&text)
+}

@@ -1,0 +1,84 @@
+//! `headstart tune`: try the plans, choose one, write the report.
+
+use headstart::prefetch::Plan;
+use headstart::report::{Outcome, page, table};
+use headstart::{Error, Result, tune};
+
+use crate::arguments::Tune;
+use crate::device::Chosen;
+use crate::kernel::{self, Places};
+use crate::output::{Destination, json_line, print};
+use crate::progress::Bar;
+
+/// Runs the command.
+pub fn run(options: &Tune) -> Result<()> {
+    // Whatever can be wrong is found before the long work starts.
+    let plans = options.plans.as_deref().map(read_plans).transpose()?;
+    let subject = kernel::find(&options.kernel, Places::Filled)?;
+    let device = Chosen::find(&options.device)?;
+    let json = options
+        .json
+        .as_deref()
+        .map(|path| Destination::check("--json", path))
+        .transpose()?;
+    let html = options
+        .html
+        .as_deref()
+        .map(|path| Destination::check("--html", path))
+        .transpose()?;
+    if let (Some(json), Some(html)) = (&json, &html)
+        && json.is_same(html)
+    {
+        return Err(Error::usage("`--json` and `--html` name the same file").accepted("two files"));
+    }
+
+    let bench = device.bench();
+    let bar = Bar::new();
+    let report = tune::tune(subject.as_ref(), &bench, plans.as_deref(), &bar)?;
+    drop(bar);
+
+    if let Some(html) = &html {
+        html.write(&page::html(&report))?;
+    }
+    if let Some(json) = &json {
+        json.write(&json_line(&report)?)?;
+    }
+    // Whoever asks for JSON or a page on standard output wants nothing else there.
+    let taken = [&json, &html]
+        .into_iter()
+        .flatten()
+        .any(|destination| matches!(destination, Destination::Standard));
+    if !taken {
+        print(&table::text(&report))?;
+    }
+    // A plan that was accepted and then went wrong is a bug of ours, however good the others are.
+    let failed = report.trials.iter().find_map(|trial| match &trial.outcome {
+        Outcome::Failed { reason } => Some((&trial.plan, reason)),
+        Outcome::Ok { .. } | Outcome::Rejected { .. } => None,
+    });
+    match failed {
+        Some((plan, reason)) => Err(Error::bug(format!("plan `{plan}` went wrong: {reason}"))),
+        None => Ok(()),
+    }
+}
+
+/// Plans set apart by semicolons.
+fn read_plans(text: &str) -> Result<Vec<Plan>> {
+    let plans: Vec<Plan> = text
+        .split(';')
+        .map(str::trim)
+        .filter(|plan| !plan.is_empty())
+        .map(str::parse)
+        .collect::<Result<_>>()?;
+    if plans.is_empty() {
+        return Err(Error::usage("`--plans` names no plan")
+            .accepted("'PLAN;PLAN;…', such as 'unroll:4;values=cache:L2:2'"));
+    }
+    let mut distinct: Vec<Plan> = Vec::new();
+    for plan in plans {
+        if !distinct.contains(&plan) {
+            distinct.push(plan);
+        }
+    }
+    Ok(distinct)
+}

@@ -1,0 +1,427 @@
+//! Every kind of bad input gives one clear line that says what, where and what would be accepted, with the status that
+//! says whose fault it is; nothing half-written is left behind, nothing panics, nothing hangs.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longer than any of these commands may take on a busy machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn headstart(arguments: &[&str]) -> Output {
+    let started = Instant::now();
+    let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args(arguments)
+        .output()
+        .expect("the command starts");
+    assert!(
+        started.elapsed() < LIMIT,
+        "{arguments:?} took {:?}",
+        started.elapsed()
+    );
+    output
+}
+
+/// Runs a command that must be refused with this status, in one line that holds all of `expected`.
+fn refused(arguments: &[&str], status: i32, expected: &[&str]) {
+    let output = headstart(arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{arguments:?} said: {said}");
+    assert!(
+        said.starts_with("headstart: ") && said.ends_with('\n'),
+        "{arguments:?} said: {said}"
+    );
+    assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?} said: {said}");
+    assert!(said.len() < 700, "{arguments:?} said: {said}");
+    assert!(
+        said.chars().all(|c| c == '\n' || !c.is_control()),
+        "{arguments:?} said: {said:?}"
+    );
+    for expected in expected {
+        assert!(
+            said.contains(expected),
+            "{arguments:?} does not say {expected:?}: {said}"
+        );
+    }
+    assert!(
+        output.stdout.is_empty(),
+        "{arguments:?} printed: {}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, text).expect("written");
+    path.to_string_lossy().into_owned()
+}
+
+/// A kernel that reads and writes the same memory, so that nothing of it may be fetched early.
+const PREFIX_SUM: &str = "hsir 1
+kernel @prefix_sum(%data: ptr.global i32[%length] align 4 unaliased, %length: i64) group 32,1,1 {
+  load @data
+  %sum = loop 'scan (%i = 0:i64, %sum0 = 0:i32) -> i32 {
+    %more = lt.s %i, %length
+    if %more { yield } else { break %sum0 }
+    %ptr = address %data + %i * 4
+    %x = load i32 %ptr, @data
+    %sum1 = add %sum0, %x
+    store %ptr, %sum1
+    %next = add.nw %i, 1:i64
+    continue %next, %sum1
+  }
+  return
+}
+";
+
+#[test]
+fn an_unknown_kernel() {
+    refused(
+        &["tune", "gathr"],
+        2,
+        &["no kernel `gathr`", "did you mean `gather`?", "FILE.hsir"],
+    );
+    refused(
+        &["run", "matmul"],
+        2,
+        &["no kernel `matmul`", "article", "gather"],
+    );
+    refused(&["emit", ""], 2, &["no kernel ``"]);
+    refused(&["emit", "a\nb\u{1b}[31m"], 2, &["no kernel `a\\nb"]);
+}
+
+#[test]
+fn an_unknown_plan() {
+    let tune = |plans| {
+        refused(
+            &["tune", "gather", "--plans", plans],
+            2,
+            &["column 8", "did you mean `rolling-async`?"],
+        )
+    };
+    tune("values=roling-async:4");
+    tune("unroll:4;values=rolling_async:4");
+    refused(
+        &["run", "gather", "--plan", "unrol:4"],
+        2,
+        &["did you mean `unroll`?"],
+    );
+    refused(
+        &["emit", "gather", "--plan", ""],
+        2,
+        &["the plan is empty", "`none`"],
+    );
+    refused(&["tune", "gather", "--plans", ";"], 2, &["names no plan"]);
+    refused(
+        &["emit", "gather", "--plan", "valeus=cache:L2:1"],
+        2,
+        &["valeus", "values"],
+    );
+}
+
+#[test]
+fn distance_0() {
+    refused(
+        &["run", "gather", "--plan", "values=rolling-async:0"],
+        2,
+        &["column 22", "distance 0", "1 to 4096"],
+    );
+}
+
+#[test]
+fn an_unknown_parameter() {
+    refused(
+        &["tune", "gather", "--set", "itmes=4"],
+        2,
+        &["no parameter `itmes`", "did you mean `items`?"],
+    );
+    refused(
+        &["tune", "gather", "--set", "items=many"],
+        2,
+        &["`many` is no value for `items`", "1 to 1,048,576"],
+    );
+    refused(
+        &["run", "gather", "--set", "group=100"],
+        2,
+        &["`group` cannot be 100", "a multiple of 32"],
+    );
+    refused(
+        &["run", "article", "--trace", "amg_gpu"],
+        2,
+        &["takes no trace", "gather"],
+    );
+}
+
+#[test]
+fn an_unknown_file() {
+    refused(
+        &["run", "no/such.hsir"],
+        2,
+        &["`no/such.hsir`", "cannot be read", "headstart kernels"],
+    );
+    refused(&["run", "kernel.cubin"], 2, &["`kernel.cubin`", "FILE.hsir"]);
+    refused(&["run", "."], 2, &["`.`"]);
+    refused(
+        &["run", "gather", "--trace", "no.json"],
+        2,
+        &["no trace file `no.json`", "amg_gpu"],
+    );
+    refused(
+        &["run", "gather", "--launch", "x.toml"],
+        2,
+        &["`--launch` is for kernels from a file"],
+    );
+    let folder = folder();
+    let kernel = write(folder.path(), "k.hsir", PREFIX_SUM);
+    refused(
+        &["run", &kernel, "--launch", "no.toml"],
+        2,
+        &["launch file cannot be read", "`no.toml`"],
+    );
+}
+
+#[test]
+fn an_unknown_device() {
+    refused(
+        &["tune", "gather", "--device", "sim:h2000"],
+        2,
+        &["`h2000`", "did you mean `h200`?"],
+    );
+    refused(&["tune", "gather", "--device", "tpu:0"], 2, &["`tpu:0`", "sim:"]);
+    refused(
+        &["occupancy", "--group", "64", "--device", "my.toml"],
+        1,
+        &["my.toml"],
+    );
+}
+
+#[test]
+fn an_illegal_plan() {
+    let folder = folder();
+    let kernel = write(folder.path(), "prefix_sum.hsir", PREFIX_SUM);
+    // The line of the load, and the rule: it may not be moved across the store.
+    refused(
+        &["emit", &kernel, "--plan", "data=rolling-registers:4"],
+        2,
+        &["prefix_sum.hsir:8", "data"],
+    );
+    refused(&["emit", "gather", "--plan", "unroll:full"], 2, &["gather.rs"]);
+}
+
+#[test]
+fn an_index_out_of_bounds_in_the_users_data() {
+    let folder = folder();
+    let trace = write(
+        folder.path(),
+        "t.json",
+        r#"[{"kernel":"Gather","pattern":[0,5,77],"delta":0,"count":9}]"#,
+    );
+    let set = ["--set", "groups=1", "--set", "items=2", "--set", "table=77"];
+    for command in [["run", "gather"], ["tune", "gather"]] {
+        let arguments: Vec<&str> = command
+            .into_iter()
+            .chain(["--trace", &trace])
+            .chain(set)
+            .collect();
+        refused(&arguments, 1, &["gather.rs:", "values", "work-item"]);
+    }
+}
+
+#[test]
+fn a_work_group_too_large_for_the_device() {
+    refused(
+        &["run", "gather", "--set", "group=2048"],
+        3,
+        &["2048", "too large for sim:h200", "at most 1024"],
+    );
+    let gen11 = ["tune", "gather", "--set", "group=512", "--device", "sim:gen11"];
+    refused(&gen11, 3, &["512", "too large for sim:gen11", "at most 256"]);
+}
+
+#[test]
+fn more_shared_memory_than_the_device_has() {
+    refused(
+        &["run", "gather", "--plan", "values=rolling-async:1024"],
+        3,
+        &["shared memory", "232448"],
+    );
+}
+
+#[test]
+fn a_truncated_or_hostile_kernel() {
+    let folder = folder();
+    // Every cut falls inside the kernel: its last two characters close it.
+    for length in (0..PREFIX_SUM.len() - 2).step_by(17) {
+        let kernel = write(folder.path(), "cut.hsir", &PREFIX_SUM[..length]);
+        refused(&["run", &kernel], 1, &["cut.hsir"]);
+    }
+    let nested = format!("hsir 1\nkernel @deep() {{\n{}", "block 'b { ".repeat(100_000));
+    for hostile in [
+        nested.as_str(),
+        "hsir 999999999999999999999\n",
+        "hsir 1\nkernel @k(%x: i999) {\n  return\n}\n",
+        "hsir 1\nkernel @k() {\n  %x = add %x, %x\n  return\n}\n",
+        "hsir 1\nkernel @k() group 4294967295,4294967295,4294967295 {\n  return\n}\n",
+        "\u{0}\u{1b}[2J\u{202e}",
+    ] {
+        let kernel = write(folder.path(), "hostile.hsir", hostile);
+        refused(&["run", &kernel], 1, &["hostile.hsir"]);
+    }
+    fs::write(folder.path().join("bytes.hsir"), [0xff, 0xfe, 0x00]).expect("written");
+    let kernel = folder.path().join("bytes.hsir");
+    refused(&["run", &kernel.to_string_lossy()], 1, &["UTF-8"]);
+}
+
+#[test]
+fn an_endless_kernel_ends() {
+    let folder = folder();
+    let text = "hsir 1\nkernel @endless() group 32,1,1 {\n  loop 'l () {\n    continue\n  }\n  return\n}\n";
+    let kernel = write(folder.path(), "endless.hsir", text);
+    let launch = write(folder.path(), "launch.toml", "groups = 1\n");
+    refused(&["run", &kernel, "--launch", &launch], 1, &["endless.hsir"]);
+}
+
+#[test]
+fn a_truncated_or_hostile_trace() {
+    let folder = folder();
+    let whole = r#"[{"kernel":"Gather","pattern":[0,1,2],"delta":1,"count":2}]"#;
+    let cuts = (0..whole.len() - 1).map(|length| &whole[..length]);
+    let hostile = [
+        r#"[{"kernel":"Gather","pattern":[-1],"delta":1,"count":2}]"#,
+        r#"[{"kernel":"Gather","pattern":[0],"delta":9999999999,"count":9999999999}]"#,
+        r#"[{"kernel":"Scatter","pattern":[0],"delta":1,"count":2}]"#,
+        r#"{"kernel":"Gather"}"#,
+        "[[[[[[",
+    ];
+    for text in cuts.step_by(7).chain(hostile) {
+        let trace = write(folder.path(), "t.json", text);
+        refused(
+            &["run", "gather", "--set", "groups=1", "--trace", &trace],
+            1,
+            &["t.json"],
+        );
+    }
+}
+
+#[test]
+fn a_launch_file_that_does_not_fit() {
+    let folder = folder();
+    let kernel = write(folder.path(), "k.hsir", PREFIX_SUM);
+    for (text, status, expected) in [
+        ("groups = 4\nblock = 3", 1, "line 2"),
+        ("[parameters.date]\nlength = 4", 2, "did you mean `data`?"),
+        ("groups = 0", 2, "empty"),
+        ("group = 64", 2, "requires"),
+        (
+            "[parameters.length]\nvalue = 8\n[parameters.data]\nlength = 4",
+            2,
+            "length",
+        ),
+    ] {
+        let launch = write(folder.path(), "launch.toml", text);
+        refused(&["run", &kernel, "--launch", &launch], status, &[expected]);
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_said_before_the_work() {
+    let folder = folder();
+    let missing = folder
+        .path()
+        .join("no/such/report.json")
+        .to_string_lossy()
+        .into_owned();
+    let occupied = folder.path().to_string_lossy().into_owned();
+    let started = Instant::now();
+    for option in ["--json", "--html"] {
+        refused(
+            &["tune", "gather", option, &missing],
+            2,
+            &[option, "there is no folder"],
+        );
+        refused(
+            &["tune", "gather", option, &occupied],
+            2,
+            &[option, "it is a folder"],
+        );
+    }
+    refused(
+        &["emit", "gather", "--output", &missing],
+        2,
+        &["--output", "there is no folder"],
+    );
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "took {:?}",
+        started.elapsed()
+    );
+    let both = folder.path().join("both").to_string_lossy().into_owned();
+    refused(
+        &["tune", "gather", "--json", &both, "--html", &both],
+        2,
+        &["the same file"],
+    );
+    assert_eq!(
+        fs::read_dir(folder.path()).expect("a folder").count(),
+        0,
+        "something was left behind"
+    );
+}
+
+#[test]
+fn what_fails_leaves_no_file_and_keeps_an_old_one() {
+    let folder = folder();
+    let json = write(folder.path(), "report.json", "old");
+    let html = folder.path().join("report.html").to_string_lossy().into_owned();
+    let set = ["--set", "group=2048"];
+    let arguments: Vec<&str> = ["tune", "gather", "--json", &json, "--html", &html]
+        .into_iter()
+        .chain(set)
+        .collect();
+    refused(&arguments, 3, &["too large"]);
+    assert_eq!(fs::read_to_string(&json).expect("still there"), "old");
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+fn usage_is_refused_with_status_2() {
+    for arguments in [&["tune"][..], &["fly"], &["tune", "gather", "--fast"], &[]] {
+        let output = headstart(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(!output.stderr.is_empty());
+    }
+    assert_eq!(headstart(&["--help"]).status.code(), Some(0));
+    assert_eq!(headstart(&["tune", "--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    for arguments in [
+        &["kernels"][..],
+        &["devices"],
+        &["devices", "--json", "-"],
+        &["emit", "gather"],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_headstart"))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        // As `| head -0` does, before anything is written.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "{arguments:?} ended with {}: {said}",
+            output.status
+        );
+        assert!(said.is_empty(), "{arguments:?} said: {said}");
+    }
+}

@@ -10,43 +10,48 @@ use super::arithmetic::{Arithmetic, Number};
 use super::polynomial::polynomial;
 use super::scale::{Exponent, clamp_f32, clamp_f64, split_f32, split_f64};
 
-/// ln 2 to the nearest `f64`; with `k` of 11 bits, `x - k·LN_2_HIGH` is exact.
-const LN_2_HIGH: f64 = std::f64::consts::LN_2;
+/// log₂ e to 21 bits: enough to choose `k`. Doubles whose lower half is zero are immediate operands on a
+/// GPU; others take two instructions more each time.
+const LOG2_E: f64 = 1.442_694_664_001_464_8;
+
+/// ln 2 to 21 bits: `x - k·LN_2_HIGH` is exact.
+const LN_2_HIGH: f64 = 0.693_146_705_627_441_4;
 
 /// What is missing from it.
-const LN_2_LOW: f64 = 2.319_046_813_846_299_6e-17;
+const LN_2_LOW: f64 = 4.749_325_039_031_672_6e-7;
 
-/// `(eʳ - 1)/r`; relative error 2⁻⁵⁵·⁵, in `eʳ` 2⁻⁵⁶·⁸.
+/// `(eʳ - 1)/r`; relative error 2⁻⁵⁵·¹, in `eʳ` 2⁻⁵⁶·⁴. The last three
+/// have zero lower halves.
 const EXP_F64: [f64; 11] = [
     1.0,
-    0.500_000_000_000_000_6,
-    0.166_666_666_666_665_94,
-    0.041_666_666_666_573_79,
-    0.008_333_333_333_386_235,
-    0.001_388_888_893_230_602,
-    0.000_198_412_697_271_400_4,
-    2.480_150_454_226_162_7e-5,
-    2.755_739_960_654_980_8e-6,
-    2.762_628_713_296_126e-7,
-    2.505_645_784_453_612e-8,
+    0.5,
+    0.166_666_666_666_666_07,
+    0.041_666_666_666_619_01,
+    0.008_333_333_333_384_72,
+    0.001_388_888_892_099_897_2,
+    0.000_198_412_697_178_925_56,
+    2.480_151_561_893_154e-5,
+    2.755_741_661_530_919_4e-6,
+    2.762_255_917_332_368e-7,
+    2.504_890_517_229_796_4e-8,
 ];
 
-/// `(2ʳ - 1)/r`; relative error of `2ʳ` 2⁻⁵⁷·³.
+/// `(2ʳ - 1)/r`; relative error of `2ʳ` 2⁻⁵⁷. The last four have zero lower halves.
 const EXP2_F64: [f64; 11] = [
     std::f64::consts::LN_2,
-    0.240_226_506_959_101_36,
-    0.055_504_108_664_822_33,
-    0.009_618_129_107_592_572,
-    0.001_333_355_814_635_870_5,
-    0.000_154_035_304_587_880_97,
-    1.525_273_382_879_197e-5,
-    1.321_543_454_107_482_8e-6,
-    1.017_807_664_142_246_2e-7,
-    7.073_898_733_637_242e-9,
-    4.451_512_654_753_768e-10,
+    0.240_226_506_959_101_53,
+    0.055_504_108_664_822_55,
+    0.009_618_129_107_586_203,
+    0.001_333_355_814_627_612_6,
+    0.000_154_035_304_663_909_05,
+    1.525_273_392_740_426_2e-5,
+    1.321_543_095_400_557e-6,
+    1.017_803_015_201_934_6e-7,
+    7.074_483_221_458_649_5e-9,
+    4.459_079_772_090_035_5e-10,
 ];
 
-/// As for `f64`, in 24 bits.
+/// ln 2 to 24 bits: with `k` of 8 bits, `x - k·LN_2_HIGH_F32` is exact.
 const LN_2_HIGH_F32: f32 = std::f32::consts::LN_2;
 
 /// What is missing from it.
@@ -83,7 +88,7 @@ pub(super) fn reduce_f32<A: Arithmetic>(x: Number<A, f32>) -> (Exponent<A, f32>,
 /// `x = k·ln 2 + r`, for `|x|` up to 2²⁰.
 #[inline(always)]
 pub(super) fn reduce_f64<A: Arithmetic>(x: Number<A, f64>) -> (Exponent<A, f64>, Number<A, f64>) {
-    let exponent = split_f64(x, std::f64::consts::LOG2_E);
+    let exponent = split_f64(x, LOG2_E);
     let k = exponent.integer;
     (exponent, k.mul_add(-LN_2_LOW, k.mul_add(-LN_2_HIGH, x)))
 }

@@ -50,3 +50,6 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     let estimate = registers::estimate(target, &drafts, &virtuals);
     layout::lay_out(kernel, drafts, &virtuals, estimate)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,322 @@
+//! What instructions kernels become: the counts that times depend on.
+
+use super::*;
+use crate::ir::{OpKind, parse, verify};
+
+/// A kernel with a pointer to read-only `f64`s, one to `f32`s that it writes, a count and a condition.
+fn kernel(body: &str) -> Kernel {
+    let text = format!(
+        "hsir 1\nkernel @t(%in: ptr.global f64[%n] align 8 readonly unaliased, \
+         %out: ptr.global f32[%m] align 16 unaliased, %n: i64, %m: i64, %k: i32) {{\n\
+         shared @slots: f64[256] align 16\nload @in\nload @out\n{body}\nreturn\n}}"
+    );
+    let kernel = parse(&text, "test.hsir").unwrap();
+    verify(&kernel).unwrap();
+    kernel
+}
+
+fn program(body: &str) -> MachineProgram {
+    lower(&kernel(body), &Target::nvidia())
+}
+
+fn count(program: &MachineProgram, class: Class) -> usize {
+    program
+        .instructions
+        .iter()
+        .filter(|instruction| instruction.class == class)
+        .count()
+}
+
+/// The instructions of the innermost loop, from its start to its end.
+fn in_loop(program: &MachineProgram) -> Vec<&Instruction> {
+    let start = program
+        .instructions
+        .iter()
+        .rposition(|one| matches!(one.control, Control::Loop { .. }));
+    let inside = program.instructions[start.unwrap()..].iter();
+    inside
+        .take_while(|one| !matches!(one.control, Control::EndLoop { .. }))
+        .collect()
+}
+
+fn classes(instructions: &[&Instruction]) -> Vec<Class> {
+    instructions
+        .iter()
+        .map(|one| one.class)
+        .filter(|&class| class != Class::None)
+        .collect()
+}
+
+/// A loop over `%in`, with one or more loads an iteration.
+fn loop_over(params: &str, body: &str, next: &str) -> String {
+    format!(
+        "%t = id.local.x\n%i0 = extend.u %t to i64\nloop 'l (%i = %i0{params}) {{\n\
+         %more = lt.u %i, %n\nif %more {{ yield }} else {{ break }}\n{body}\n\
+         %i1 = add.nw %i, 128:i64\ncontinue %i1{next}\n}}"
+    )
+}
+
+const ID: &str = "%t = id.local.x\n%i = extend.u %t to i64\n%at = address %in + %i * 8\n\
+                  %x = load f64 %at, @in\n%to = address %out + %i * 4\n%f = float_to_float %x to f32";
+
+#[test]
+fn an_indexed_address_is_one_instruction_and_a_constant_offset_none() {
+    let program = program(&format!(
+        "{ID}\n%at2 = address %at + 0:i64 * 0 + 64\n%y = load f64 %at2, @in\n%s = fadd %x, %y\n\
+         %g = float_to_float %s to f32\nstore %to, %g"
+    ));
+    // The pointers are one `IMAD.WIDE` each; the second load takes 64 as its offset.
+    assert_eq!(count(&program, Class::IntMultiply), 2, "{program}");
+    assert_eq!(count(&program, Class::Int32), 0, "{program}");
+}
+
+#[test]
+fn a_pointer_in_a_loop_is_two_additions() {
+    let program = program(&loop_over(
+        "",
+        "%at = address %in + %i * 8\n%x = load f64 %at, @in\n%f = float_to_float %x to f32\nstore %out, %f",
+        "",
+    ));
+    // Pointer, counter and test of 64 bits: two each. One load, one conversion, one store, one jump.
+    let inside = in_loop(&program);
+    let integers = inside.iter().filter(|one| one.class == Class::Int32).count();
+    assert_eq!((integers, classes(&inside).len()), (6, 10), "{program}");
+}
+
+#[test]
+fn a_square_root_is_thirteen_instructions_and_keeps_others_out() {
+    let two = program(&format!(
+        "{ID}\n%a = sqrt %f\n%g = fadd %f, 1.0:f32\n%b = sqrt %g\n%s = fadd %a, %b\nstore %to, %s"
+    ));
+    let special: Vec<usize> = positions(&two, Class::Special);
+    let meeting: Vec<usize> = positions(&two, Class::Reconverge);
+    assert_eq!(special.len(), 2, "{two}");
+    // The second one starts after the lanes of the first one have met again.
+    assert!(
+        meeting.iter().any(|&at| special[0] < at && at < special[1]),
+        "{two}"
+    );
+    let one = program(&format!("{ID}\n%a = sqrt %f\nstore %to, %a"));
+    let none = program(&format!("{ID}\nstore %to, %f"));
+    assert_eq!((one.code_bytes - none.code_bytes) / 16, 13);
+    assert_eq!(one.instruction_count() - none.instruction_count(), 10);
+}
+
+fn positions(program: &MachineProgram, class: Class) -> Vec<usize> {
+    let all = program.instructions.iter().enumerate();
+    all.filter(|(_, one)| one.class == class)
+        .map(|(at, _)| at)
+        .collect()
+}
+
+#[test]
+fn independent_chains_are_interleaved() {
+    let program = program(&format!(
+        "{ID}\n%a1 = fmul %x, %x\n%a2 = fmul %a1, %a1\n%a3 = fmul %a2, %a2\n\
+         %b1 = fadd %x, %x\n%b2 = fadd %b1, %b1\n%b3 = fadd %b2, %b2\n%s = fadd %a3, %b3\n\
+         %g = float_to_float %s to f32\nstore %to, %g"
+    ));
+    let names: Vec<String> = program
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Op(op) if matches!(op.kind, OpKind::Binary(..)) => {
+                program.kernel.values[op.results[0]].name.clone()
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(names, ["a1", "b1", "a2", "b2", "a3", "b3", "s"], "{program}");
+}
+
+#[test]
+fn loads_come_before_arithmetic() {
+    let program = program(&format!(
+        "{ID}\n%a1 = fmul %x, %x\n%at2 = address %at + 0:i64 * 0 + 64\n%y = load f64 %at2, @in\n\
+         %s = fadd %a1, %y\n%g = float_to_float %s to f32\nstore %to, %g"
+    ));
+    let loads = positions(
+        &program,
+        Class::Load {
+            space: crate::ir::Space::Global,
+            bytes: 8,
+        },
+    );
+    let arithmetic = positions(&program, Class::Fp64);
+    assert!(loads.len() == 2 && loads[1] < arithmetic[0], "{program}");
+}
+
+/// A ring of three values that moves on by one each iteration takes two moves of two halves; the new
+/// value is loaded into its place.
+#[test]
+fn a_shifted_ring_is_charged_its_moves() {
+    let shifted = program(&loop_over(
+        ", %v0 = 0.0:f64, %v1 = 0.0:f64, %v2 = 0.0:f64, %sum = 0.0:f64",
+        "%at = address %in + %i * 8\n%v3 = load f64 %at, @in\n%s = fadd %sum, %v0\n\
+         %f = float_to_float %s to f32\nstore %out, %f",
+        ", %v1, %v2, %v3, %s",
+    ));
+    let plain = program(&loop_over(
+        ", %sum = 0.0:f64",
+        "%at = address %in + %i * 8\n%v3 = load f64 %at, @in\n%s = fadd %sum, %v3\n\
+         %f = float_to_float %s to f32\nstore %out, %f",
+        ", %s",
+    ));
+    assert_eq!(
+        classes(&in_loop(&shifted)).len(),
+        classes(&in_loop(&plain)).len() + 4,
+        "{shifted}"
+    );
+}
+
+#[test]
+fn an_accumulator_needs_no_move() {
+    let program = program(&loop_over(
+        ", %sum = 0.0:f64",
+        "%at = address %in + %i * 8\n%x = load f64 %at, @in\n%s = fadd %sum, %x\n\
+         %f = float_to_float %s to f32\nstore %out, %f",
+        ", %s",
+    ));
+    let add = in_loop(&program)
+        .into_iter()
+        .find(|one| one.class == Class::Fp64)
+        .unwrap();
+    let target = add.defines.iter().next().unwrap();
+    assert!(add.uses.iter().any(|register| register == target), "{program}");
+}
+
+#[test]
+fn a_guarded_load_is_predicated_into_its_other_value() {
+    let program = program(&format!(
+        "{ID}\n%c = lt.s %k, 5:i32\n%at2 = address %at + 0:i64 * 0 + 64\n\
+         %y = if %c -> f64 {{ %v = load f64 %at2, @in\nyield %v }} else {{ yield 0.0:f64 }}\n\
+         %s = fadd %x, %y\n%g = float_to_float %s to f32\nstore %to, %g"
+    ));
+    assert_eq!(count(&program, Class::Branch), 0, "{program}");
+    let guarded: Vec<_> = program
+        .instructions
+        .iter()
+        .filter(|one| one.guard.is_some())
+        .collect();
+    assert_eq!(guarded.len(), 1, "{program}");
+    assert!(guarded[0].guard.unwrap().holds);
+    // The comparison, and the zero in front of the load.
+    assert_eq!(count(&program, Class::Int32), 2, "{program}");
+}
+
+#[test]
+fn a_long_if_is_a_jump() {
+    let mut body = format!("{ID}\n%c = lt.s %t, 5:i32\nif %c {{\n%a0 = fadd %f, 1.0:f32\n");
+    for index in 1..16 {
+        body += &format!("%a{index} = fmul %a{}, %f\n", index - 1);
+    }
+    body += "store %to, %a15\nyield\n} else { yield }";
+    let program = program(&body);
+    assert_eq!(
+        (count(&program, Class::Branch), count(&program, Class::Reconverge)),
+        (1, 2),
+        "{program}"
+    );
+    // Where all work-items agree nobody has to wait for the others.
+    let uniform = lower(
+        &kernel(&body.replace("lt.s %t, 5", "lt.s %k, 5")),
+        &Target::nvidia(),
+    );
+    assert_eq!(count(&uniform, Class::Reconverge), 0, "{uniform}");
+}
+
+#[test]
+fn copies_that_are_joined_make_one_group() {
+    let copies = "%s0 = array @slots\n%s1 = address %s0 + 0:i64 * 0 + 8\n%at2 = address %at + 0:i64 * 0 + 8\n\
+                  %a = copy 8 to %s0 from %at, @in\n%b = copy 8 to %s1 from %at2, @in\n";
+    let joined = program(&format!("{ID}\n{copies}%j = join %a, %b\nwait %j\nstore %to, %f"));
+    assert_eq!(
+        (count(&joined, Class::Commit), count(&joined, Class::Wait)),
+        (1, 1),
+        "{joined}"
+    );
+    let apart = program(&format!("{ID}\n{copies}wait %a\nwait %b\nstore %to, %f"));
+    assert_eq!(
+        (count(&apart, Class::Commit), count(&apart, Class::Wait)),
+        (2, 2),
+        "{apart}"
+    );
+    // A wait keeps its token, and what is read from shared memory afterwards stays behind it.
+    let read = program(&format!(
+        "{ID}\n{copies}%j = join %a, %b\nwait %j\n%v = load f64 %s0, @in\n%g = float_to_float %v to f32\n\
+         store %to, %g"
+    ));
+    let wait = positions(&read, Class::Wait)[0];
+    let load = positions(
+        &read,
+        Class::Load {
+            space: crate::ir::Space::Shared,
+            bytes: 8,
+        },
+    )[0];
+    assert!(wait < load, "{read}");
+    let waits = |step: &Step| matches!(step, Step::Op(op) if matches!(op.kind, OpKind::Wait(_)));
+    assert!(read.steps_of(&read.instructions[wait]).iter().any(waits));
+}
+
+#[test]
+fn intel_has_64_bit_integers_and_no_offsets() {
+    let kernel = kernel(&format!(
+        "{ID}\n%at2 = address %at + 0:i64 * 0 + 64\n%y = load f64 %at2, @in\n%s = fadd %x, %y\n\
+         %g = float_to_float %s to f32\nstore %to, %g"
+    ));
+    let program = lower(&kernel, &Target::intel(16, 8 * 1024));
+    // A shift and an addition for each of two pointers, an addition for the offset.
+    assert_eq!(count(&program, Class::Int64), 5, "{program}");
+}
+
+/// The estimate is near what ptxas reports for our PTX of the same kernel.
+#[test]
+fn registers_are_as_many_as_ptxas_takes() {
+    let reported = include_str!("../../../tests/out/ptxas.txt");
+    let mut compared = 0;
+    for line in reported.lines().filter(|line| line.contains(" sm_90: ")) {
+        let (name, rest) = line.split_once(" sm_90: ").unwrap();
+        let right: u32 = rest.split(' ').next().unwrap().parse().unwrap();
+        let path = format!("{}/tests/in/{name}.hsir", env!("CARGO_MANIFEST_DIR"));
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
+        let program = lower(&parse(&text, name).unwrap(), &Target::nvidia());
+        let found = program.register_estimate.registers;
+        assert!(
+            found.abs_diff(right) <= 8,
+            "{name}: {found} registers, ptxas takes {right}"
+        );
+        compared += 1;
+    }
+    assert!(compared >= 10, "{compared} kernels");
+}
+
+#[test]
+fn values_beyond_the_register_file_are_spilled() {
+    let mut body = String::from(ID);
+    for index in 0..150 {
+        body += &format!(
+            "\n%p{index} = address %at + 0:i64 * 0 + {}\n%v{index} = load f64 %p{index}, @in",
+            8 * index
+        );
+    }
+    // Every value is wanted at the end again, so all are kept from the first use on.
+    body += "\n%s0 = fadd %x, %x";
+    for index in 0..150 {
+        body += &format!("\n%s{} = fadd %s{index}, %v{index}", index + 1);
+    }
+    body += "\nbarrier\n%u0 = fmul %s150, %s150";
+    for index in 0..150 {
+        body += &format!("\n%u{} = fmul %u{index}, %v{index}", index + 1);
+    }
+    body += "\n%g = float_to_float %u150 to f32\nstore %to, %g";
+    let program = program(&body);
+    assert_eq!(program.register_estimate.registers, 255);
+    assert!(
+        program.register_estimate.spilled_bytes >= 45 * 4,
+        "{:?}",
+        program.register_estimate
+    );
+}

@@ -23,7 +23,11 @@ pub fn check(text: &str) -> bool {
     assert_eq!(ir::print(&again), printed);
     let verified = ir::verify(&kernel);
     let verified_again = ir::verify(&again);
-    assert_eq!(verified.is_ok(), verified_again.is_ok(), "{verified:?} {verified_again:?}\n{printed}");
+    assert_eq!(
+        verified.is_ok(),
+        verified_again.is_ok(),
+        "{verified:?} {verified_again:?}\n{printed}"
+    );
     match verified {
         Ok(()) => assert_eq!(ir::first_difference(&kernel, &again), None, "\n{printed}"),
         Err(error) => assert_eq!(error.fault(), Fault::Input, "{error}"),

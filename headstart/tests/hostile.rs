@@ -1,0 +1,133 @@
+//! The parser on kernels that somebody broke: no panic, no hang, and what is accepted survives a round trip.
+//!
+//! Texts of `tests/in` and of random kernels are mutated for `HEADSTART_FUZZ_SECONDS`, or 3. A target for
+//! coverage-guided fuzzing of the same property is in `fuzz/`.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use headstart::ir;
+use headstart::testing::{self, Random, Size};
+
+#[path = "common/round_trip.rs"]
+mod round_trip;
+
+/// The longest that one text may take, however loaded the machine is.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Words that mean something somewhere.
+const WORDS: [&str; 28] = [
+    "%0",
+    "%acc",
+    "@values",
+    "'items",
+    "0:i64",
+    "-1:i8",
+    "nan:f32",
+    "0x7fc00001:f32",
+    "true",
+    "0:token",
+    "{",
+    "}",
+    "yield",
+    "break",
+    "continue",
+    "return",
+    "if",
+    "else {",
+    "loop",
+    "block",
+    "load f32",
+    "copy 16 to",
+    ", ",
+    "#1:2:3 in",
+    "ptr.shared",
+    "18446744073709551615",
+    "\"",
+    "; ",
+];
+
+fn corpus(seed: u64) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/in");
+    let files = fs::read_dir(folder).expect("tests/in is there").flatten();
+    let kernels = files
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "hsir"));
+    let mut texts: Vec<String> = kernels
+        .map(|path| fs::read_to_string(path).expect("it is text"))
+        .collect();
+    texts.sort();
+    texts.extend((seed..seed + 20).map(|seed| ir::print(&testing::random_kernel(seed, Size::SMALL))));
+    texts
+}
+
+/// Breaks a text in one place.
+fn mutate(random: &mut Random, text: &str, other: &str) -> String {
+    let boundary = |random: &mut Random, text: &str| {
+        let mut at = random.below(text.len() as u64 + 1) as usize;
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let (a, b) = (boundary(random, text), boundary(random, text));
+    let (from, to) = (a.min(b), a.max(b));
+    let mut lines: Vec<&str> = text.lines().collect();
+    let line = random.below(lines.len().max(1) as u64) as usize;
+    match random.below(10) {
+        0 => text[..a].to_owned(),
+        1 => format!("{}{}", &text[..from], &text[to..]),
+        2 => format!("{}{}{}", &text[..to], &text[from..to], &text[to..]),
+        3 => format!("{}{}", &text[..a], &other[boundary(random, other)..]),
+        4 | 5 => format!("{} {} {}", &text[..a], random.choose(&WORDS), &text[a..]),
+        6 => {
+            let character = char::from_u32(random.below(0x300) as u32).unwrap_or('ÿ');
+            format!("{}{character}{}", &text[..a], &text[a..])
+        }
+        7 if !lines.is_empty() => {
+            lines.remove(line);
+            lines.join("\n")
+        }
+        8 if !lines.is_empty() => {
+            let second = random.below(lines.len() as u64) as usize;
+            lines.swap(line, second);
+            lines.join("\n")
+        }
+        // One word takes the place of another: what remains is often well formed but wrong.
+        _ => {
+            let words: Vec<&str> = text.split(' ').collect();
+            let (old, new) = (*random.choose(&words), *random.choose(&words));
+            text.replacen(
+                &format!(" {old} "),
+                &format!(" {new} "),
+                1 + random.below(3) as usize,
+            )
+        }
+    }
+}
+
+#[test]
+fn broken_kernels_are_refused_or_survive() {
+    let seed = testing::base_seed();
+    let budget = Duration::from_secs(testing::count("HEADSTART_FUZZ_SECONDS", 3));
+    let corpus = corpus(seed);
+    let mut random = Random::new(seed);
+    let (start, mut tried, mut accepted) = (Instant::now(), 0u64, 0u64);
+    while start.elapsed() < budget {
+        let other = random.choose(&corpus).clone();
+        let mut text = random.choose(&corpus).clone();
+        for _ in 0..random.between(1, 4) {
+            text = mutate(&mut random, &text, &other);
+        }
+        let before = Instant::now();
+        accepted += u64::from(round_trip::check(&text));
+        tried += 1;
+        assert!(before.elapsed() < PATIENCE, "{:?} for\n{text}", before.elapsed());
+    }
+    println!("{tried} texts, {accepted} of them accepted");
+    assert!(
+        accepted > 0 && accepted < tried,
+        "{accepted} of {tried} texts were accepted"
+    );
+}

@@ -4,11 +4,8 @@
 //!
 //! The seed rotates (`headstart::testing`); `HEADSTART_PLANS` says how many random plans.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::cases::{Case, cases};
 use headstart::Fault;
 use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Groups;
@@ -16,7 +13,7 @@ use headstart::device::{Argument, Launch};
 use headstart::ir::{Kernel, print};
 use headstart::prefetch::check::check;
 use headstart::prefetch::{self, Plan, Target, candidates};
-use headstart::testing::{self, Random, Size, random_plan};
+use headstart::testing::{self, Case, Random, Size, random_plan};
 
 /// The launch with its free integer parameters changed: trip counts from 0 to the header's.
 fn vary(launch: &mut Launch, kernel: &Kernel, random: &mut Random) {
@@ -50,7 +47,7 @@ fn passes(
     random: &mut Random,
 ) -> Result<bool, String> {
     let target = Target {
-        group_size: Some([case.group, 1, 1]),
+        group_size: Some([case.workload.group[0], 1, 1]),
         ..Target::default()
     };
     let applied = match prefetch::apply(plain, plan, &target) {
@@ -60,7 +57,7 @@ fn passes(
     };
     let derived = Arc::new(applied.kernel);
     for number in 0..launches {
-        let (mut launch, _) = case.launch();
+        let (mut launch, _) = testing::bind(&case.workload).expect("the buffers are small");
         if number > 0 {
             vary(&mut launch, plain, random);
         }
@@ -113,8 +110,8 @@ fn random_kernels_use_the_same_values_under_random_plans() {
 fn plans_of_the_headers_use_the_same_values() {
     let mut random = Random::new(testing::base_seed());
     let (mut legal, mut wrong) = (0, Vec::new());
-    for case in cases() {
-        let plain = Arc::new(case.kernel.clone());
+    for case in Case::all().expect("the kernels are well written") {
+        let plain = Arc::clone(&case.workload.kernel);
         for plan in &case.plans {
             match passes(&case, &plain, plan, 4, &mut random) {
                 Ok(is_legal) => legal += usize::from(is_legal),
@@ -135,8 +132,8 @@ fn plans_of_the_headers_use_the_same_values() {
 fn random_plans_use_the_same_values() {
     let plans = testing::count("HEADSTART_PLANS", 40);
     let (mut legal, mut tried, mut wrong) = (0, 0, Vec::new());
-    for case in cases() {
-        let plain = Arc::new(case.kernel.clone());
+    for case in Case::all().expect("the kernels are well written") {
+        let plain = Arc::clone(&case.workload.kernel);
         if candidates(&plain).is_empty() {
             continue;
         }

@@ -3,8 +3,6 @@
 //! Texts of `tests/in` and of random kernels are mutated for `HEADSTART_FUZZ_SECONDS`, or 3. A target for
 //! coverage-guided fuzzing of the same property is in `fuzz/`.
 
-use std::fs;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use headstart::ir;
@@ -49,15 +47,8 @@ const WORDS: [&str; 28] = [
 ];
 
 fn corpus(seed: u64) -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/in");
-    let files = fs::read_dir(folder).expect("tests/in is there").flatten();
-    let kernels = files
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == "hsir"));
-    let mut texts: Vec<String> = kernels
-        .map(|path| fs::read_to_string(path).expect("it is text"))
-        .collect();
-    texts.sort();
+    let files = testing::texts().expect("tests/in can be read");
+    let mut texts: Vec<String> = files.into_iter().map(|(_, text)| text).collect();
     texts.extend((seed..seed + 20).map(|seed| ir::print(&testing::random_kernel(seed, Size::SMALL))));
     texts
 }

@@ -8,7 +8,6 @@ mod common;
 
 use std::sync::Arc;
 
-use common::cases::{Case, cases};
 use headstart::back::machine::{Class, Control, MachineProgram, Step, Target, lower};
 use headstart::device::sim::functional::{
     BufferMemory, CompiledKernel, Groups, LaneOp, LaunchState, Mask, Options, Registers, Slot, SubGroup,
@@ -16,6 +15,7 @@ use headstart::device::sim::functional::{
 };
 use headstart::ir::{Kernel, Value};
 use headstart::prefetch::{self, apply};
+use headstart::testing::{self, Case};
 
 fn contents(memories: &[Arc<BufferMemory>]) -> Vec<Vec<u8>> {
     let read = |memory: &Arc<BufferMemory>| {
@@ -30,7 +30,7 @@ const SUB_GROUP: u32 = 32;
 
 /// What the functional engine makes of a kernel.
 fn interpreted(case: &Case, kernel: &Kernel) -> Vec<Vec<u8>> {
-    let (launch, memories) = case.launch();
+    let (launch, memories) = testing::bind(&case.workload).expect("the buffers are small");
     let compiled = CompiledKernel::new(Arc::new(kernel.clone()));
     compiled
         .run(&launch, SUB_GROUP, Options::FAST, &Groups::All)
@@ -204,11 +204,11 @@ struct Runner {
 
 /// What a program makes of a launch.
 fn executed(case: &Case, program: &MachineProgram) -> Vec<Vec<u8>> {
-    let (launch, memories) = case.launch();
+    let (launch, memories) = testing::bind(&case.workload).expect("the buffers are small");
     let state = LaunchState::new(&program.kernel, &launch, SUB_GROUP, Options::FAST).unwrap();
     let executable = Executable::new(program);
     let mut group = WorkGroup::new(&state).unwrap();
-    for number in 0..u64::from(case.groups) {
+    for number in 0..u64::from(case.workload.groups[0]) {
         group.begin(number);
         let mut runners: Vec<Runner> = (0..state.sub_groups())
             .map(|number| {
@@ -236,10 +236,10 @@ fn executed(case: &Case, program: &MachineProgram) -> Vec<Vec<u8>> {
 #[test]
 fn programs_compute_what_their_kernels_compute() {
     let mut programs = 0;
-    for case in cases() {
-        let right = interpreted(&case, &case.kernel);
+    for case in Case::all().expect("the kernels are well written") {
+        let right = interpreted(&case, &case.workload.kernel);
         for plan in &case.plans {
-            let Ok(applied) = apply(&case.kernel, plan, &prefetch::Target::default()) else {
+            let Ok(applied) = apply(&case.workload.kernel, plan, &prefetch::Target::default()) else {
                 continue;
             };
             for target in [Target::nvidia(), Target::intel(SUB_GROUP, 8 * 1024)] {

@@ -14,6 +14,7 @@
 //! A buffer is `LENGTH`, `LENGTH below BOUND`, `LENGTH fractions` or `LENGTH ramp FIRST STEP`; a scalar is
 //! its number. What the kernel may write is an output. Lengths of buffers are filled in.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::device::{Fill, Pattern};
@@ -26,6 +27,8 @@ use crate::tune::{Compare, Given, Workload};
 /// A kernel from a file.
 #[derive(Clone, Debug)]
 pub struct Case {
+    /// The file's name, without folder and extension.
+    pub name: String,
     /// The kernel and its launch.
     pub workload: Workload,
     /// The plans to try.
@@ -34,7 +37,38 @@ pub struct Case {
     pub shown: Vec<Plan>,
 }
 
+/// The kernels of `tests/in`: file name and text, in alphabetical order.
+///
+/// # Errors
+/// The folder or a file cannot be read.
+pub fn texts() -> std::io::Result<Vec<(String, String)>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/in");
+    let entries: Vec<_> = std::fs::read_dir(folder)?.collect::<std::io::Result<_>>()?;
+    let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "hsir"));
+    paths.sort();
+    let read = |path: PathBuf| {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        Ok((name, std::fs::read_to_string(path)?))
+    };
+    paths.into_iter().map(read).collect()
+}
+
 impl Case {
+    /// The kernels of `tests/in` whose comments describe a launch.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a kernel or comment is wrong.
+    pub fn all() -> Result<Vec<Case>> {
+        let texts = texts().map_err(|error| Error::input(format!("tests/in cannot be read: {error}")))?;
+        let cases = texts.iter().map(|(name, text)| Case::read(text, name));
+        cases.filter_map(Result::transpose).collect()
+    }
+
     /// Reads a kernel, exactly as written, and its comments. None if they describe no launch.
     ///
     /// # Errors
@@ -64,7 +98,9 @@ impl Case {
             said.map(|plan| plan.parse().map_err(|error: Error| error.at(file_name)))
                 .collect()
         };
+        let stem = Path::new(file_name).file_stem().unwrap_or_default();
         Ok(Some(Case {
+            name: stem.to_string_lossy().into_owned(),
             plans: plans("plans")?,
             shown: plans("shown")?,
             workload: Workload {

@@ -24,10 +24,10 @@ use std::sync::Arc;
 use crate::ir::Kernel;
 use crate::tune::Workload;
 
-pub use case::Case;
+pub use case::{Case, texts};
 pub use plans::random_plan;
 pub use random::Random;
-pub use run::run;
+pub use run::{bind, run};
 pub use shrink::shrink;
 
 /// How large a random kernel becomes.

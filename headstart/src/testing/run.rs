@@ -13,15 +13,14 @@ const OPERATIONS: u64 = 1 << 22;
 /// The sub-group size of kernels that require none.
 const SUB_GROUP: u32 = 32;
 
-/// Runs a kernel, the workload's own or one derived from it, and gives the bytes of every output, with
-/// the parameter's name.
+/// A launch with fresh buffers, and their memory in the order of the parameters.
 ///
 /// # Errors
-/// Those of the functional engine.
-pub fn run(workload: &Workload, kernel: &Kernel, options: Options) -> Result<Vec<(String, Vec<u8>)>> {
+/// A buffer is too large.
+pub fn bind(workload: &Workload) -> Result<(Launch, Vec<Arc<BufferMemory>>)> {
     let mut arguments = Vec::new();
-    let mut outputs = Vec::new();
-    for (given, param) in workload.given.iter().zip(&kernel.params) {
+    let mut memories = Vec::new();
+    for given in &workload.given {
         let (element, length, fill) = match given {
             Given::Scalar(ty, bits) => {
                 arguments.push(Argument::Scalar(*ty, *bits));
@@ -40,9 +39,7 @@ pub fn run(workload: &Workload, kernel: &Kernel, options: Options) -> Result<Vec
             } => (*element, *length, fill),
         };
         let memory = Arc::new(BufferMemory::new(element, length, fill.clone())?);
-        if matches!(given, Given::Output { .. }) {
-            outputs.push((param.name.clone(), Arc::clone(&memory)));
-        }
+        memories.push(Arc::clone(&memory));
         arguments.push(Argument::Buffer(Buffer::new(element, length, memory)));
     }
     let launch = Launch {
@@ -52,14 +49,30 @@ pub fn run(workload: &Workload, kernel: &Kernel, options: Options) -> Result<Vec
         sub_group_size: None,
         operation_limit: Some(OPERATIONS),
     };
+    Ok((launch, memories))
+}
+
+/// Runs a kernel, the workload's own or one derived from it, and gives the bytes of every output, with
+/// the parameter's name.
+///
+/// # Errors
+/// Those of the functional engine.
+pub fn run(workload: &Workload, kernel: &Kernel, options: Options) -> Result<Vec<(String, Vec<u8>)>> {
+    let (launch, memories) = bind(workload)?;
     let sub_group_size = kernel.sub_group_size.unwrap_or(SUB_GROUP);
     CompiledKernel::new(Arc::new(kernel.clone())).run(&launch, sub_group_size, options, &Groups::All)?;
-    outputs
-        .into_iter()
-        .map(|(name, memory)| {
+    let buffers = workload
+        .given
+        .iter()
+        .zip(&kernel.params)
+        .filter(|(given, _)| !matches!(given, Given::Scalar(..)));
+    buffers
+        .zip(memories)
+        .filter(|((given, _), _)| matches!(given, Given::Output { .. }))
+        .map(|((_, param), memory)| {
             let mut bytes = vec![0; memory.bytes() as usize];
             memory.copy_out(0, &mut bytes)?;
-            Ok((name, bytes))
+            Ok((param.name.clone(), bytes))
         })
         .collect()
 }

@@ -14,7 +14,8 @@
 //! The error is the largest distance to the exact value, in units in the last place of the result; for
 //! `f32` found by trying every argument, for `f64` the largest one seen in random and hard arguments. The
 //! cost is the number of operations left after common subexpressions are merged, without the moves between
-//! the halves of a double and its two registers. Both are tested: a change must change this table.
+//! the halves of a double and its two registers. A division or a root counts as one. Both are tested: a
+//! change must change this table.
 //!
 //! | function | error `f32` | cost `f32` | error `f64` | cost `f64` (of these on doubles) |
 //! |---|---|---|---|---|
@@ -39,6 +40,12 @@
 //! | hypot | 1.02 | 17 | 1.02 | 17 (9) |
 //! | round | 0.00 | 3 | 0.00 | 3 (3) |
 //! | rem | 0.00 | 16 | 0.00 | 16 (6) |
+//!
+//! Against CUDA 13.0's own functions, on an H200 with all work-items busy in a loop of calls, the time in
+//! double precision is 0.5 (`rem`) to 1.25 times theirs, `exp` 1.09, `log` 0.89; only `asin` and `acos`, where
+//! CUDA branches, take 1.5 and 1.3. In single precision most take 1.0 to 1.6 times as long, and those that
+//! CUDA takes from the hardware's approximations (`exp`, `exp2`, `tanh`, `cbrt`) about twice: other devices
+//! do not have their bits.
 
 mod arithmetic;
 mod emit;

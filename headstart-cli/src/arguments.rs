@@ -181,6 +181,9 @@ pub struct Bench {
     /// Counted launches of each plan
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
+    /// Two work-groups and few iterations: checks the kernels, for tools that slow them down
+    #[arg(long)]
+    pub small: bool,
     /// Do not compare outputs with the simulator's, only with the plain kernel's on the GPU
     #[arg(long)]
     pub without_simulator: bool,

@@ -21,6 +21,9 @@ use crate::output::{Destination, json_line, print};
 /// The name of the kernel without a plan.
 const PLAIN: &str = "none";
 
+/// Iterations of a kernel's loop with `--small`: enough for every ring to go around.
+const SMALL_ITERATIONS: u64 = 70;
+
 /// Runs the command.
 pub fn run(options: &arguments::Bench) -> Result<()> {
     let destination = options
@@ -85,7 +88,10 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
         .map(|setting| (*setting).to_owned())
         .collect();
     let subject = kernels::find(case.kernel)?.with(&settings, None)?;
-    let workload = subject.workload()?;
+    let workload = match options.small {
+        true => subject.small(SMALL_ITERATIONS)?.ok_or_else(|| Error::bug("a kernel of the gallery is never small"))?,
+        false => subject.workload()?,
+    };
     let start = Instant::now();
     let (kernels, refused) = derive(&workload, &case.plans)?;
     let derive_time = start.elapsed();

@@ -19,20 +19,35 @@ fn no_default_plan_spills() {
     let mut lines = Vec::new();
     let mut complaints = Vec::new();
     for kernel in KERNELS {
-        let workload = kernel.with(&[], None).and_then(|chosen| chosen.workload()).expect("the defaults are right");
-        let target = prefetch::Target { group_size: Some(workload.group), ..prefetch::Target::default() };
+        let workload = kernel
+            .with(&[], None)
+            .and_then(|chosen| chosen.workload())
+            .expect("the defaults are right");
+        let target = prefetch::Target {
+            group_size: Some(workload.group),
+            ..prefetch::Target::default()
+        };
         let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
         let plans = default_plans(&main_loads(&plain), &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
         let derived: Vec<_> = plans
             .into_iter()
-            .filter_map(|plan| Some((plan.to_string(), prefetch::apply(&plain, &plan, &target).ok()?.kernel)))
+            .filter_map(|plan| {
+                Some((
+                    plan.to_string(),
+                    prefetch::apply(&plain, &plan, &target).ok()?.kernel,
+                ))
+            })
             .collect();
         assert!(!derived.is_empty(), "{} takes a plan", kernel.name);
         let assembled: Vec<(String, Result<Assembled, String>)> = derived
             .par_iter()
             .flat_map_iter(|(plan, derived)| {
                 [Target::Sm80, Target::Sm90].into_iter().map(move |target| {
-                    let options = Options { groups_per_core: Some(1), lines: false, ..Options::new(target) };
+                    let options = Options {
+                        groups_per_core: Some(1),
+                        lines: false,
+                        ..Options::new(target)
+                    };
                     let made = emit(derived, &options).map_err(|error| error.to_string());
                     let made = made.and_then(|ptx| ptxas.assemble(&ptx, target));
                     (format!("{} {plan} {}", kernel.name, target.name()), made)
@@ -41,7 +56,11 @@ fn no_default_plan_spills() {
             .collect();
         for (name, made) in assembled {
             match made {
-                Ok(Assembled { spilled_bytes: 0, registers, .. }) => {
+                Ok(Assembled {
+                    spilled_bytes: 0,
+                    registers,
+                    ..
+                }) => {
                     lines.push(format!("{name}: {registers} registers\n"));
                 }
                 Ok(made) => complaints.push(format!("{name} spills: {made:?}")),
@@ -56,5 +75,9 @@ fn no_default_plan_spills() {
         std::fs::write(&golden, &found).expect("the golden file can be written");
     }
     let expected = std::fs::read_to_string(&golden).unwrap_or_default();
-    assert!(expected == found, "{} differs; HEADSTART_BLESS=1 rewrites it", golden.display());
+    assert!(
+        expected == found,
+        "{} differs; HEADSTART_BLESS=1 rewrites it",
+        golden.display()
+    );
 }

@@ -89,7 +89,9 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
         .collect();
     let subject = kernels::find(case.kernel)?.with(&settings, None)?;
     let workload = match options.small {
-        true => subject.small(SMALL_ITERATIONS)?.ok_or_else(|| Error::bug("a kernel of the gallery is never small"))?,
+        true => subject
+            .small(SMALL_ITERATIONS)?
+            .ok_or_else(|| Error::bug("a kernel of the gallery is never small"))?,
         false => subject.workload()?,
     };
     let start = Instant::now();

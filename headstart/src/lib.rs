@@ -20,3 +20,8 @@ pub mod tune;
 
 pub use error::{Error, Fault, Result};
 pub use front::lang::prelude;
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -53,7 +53,7 @@ pub fn all() -> Vec<Case> {
             "gather, full occupancy",
             "gather",
             &["groups=1056", "group=256", "items=512"],
-            { [few("values"), hints("values")].concat() },
+            [few("values"), hints("values")].concat(),
         ),
         case(
             "gather, more work-groups",

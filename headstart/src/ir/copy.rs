@@ -127,11 +127,7 @@ pub fn exchange_terminators(ops: &mut Vec<Op>, exchange: &mut impl FnMut(&Op) ->
             exchange_terminators(&mut region.ops, exchange);
         }
     }
-    if let Some(new) = ops
-        .last()
-        .filter(|op| op.kind.is_terminator())
-        .and_then(|op| exchange(op))
-    {
+    if let Some(new) = ops.last().filter(|op| op.kind.is_terminator()).and_then(exchange) {
         ops.pop();
         ops.extend(new);
     }

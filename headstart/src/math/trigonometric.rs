@@ -1,7 +1,7 @@
 //! `sin`, `cos` and `tan`, of radians.
 //!
 //! `x = k·π/2 + r` with `|r| ≤ π/4`: subtracting three parts of `k·π/2`, each in one rounding, is exact
-//! enough up to the limit below, beyond which a branch leads to [`large`](super::large). `k` says which
+//! enough up to the limit below, beyond which a branch leads to `large`. `k` says which
 //! function of `r` is wanted, and its sign. Sine and cosine share one evaluation: the coefficients are
 //! selected, by operations on integers that a GPU does beside those on floats.
 //!

@@ -547,7 +547,10 @@ fn rotate(kernel: &mut Kernel, label: Label) -> Result<()> {
     if ring <= 2 {
         return Ok(());
     }
-    let Some(group) = (2..=ring.min(room)).rev().find(|group| ring % group == 0) else {
+    let Some(group) = (2..=ring.min(room))
+        .rev()
+        .find(|group| ring.is_multiple_of(*group))
+    else {
         return Ok(());
     };
     let definitions = Definitions::of(kernel);

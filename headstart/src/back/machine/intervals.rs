@@ -29,7 +29,7 @@ struct Span {
 
 impl Intervals {
     /// For a program with these controls, and `count` things.
-    pub fn new(controls: impl Iterator<Item = Control> + ExactSizeIterator, count: usize) -> Intervals {
+    pub fn new(controls: impl ExactSizeIterator<Item = Control>, count: usize) -> Intervals {
         let controls: Vec<Control> = controls.collect();
         let scopes = Scopes::of(controls.iter().copied());
         let mut loops = vec![None; controls.len()];

@@ -83,7 +83,7 @@ pub struct Scopes {
 
 impl Scopes {
     /// Finds them.
-    pub fn of(controls: impl Iterator<Item = Control> + ExactSizeIterator) -> Scopes {
+    pub fn of(controls: impl ExactSizeIterator<Item = Control>) -> Scopes {
         let count = controls.len();
         let mut scopes = Scopes {
             opening: vec![0; count],

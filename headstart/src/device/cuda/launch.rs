@@ -88,7 +88,7 @@ impl Function {
         let mut buffer = arguments.0.clone();
         buffer.resize(MOST_ARGUMENT_BYTES, 0);
         let mut size = arguments.0.len();
-        const BUFFER_POINTER: *mut std::ffi::c_void = 1 as *mut _; // CU_LAUNCH_PARAM_BUFFER_POINTER
+        const BUFFER_POINTER: *mut std::ffi::c_void = std::ptr::dangling_mut(); // CU_LAUNCH_PARAM_BUFFER_POINTER
         const BUFFER_SIZE: *mut std::ffi::c_void = 2 as *mut _; // CU_LAUNCH_PARAM_BUFFER_SIZE
         let mut extra = [
             BUFFER_POINTER,

@@ -58,7 +58,7 @@ pub(super) fn check(model: &DeviceModel) -> Result<(), (String, Error)> {
             format!("sub-groups of {size} work-items are not modelled"),
         );
     }
-    if *model.core.sub_groups % *model.core.schedulers != 0 {
+    if !(*model.core.sub_groups).is_multiple_of(*model.core.schedulers) {
         return fail(
             "core.sub-groups",
             "this is not a multiple of `core.schedulers`".into(),

@@ -245,9 +245,6 @@ mod tests {
             no_wrap(NoWrapOp::Add, Wrap::NotSigned, Type::I32, u64::from(u32::MAX), 1),
             (0, true)
         );
-        assert_eq!(
-            no_wrap(NoWrapOp::Mul, Wrap::Neither, Type::I64, u64::MAX, u64::MAX).1,
-            false
-        );
+        assert!(!no_wrap(NoWrapOp::Mul, Wrap::Neither, Type::I64, u64::MAX, u64::MAX).1);
     }
 }

@@ -47,7 +47,7 @@
 //!
 //! [`NoWrap`]: super::OpKind::NoWrap
 //!
-//! The parser checks spelling, names, scopes and operand types, and the [`limits`](super::limits);
+//! The parser checks spelling, names, scopes and operand types, and the [`limits`];
 //! [`verify`](super::verify()) checks the rest.
 
 mod constant;

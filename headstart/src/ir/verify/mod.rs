@@ -27,7 +27,7 @@
 //!     block, `if` or loop are its label's.
 //!
 //! About operands:
-//! 16. Pure operations take operands of the types that [`OpKind`](super::OpKind) and its tables say, all
+//! 16. Pure operations take operands of the types that [`OpKind`] and its tables say, all
 //!     of one type where several stand for numbers. Bit casts do not lead from pointer to pointer.
 //! 17. A load or store has a pointer into any space and moves 1, 2 or 4 values of one type, at most 16
 //!     bytes. A `Bool` in memory is a byte, 0 or 1.

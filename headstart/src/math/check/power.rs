@@ -1,7 +1,7 @@
 //! The reference for powers, their errors, and their many special cases.
 
 use super::Random;
-use super::double_double::{DoubleDouble, Reference, exp, log};
+use super::double_double::{Reference, exp, log};
 use super::errors::{check_two_f32, check_two_f64};
 use crate::math::Function;
 

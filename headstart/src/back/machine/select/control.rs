@@ -123,9 +123,8 @@ impl Selector<'_, '_> {
         self.scopes.pop();
         // Jumps that something lies in the way of.
         let own = Control::Break { depth };
-        if self.drafts[first.jump].control != own {
-            self.charge_jump(&first);
-        } else if second.charged && nvidia {
+        let leaves = self.drafts[first.jump].control != own;
+        if leaves || (second.charged && nvidia) {
             self.charge_jump(&first);
         } else if second.charged {
             // Intel's `else` is an instruction.

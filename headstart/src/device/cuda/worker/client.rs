@@ -285,10 +285,10 @@ impl Worker {
             Ok(Reply::Failed(failure)) | Err(failure) => failure,
             Ok(reply) => return Ok(reply),
         };
-        if failure.kind.poisons() || matches!(request, Request::Open { .. }) {
-            if let Some(process) = self.process.take() {
-                process.end();
-            }
+        if (failure.kind.poisons() || matches!(request, Request::Open { .. }))
+            && let Some(process) = self.process.take()
+        {
+            process.end();
         }
         Err(failure)
     }

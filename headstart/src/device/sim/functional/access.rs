@@ -89,7 +89,7 @@ impl WorkGroup<'_> {
         let Some(bound) = self.state.buffers.get(number) else {
             return false;
         };
-        if self.checks.is_some() && !(bound.read_only && !bound.memory.starts_uninitialized()) {
+        if self.checks.is_some() && (!bound.read_only || bound.memory.starts_uninitialized()) {
             return false;
         }
         let size = u64::from(ty.bytes());

@@ -15,6 +15,9 @@
 //! A caller must not issue to a core whose port is far behind ([`MemorySystem::port_free`]): accesses
 //! reserve L2 and device memory in the order of the calls, which must be about that of their times.
 
+// A list of buffers is often a list of one range.
+#![allow(clippy::single_range_in_vec_init)]
+
 mod banks;
 mod cache;
 mod code;

@@ -96,7 +96,7 @@ impl Scatter {
             }
             let mut addresses = [0u64; 32];
             for (lane, address) in addresses.iter_mut().enumerate() {
-                if lane as u64 % self.segment == 0 {
+                if (lane as u64).is_multiple_of(self.segment) {
                     random += 1;
                 }
                 let place = port::pick(

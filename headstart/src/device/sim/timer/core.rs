@@ -455,7 +455,8 @@ fn account(profile: &mut [InstructionProfile], resident: &mut Resident, now: u64
     stalls[throttled as usize] += now - resident.since - own;
 }
 
-/// What an instruction touches in memory.
+/// What an instruction touches in memory. It lives for one instruction, on the stack.
+#[allow(clippy::large_enum_variant)]
 enum Touched {
     None,
     At(Lanes, u32),

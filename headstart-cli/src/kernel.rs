@@ -38,10 +38,12 @@ pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>>
         };
         let text = read_text(Path::new(&options.kernel))?;
         let kernel = match places {
-            Places::Filled => headstart::ir::read(&text, &options.kernel)?,
-            Places::Kept => headstart::ir::parse(&text, &options.kernel)?,
+            Places::Filled => headstart::ir::read(&text, &options.kernel),
+            Places::Kept => headstart::ir::parse(&text, &options.kernel),
         };
-        headstart::ir::verify(&kernel)?;
+        let in_file = |error: Error| error.within(&options.kernel);
+        let kernel = kernel.map_err(in_file)?;
+        headstart::ir::verify(&kernel).map_err(in_file)?;
         return Ok(Box::new(FileSubject::new(Arc::new(kernel), launch)));
     }
     if options.launch.is_some() {

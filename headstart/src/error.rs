@@ -69,6 +69,17 @@ impl Error {
         self
     }
 
+    /// Says which file it is in, where the place does not say so already.
+    #[must_use]
+    pub fn within(mut self, file: &str) -> Error {
+        let named = self.0.place.as_ref().is_some_and(|place| place.contains(file));
+        if !named {
+            let place = self.0.place.take().map(|place| format!("{file}: {place}"));
+            self.0.place = Some(place.unwrap_or_else(|| file.to_owned()));
+        }
+        self
+    }
+
     /// Adds what would be accepted instead.
     #[must_use]
     pub fn accepted(mut self, accepted: impl fmt::Display) -> Error {

@@ -20,7 +20,17 @@ pub fn run(options: &Emit) -> Result<()> {
     let workload = subject.workload()?;
     let bench = device.bench();
     let plain = tune::plain(&bench, &workload)?;
-    let kernel = tune::derive(&bench, &workload, &plain, &plan)?.kernel;
+    let kernel = match tune::derive(&bench, &workload, &plain, &plan) {
+        Ok(derived) => derived.kernel,
+        // What is printed keeps the places that its source names; a refusal names those of the text.
+        Err(refusal) => {
+            let workload = kernel::find(&options.kernel, Places::Filled)?.workload()?;
+            let plain = tune::plain(&bench, &workload)?;
+            return Err(tune::derive(&bench, &workload, &plain, &plan)
+                .err()
+                .unwrap_or(refusal));
+        }
+    };
     let text = match options.target {
         EmitTarget::Ir => ir::print(&kernel),
         EmitTarget::Ptx => {

@@ -220,7 +220,7 @@ impl Launch {
             let promised = self.scalar(kernel, length);
             if let Some(promised) = promised.filter(|&promised| promised > buffer.length()) {
                 return Err(Error::usage(format!(
-                    "parameter `{}` is said to have {promised} elements, its buffer has {}",
+                    "the length of parameter `{}` is given as {promised} elements, its buffer has {}",
                     param.name,
                     buffer.length()
                 )));

@@ -175,12 +175,23 @@ impl Parser<'_> {
             );
         }
         known.extend(ids);
-        let known = WORDS.into_iter().chain(known.iter().map(String::as_str));
-        self.error_at(
+        let known: Vec<&str> = WORDS
+            .into_iter()
+            .chain(known.iter().map(String::as_str))
+            .collect();
+        let error = self.error_at(
             position,
             format!("there is no operation {}", suggest::quoted(word)),
-        )
-        .accepted(suggest::accepted(word, "operations", known))
+        );
+        // All of them would not fit on a line that anybody reads.
+        const SHOWN: usize = 24;
+        match suggest::nearest(word, known.iter().copied()) {
+            Some(near) => error.accepted(format!("did you mean `{near}`?")),
+            None => error.accepted(format!(
+                "operations: {}, …",
+                known[..SHOWN.min(known.len())].join(", ")
+            )),
+        }
     }
 
     /// A value or a constant.

@@ -19,7 +19,7 @@ use super::lanes::{Mask, Registers, Slot};
 use super::tape::{Step, Tape};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
-use crate::ir::Place;
+use crate::ir::{Kernel, Place};
 
 /// Watches a sub-group: the symbolic checker does.
 pub(crate) trait Observer {
@@ -169,9 +169,12 @@ impl Runner {
                         step + 1
                     };
                 }
-                Step::EndLoop { body, outside } => {
+                Step::EndLoop { body, outside, place } => {
                     if self.steps > limit {
-                        return Err(group.endless(&self.sub_group, self.alive, limit, tape.place(*body)));
+                        let inside = tape.place(*body);
+                        // A body without operations of its own is told by the loop around it.
+                        let place = if inside == Kernel::NOWHERE { *place } else { inside };
+                        return Err(group.endless(&self.sub_group, self.alive, limit, place));
                     }
                     let scope = self.scopes.last_mut();
                     let next = scope.map_or(Mask::NONE, |scope| std::mem::take(&mut scope.next));

@@ -59,6 +59,7 @@ pub(super) enum Step {
     EndLoop {
         body: usize,
         outside: usize,
+        place: Place,
     },
     /// Each first slot takes what each second one held, on active lanes.
     Assign(Box<[(Slot, Slot)]>),
@@ -195,6 +196,7 @@ impl<'k> Writer<'k> {
                 self.end(Step::EndLoop {
                     body: start,
                     outside: 0,
+                    place: op.place,
                 });
             }
             OpKind::If {

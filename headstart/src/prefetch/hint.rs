@@ -18,7 +18,7 @@ use super::legality;
 use super::pipeline::Fetch;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;
-use crate::ir::{BinaryOp, Builder, CacheHint, CacheLevel, CompareOp, ConvertOp, Type, Value};
+use crate::ir::{BinaryOp, Builder, CacheHint, CompareOp, ConvertOp, Type, Value};
 
 /// A cache hint.
 pub(super) struct Hint {
@@ -50,12 +50,7 @@ impl Fetch for Hint {
         legality::may_hint(b.kernel, early.definitions, &self.site)?;
         let bytes = b.kernel.ty(self.site.results[0]).bytes() * self.site.results.len() as u32;
         for ahead in self.distance..self.distance + group {
-            let guard = match early.guard(b, limits, &self.site, ahead) {
-                Ok(guard) => guard,
-                // Beyond L1 a hint out of bounds does nothing, on every device here; into L1 it may fault.
-                Err(error) if self.hint.level == CacheLevel::L1 => return Err(error),
-                Err(_) => early.test(b, limits, ahead)?,
-            };
+            let guard = early.guard(b, limits, &self.site, ahead)?;
             let pointer = early.value(b, limits, self.site.pointer, ahead)?;
             let enters = early
                 .pointer_growth(b.kernel, self.site.pointer)

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::definitions::Definitions;
 use super::multiples::low_zeros;
 use super::ranges::range;
+use super::trailing::Trailing;
 use crate::ir::{
     BinaryOp, CompareOp, Kernel, Label, LoadId, NoWrapOp, Op, OpKind, Place, Region, Type, UnaryOp, Value,
     Wrap,
@@ -183,9 +184,23 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
         ..
     } = reader;
     let outside = |value: Value| !inside.contains_key(&value) && !params.contains(&value);
-    let steps: Vec<Step> = (0..params.len())
+    let mut steps: Vec<Step> = (0..params.len())
         .map(|index| common_step(kernel, &inside, &outside, params[index], index, &continues))
         .collect();
+    let trailing = Trailing {
+        kernel,
+        definitions,
+        params,
+        initial,
+        continues: &continues,
+    };
+    for index in 0..params.len() {
+        if steps[index] == Step::Carried
+            && let Some(step) = trailing.step(index, &steps)
+        {
+            steps[index] = step;
+        }
+    }
     let tests = Tests {
         kernel,
         definitions,

@@ -7,3 +7,4 @@ pub mod loops;
 pub mod multiples;
 pub mod ranges;
 pub mod roots;
+mod trailing;

@@ -54,7 +54,11 @@ impl<'r> Side<'r> {
     /// Follows the first operand that differs, as long as the operations are the same.
     fn first_difference(&self, right: &Stored, other: &Side<'_>, found: &Stored) -> String {
         let (mut one, mut two) = ((right.term, right.bits), (found.term, found.bits));
-        while let (Some(making), Some(other_making)) = (self.node(one.0), other.node(two.0)) {
+        // Integer sums may lead back to where they came from.
+        let mut steps = 0..self.record.nodes.len();
+        while let (Some(_), Some(making), Some(other_making)) =
+            (steps.next(), self.node(one.0), other.node(two.0))
+        {
             let (
                 Node::Computed { what, operands, .. },
                 Node::Computed {
@@ -83,8 +87,12 @@ impl<'r> Side<'r> {
             };
             (one, two) = (*next, *other_next);
         }
+        let bits = match right.bits == found.bits {
+            true => "the bits are the same with these data".to_owned(),
+            false => format!("it gives bits {:#x}, not {:#x}", found.bits, right.bits),
+        };
         format!(
-            "it uses {} where the plain kernel uses {}",
+            "it uses {} where the plain kernel uses {}; {bits}",
             other.describe(two.0, two.1),
             self.describe(one.0, one.1)
         )

@@ -7,12 +7,13 @@
 //! must have been written by both kernels, with the same bits and the same term.
 //!
 //! What depends on no memory (ids, counters, guards) counts by its value: a pass may compute an index in
-//! another way. Which side of a branch or selection was taken counts by what it gave.
+//! another way, and integer sums of loaded values, too (`linear`). Which side of a branch or selection was taken counts by what it gave.
 //!
 //! The checker runs a kernel, it does not reason about it: it says "checked", never "proved". Loops should
 //! run the trip counts of [`trip_counts`].
 
 mod explain;
+mod linear;
 mod observer;
 mod operation;
 mod record;

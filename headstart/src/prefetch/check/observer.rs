@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::operation::{Operation, binary, type_number};
+use super::operation::{Operation, address, binary, type_number, unary};
 use super::record::{Node, Record, Stored};
 use super::terms::{NOT_GLOBAL, Term, TermMemory};
 use crate::device::sim::functional::{
     LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
 };
-use crate::ir::{BinaryOp, ConvertOp, LoadId, NoWrapOp, Place, Space, Type};
+use crate::ir::{BinaryOp, ConvertOp, LoadId, NoWrapOp, Place, Space};
 
 /// The terms of one work-group.
 pub(super) struct TermObserver {
@@ -99,20 +99,23 @@ impl TermObserver {
                 result[lane] = terms[same][lane];
                 continue;
             }
-            let mut parts: Vec<u128> = (0..operands.len())
-                .map(|operand| terms[operand][lane].part(bits(operand)))
-                .collect();
-            if what.commutes {
-                parts.sort_unstable();
-            }
-            result[lane] = Term::made(what.number, parts);
-            if let Some(record) = &mut self.record {
+            let of = |operand: usize| (terms[operand][lane], bits(operand));
+            let operands: Vec<(Term, u64)> = (0..operands.len()).map(of).collect();
+            let linear = what.linear.and_then(|(linear, ty)| linear.term(ty, &operands));
+            result[lane] = linear.unwrap_or_else(|| {
+                let mut parts: Vec<u128> = operands.iter().map(|(term, bits)| term.part(*bits)).collect();
+                if what.commutes {
+                    parts.sort_unstable();
+                }
+                Term::made(what.number, parts)
+            });
+            if let Some(record) = &mut self.record
+                && !result[lane].is_known()
+            {
                 let node = || Node::Computed {
                     what: what.name.clone(),
                     place,
-                    operands: (0..operands.len())
-                        .map(|operand| (terms[operand][lane], bits(operand)))
-                        .collect(),
+                    operands,
                 };
                 record.nodes.entry(result[lane]).or_insert_with(node);
             }
@@ -171,7 +174,7 @@ impl Observer for TermObserver {
                 *self.slot(sub_group, to) = [Term::KNOWN; LANES];
             }
             LaneOpKind::Unary { op, ty, to, a } => {
-                compute(Operation::new(1, op as u64, ty, op.name()), to, &[a]);
+                compute(unary(op, ty), to, &[a]);
             }
             LaneOpKind::Binary { op, ty, to, a, b } => compute(binary(op, ty), to, &[a, b]),
             // A pass may drop the promise.
@@ -210,9 +213,7 @@ impl Observer for TermObserver {
                 scale,
                 offset,
             } => {
-                let mut what = Operation::new(32, 0, Type::I64, "address");
-                what.number ^= Term::made(u64::from(scale), [offset as u128]).0 as u64;
-                compute(what, to, &[base, index]);
+                compute(address(scale, offset), to, &[base, index]);
             }
             LaneOpKind::Select { to, cond, a, b } => {
                 let (a, b) = (self.get(sub_group, a), self.get(sub_group, b));

@@ -1,7 +1,8 @@
 //! What tells one operation from another in a term, and which operations a pass may rewrite or drop.
 
+use super::linear::Linear;
 use super::terms::OPERATION;
-use crate::ir::{BinaryOp, Type};
+use crate::ir::{BinaryOp, Type, UnaryOp};
 
 /// What tells one operation from another.
 pub(super) struct Operation {
@@ -13,6 +14,8 @@ pub(super) struct Operation {
     pub neutral: Option<(usize, u64)>,
     /// It gives its operand as it is.
     pub is_identity: bool,
+    /// It is an integer operation that is linear, on this type.
+    pub linear: Option<(Linear, Type)>,
 }
 
 impl Operation {
@@ -23,6 +26,7 @@ impl Operation {
             commutes: false,
             neutral: None,
             is_identity: false,
+            linear: None,
         }
     }
 
@@ -48,8 +52,7 @@ pub(super) fn binary(op: BinaryOp, ty: Type) -> Operation {
     Operation {
         commutes: matches!(
             op,
-            BinaryOp::Add
-                | BinaryOp::Mul
+            BinaryOp::Mul
                 | BinaryOp::MulHighS
                 | BinaryOp::MulHighU
                 | BinaryOp::And
@@ -64,17 +67,34 @@ pub(super) fn binary(op: BinaryOp, ty: Type) -> Operation {
         ),
         // What the builder folds away.
         neutral: match op {
-            BinaryOp::Add
-            | BinaryOp::Sub
-            | BinaryOp::Or
-            | BinaryOp::Xor
-            | BinaryOp::Shl
-            | BinaryOp::ShrS
-            | BinaryOp::ShrU => Some((1, 0)),
-            BinaryOp::Mul | BinaryOp::DivU => Some((1, 1)),
+            BinaryOp::Or | BinaryOp::Xor | BinaryOp::ShrS | BinaryOp::ShrU => Some((1, 0)),
+            BinaryOp::DivU => Some((1, 1)),
             BinaryOp::And => Some((1, ty.mask())),
             _ => None,
         },
+        linear: Linear::of(op).map(|linear| (linear, ty)),
         ..Operation::new(2, code as u64, ty, op.name())
+    }
+}
+
+pub(super) fn unary(op: UnaryOp, ty: Type) -> Operation {
+    Operation {
+        linear: match op {
+            UnaryOp::Neg => Some((Linear::Neg, ty)),
+            UnaryOp::Not if ty.is_integer() => Some((Linear::Not, ty)),
+            _ => None,
+        },
+        ..Operation::new(1, op as u64, ty, op.name())
+    }
+}
+
+pub(super) fn address(scale: u32, offset: i64) -> Operation {
+    let linear = Linear::Address {
+        scale: u64::from(scale),
+        offset: offset as u64,
+    };
+    Operation {
+        linear: Some((linear, Type::I64)),
+        ..Operation::new(32, 0, Type::I64, "address")
     }
 }

@@ -5,7 +5,8 @@
 //! | depends on no memory | [`Term::KNOWN`]: its bits say everything |
 //! | read from memory as the launch found it | the addresses of its bytes |
 //! | read from where the kernel wrote before | what was written there |
-//! | result of an operation | the operation, its type, and the operands' terms (or bits) |
+//! | integer sum or known multiple | the same sum of the operands' terms ([`linear`](super::linear)) |
+//! | result of another operation | the operation, its type, and the operands' terms (or bits) |
 //!
 //! Two different expressions get the same term with a probability of about n² / 2¹²⁸ for n terms.
 

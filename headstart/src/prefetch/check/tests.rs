@@ -156,7 +156,7 @@ fn a_value_of_another_iteration_is_found_where_the_data_coincide() {
         "sum.rs:9:1, work-item 0 of work-group 0 (global 0): a bug in Headstart: the derived kernel differs at `out[0]`: \
          it uses `data[2]`, which work-item 0 of work-group 0 (global 0) reads by load `data` (sum.rs:3:9) in iteration \
          1 where the plain kernel uses `data[1]`, which work-item 0 of work-group 0 (global 0) reads by load `data` \
-         (sum.rs:3:9) in iteration 1"
+         (sum.rs:3:9) in iteration 1; the bits are the same with these data"
     );
     // One iteration is too few to show it.
     assert!(checked(&rolling(2), 1).is_ok());

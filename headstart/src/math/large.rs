@@ -82,7 +82,7 @@ fn shifted<A: Arithmetic, T: Integer, const N: usize>(
     std::array::from_fn(|i| words[i].shift_left(shift) | words[i + 1].shift_right(rest))
 }
 
-/// As in [`trigonometric`](super::trigonometric), for `x` of at least 2⁷, or infinite: the quadrant in the
+/// As in `trigonometric`, for `x` of at least 2⁷, or infinite: the quadrant in the
 /// lowest bits, and the bits of the rest.
 pub(super) fn reduce_f32<A: Arithmetic>(x: Number<A, f32>) -> [Number<A, u32>; 2] {
     let bits = x.bits();
@@ -120,7 +120,7 @@ pub(super) fn reduce_f32<A: Arithmetic>(x: Number<A, f32>) -> [Number<A, u32>; 2
     [signed_quadrant, r.bits()]
 }
 
-/// As in [`trigonometric`](super::trigonometric), for `x` of at least 2³⁰, or infinite: the quadrant in the
+/// As in `trigonometric`, for `x` of at least 2³⁰, or infinite: the quadrant in the
 /// lowest bits, and the bits of the rest.
 pub(super) fn reduce_f64<A: Arithmetic>(x: Number<A, f64>) -> [Number<A, u64>; 2] {
     let bits = x.bits();

@@ -13,9 +13,10 @@ use headstart::device::sim::functional::{
     BufferMemory, CompiledKernel, Groups, LaneOp, LaunchState, Mask, Options, Registers, Slot, SubGroup,
     WorkGroup,
 };
-use headstart::ir::{Kernel, Value};
+use headstart::ir::{Kernel, Value, print};
 use headstart::prefetch::{self, apply};
-use headstart::testing::{self, Case};
+use headstart::testing::{self, Case, Random, Size, random_plan};
+use headstart::tune::Workload;
 
 fn contents(memories: &[Arc<BufferMemory>]) -> Vec<Vec<u8>> {
     let read = |memory: &Arc<BufferMemory>| {
@@ -29,12 +30,12 @@ fn contents(memories: &[Arc<BufferMemory>]) -> Vec<Vec<u8>> {
 const SUB_GROUP: u32 = 32;
 
 /// What the functional engine makes of a kernel.
-fn interpreted(case: &Case, kernel: &Kernel) -> Vec<Vec<u8>> {
-    let (launch, memories) = testing::bind(&case.workload).expect("the buffers are small");
+fn interpreted(workload: &Workload, kernel: &Kernel) -> Vec<Vec<u8>> {
+    let (launch, memories) = testing::bind(workload).expect("the buffers are small");
     let compiled = CompiledKernel::new(Arc::new(kernel.clone()));
     compiled
         .run(&launch, SUB_GROUP, Options::FAST, &Groups::All)
-        .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        .unwrap_or_else(|error| panic!("{error}"));
     contents(&memories)
 }
 
@@ -203,12 +204,12 @@ struct Runner {
 }
 
 /// What a program makes of a launch.
-fn executed(case: &Case, program: &MachineProgram) -> Vec<Vec<u8>> {
-    let (launch, memories) = testing::bind(&case.workload).expect("the buffers are small");
+fn executed(workload: &Workload, program: &MachineProgram) -> Vec<Vec<u8>> {
+    let (launch, memories) = testing::bind(workload).expect("the buffers are small");
     let state = LaunchState::new(&program.kernel, &launch, SUB_GROUP, Options::FAST).unwrap();
     let executable = Executable::new(program);
     let mut group = WorkGroup::new(&state).unwrap();
-    for number in 0..u64::from(case.workload.groups[0]) {
+    for number in 0..launch.group_count() {
         group.begin(number);
         let mut runners: Vec<Runner> = (0..state.sub_groups())
             .map(|number| {
@@ -233,26 +234,62 @@ fn executed(case: &Case, program: &MachineProgram) -> Vec<Vec<u8>> {
     contents(&memories)
 }
 
+/// How a kernel's programs differ from it, if one does.
+fn difference(workload: &Workload, kernel: &Kernel) -> Option<String> {
+    let right = interpreted(workload, kernel);
+    for target in [Target::nvidia(), Target::intel(SUB_GROUP, 8 * 1024)] {
+        let program = lower(kernel, &target);
+        if right != interpreted(workload, &program.kernel) {
+            return Some(format!("the cleaned kernel for {:?}", target.family));
+        }
+        if right != executed(workload, &program) {
+            return Some(format!("the program for {:?}", target.family));
+        }
+    }
+    None
+}
+
 #[test]
 fn programs_compute_what_their_kernels_compute() {
-    let mut programs = 0;
+    let mut kernels = 0;
     for case in Case::all().expect("the kernels are well written") {
-        let right = interpreted(&case, &case.workload.kernel);
         for plan in &case.plans {
             let Ok(applied) = apply(&case.workload.kernel, plan, &prefetch::Target::default()) else {
                 continue;
             };
-            for target in [Target::nvidia(), Target::intel(SUB_GROUP, 8 * 1024)] {
-                let program = lower(&applied.kernel, &target);
-                let what = format!("{} under {plan} for {:?}", case.name, target.family);
-                assert!(
-                    right == interpreted(&case, &program.kernel),
-                    "the cleaned kernel {what}"
-                );
-                assert!(right == executed(&case, &program), "the program {what}");
-                programs += 1;
+            let difference = difference(&case.workload, &applied.kernel);
+            assert_eq!(difference, None, "{} under {plan}", case.name);
+            kernels += 1;
+        }
+    }
+    assert!(kernels >= 50, "{kernels} kernels");
+}
+
+/// Random kernels under random plans. The seed rotates; `HEADSTART_PLANS` says how many.
+#[test]
+fn programs_of_random_kernels_compute_the_same() {
+    let count = testing::count("HEADSTART_PLANS", 40);
+    for seed in (testing::base_seed()..).take(count as usize) {
+        let size = if seed % 4 == 0 { Size::LARGE } else { Size::SMALL };
+        let workload = testing::random_workload(seed, size);
+        let target = prefetch::Target {
+            group_size: Some(workload.group),
+            ..prefetch::Target::default()
+        };
+        let mut random = Random::new(seed);
+        let mut kernels = vec![(String::from("none"), workload.kernel.as_ref().clone())];
+        for _ in 0..2 {
+            let plan = random_plan(&mut random, &workload.kernel);
+            kernels.extend(
+                apply(&workload.kernel, &plan, &target).map(|applied| (plan.to_string(), applied.kernel)),
+            );
+        }
+        for (plan, kernel) in kernels {
+            if difference(&workload, &kernel).is_some() {
+                let small = testing::shrink(&kernel, |kernel| difference(&workload, kernel).is_some());
+                let what = difference(&workload, &small);
+                panic!("seed {seed}, {plan}: {what:?}\n{}", print(&small));
             }
         }
     }
-    assert!(programs >= 100, "{programs} programs");
 }

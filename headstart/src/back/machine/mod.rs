@@ -7,9 +7,9 @@
 //! executable: each IR operation is attached to the instruction that completes it, so the timer
 //! computes real addresses and takes real branches.
 //!
-//! In order: clean the kernel up (`back::cleanup`); select instructions; sink loads to their uses, as
-//! ptxas does; schedule between jumps; merge the registers that moves connect; count registers; lay the
-//! code out. [`program`] defines the result.
+//! In order: clean the kernel up (`back::cleanup`); select instructions; schedule them between jumps;
+//! merge the registers that moves connect; count registers; lay the code out. [`program`] defines the
+//! result.
 
 mod arithmetic;
 mod coalesce;
@@ -25,7 +25,6 @@ mod recipe_intel;
 mod registers;
 mod schedule;
 mod select;
-mod sink;
 pub mod target;
 mod uniform;
 
@@ -41,10 +40,6 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     let kernel = crate::back::cleanup::clean(kernel);
     let facts = facts::Facts::of(&kernel, *target);
     let (drafts, virtuals) = select::select(&facts);
-    let drafts = match target.sinks_loads {
-        true => sink::sink(&kernel, drafts),
-        false => drafts,
-    };
     let mut drafts = schedule::schedule(&kernel, target, drafts, &virtuals);
     coalesce::coalesce(&mut drafts, virtuals.len());
     let estimate = registers::estimate(target, &drafts, &virtuals);

@@ -28,8 +28,6 @@ pub struct Target {
     pub comfortable_registers: u32,
     /// Bytes of a cache line: a hint covers one.
     pub line: u32,
-    /// Whether the compiler moves plain loads down, over the jumps inside expansions, to their use.
-    pub sinks_loads: bool,
 }
 
 /// Bytes of an instruction: 16 on NVIDIA since Volta and, uncompacted, on Intel.
@@ -61,10 +59,7 @@ impl Target {
             Vendor::Intel => Family::Intel,
         };
         let line = u32::try_from(*model.l2.line).unwrap_or(u32::MAX);
-        Target {
-            sinks_loads: model.compiler.sinks_loads.value,
-            ..Target::new(family, sub_group, model.registers_per_work_item(sub_group), line)
-        }
+        Target::new(family, sub_group, model.registers_per_work_item(sub_group), line)
     }
 
     fn new(family: Family, sub_group: u32, max_registers: u32, line: u32) -> Target {
@@ -76,7 +71,6 @@ impl Target {
             max_registers,
             comfortable_registers,
             line,
-            sinks_loads: family == Family::Nvidia,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::Observation;
 use super::quantity::{
     Bytes, BytesPerCycle, Count, Cycles, GigabytesPerSecond, PerCycle, Quantities, Quantity,
 };
@@ -48,6 +49,9 @@ pub struct L1 {
     pub lines_per_cycle: Quantity<PerCycle>,
     /// Sectors that can be on their way to a core at once.
     pub outstanding: Quantity<Count>,
+    /// Whether a load that misses returns only after the asynchronous copies that the sub-group started
+    /// before it.
+    pub copies_come_first: Observation,
 }
 
 /// The cache that all cores share.

@@ -65,8 +65,6 @@ pub struct DeviceModel {
     pub instruction_cache: InstructionCache,
     /// Where prefetches go.
     pub prefetch: Prefetch,
-    /// What the vendor's compiler does to code.
-    pub compiler: Compiler,
     /// Latency and rate of each class of instructions.
     pub instructions: Instructions,
 }
@@ -79,15 +77,6 @@ pub enum Vendor {
     Nvidia,
     /// Intel.
     Intel,
-}
-
-/// What the vendor's compiler does to code, as far as the time depends on it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Compiler {
-    /// Plain loads whose value is first used after a jump are moved down behind it. Loads for
-    /// later do not stay ahead of branching code then; asynchronous copies do.
-    pub sinks_loads: Observation,
 }
 
 /// Something that holds or does not, and how that is known.

@@ -74,6 +74,15 @@ pub struct MemorySystem {
     counters: MemoryCounters,
 }
 
+/// What memory answers to a load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// When the last value is there.
+    pub done: Cycles,
+    /// Whether all of them were in L1.
+    pub is_near: bool,
+}
+
 /// The model's numbers, as plain ones.
 #[derive(Clone, Debug)]
 struct Timing {
@@ -197,8 +206,8 @@ impl MemorySystem {
         port.block(until);
     }
 
-    /// A load from global memory: when the last value is there.
-    pub fn load(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+    /// A load from global memory.
+    pub fn load(&mut self, core: usize, now: Cycles, access: &Access) -> Answer {
         self.counters.loads += 1;
         self.read(core, now, access)
     }
@@ -208,7 +217,7 @@ impl MemorySystem {
     pub fn copy(&mut self, core: usize, now: Cycles, from: &Access, to: &Access) -> Cycles {
         self.counters.loads += 1;
         let passes = self.count_passes(to);
-        let done = self.read(core, now, from);
+        let done = self.read(core, now, from).done;
         self.cores[core].port.take(now, passes);
         done + (passes - 1.0) * self.timing.conflict
     }
@@ -282,8 +291,9 @@ impl MemorySystem {
     }
 
     /// Reads through L1.
-    fn read(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+    fn read(&mut self, core: usize, now: Cycles, access: &Access) -> Answer {
         let mut done = now;
+        let mut is_near = true;
         let lines = Lines::of(access, self.shape);
         let purpose = Purpose::of(access, &lines, self.shape, true);
         for (line, sectors) in lines.iter() {
@@ -295,6 +305,7 @@ impl MemorySystem {
             self.counters.l1_sectors += count;
             let (Some(latency), Some(l1)) = (self.timing.l1_latency, self.cores[core].l1.as_mut()) else {
                 done = done.max(self.fetch(core, start, line, sectors, purpose));
+                is_near = false;
                 continue;
             };
             let slot = l1.find(line);
@@ -303,10 +314,12 @@ impl MemorySystem {
                 let hits = u64::from(present.count_ones());
                 self.counters.l1_hits += if ready <= start { hits } else { 0 };
                 self.counters.l1_pending += if ready <= start { 0 } else { hits };
+                is_near &= ready <= start;
                 done = done.max(ready.max(start + latency));
             }
             let missing = sectors & !present;
             if missing != 0 {
+                is_near = false;
                 let slot = slot.unwrap_or_else(|| l1.insert(line).0);
                 let arrives = self.fetch(core, start, line, missing, purpose);
                 if let Some(l1) = &mut self.cores[core].l1 {
@@ -315,7 +328,7 @@ impl MemorySystem {
                 done = done.max(arrives);
             }
         }
-        done
+        Answer { done, is_near }
     }
 
     /// Brings sectors to a core, as soon as it may have further ones on their way.

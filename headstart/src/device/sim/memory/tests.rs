@@ -110,7 +110,7 @@ impl Scatter {
                 mask: u32::MAX,
                 bytes: 4,
             };
-            let complete = complete.max(memory.load(core, now, &access));
+            let complete = complete.max(memory.load(core, now, &access).done);
             let next = if left == 1 { complete } else { now + 1.0 };
             push(&mut events, next, warp, left - 1, complete);
         }

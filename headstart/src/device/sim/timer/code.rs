@@ -133,8 +133,8 @@ impl Code {
         }
         let costs = Costs::new(model, sub_group_size);
         let line_bytes = u32::try_from(*model.instruction_cache.line).unwrap_or(u32::MAX);
-        let mut scoreboards = Scoreboards::new(*model.core.scoreboards);
-        let mut instructions = Vec::with_capacity(program.instructions.len());
+        let mut instructions: Vec<Coded> = Vec::with_capacity(program.instructions.len());
+        let mut arrives = Vec::with_capacity(program.instructions.len());
         for instruction in &program.instructions {
             let range = instruction.steps.start..instruction.steps.end;
             let action = action(&program, &steps, instruction.class, range.clone(), model);
@@ -145,7 +145,7 @@ impl Code {
             let (uses, use_count) = registers(instruction.uses.iter().map(|register| register.as_u32()));
             let (defines, define_count) =
                 registers(instruction.defines.iter().map(|register| register.as_u32()));
-            let scoreboard = cost.arrives.then(|| scoreboards.next(action));
+            arrives.push(cost.arrives);
             instructions.push(Coded {
                 action,
                 control: control(instruction.control, &mut slots),
@@ -157,11 +157,15 @@ impl Code {
                 use_count,
                 defines,
                 define_count,
-                scoreboard,
+                scoreboard: None,
                 first_step: range.start,
                 end_step: range.end,
                 line: instruction.address / line_bytes,
             });
+        }
+        let boards = scoreboards(&program, &arrives, *model.core.scoreboards);
+        for (instruction, board) in instructions.iter_mut().zip(boards) {
+            instruction.scoreboard = board;
         }
         let Slots { constants, count, .. } = slots;
         Ok(Code {
@@ -199,37 +203,55 @@ impl Code {
     }
 }
 
-/// Scoreboards in turn: two of them for what arrives soon, so that nobody who waits for that waits for
-/// memory; the others for memory.
-struct Scoreboards {
-    long: u8,
-    short: u8,
-    next_long: u8,
-    next_short: u8,
-}
+/// The scoreboard of what is first used behind a jump; see [`scoreboards`].
+pub(super) const ACROSS_JUMPS: u8 = 0;
 
-impl Scoreboards {
-    fn new(count: u32) -> Scoreboards {
-        let count = count.clamp(2, 16) as u8;
-        let short = (count / 2).min(2);
-        Scoreboards {
-            long: count - short,
-            short,
-            next_long: 0,
-            next_short: 0,
+/// Which scoreboard each instruction's result arrives on, if it takes no fixed time.
+///
+/// As ptxas assigns them: what is used before the next jump has scoreboards in turn, two of them for
+/// what arrives soon, the others for memory; all else shares one, and whoever waits for one of those
+/// waits for all that are on their way.
+fn scoreboards(program: &MachineProgram, arrives: &[bool], count: u32) -> Vec<Option<u8>> {
+    let count = count.clamp(4, 16) as u8;
+    let first_soon = count - 2;
+    let (mut next, mut next_soon) = (ACROSS_JUMPS, 0);
+    let instructions = &program.instructions;
+    let is_jump = |at: usize| {
+        instructions[at].control != Control::Next
+            || matches!(instructions[at].class, Class::Branch | Class::Reconverge)
+    };
+    let used_before_a_jump = |at: usize| {
+        let defined = &instructions[at].defines;
+        for (later, instruction) in instructions.iter().enumerate().skip(at + 1) {
+            if instruction
+                .uses
+                .iter()
+                .any(|used| defined.iter().any(|own| own == used))
+            {
+                return true;
+            }
+            if is_jump(later) {
+                return false;
+            }
         }
-    }
-
-    fn next(&mut self, action: Action) -> u8 {
-        let is_long = matches!(action, Action::Load { space, .. } if space != Space::Shared);
-        if is_long {
-            self.next_long = (self.next_long + 1) % self.long;
-            self.next_long
-        } else {
-            self.next_short = (self.next_short + 1) % self.short;
-            self.long + self.next_short
+        false
+    };
+    let board = |(at, &arrives): (usize, &bool)| {
+        if !arrives {
+            return None;
         }
-    }
+        let is_long = matches!(instructions[at].class, Class::Load { space, .. } if space != Space::Shared);
+        if !is_long {
+            next_soon = 1 - next_soon;
+            return Some(first_soon + next_soon);
+        }
+        if !used_before_a_jump(at) {
+            return Some(ACROSS_JUMPS);
+        }
+        next = next % (first_soon - 1) + 1;
+        Some(next)
+    };
+    arrives.iter().enumerate().map(board).collect()
 }
 
 /// Where values are kept: the program's slots, and behind them the constants.

@@ -4,15 +4,15 @@
 //! can go on, else of the oldest that can. Nothing happens between issues, so time jumps from one to
 //! the next.
 
+use super::access::{Direction, Touched, access, largest, prefetch};
 use super::code::{Action, Code, CodedStep};
 use super::cost::Pipe;
 use super::fetch::Fetch;
 use super::stalls::{InstructionProfile, StallReason};
 use super::sub_group::{Resident, State};
-use crate::device::model::{DeviceModel, PrefetchInstruction, Reached};
-use crate::device::sim::functional::{LANES, LaneOpKind, Lanes, LaunchState, Mask, WorkGroup, from_generic};
+use crate::device::model::DeviceModel;
+use crate::device::sim::functional::{LaneOpKind, LaunchState, WorkGroup};
 use crate::device::sim::memory::{Access, MemorySystem};
-use crate::ir::Space;
 use crate::{Error, Result};
 
 /// How far behind the unit for loads and stores can be before nothing is issued to it, in cycles. Its
@@ -37,6 +37,8 @@ pub(super) struct Core<'l> {
     memory_pipe: f64,
     fetch: Fetch,
     barrier_latency: u64,
+    /// Whether a load that misses L1 comes after the copies that the sub-group started before it.
+    copies_come_first: bool,
     pub profile: Vec<InstructionProfile>,
     /// Cycles, summed over sub-groups, in which they were resident.
     pub resident_cycles: u64,
@@ -95,6 +97,7 @@ impl<'l> Core<'l> {
             memory_pipe: 0.0,
             fetch: Fetch::new(model, code.program.code_bytes),
             barrier_latency: u64::from(*model.instructions.barrier.latency),
+            copies_come_first: model.l1.as_ref().is_some_and(|l1| l1.copies_come_first.value),
             profile: vec![InstructionProfile::default(); code.instructions.len()],
             resident_cycles: 0,
             ended: Vec::new(),
@@ -270,9 +273,12 @@ impl<'l> Core<'l> {
                 resident.hold(done_fixed, StallReason::BranchResolving);
             }
             Action::Load { space, .. } => {
-                let (done, cause) = access(memory, self.number, now, &touched, space, mask, Direction::Load);
-                let done = done + u64::from(instruction.latency);
-                resident.define(instruction, done, cause);
+                let answer = access(memory, self.number, now, &touched, space, mask, Direction::Load);
+                let mut done = answer.done + u64::from(instruction.latency);
+                if self.copies_come_first && answer.is_behind_copies {
+                    done = done.max(resident.last_copy());
+                }
+                resident.define(instruction, done, answer.cause);
                 resident.load_until(done);
             }
             Action::Store { space, .. } => {
@@ -307,7 +313,8 @@ impl<'l> Core<'l> {
                 resident.blame = at;
             }
             Action::Prefetch { reached, by, .. } => {
-                prefetch(memory, self.number, now, &touched, mask, reached, by);
+                let copied = prefetch(memory, self.number, now, &touched, mask, reached, by);
+                resident.scratch_until(copied);
             }
             Action::Barrier => {
                 resident.state = State::AtBarrier;
@@ -453,117 +460,4 @@ fn account(profile: &mut [InstructionProfile], resident: &mut Resident, now: u64
     stalls[resident.reason as usize] += own;
     let throttled = resident.throttled.take().unwrap_or(StallReason::NotSelected);
     stalls[throttled as usize] += now - resident.since - own;
-}
-
-/// What an instruction touches in memory. It lives for one instruction, on the stack.
-#[allow(clippy::large_enum_variant)]
-enum Touched {
-    None,
-    At(Lanes, u32),
-    Both(Lanes, Lanes, u32),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Load,
-    Store,
-}
-
-/// A load or store: when its values are there, and what waits for them waits for.
-fn access(
-    memory: &mut MemorySystem,
-    core: usize,
-    now: u64,
-    touched: &Touched,
-    space: Space,
-    mask: Mask,
-    direction: Direction,
-) -> (u64, StallReason) {
-    let Touched::At(addresses, bytes) = touched else {
-        return (now + 1, StallReason::Wait);
-    };
-    if mask.is_empty() {
-        return (now + 1, StallReason::Wait);
-    }
-    let mut local = [0; LANES];
-    let (space, addresses) = match space {
-        // A sub-group's generic addresses usually lie in one space.
-        Space::Generic => {
-            let first = mask.lanes().next().unwrap_or(0);
-            for (to, &from) in local.iter_mut().zip(addresses) {
-                *to = from_generic(from).1;
-            }
-            (from_generic(addresses[first]).0, &local)
-        }
-        space => (space, addresses),
-    };
-    let access = Access {
-        addresses,
-        mask: mask.0,
-        bytes: *bytes,
-    };
-    let now = now as f64;
-    let (done, cause) = match (space, direction) {
-        (Space::Shared, Direction::Load) => (
-            memory.shared_load(core, now, &access),
-            StallReason::ShortScoreboard,
-        ),
-        (Space::Shared, Direction::Store) => {
-            memory.shared_store(core, now, &access);
-            (now, StallReason::Wait)
-        }
-        (Space::Private, _) => (memory.private(core, now, &access), StallReason::LongScoreboard),
-        (_, Direction::Load) => (memory.load(core, now, &access), StallReason::LongScoreboard),
-        (_, Direction::Store) => {
-            memory.store(core, now, &access);
-            (now, StallReason::Wait)
-        }
-    };
-    (done.ceil() as u64, cause)
-}
-
-fn prefetch(
-    memory: &mut MemorySystem,
-    core: usize,
-    now: u64,
-    touched: &Touched,
-    mask: Mask,
-    reached: Reached,
-    by: PrefetchInstruction,
-) {
-    let Touched::At(addresses, bytes) = touched else {
-        return;
-    };
-    if mask.is_empty() || by == PrefetchInstruction::Nothing {
-        return;
-    }
-    let now = now as f64;
-    // As much at a time as one access can name.
-    const PIECE: u32 = 64;
-    for first in (0..*bytes).step_by(PIECE as usize) {
-        let moved = addresses.map(|address| address.wrapping_add(u64::from(first)));
-        let access = Access {
-            addresses: &moved,
-            mask: mask.0,
-            bytes: PIECE.min(bytes - first),
-        };
-        match by {
-            PrefetchInstruction::ScratchCopy => {
-                // Each work-item has a word of its own: no two meet in a bank.
-                let scratch: Lanes = std::array::from_fn(|lane| 4 * lane as u64);
-                let to = Access {
-                    addresses: &scratch,
-                    mask: mask.0,
-                    bytes: 4,
-                };
-                memory.copy(core, now, &access, &to);
-            }
-            _ => memory.prefetch(core, now, &access, reached),
-        }
-    }
-}
-
-/// The largest of the active lanes' tokens.
-fn largest(tokens: &Lanes, mask: Mask) -> u64 {
-    mask.lanes().map(|lane| tokens[lane]).max().unwrap_or(0)
 }

@@ -12,6 +12,7 @@
 //! Of a launch whose work-groups are alike, some cores are simulated, with their share of L2 and device
 //! memory ([`Cores`]); [`LaunchTime::sample`] says how many. A run is a function of its inputs alone.
 
+mod access;
 mod code;
 mod core;
 mod cost;

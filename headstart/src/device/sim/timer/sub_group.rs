@@ -45,13 +45,16 @@ pub(super) struct Resident {
     /// When the value of each register is there, and what it waits for.
     ready: Vec<u64>,
     causes: Vec<StallReason>,
-    /// The scoreboard of a register that nobody has waited for yet.
-    watched: Vec<Option<u8>>,
-    /// When the last result on each scoreboard is there.
-    scoreboards: [u64; 16],
+    /// The scoreboard of a register that nobody has waited for yet, and how often somebody had waited
+    /// for that scoreboard when it was issued.
+    watched: Vec<Option<(u8, u32)>>,
+    /// When the last result on each scoreboard is there, and how often somebody has waited for it.
+    scoreboards: [(u64, u32); 16],
     /// When the last plain load is there.
     loads_done: u64,
     copies: VecDeque<CopyOnItsWay>,
+    /// When the last copy that was started is there.
+    last_copy: u64,
     /// The line of code that it has.
     pub line: Option<u32>,
 }
@@ -99,9 +102,10 @@ impl Resident {
             ready: vec![0; registers],
             causes: vec![StallReason::Wait; registers],
             watched: vec![None; registers],
-            scoreboards: [0; 16],
+            scoreboards: [(0, 0); 16],
             loads_done: 0,
             copies: VecDeque::new(),
+            last_copy: 0,
             line: None,
         }
     }
@@ -203,9 +207,14 @@ impl Resident {
         let defines = &instruction.defines[..usize::from(instruction.define_count)];
         for &register in uses.iter().chain(defines) {
             let register = usize::from(register);
-            // Results on one scoreboard cannot be told apart: the last of them counts.
-            if let Some(board) = self.watched[register].take() {
-                self.ready[register] = self.ready[register].max(self.scoreboards[usize::from(board)]);
+            // Results on one scoreboard cannot be told apart: the last of them counts. Who has waited
+            // for it has waited for all that were on their way.
+            if let Some((board, waits)) = self.watched[register].take() {
+                let (last, waited) = &mut self.scoreboards[usize::from(board)];
+                if *waited == waits {
+                    self.ready[register] = self.ready[register].max(*last);
+                    *waited += 1;
+                }
             }
             if self.ready[register] > earliest {
                 (earliest, reason) = (self.ready[register], self.causes[register]);
@@ -225,10 +234,12 @@ impl Resident {
             let register = usize::from(register);
             self.ready[register] = ready;
             self.causes[register] = cause;
-            self.watched[register] = instruction.scoreboard;
+            self.watched[register] = instruction
+                .scoreboard
+                .map(|board| (board, self.scoreboards[usize::from(board)].1));
         }
         if let Some(board) = instruction.scoreboard {
-            let last = &mut self.scoreboards[usize::from(board)];
+            let (last, _) = &mut self.scoreboards[usize::from(board)];
             *last = (*last).max(ready);
         }
     }
@@ -241,6 +252,17 @@ impl Resident {
     /// Copy `number` is there at a time.
     pub(super) fn copy_until(&mut self, number: u64, done: u64) {
         self.copies.push_back(CopyOnItsWay { number, done });
+        self.last_copy = self.last_copy.max(done);
+    }
+
+    /// Something was copied that nobody waits for; it is there at a time.
+    pub(super) fn scratch_until(&mut self, done: u64) {
+        self.last_copy = self.last_copy.max(done);
+    }
+
+    /// When the last copy that was started is there.
+    pub(super) fn last_copy(&self) -> u64 {
+        self.last_copy
     }
 
     /// When all copies up to `number` are there; they are forgotten.

@@ -17,6 +17,9 @@ pub const SHARED_BYTES: u64 = 1 << 20;
 pub const PRIVATE_BYTES: u64 = 512 << 10;
 /// Largest alignment of an array or a pointer, in bytes.
 pub const ALIGNMENT: u32 = 1 << 16;
+/// Where every device lets a buffer start, at least: at a multiple of so many bytes. A kernel's own slices are
+/// whole buffers, and promise it.
+pub const BUFFER_ALIGNMENT: u32 = 16;
 /// Longest name of anything, plan, or path of a source file, in bytes.
 pub const NAME_BYTES: usize = 1024;
 /// Most calls through which a source place was inlined.

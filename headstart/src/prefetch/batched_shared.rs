@@ -13,7 +13,7 @@
 use super::early::{Early, Limits};
 use super::pipeline::Fetch;
 use super::plan::{Distance, Layout};
-use super::slots::Slots;
+use super::slots::{Holds, Slots};
 use crate::analysis::loops::LoadSite;
 use crate::error::{Error, Result};
 use crate::ir::{Builder, Value};
@@ -44,7 +44,13 @@ impl Fetch for BatchedShared {
     }
 
     fn prologue(&mut self, _: &mut Early<'_>, _: &mut Limits, b: &mut Builder<'_>) -> Result<Vec<Value>> {
-        let slots = Slots::declare(b, &self.site, Distance::new(self.distance)?, self.layout)?;
+        let slots = Slots::declare(
+            b,
+            &self.site,
+            Distance::new(self.distance)?,
+            self.layout,
+            Holds::Result,
+        )?;
         let first = slots.first();
         self.slots = Some(slots);
         Ok(vec![first])

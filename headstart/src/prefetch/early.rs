@@ -482,6 +482,7 @@ impl<'s> Early<'s> {
                 first,
                 width,
                 length,
+                ..
             } => {
                 let index = self.value(b, limits, index, ahead)?;
                 let first = b.i64(first);

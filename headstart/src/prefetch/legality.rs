@@ -21,6 +21,8 @@ use crate::ir::{Kernel, OpKind, Space, Value};
 pub(super) enum Bounds {
     /// Elements `index + first` up to `width` more, of `length`.
     Length {
+        /// The pointer to element 0, a parameter.
+        base: Value,
         /// An `I64`.
         index: Value,
         /// Elements.
@@ -123,6 +125,7 @@ pub(super) fn bounds(
     match facts.length {
         Some(length) if i64::from(scale) == size && offset % size == 0 && loaded % size == 0 => {
             Bounds::Length {
+                base,
                 index,
                 first: offset / size,
                 width: loaded / size,

@@ -31,6 +31,7 @@ mod rolling_registers;
 mod rolling_shared;
 mod slots;
 mod unroll;
+mod word;
 
 pub use apply::{Applied, Target, apply};
 pub use loads::{Candidate, candidates};

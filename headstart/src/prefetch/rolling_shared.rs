@@ -19,7 +19,8 @@
 use super::early::{Early, Limits, load_under};
 use super::pipeline::Fetch;
 use super::plan::{Distance, Layout};
-use super::slots::Slots;
+use super::slots::{Holds, Slots};
+use super::word::{WORD, Word};
 use crate::analysis::loops::LoadSite;
 use crate::error::{Error, Result};
 use crate::ir::{Builder, Type, Value};
@@ -37,6 +38,8 @@ pub(super) struct RollingShared {
     /// Distances at which the addresses of other loads need the value.
     pub(super) consumers: Vec<u32>,
     slots: Option<Slots>,
+    /// What is copied is the word around an element.
+    word: Option<Word>,
 }
 
 impl RollingShared {
@@ -56,6 +59,7 @@ impl RollingShared {
             group,
             consumers,
             slots: None,
+            word: None,
         }
     }
 
@@ -80,6 +84,15 @@ impl RollingShared {
             .as_ref()
             .ok_or_else(|| Error::bug("slots are used before they are declared"))?;
         if self.asynchronous {
+            if let Some(word) = &self.word {
+                let element = word.element(b, early, limits, ahead)?;
+                let fetched =
+                    |b: &mut Builder<'_>| vec![self.fetch_word(b, word, slots, slot, element, from)];
+                return Ok(Some(match guard {
+                    None => fetched(b)[0],
+                    Some(guard) => b.if_(guard, &[Type::Token], fetched, |b| vec![b.no_token()])[0],
+                }));
+            }
             let (bytes, id) = (self.bytes(b), self.site.id);
             let Some(guard) = guard else {
                 return Ok(Some(b.copy(slot, from, bytes, id)));
@@ -106,6 +119,27 @@ impl RollingShared {
         Ok(None)
     }
 
+    /// Copies the word around an element into `slot`; the element alone, if the word reaches over the end.
+    fn fetch_word(
+        &self,
+        b: &mut Builder<'_>,
+        word: &Word,
+        slots: &Slots,
+        slot: Value,
+        element: Value,
+        from: Value,
+    ) -> Value {
+        let (start, whole) = word.around(b, element);
+        let copied = |b: &mut Builder<'_>| vec![b.copy(slot, start, WORD, self.site.id)];
+        let loaded = |b: &mut Builder<'_>| {
+            let values = load_under(b, None, &self.site, from);
+            let place = word.within(b, slot, element);
+            slots.write(b, place, values);
+            vec![b.no_token()]
+        };
+        b.if_(whole, &[Type::Token], copied, loaded)[0]
+    }
+
     fn tokens(&self) -> u32 {
         if self.asynchronous {
             self.distance / self.group
@@ -126,14 +160,14 @@ impl Fetch for RollingShared {
         limits: &mut Limits,
         b: &mut Builder<'_>,
     ) -> Result<Vec<Value>> {
-        let bytes = self.bytes(b);
-        if self.asynchronous && !matches!(bytes, 4 | 8 | 16) {
-            let name = &b.kernel.loads[self.site.id].name;
-            return Err(Error::usage(format!("`{name}` has elements of {bytes} bytes"))
-                .at(b.kernel.describe_place(self.site.place))
-                .accepted("asynchronous copies move 4, 8 or 16 bytes; `rolling-shared` moves any"));
+        if self.asynchronous {
+            self.word = Word::of(b, early, &self.site)?;
         }
-        let slots = Slots::declare(b, &self.site, Distance::new(self.distance)?, self.layout)?;
+        let holds = match self.word {
+            Some(_) => Holds::Word,
+            None => Holds::Result,
+        };
+        let slots = Slots::declare(b, &self.site, Distance::new(self.distance)?, self.layout, holds)?;
         let first = slots.first();
         self.slots = Some(slots);
         let mut state = vec![first];
@@ -175,7 +209,11 @@ impl Fetch for RollingShared {
                 }
                 let guard = early.guard(b, limits, &self.site, ahead)?;
                 let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
-                let slot = slots.slot(b, pointer, ahead, ahead < group);
+                let mut slot = slots.slot(b, pointer, ahead, ahead < group);
+                if let Some(word) = &self.word {
+                    let element = word.element(b, early, limits, ahead)?;
+                    slot = word.within(b, slot, element);
+                }
                 slots.read(b, early, guard, slot, ahead);
             }
         }

@@ -20,6 +20,15 @@ use crate::ir::{
 /// Largest array of slots that is generated at all; devices have less, and say so themselves.
 const MAX_BYTES: u64 = 1 << 20;
 
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// What the load gives.
+    Result,
+    /// The 4 bytes around it.
+    Word,
+}
+
 /// The slots of one load.
 pub(super) struct Slots {
     site: LoadSite,
@@ -33,12 +42,14 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Declares the array and computes the work-item's part of it.
+    /// Declares the array and computes the work-item's part of it. A slot holds what the load gives, or the
+    /// whole word around it.
     pub(super) fn declare(
         b: &mut Builder<'_>,
         site: &LoadSite,
         depth: Distance,
         layout: Layout,
+        holds: Holds,
     ) -> Result<Slots> {
         let name = b.kernel.loads[site.id].name.clone();
         let Some(size) = b.kernel.group_size else {
@@ -48,8 +59,11 @@ impl Slots {
             .accepted("a kernel with a required work-group size, or a launch that fixes it"));
         };
         let items: u64 = size.iter().map(|&extent| u64::from(extent)).product();
-        let element = b.kernel.ty(site.results[0]);
-        let bytes = u64::from(element.bytes()) * site.results.len() as u64;
+        let (element, elements) = match holds {
+            Holds::Result => (b.kernel.ty(site.results[0]), site.results.len() as u64),
+            Holds::Word => (Type::I32, 1),
+        };
+        let bytes = u64::from(element.bytes()) * elements;
         let per_item = u64::from(layout.depth(depth));
         let total = items * per_item * bytes;
         if total > MAX_BYTES {

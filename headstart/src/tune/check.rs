@@ -1,15 +1,19 @@
 //! Whether a kernel that was derived computes what the plain one computes: functional runs at the numbers of iterations
-//! where derived loops go wrong, and of some work-groups at full size.
+//! where derived loops go wrong, and of some work-groups at full size; and symbolically, that it uses the values that
+//! the plain one loads, whatever the data are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::compare::Compare;
 use super::subject::Subject;
 use super::workload::{Bound, Given, Workload};
-use crate::device::{Device, Fill, Pattern};
+use crate::device::sim::Simulator;
+use crate::device::sim::functional::Groups;
+use crate::device::{Device, Fill, Launch, Pattern};
 use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
-use crate::prefetch::Plan;
+use crate::prefetch::{self, Plan};
 use crate::report::Outputs;
 
 /// Work-groups that run at full size.
@@ -18,8 +22,11 @@ const FULL_SIZE_GROUPS: u32 = 2;
 /// The plain kernel's results at every size that the plans are checked at.
 pub struct Checks<'d> {
     device: &'d dyn Device,
+    plain: Arc<Kernel>,
     /// By number of iterations; the one at full size has none.
     runs: BTreeMap<Option<u64>, Run>,
+    /// By number of iterations: what the symbolic checker runs, on the simulator.
+    symbolic: BTreeMap<u64, Launch>,
 }
 
 struct Run {
@@ -48,6 +55,17 @@ pub fn iterations(plan: &Plan) -> Vec<u64> {
     iterations
 }
 
+/// The number of iterations at which a plan is checked symbolically: the most, where every slot of a ring has been
+/// used again.
+fn symbolic_iterations(plan: &Plan) -> Option<u64> {
+    iterations(plan).last().copied().filter(|_| !plan.is_none())
+}
+
+/// Whether an output's bits are its value: they are the same however the work-items take turns.
+fn compares_bits(given: &Given) -> bool {
+    !matches!(given, Given::Output { compare, .. } if *compare != Compare::Bits)
+}
+
 impl<'d> Checks<'d> {
     /// Runs the plain kernel at every size that these plans are checked at.
     ///
@@ -61,8 +79,11 @@ impl<'d> Checks<'d> {
     ) -> Result<Checks<'d>> {
         let mut checks = Checks {
             device,
+            plain: Arc::clone(plain),
             runs: BTreeMap::new(),
+            symbolic: BTreeMap::new(),
         };
+        let simulator = Simulator::untimed();
         checks.add(None, few_groups(subject.workload()?), plain)?;
         for plan in plans {
             for iterations in iterations(plan) {
@@ -73,6 +94,16 @@ impl<'d> Checks<'d> {
                     return Ok(checks);
                 };
                 checks.add(Some(iterations), zeroed(workload), plain)?;
+            }
+            if let Some(iterations) = symbolic_iterations(plan)
+                && !checks.symbolic.contains_key(&iterations)
+                && let Some(workload) = subject.small(iterations)?
+                && workload.given.iter().all(compares_bits)
+            {
+                let bound = zeroed(workload).bind(&simulator)?;
+                checks
+                    .symbolic
+                    .insert(iterations, bound.prepare(&simulator)?.launch);
             }
         }
         Ok(checks)
@@ -104,6 +135,12 @@ impl<'d> Checks<'d> {
                 Err(error) if error.fault() == Fault::Device => return Err(error),
                 Err(error) => return Err(Error::bug(format!("{error}, {at}"))),
             }
+        }
+        if let Some(launch) = symbolic_iterations(plan).and_then(|iterations| self.symbolic.get(&iterations))
+        {
+            let sub_group = launch.sub_group_size(derived, self.device.description());
+            let one = Groups::Some(vec![0]);
+            prefetch::check::check(&self.plain, derived, launch, sub_group, &one)?;
         }
         Ok(all)
     }

@@ -107,6 +107,10 @@ impl<'s> Segment<'s> {
                     self.follows(writer, index, 1);
                 }
             }
+            // A condition may cost nothing, like a negation: no register says that its step goes first.
+            if let Some(&writer) = draft.guard.and_then(|guard| computed.get(&guard.value)) {
+                self.follows(writer, index, 0);
+            }
             for step in &draft.steps {
                 if let Step::Op(op) = step {
                     op.kind.for_each_operand(|operand| {

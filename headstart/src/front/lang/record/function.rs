@@ -4,7 +4,7 @@ use super::state::{Frame, Recorder, exchange, recorder};
 use super::{At, Memory, Recorded, Scope, Values, end_block, needless, ssa};
 use crate::cleanup;
 use crate::front::lang::scalar::Scalar;
-use crate::ir::{Kernel, OpKind, Param, PointerFacts, Region, Space, Type, Value, verify_derived};
+use crate::ir::{Kernel, OpKind, Param, PointerFacts, Region, Space, Type, Value, limits, verify_derived};
 use crate::prefetch::Plan;
 use crate::suggest::accepted;
 use crate::{Error, Result};
@@ -83,7 +83,7 @@ fn slice_with<T: Scalar>(name: &str, length_name: &str, read_only: bool) -> Memo
         let length = kernel.value(Type::I64);
         let facts = PointerFacts {
             element: T::TYPE,
-            align: T::TYPE.bytes(),
+            align: limits::BUFFER_ALIGNMENT.max(T::TYPE.bytes()),
             length: Some(length),
             read_only,
             unaliased: true,

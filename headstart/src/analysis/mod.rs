@@ -2,9 +2,12 @@
 //!
 //! Analyses read a verified kernel and change nothing.
 
+mod body;
+mod counted;
 pub mod definitions;
 pub mod loops;
 pub mod multiples;
 pub mod ranges;
 pub mod roots;
+mod steps;
 mod trailing;

@@ -14,7 +14,8 @@
 //!
 //! The frame makes the D copies; nothing is carried from batch to batch.
 
-use super::early::{Early, Limits};
+use super::early::Early;
+use super::limits::Limits;
 use super::pipeline::Fetch;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;

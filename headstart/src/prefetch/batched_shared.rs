@@ -10,7 +10,8 @@
 //!                             }
 //! ```
 
-use super::early::{Early, Limits};
+use super::early::Early;
+use super::limits::Limits;
 use super::pipeline::Fetch;
 use super::plan::{Distance, Layout};
 use super::slots::{Holds, Slots};

@@ -14,20 +14,19 @@
 //!
 //! The loop is in the form that [`summarize`](crate::analysis::loops::summarize) describes, and verified.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::growth::Growths;
 use super::legality::{self, Bounds};
+use super::limits::{Limits, passes};
 use crate::analysis::definitions::Definitions;
-use crate::analysis::loops::{CountedExit, Inside, LoadSite, LoopSummary, Relation, Step};
-use crate::analysis::ranges::range;
+use crate::analysis::loops::{Inside, LoadSite, LoopSummary, Step};
 use crate::error::{Error, Result};
-use crate::ir::eval::signed;
-use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Kernel, NoWrapOp, Op, OpKind, Type, Value, Wrap};
+use crate::ir::{BinaryOp, Builder, CompareOp, Kernel, NoWrapOp, OpKind, Type, Value};
 
 /// Longest chain of operations that an early value repeats.
-const MAX_SLICE_DEPTH: u32 = 400;
+pub(super) const MAX_SLICE_DEPTH: u32 = 400;
 
 /// Computes values of later iterations at one point of the program.
 #[derive(Clone)]
@@ -43,26 +42,7 @@ pub(super) struct Early<'s> {
     /// The counting test is known to pass for iterations 0 up to, not including, this one.
     certain: u32,
     /// Growths already found, by value and reading.
-    growths: Rc<RefCell<HashMap<(Value, Reading), Option<i64>>>>,
-}
-
-/// How a value's bits are read when it is said to grow.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Reading {
-    /// In 64 bits, where wrapping commutes with everything that addresses do.
-    Wrapping,
-    /// As a signed number that is widened later.
-    Signed,
-    /// As an unsigned number that is widened later.
-    Unsigned,
-}
-
-/// Values computed once in front of the loop for the guards inside.
-#[derive(Default)]
-pub(super) struct Limits {
-    /// The operations that compute them.
-    pub(super) ops: Vec<Op>,
-    made: HashMap<i64, Value>,
+    growths: Rc<Growths<'s>>,
 }
 
 impl<'s> Early<'s> {
@@ -82,7 +62,7 @@ impl<'s> Early<'s> {
             known: HashMap::new(),
             tests: HashMap::new(),
             certain,
-            growths: Rc::default(),
+            growths: Rc::new(Growths::new(summary)),
         }
     }
 
@@ -188,7 +168,7 @@ impl<'s> Early<'s> {
         }
         // What grows evenly is its present value plus a constant: one register, immediate offsets.
         if ahead > 0
-            && let Some(growth) = self.growth(b.kernel, value, 0)
+            && let Some(growth) = self.growths.of(b.kernel, value)
         {
             let now = self.slice(b, limits, value, 0, depth + 1)?;
             let distance = growth.wrapping_mul(i64::from(ahead));
@@ -260,142 +240,7 @@ impl<'s> Early<'s> {
 
     /// By how many bytes a pointer grows each iteration, if always by as many.
     pub(super) fn pointer_growth(&self, kernel: &Kernel, pointer: Value) -> Option<i64> {
-        self.growth(kernel, pointer, 0)
-    }
-
-    /// By how much a 64-bit value or a pointer grows each iteration, if always by the same constant.
-    fn growth(&self, kernel: &Kernel, value: Value, depth: u32) -> Option<i64> {
-        self.remembered(value, Reading::Wrapping, || {
-            self.find_growth(kernel, value, depth)
-        })
-    }
-
-    /// Each value is looked at once: expressions that share parts would take exponential time.
-    fn remembered(&self, value: Value, reading: Reading, find: impl FnOnce() -> Option<i64>) -> Option<i64> {
-        if let Some(&found) = self.growths.borrow().get(&(value, reading)) {
-            return found;
-        }
-        let found = find();
-        self.growths.borrow_mut().insert((value, reading), found);
-        found
-    }
-
-    fn find_growth(&self, kernel: &Kernel, value: Value, depth: u32) -> Option<i64> {
-        if depth > MAX_SLICE_DEPTH {
-            return None;
-        }
-        if let Some(index) = self.summary.params.iter().position(|&param| param == value) {
-            return match self.summary.steps[index] {
-                Step::Invariant => Some(0),
-                Step::Constant(step) => Some(step),
-                _ => None,
-            };
-        }
-        let Some(inside) = self.summary.inside.get(&value) else {
-            return Some(0);
-        };
-        let ty = kernel.ty(value);
-        if inside.in_inner_loop || !(ty == Type::I64 || ty.is_pointer()) {
-            return None;
-        }
-        let of = |value: Value| self.growth(kernel, value, depth + 1);
-        let constant = |value: Value| kernel.as_constant(value).map(|bits| bits as i64);
-        match inside.kind {
-            OpKind::Binary(BinaryOp::Add, a, c) | OpKind::NoWrap(NoWrapOp::Add, _, a, c) => {
-                Some(of(a)?.wrapping_add(of(c)?))
-            }
-            OpKind::Binary(BinaryOp::Sub, a, c) | OpKind::NoWrap(NoWrapOp::Sub, _, a, c) => {
-                Some(of(a)?.wrapping_sub(of(c)?))
-            }
-            OpKind::Binary(BinaryOp::Mul, a, c) | OpKind::NoWrap(NoWrapOp::Mul, _, a, c) => {
-                match (constant(a), constant(c)) {
-                    (_, Some(factor)) => Some(of(a)?.wrapping_mul(factor)),
-                    (Some(factor), _) => Some(of(c)?.wrapping_mul(factor)),
-                    _ if of(a)? == 0 && of(c)? == 0 => Some(0),
-                    _ => None,
-                }
-            }
-            OpKind::Binary(BinaryOp::Shl, a, count) => match constant(count) {
-                Some(count @ 0..64) => Some(of(a)?.wrapping_shl(count as u32)),
-                _ => None,
-            },
-            OpKind::Address {
-                base, index, scale, ..
-            } => Some(of(base)?.wrapping_add(of(index)?.wrapping_mul(i64::from(scale)))),
-            OpKind::Convert(op @ (ConvertOp::ExtendU | ConvertOp::ExtendS), narrow) => {
-                self.exact_growth(kernel, narrow, op == ConvertOp::ExtendS, depth + 1)
-            }
-            _ => None,
-        }
-    }
-
-    /// Like [`Early::growth`] for a narrow value that is then widened: only where nothing can wrap in the
-    /// iterations that happen, so that widening and growing commute.
-    fn exact_growth(&self, kernel: &Kernel, value: Value, is_signed: bool, depth: u32) -> Option<i64> {
-        let reading = if is_signed {
-            Reading::Signed
-        } else {
-            Reading::Unsigned
-        };
-        self.remembered(value, reading, || {
-            self.find_exact_growth(kernel, value, is_signed, depth)
-        })
-    }
-
-    fn find_exact_growth(&self, kernel: &Kernel, value: Value, is_signed: bool, depth: u32) -> Option<i64> {
-        if depth > MAX_SLICE_DEPTH {
-            return None;
-        }
-        if let Some(index) = self.summary.params.iter().position(|&param| param == value) {
-            let exit = self.summary.exit.as_ref().ok()?;
-            let same_reading = match exit.relation {
-                Relation::Less { signed, .. } | Relation::Greater { signed, .. } => signed == is_signed,
-                Relation::NotEqual => false,
-            };
-            return match self.summary.steps[index] {
-                Step::Invariant => Some(0),
-                Step::Constant(step) if exit.param == index && same_reading => Some(step),
-                _ => None,
-            };
-        }
-        let Some(inside) = self.summary.inside.get(&value) else {
-            return Some(0);
-        };
-        if inside.in_inner_loop {
-            return None;
-        }
-        let of = |value: Value| self.exact_growth(kernel, value, is_signed, depth + 1);
-        let constant = |value: Value| {
-            kernel.as_constant(value).map(|bits| {
-                if is_signed {
-                    signed(kernel.ty(value), bits)
-                } else {
-                    bits as i64
-                }
-            })
-        };
-        match inside.kind {
-            OpKind::NoWrap(op, wrap, a, c) => {
-                let promised = match wrap {
-                    Wrap::Neither => true,
-                    Wrap::NotSigned => is_signed,
-                    Wrap::NotUnsigned => !is_signed,
-                };
-                if !promised {
-                    return None;
-                }
-                match op {
-                    NoWrapOp::Add => Some(of(a)?.wrapping_add(of(c)?)),
-                    NoWrapOp::Sub => Some(of(a)?.wrapping_sub(of(c)?)),
-                    NoWrapOp::Mul => match (constant(a), constant(c)) {
-                        (_, Some(factor)) => Some(of(a)?.wrapping_mul(factor)),
-                        (Some(factor), _) => Some(of(c)?.wrapping_mul(factor)),
-                        _ => None,
-                    },
-                }
-            }
-            _ => None,
-        }
+        self.growths.of(kernel, pointer)
     }
 
     /// Whether the counting test of iteration `iteration` passes: a `Bool`, or nothing if it certainly does.
@@ -575,182 +420,4 @@ fn wrapping(op: NoWrapOp) -> BinaryOp {
         NoWrapOp::Sub => BinaryOp::Sub,
         NoWrapOp::Mul => BinaryOp::Mul,
     }
-}
-
-/// `counter + steps × step relation bound`, computed without wrapping: the bound moves back instead, once,
-/// in front of the loop, and saturates.
-fn passes(
-    b: &mut Builder<'_>,
-    limits: &mut Limits,
-    definitions: &Definitions,
-    exit: &CountedExit,
-    step: Step,
-    counter: Value,
-    steps: i64,
-) -> Result<Value> {
-    let as_integer = |b: &mut Builder<'_>, value: Value| match b.kernel.ty(value).is_pointer() {
-        true => b.convert(ConvertOp::Bits, Type::I64, value),
-        false => value,
-    };
-    let counter = as_integer(b, counter);
-    let ty = b.kernel.ty(counter);
-    if exit.relation == Relation::NotEqual {
-        // Whole steps from the value tested now to the bound; the step divides the way, so even a way all
-        // round the type is counted exactly.
-        let Step::Constant(step) = step else {
-            return Err(Error::bug("a test `!=` without constant step"));
-        };
-        let bound = as_integer(b, exit.bound);
-        let ahead = b.constant(ty, step.wrapping_mul(exit.steps_ahead) as u64);
-        let tested = b.add(counter, ahead);
-        let remaining = if step > 0 {
-            b.sub(bound, tested)
-        } else {
-            b.sub(tested, bound)
-        };
-        let distance = (steps - exit.steps_ahead).wrapping_mul(step.saturating_abs());
-        let distance = b.constant(ty, distance as u64);
-        return Ok(b.compare(CompareOp::LtU, distance, remaining));
-    }
-    let (Relation::Less { signed, or_equal } | Relation::Greater { signed, or_equal }) = exit.relation else {
-        return Err(Error::bug("a counting test without relation"));
-    };
-    if let (Step::Value { value, .. }, true) = (step, ty.is_integer() && ty != Type::I64) {
-        return Ok(passes_wide(
-            b, limits, exit, value, counter, steps, signed, or_equal,
-        ));
-    }
-    let shrinking = matches!(exit.relation, Relation::Greater { .. });
-    let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
-    if steps == 0 {
-        let bound = as_integer(b, exit.bound);
-        let (left, right) = if shrinking {
-            (bound, counter)
-        } else {
-            (counter, bound)
-        };
-        let or_below = if signed { CompareOp::LeS } else { CompareOp::LeU };
-        return Ok(b.compare(if or_equal { or_below } else { below }, left, right));
-    }
-    let limit = match limits.made.get(&steps) {
-        Some(&limit) => limit,
-        None => {
-            let mut failed = None;
-            let region = b.region(|b| {
-                match limit_of(b, definitions, exit, step, ty, steps, signed, or_equal, shrinking) {
-                    Ok(limit) => {
-                        limits.made.insert(steps, limit);
-                    }
-                    Err(error) => failed = Some(error),
-                }
-            });
-            if let Some(error) = failed {
-                return Err(error);
-            }
-            limits.ops.extend(region.ops);
-            limits.made[&steps]
-        }
-    };
-    Ok(if shrinking {
-        b.compare(below, limit, counter)
-    } else {
-        b.compare(below, counter, limit)
-    })
-}
-
-/// The same for a narrow counter with a step known at run time: in 64 bits nothing wraps, whatever the step.
-#[allow(clippy::too_many_arguments)]
-fn passes_wide(
-    b: &mut Builder<'_>,
-    limits: &mut Limits,
-    exit: &CountedExit,
-    step: Value,
-    counter: Value,
-    steps: i64,
-    signed: bool,
-    or_equal: bool,
-) -> Value {
-    let extend = if signed {
-        ConvertOp::ExtendS
-    } else {
-        ConvertOp::ExtendU
-    };
-    let limit = match limits.made.get(&steps) {
-        Some(&limit) => limit,
-        None => {
-            let mut limit = exit.bound;
-            let region = b.region(|b| {
-                let bound = b.convert(extend, Type::I64, exit.bound);
-                let step = b.convert(extend, Type::I64, step);
-                let steps = b.i64(steps);
-                let distance = b.mul(step, steps);
-                limit = b.sub(bound, distance);
-            });
-            limits.ops.extend(region.ops);
-            limits.made.insert(steps, limit);
-            limit
-        }
-    };
-    let counter = b.convert(extend, Type::I64, counter);
-    b.compare(
-        if or_equal { CompareOp::LeS } else { CompareOp::LtS },
-        counter,
-        limit,
-    )
-}
-
-/// The bound moved back by `steps` steps (one less if the bound itself still passes), saturating.
-#[allow(clippy::too_many_arguments)]
-fn limit_of(
-    b: &mut Builder<'_>,
-    definitions: &Definitions,
-    exit: &CountedExit,
-    step: Step,
-    ty: Type,
-    steps: i64,
-    signed: bool,
-    or_equal: bool,
-    shrinking: bool,
-) -> Result<Value> {
-    let greatest = if signed { ty.mask() >> 1 } else { ty.mask() };
-    let too_far = || Error::usage("so many iterations ahead its counter would pass its type's limit");
-    let one = b.constant(ty, 1);
-    let distance = match step {
-        Step::Constant(step) => {
-            let distance = u128::from(step.unsigned_abs()) * steps.unsigned_abs() as u128;
-            let distance = u64::try_from(distance)
-                .ok()
-                .filter(|&distance| distance <= greatest);
-            b.constant(ty, distance.ok_or_else(too_far)?)
-        }
-        Step::Value { value, .. } => {
-            let largest = range(b.kernel, definitions, value).max;
-            largest
-                .checked_mul(steps as u64)
-                .filter(|&largest| largest <= greatest)
-                .ok_or_else(too_far)?;
-            let steps = b.constant(ty, steps as u64);
-            b.mul(value, steps)
-        }
-        _ => return Err(Error::bug("a counting test without step")),
-    };
-    let distance = if or_equal { b.sub(distance, one) } else { distance };
-    let bound = match b.kernel.ty(exit.bound).is_pointer() {
-        true => b.convert(ConvertOp::Bits, Type::I64, exit.bound),
-        false => exit.bound,
-    };
-    let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
-    Ok(if shrinking {
-        let most = b.constant(ty, greatest);
-        let room = b.sub(most, distance);
-        let passed = b.compare(below, room, bound);
-        let moved = b.add(bound, distance);
-        b.select(passed, most, moved)
-    } else {
-        let least = b.constant(ty, if signed { greatest + 1 } else { 0 });
-        let room = b.add(least, distance);
-        let passed = b.compare(below, bound, room);
-        let moved = b.sub(bound, distance);
-        b.select(passed, least, moved)
-    })
 }

@@ -13,8 +13,9 @@
 //! No prologue, as in the documents: the first D iterations miss. Where a work-item walks through memory in
 //! steps below a cache line, only the step that enters a line hints.
 
-use super::early::{Early, Limits};
+use super::early::Early;
 use super::legality;
+use super::limits::Limits;
 use super::pipeline::Fetch;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;

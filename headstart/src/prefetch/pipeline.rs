@@ -19,7 +19,8 @@
 //! A strategy says what it carries from step to step, how it fills that before the loop, and how it moves it
 //! on ([`Fetch`]).
 
-use super::early::{Early, Limits};
+use super::early::Early;
+use super::limits::Limits;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoadSite, LoopSummary, Step, summarize};
 use crate::error::{Error, Result};

@@ -14,7 +14,8 @@
 //! that only feeds the address of a load further ahead keeps the registers between the two distances. Moves
 //! from one register to the next go when the loop is unrolled over the ring ([`super::apply`]).
 
-use super::early::{Early, Limits};
+use super::early::Early;
+use super::limits::Limits;
 use super::pipeline::Fetch;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;

@@ -16,7 +16,8 @@
 //! before that of `j + D`, which is the same one, is fetched into it. Under `unroll:N` the step waits for
 //! N slots at once; the tokens of a group are joined into one.
 
-use super::early::{Early, Limits, load_under};
+use super::early::{Early, load_under};
+use super::limits::Limits;
 use super::pipeline::Fetch;
 use super::plan::{Distance, Layout};
 use super::slots::{Holds, Slots};

@@ -14,8 +14,9 @@
 //! The memory must start at a word, its length must be known, and nothing may write it while the kernel runs:
 //! the word holds elements that belong to other work-items.
 
-use super::early::{Early, Limits};
+use super::early::Early;
 use super::legality::{self, Bounds};
+use super::limits::Limits;
 use crate::analysis::loops::LoadSite;
 use crate::analysis::roots::root;
 use crate::error::{Error, Result};

@@ -126,7 +126,7 @@ fn figures(page: &mut String, report: &Report) {
     let wide = Shape {
         width: 900.0,
         plot_height: 340.0,
-        names: 310.0,
+        names: room_for_names(&best),
         id: "wide",
         class: "wide",
     };
@@ -166,6 +166,19 @@ fn figures(page: &mut String, report: &Report) {
     );
     layouts_of(page, report, &all);
     page.push_str("</section>\n");
+}
+
+/// Room for the longest name with its speedup, set bold, its mark, and the line that leads there.
+fn room_for_names(lines: &[&Series]) -> f64 {
+    const LEAD: f64 = 40.0;
+    const BOLD_CHARACTER: f64 = 7.7;
+    const SPEEDUP: usize = 7; // " 10.52×"
+    let longest = lines
+        .iter()
+        .map(|line| line.label.chars().count())
+        .max()
+        .unwrap_or(0);
+    LEAD + BOLD_CHARACTER * (longest + SPEEDUP) as f64
 }
 
 /// The names of the lines as a list, for figures that have no room for them.

@@ -1,0 +1,181 @@
+//! What a loop's body contains: definitions, loads with their conditions, effects, ways out.
+
+use std::collections::HashMap;
+
+use super::loops::{Effect, Inside, LoadSite};
+use crate::ir::{CacheUse, Kernel, Label, Op, OpKind, Place, Region, Value};
+
+/// Something at operation number `at` of the body, or inside that operation.
+pub(super) struct Exit {
+    pub at: usize,
+    pub place: Place,
+}
+
+/// A load, and the operation of the body that it is or is in.
+pub(super) struct FoundLoad {
+    pub at: usize,
+    pub site: LoadSite,
+}
+
+/// Collects what a body contains.
+pub(super) struct Reader<'k> {
+    kernel: &'k Kernel,
+    /// Everything that the body defines.
+    pub inside: HashMap<Value, Inside>,
+    /// The loads that lie directly in the loop.
+    pub loads: Vec<FoundLoad>,
+    /// Writes, barriers and the like.
+    pub effects: Vec<Effect>,
+    /// What each `continue` of the loop passes on.
+    pub continues: Vec<Vec<Value>>,
+    /// Where the loop can be left.
+    pub exits: Vec<Exit>,
+    inner_labels: Vec<Label>,
+    label: Label,
+    /// A jump that skips operations after it was seen.
+    diverted: bool,
+}
+
+impl<'k> Reader<'k> {
+    /// Reads the body of the loop with this label.
+    pub fn read(kernel: &'k Kernel, label: Label, body: &Region) -> Reader<'k> {
+        let mut reader = Reader {
+            kernel,
+            inside: HashMap::new(),
+            loads: Vec::new(),
+            effects: Vec::new(),
+            continues: Vec::new(),
+            exits: Vec::new(),
+            inner_labels: Vec::new(),
+            label,
+            diverted: false,
+        };
+        reader.region(body, &mut Vec::new(), false, None);
+        reader
+    }
+
+    fn region(
+        &mut self,
+        region: &Region,
+        conditions: &mut Vec<(Value, bool)>,
+        in_inner_loop: bool,
+        top: Option<usize>,
+    ) {
+        for (number, op) in region.ops.iter().enumerate() {
+            let at = top.unwrap_or(number);
+            self.record(op, in_inner_loop);
+            match &op.kind {
+                OpKind::Load { ptr, id, cache } if !in_inner_loop => {
+                    let site = LoadSite {
+                        id: *id,
+                        results: op.results.clone(),
+                        pointer: *ptr,
+                        volatile: *cache == CacheUse::Volatile,
+                        place: op.place,
+                        conditions: conditions.clone(),
+                        after_exit: false,
+                        skippable: self.diverted,
+                    };
+                    self.loads.push(FoundLoad { at, site });
+                }
+                OpKind::Store { ptr, .. } => self.effects.push(Effect::Write(*ptr, op.place)),
+                OpKind::Copy { to, .. } => self.effects.push(Effect::Write(*to, op.place)),
+                OpKind::Barrier => self.effects.push(Effect::Barrier(op.place)),
+                OpKind::Break(label, _) if !self.inner_labels.contains(label) => {
+                    self.exits.push(Exit { at, place: op.place });
+                }
+                OpKind::Continue(label, args) if *label == self.label => {
+                    self.continues.push(args.clone());
+                    self.diverted = true;
+                }
+                OpKind::Break(label, _) if self.inner_labels.last() != Some(label) => self.diverted = true,
+                OpKind::Continue(label, _) if !self.inner_labels.contains(label) => {
+                    self.exits.push(Exit { at, place: op.place });
+                }
+                OpKind::Return => self.exits.push(Exit { at, place: op.place }),
+                OpKind::Block { label, body } => {
+                    self.inner_labels.push(*label);
+                    self.region(body, conditions, in_inner_loop, Some(at));
+                    self.inner_labels.pop();
+                }
+                OpKind::If {
+                    label,
+                    cond,
+                    then,
+                    otherwise,
+                } => {
+                    self.inner_labels.push(*label);
+                    for (side, region) in [(true, then), (false, otherwise)] {
+                        conditions.push((*cond, side));
+                        self.region(region, conditions, in_inner_loop, Some(at));
+                        conditions.pop();
+                    }
+                    self.inner_labels.pop();
+                }
+                OpKind::Loop { label, body, .. } => {
+                    self.inner_labels.push(*label);
+                    self.region(body, conditions, true, Some(at));
+                    self.inner_labels.pop();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn record(&mut self, op: &Op, in_inner_loop: bool) {
+        let yields = match &op.kind {
+            OpKind::If {
+                label,
+                then,
+                otherwise,
+                ..
+            } => yielded(then, *label).zip(yielded(otherwise, *label)),
+            _ => None,
+        };
+        let mut insert = |value: Value, index: usize, in_inner_loop: bool| {
+            let yields = yields
+                .as_ref()
+                .map(|(then, otherwise)| (then[index], otherwise[index]));
+            let kind = op.kind.without_regions();
+            self.inside.insert(
+                value,
+                Inside {
+                    kind,
+                    index,
+                    place: op.place,
+                    yields,
+                    in_inner_loop,
+                },
+            );
+        };
+        for (index, &result) in op.results.iter().enumerate() {
+            insert(result, index, in_inner_loop);
+        }
+        if let OpKind::Loop { params, .. } = &op.kind {
+            for &param in params {
+                let kind = op.kind.without_regions();
+                let inside = Inside {
+                    kind,
+                    index: 0,
+                    place: op.place,
+                    yields: None,
+                    in_inner_loop: true,
+                };
+                self.inside.insert(param, inside);
+            }
+        }
+        debug_assert!(
+            op.results
+                .iter()
+                .all(|&result| self.kernel.values.is_valid(result))
+        );
+    }
+}
+
+/// What a region yields to its own label, if it does nothing but yield at its end.
+fn yielded(region: &Region, label: Label) -> Option<Vec<Value>> {
+    match &region.ops.last()?.kind {
+        OpKind::Break(target, values) if *target == label => Some(values.clone()),
+        _ => None,
+    }
+}

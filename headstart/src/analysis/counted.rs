@@ -1,0 +1,242 @@
+//! The test that counts a loop's iterations, and why its counter does not wrap past the bound.
+
+use std::collections::HashMap;
+
+use super::definitions::Definitions;
+use super::loops::{CountedExit, Inside, Relation, Step};
+use super::multiples::low_zeros;
+use super::ranges::range;
+use super::steps::step_of;
+use crate::ir::{CompareOp, Kernel, Label, OpKind, Region, Type, UnaryOp, Value, Wrap};
+
+/// Looks for the test that counts.
+pub(super) struct Tests<'a, F> {
+    pub kernel: &'a Kernel,
+    pub definitions: &'a Definitions,
+    pub params: &'a [Value],
+    pub initial: &'a [Value],
+    pub steps: &'a [Step],
+    pub inside: &'a HashMap<Value, Inside>,
+    pub outside: &'a F,
+    pub continues: &'a [Vec<Value>],
+    pub body: &'a Region,
+}
+
+impl<F: Fn(Value) -> bool> Tests<'_, F> {
+    /// The test that ends the loop with this label, or why none counts.
+    pub fn find(&self, label: Label) -> Result<CountedExit, String> {
+        let mut reason = "its end depends on data that the loop computes".to_owned();
+        let mut leading = true;
+        for (position, op) in self.body.ops.iter().enumerate() {
+            if let OpKind::If {
+                label: own,
+                cond,
+                then,
+                otherwise,
+            } = &op.kind
+            {
+                let then_leaves = leaves(then, *own, label);
+                let otherwise_leaves = leaves(otherwise, *own, label);
+                if then_leaves != otherwise_leaves {
+                    match self.test(*cond, otherwise_leaves) {
+                        Ok((param, relation, bound, steps_ahead)) => {
+                            let continues_on = otherwise_leaves;
+                            return Ok(CountedExit {
+                                param,
+                                relation,
+                                bound,
+                                steps_ahead,
+                                position,
+                                continues_on,
+                                leading,
+                            });
+                        }
+                        Err(Some(refusal)) => reason = refusal,
+                        Err(None) => {}
+                    }
+                }
+            }
+            leading &= op.kind.is_pure();
+        }
+        Err(reason)
+    }
+
+    /// Reads a condition as `param + steps × step relation bound`; `positive` if the loop goes on where
+    /// it is true.
+    fn test(&self, cond: Value, positive: bool) -> Result<(usize, Relation, Value, i64), Option<String>> {
+        match &self.inside.get(&cond).ok_or(None)?.kind {
+            OpKind::Unary(UnaryOp::Not, inner) => self.test(*inner, !positive),
+            OpKind::Compare(op, a, b) => {
+                let (op, a, b) = (*op, *a, *b);
+                if let (Some((param, ahead)), true) = (self.tested(a), (self.outside)(b)) {
+                    self.counted(param, ahead, relation(op, positive, false).ok_or(None)?, b)
+                } else if let (Some((param, ahead)), true) = (self.tested(b), (self.outside)(a)) {
+                    self.counted(param, ahead, relation(op, positive, true).ok_or(None)?, a)
+                } else {
+                    Err(None)
+                }
+            }
+            _ => Err(None),
+        }
+    }
+
+    /// The value is a parameter, or a parameter plus its step.
+    fn tested(&self, value: Value) -> Option<(usize, i64)> {
+        if let Some(index) = self.params.iter().position(|&param| param == value) {
+            return Some((index, 0));
+        }
+        (0..self.params.len())
+            .find(|&index| {
+                let step = step_of(self.kernel, self.inside, self.outside, self.params[index], value);
+                step != Step::Carried && step != Step::Invariant && step == self.steps[index]
+            })
+            .map(|index| (index, 1))
+    }
+
+    /// Accepts a test if the parameter moves towards the bound and cannot wrap past it.
+    fn counted(
+        &self,
+        param: usize,
+        ahead: i64,
+        relation: Relation,
+        bound: Value,
+    ) -> Result<(usize, Relation, Value, i64), Option<String>> {
+        let ty = self.kernel.ty(self.params[param]);
+        let found = Ok((param, relation, bound, ahead));
+        let refuse = |why: &str| Err(Some(why.to_owned()));
+        // A promise makes the arithmetic exact; a step that is zero then never ends the loop, either way.
+        let narrow = ty.is_integer() && ty != Type::I64;
+        if let (Step::Value { scale: 1, .. }, Relation::Less { signed, .. }) = (self.steps[param], relation)
+            && narrow
+            && self.promised(param, signed)
+        {
+            return found;
+        }
+        let (least, constant) = match self.steps[param] {
+            Step::Constant(step) => (step, Some(step)),
+            Step::Value { value, scale: 1 } => {
+                let least = range(self.kernel, self.definitions, value).min;
+                (if least == 0 { 0 } else { 1 }, None)
+            }
+            _ => return Err(None),
+        };
+        match relation {
+            Relation::NotEqual if constant.is_some_and(|step| self.divides(param, bound, step)) => {
+                return found;
+            }
+            Relation::NotEqual => return refuse("its test `!=` may be jumped over by its step"),
+            Relation::Less { .. } if least < 1 => return refuse("its counter may not grow"),
+            Relation::Greater { .. } if constant.is_none_or(|step| step > -1) => {
+                return refuse("its counter may not shrink");
+            }
+            _ => {}
+        }
+        if self.cannot_wrap(param, ty, relation, bound, constant) {
+            found
+        } else {
+            refuse(
+                "its counter may wrap around before it meets its bound; a `for` over a range, or a bound that \
+                 is a slice's length, cannot",
+            )
+        }
+    }
+
+    /// The step is a power of two that leads exactly to the bound.
+    fn divides(&self, param: usize, bound: Value, step: i64) -> bool {
+        let size = step.unsigned_abs();
+        let zeros = |value: Value| low_zeros(self.kernel, self.definitions, value);
+        size == 1
+            || size.is_power_of_two()
+                && zeros(self.initial[param]) >= size.trailing_zeros()
+                && zeros(bound) >= size.trailing_zeros()
+    }
+
+    fn cannot_wrap(
+        &self,
+        param: usize,
+        ty: Type,
+        relation: Relation,
+        bound: Value,
+        step: Option<i64>,
+    ) -> bool {
+        let (signed, or_equal) = match relation {
+            Relation::Less { signed, or_equal } | Relation::Greater { signed, or_equal } => {
+                (signed, or_equal)
+            }
+            Relation::NotEqual => return true,
+        };
+        // x < n and a step of one: x + 1 is at most n.
+        if matches!(step, Some(1 | -1)) && !or_equal {
+            return true;
+        }
+        if self.promised(param, signed) {
+            return true;
+        }
+        let largest_step = match (step, self.steps[param]) {
+            (Some(step), _) => step.unsigned_abs(),
+            (None, Step::Value { value, .. }) => range(self.kernel, self.definitions, value).max,
+            _ => return false,
+        };
+        let bound = range(self.kernel, self.definitions, bound);
+        match relation {
+            Relation::Less { signed, .. } => {
+                let greatest = if signed { ty.mask() >> 1 } else { ty.mask() };
+                bound.max <= greatest && largest_step <= greatest - bound.max
+            }
+            // Shrinking: x > n ≥ step, so x - step does not pass zero. Signed bounds of zero or more
+            // leave all the negative numbers as room.
+            Relation::Greater {
+                signed: false,
+                or_equal,
+            } => bound.min.saturating_add(u64::from(!or_equal)) >= largest_step,
+            Relation::Greater { signed: true, .. } => {
+                bound.max <= ty.mask() >> 1 && largest_step <= ty.mask() >> 1
+            }
+            Relation::NotEqual => true,
+        }
+    }
+
+    /// The operation that makes the next value promises not to wrap in the reading of the test.
+    fn promised(&self, param: usize, signed: bool) -> bool {
+        let keeps = |next: &Value| match self.inside.get(next).map(|inside| &inside.kind) {
+            Some(OpKind::NoWrap(_, Wrap::Neither, ..)) => true,
+            Some(OpKind::NoWrap(_, Wrap::NotSigned, ..)) => signed,
+            Some(OpKind::NoWrap(_, Wrap::NotUnsigned, ..)) => !signed,
+            _ => false,
+        };
+        self.continues.iter().all(|args| keeps(&args[param]))
+    }
+}
+
+/// Whether a side of an `if` always leaves the loop, whatever is in it.
+fn leaves(side: &Region, own: Label, looped: Label) -> bool {
+    match side.ops.last().map(|op| &op.kind) {
+        Some(OpKind::Break(label, _)) => *label != own,
+        Some(OpKind::Continue(label, _)) => *label != looped,
+        Some(OpKind::Return) => true,
+        _ => false,
+    }
+}
+
+/// A comparison as the relation under which the loop goes on, with the counter on the left.
+fn relation(op: CompareOp, positive: bool, swapped: bool) -> Option<Relation> {
+    let (signed, or_equal) = match (op, positive) {
+        (CompareOp::Eq, false) | (CompareOp::Ne, true) => return Some(Relation::NotEqual),
+        (CompareOp::LtS, _) => (true, false),
+        (CompareOp::LeS, _) => (true, true),
+        (CompareOp::LtU, _) => (false, false),
+        (CompareOp::LeU, _) => (false, true),
+        _ => return None,
+    };
+    // not (a < b) is b <= a.
+    let (swapped, or_equal) = if positive {
+        (swapped, or_equal)
+    } else {
+        (!swapped, !or_equal)
+    };
+    Some(if swapped {
+        Relation::Greater { signed, or_equal }
+    } else {
+        Relation::Less { signed, or_equal }
+    })
+}

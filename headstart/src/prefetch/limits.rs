@@ -1,0 +1,201 @@
+//! Counting tests of later iterations: will the loop still go on, so many steps ahead?
+//!
+//! ```text
+//! loop while %j < %n          in front of the loop: %limit = max(%n - 4, least)
+//!                             four steps ahead:     lt %j, %limit
+//! ```
+//! Nothing wraps: the bound moves back instead of the counter forward, once, and saturates.
+
+use std::collections::HashMap;
+
+use crate::analysis::definitions::Definitions;
+use crate::analysis::loops::{CountedExit, Relation, Step};
+use crate::analysis::ranges::range;
+use crate::error::{Error, Result};
+use crate::ir::{Builder, CompareOp, ConvertOp, Op, Type, Value};
+
+/// Values computed once in front of the loop for the guards inside.
+#[derive(Default)]
+pub(super) struct Limits {
+    /// The operations that compute them.
+    pub(super) ops: Vec<Op>,
+    made: HashMap<i64, Value>,
+}
+
+/// `counter + steps × step relation bound`, computed without wrapping: the bound moves back instead, once,
+/// in front of the loop, and saturates.
+pub(super) fn passes(
+    b: &mut Builder<'_>,
+    limits: &mut Limits,
+    definitions: &Definitions,
+    exit: &CountedExit,
+    step: Step,
+    counter: Value,
+    steps: i64,
+) -> Result<Value> {
+    let as_integer = |b: &mut Builder<'_>, value: Value| match b.kernel.ty(value).is_pointer() {
+        true => b.convert(ConvertOp::Bits, Type::I64, value),
+        false => value,
+    };
+    let counter = as_integer(b, counter);
+    let ty = b.kernel.ty(counter);
+    if exit.relation == Relation::NotEqual {
+        // Whole steps from the value tested now to the bound; the step divides the way, so even a way all
+        // round the type is counted exactly.
+        let Step::Constant(step) = step else {
+            return Err(Error::bug("a test `!=` without constant step"));
+        };
+        let bound = as_integer(b, exit.bound);
+        let ahead = b.constant(ty, step.wrapping_mul(exit.steps_ahead) as u64);
+        let tested = b.add(counter, ahead);
+        let remaining = if step > 0 {
+            b.sub(bound, tested)
+        } else {
+            b.sub(tested, bound)
+        };
+        let distance = (steps - exit.steps_ahead).wrapping_mul(step.saturating_abs());
+        let distance = b.constant(ty, distance as u64);
+        return Ok(b.compare(CompareOp::LtU, distance, remaining));
+    }
+    let (Relation::Less { signed, or_equal } | Relation::Greater { signed, or_equal }) = exit.relation else {
+        return Err(Error::bug("a counting test without relation"));
+    };
+    if let (Step::Value { value, .. }, true) = (step, ty.is_integer() && ty != Type::I64) {
+        return Ok(passes_wide(
+            b, limits, exit, value, counter, steps, signed, or_equal,
+        ));
+    }
+    let shrinking = matches!(exit.relation, Relation::Greater { .. });
+    let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
+    if steps == 0 {
+        let bound = as_integer(b, exit.bound);
+        let (left, right) = if shrinking {
+            (bound, counter)
+        } else {
+            (counter, bound)
+        };
+        let or_below = if signed { CompareOp::LeS } else { CompareOp::LeU };
+        return Ok(b.compare(if or_equal { or_below } else { below }, left, right));
+    }
+    let limit = match limits.made.get(&steps) {
+        Some(&limit) => limit,
+        None => {
+            let mut failed = None;
+            let region = b.region(|b| {
+                match limit_of(b, definitions, exit, step, ty, steps, signed, or_equal, shrinking) {
+                    Ok(limit) => {
+                        limits.made.insert(steps, limit);
+                    }
+                    Err(error) => failed = Some(error),
+                }
+            });
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            limits.ops.extend(region.ops);
+            limits.made[&steps]
+        }
+    };
+    Ok(if shrinking {
+        b.compare(below, limit, counter)
+    } else {
+        b.compare(below, counter, limit)
+    })
+}
+
+/// The same for a narrow counter with a step known at run time: in 64 bits nothing wraps, whatever the step.
+#[allow(clippy::too_many_arguments)]
+fn passes_wide(
+    b: &mut Builder<'_>,
+    limits: &mut Limits,
+    exit: &CountedExit,
+    step: Value,
+    counter: Value,
+    steps: i64,
+    signed: bool,
+    or_equal: bool,
+) -> Value {
+    let extend = if signed {
+        ConvertOp::ExtendS
+    } else {
+        ConvertOp::ExtendU
+    };
+    let limit = match limits.made.get(&steps) {
+        Some(&limit) => limit,
+        None => {
+            let mut limit = exit.bound;
+            let region = b.region(|b| {
+                let bound = b.convert(extend, Type::I64, exit.bound);
+                let step = b.convert(extend, Type::I64, step);
+                let steps = b.i64(steps);
+                let distance = b.mul(step, steps);
+                limit = b.sub(bound, distance);
+            });
+            limits.ops.extend(region.ops);
+            limits.made.insert(steps, limit);
+            limit
+        }
+    };
+    let counter = b.convert(extend, Type::I64, counter);
+    b.compare(
+        if or_equal { CompareOp::LeS } else { CompareOp::LtS },
+        counter,
+        limit,
+    )
+}
+
+/// The bound moved back by `steps` steps (one less if the bound itself still passes), saturating.
+#[allow(clippy::too_many_arguments)]
+fn limit_of(
+    b: &mut Builder<'_>,
+    definitions: &Definitions,
+    exit: &CountedExit,
+    step: Step,
+    ty: Type,
+    steps: i64,
+    signed: bool,
+    or_equal: bool,
+    shrinking: bool,
+) -> Result<Value> {
+    let greatest = if signed { ty.mask() >> 1 } else { ty.mask() };
+    let too_far = || Error::usage("so many iterations ahead its counter would pass its type's limit");
+    let one = b.constant(ty, 1);
+    let distance = match step {
+        Step::Constant(step) => {
+            let distance = u128::from(step.unsigned_abs()) * steps.unsigned_abs() as u128;
+            let distance = u64::try_from(distance)
+                .ok()
+                .filter(|&distance| distance <= greatest);
+            b.constant(ty, distance.ok_or_else(too_far)?)
+        }
+        Step::Value { value, .. } => {
+            let largest = range(b.kernel, definitions, value).max;
+            largest
+                .checked_mul(steps as u64)
+                .filter(|&largest| largest <= greatest)
+                .ok_or_else(too_far)?;
+            let steps = b.constant(ty, steps as u64);
+            b.mul(value, steps)
+        }
+        _ => return Err(Error::bug("a counting test without step")),
+    };
+    let distance = if or_equal { b.sub(distance, one) } else { distance };
+    let bound = match b.kernel.ty(exit.bound).is_pointer() {
+        true => b.convert(ConvertOp::Bits, Type::I64, exit.bound),
+        false => exit.bound,
+    };
+    let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
+    Ok(if shrinking {
+        let most = b.constant(ty, greatest);
+        let room = b.sub(most, distance);
+        let passed = b.compare(below, room, bound);
+        let moved = b.add(bound, distance);
+        b.select(passed, most, moved)
+    } else {
+        let least = b.constant(ty, if signed { greatest + 1 } else { 0 });
+        let room = b.add(least, distance);
+        let passed = b.compare(below, bound, room);
+        let moved = b.sub(bound, distance);
+        b.select(passed, least, moved)
+    })
+}

@@ -1,5 +1,6 @@
 //! NVIDIA's assembler, where `scripts/tools` has set it up.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -40,8 +41,12 @@ impl Ptxas {
     /// Assembles a module for a GPU generation.
     ///
     /// # Errors
-    /// What the assembler says, with the lines that it complains about.
+    /// What the assembler says, with the lines that it complains about; or a register that is read before it is
+    /// written, which the assembler takes without a word.
     pub fn assemble(&self, ptx: &Ptx, target: Target) -> Result<Assembled, String> {
+        if let Some(line) = read_before_written(&ptx.text) {
+            return Err(format!("a register is read that nothing wrote: {line}"));
+        }
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let source = folder.path().join("kernel.ptx");
         std::fs::write(&source, &ptx.text).map_err(|error| error.to_string())?;
@@ -72,6 +77,46 @@ impl Ptxas {
     }
 }
 
+/// The first line that reads a register which no line above writes. Emitted code is structured, so that whatever runs
+/// before a line stands above it; what a loop hands to its next iteration is written in front of the loop, too.
+fn read_before_written(text: &str) -> Option<&str> {
+    let mut written: HashSet<&str> = HashSet::new();
+    for line in text.lines().map(str::trim) {
+        if line.starts_with(['.', '$', '/', '{', '}', ')']) || line.is_empty() {
+            continue;
+        }
+        let (guard, instruction) = match line.split_once(' ') {
+            Some((guard, rest)) if guard.starts_with('@') => (guard, rest),
+            _ => ("", line),
+        };
+        let (name, operands) = instruction.split_once(' ').unwrap_or((instruction, ""));
+        let no_result = ["st", "cp", "bra", "ret", "bar", "barrier", "red", "prefetch", "prefetchu", "membar", "fence"];
+        let end = match name.split('.').next() {
+            Some(first) if no_result.contains(&first.trim_end_matches(';')) => 0,
+            _ if operands.starts_with('{') => operands.find('}').unwrap_or(0),
+            _ => operands.find(',').unwrap_or(operands.len()),
+        };
+        let (results, sources) = operands.split_at(end);
+        let mut read = registers(guard).chain(registers(sources));
+        if read.any(|register| !written.contains(register)) {
+            return Some(line);
+        }
+        written.extend(registers(results));
+    }
+    None
+}
+
+/// The registers in a piece of text, without those that the hardware writes, such as `%tid.x`.
+fn registers(text: &str) -> impl Iterator<Item = &str> {
+    let name = |piece: &str| piece.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'));
+    text.split('%').skip(1).filter_map(move |piece| {
+        let end = name(piece).unwrap_or(piece.len());
+        let register = &piece[..end];
+        let special = ["tid", "ntid", "ctaid", "nctaid", "laneid", "warpid", "clock", "clock64"];
+        (!special.contains(&register)).then_some(register)
+    })
+}
+
 /// The assembler's errors, each with the line of PTX that it names.
 fn complaints(said: &str, text: &str) -> String {
     let quoted = said
@@ -88,4 +133,23 @@ fn complaints(said: &str, text: &str) -> String {
             format!("{error}: {}", line.unwrap_or("?").trim())
         });
     quoted.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_before_written;
+
+    #[test]
+    fn a_register_that_nothing_wrote_is_noticed() {
+        let good = "\tmov.u32 %r1, %tid.x;\n$loop:\n\tsetp.lt.u32 %p1, %r1, 4;\n\t@%p1 ld.shared.v2.f32 {%f1, %f2}, [%r1+4];\n\
+                    \tst.shared.f32 [%r1], %f2;\n\tcp.async.wait_group 0;\n\tret;\n";
+        assert_eq!(read_before_written(good), None);
+        for bad in [
+            "add.s32 %r5, %r5, 0;",
+            "st.shared.f32 [%r1], %f2;",
+            "@%p1 bra $loop;",
+        ] {
+            assert_eq!(read_before_written(bad), Some(bad));
+        }
+    }
 }

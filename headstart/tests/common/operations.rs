@@ -96,7 +96,7 @@ pub fn operations() -> Vec<Operation> {
                 if eval::compare(op, ty, y, z) { x } else { y }
             },
         ));
-        for to in TYPES {
+        for to in TYPES.into_iter().filter(|&to| to != ty) {
             for &op in ConvertOp::ALL {
                 let name = format!("{} {ty} {to}", op.name());
                 all.extend(operation(

@@ -47,6 +47,12 @@ impl Emitter<'_> {
 
     /// The register (or array) and the offset that make up an address.
     fn base_and_offset(&mut self, ptr: Value) -> (String, i64) {
+        self.base_and_offset_from(ptr, false)
+    }
+
+    /// As [`base_and_offset`](Self::base_and_offset); `defining` if `ptr`'s own register is about to be written, and
+    /// must not be the base.
+    fn base_and_offset_from(&mut self, ptr: Value, defining: bool) -> (String, i64) {
         let mut offset = 0_i64;
         let mut base = ptr;
         while let Some(OpKind::Address {
@@ -64,7 +70,8 @@ impl Emitter<'_> {
             let Some(sum) = offset.checked_add(step).filter(|&sum| i32::try_from(sum).is_ok()) else {
                 break;
             };
-            if !self.folded.contains(&base) && self.uses.get(&base).copied().unwrap_or(0) > 4 {
+            let has_register = !self.folded.contains(&base) && self.uses.get(&base).copied().unwrap_or(0) > 4;
+            if has_register && !(defining && base == ptr) {
                 break;
             }
             offset = sum;
@@ -148,7 +155,7 @@ impl Emitter<'_> {
                 }
             }
             OpKind::Address { index, .. } if self.kernel.as_constant(*index).is_some() => {
-                let (base, offset) = self.base_and_offset(result);
+                let (base, offset) = self.base_and_offset_from(result, true);
                 let bits = if narrow { 32 } else { 64 };
                 if base.starts_with('%') {
                     self.ins(format!("add.s{bits} {r}, {base}, {offset}"));

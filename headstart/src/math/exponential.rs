@@ -8,7 +8,7 @@
 
 use super::arithmetic::{Arithmetic, Number};
 use super::polynomial::polynomial;
-use super::scale::{Exponent, clamp_f32, clamp_f64, split_f32, split_f64};
+use super::scale::{Exponent, clamp_f32, split_f32, split_f64};
 
 /// log₂ e to 21 bits: enough to choose `k`. Doubles whose lower half is zero are immediate operands on a
 /// GPU; others take two instructions more each time.
@@ -117,7 +117,8 @@ pub fn exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 /// `eˣ` in double precision.
 pub fn exp_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     // e^±1024 overflows, and underflows to 0.
-    let (exponent, r) = reduce_f64(clamp_f64(x, 1024.0));
+    let (exponent, r) = reduce_f64(x);
+    let (exponent, r) = exponent.limited(r, x, 1024.0);
     exponent.scale(r, polynomial(r, &EXP_F64))
 }
 
@@ -139,8 +140,7 @@ pub fn exp2_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 
 /// `2ˣ` in double precision.
 pub fn exp2_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
-    let x = clamp_f64(x, 1536.0);
     let exponent = split_f64(x, 1.0);
-    let rest = x - exponent.integer;
+    let (exponent, rest) = exponent.limited(x - exponent.integer, x, 1100.0);
     exponent.scale(rest, polynomial(rest, &EXP2_F64))
 }

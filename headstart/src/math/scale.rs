@@ -74,6 +74,20 @@ impl<A: Arithmetic> Exponent<A, f64> {
         self.word
     }
 
+    /// With `2^±1500` and no rest instead of `2ᵏ` and `rest` where `|x|` is above `limit`; a NaN stays.
+    ///
+    /// Limiting what `x` became, and not `x`, takes the comparison off the critical path.
+    #[inline(always)]
+    pub fn limited(self, rest: Number<A, f64>, x: Number<A, f64>, limit: f64) -> (Self, Number<A, f64>) {
+        let beyond = x.abs().greater(limit);
+        let far = x.high().shift_right_signed(31) ^ 1500;
+        let limited = Exponent {
+            integer: self.integer,
+            word: beyond.select(far, self.word),
+        };
+        (limited, beyond.select(rest.same(0.0), rest))
+    }
+
     /// `(1 + r·q)·2ᵏ` for `|k|` up to 2044 and `q` from ¼ to 4.
     #[inline(always)]
     pub fn scale(self, r: Number<A, f64>, q: Number<A, f64>) -> Number<A, f64> {

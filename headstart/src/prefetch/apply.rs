@@ -6,7 +6,7 @@
 //! kernel     limits, prologue, main loop in groups of 8, plain loop for what is left over
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::batched_registers::BatchedRegisters;
 use super::batched_shared::BatchedShared;
@@ -21,7 +21,7 @@ use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
 use crate::cleanup;
 use crate::error::{Error, Result};
-use crate::ir::{CacheHint, Kernel, Label, LoadId, Op, OpKind, Region, UnaryOp, UnrollWish, Value, verify};
+use crate::ir::{CacheHint, Kernel, Label, LoadId, Op, OpKind, Region, Type, UnaryOp, UnrollWish, Value, verify};
 
 /// What a plan is carried out for.
 #[derive(Clone, Copy, Debug)]
@@ -533,25 +533,33 @@ fn fetch_for(
 }
 
 /// Unrolls a loop over its longest register ring, so that shifting the ring costs no moves.
+///
+/// A move of what a load has yet to bring would wait for the load: a ring whose newest value comes from a load takes
+/// one more copy of the body than it has registers, so that the value is loaded into a register that is free.
 fn rotate(kernel: &mut Kernel, label: Label) -> Result<()> {
     cleanup::tidy(kernel);
     let Some(op) = find_loop(&kernel.body, label) else {
         return Ok(());
     };
-    let ring = longest_ring(op);
+    let Ring { length, loaded } = longest_ring(kernel, op);
     let OpKind::Loop { body, .. } = &op.kind else {
         return Ok(());
     };
     let room = (MAX_ROTATED / weight(body).max(1)).max(1) as u32;
-    // A ring of two shifts with one move; that is cheaper than twice the code.
-    if ring <= 2 {
+    let period = length + 1;
+    let group = if loaded && period <= room {
+        period
+    } else if length <= 2 {
+        // A ring of two shifts with one move; that is cheaper than twice the code.
         return Ok(());
-    }
-    let Some(group) = (2..=ring.min(room))
-        .rev()
-        .find(|group| ring.is_multiple_of(*group))
-    else {
-        return Ok(());
+    } else {
+        match (2..=length.min(room))
+            .rev()
+            .find(|group| length.is_multiple_of(*group))
+        {
+            Some(group) => group,
+            None => return Ok(()),
+        }
     };
     let definitions = Definitions::of(kernel);
     replace_loop(kernel, label, |kernel, op| {
@@ -565,39 +573,54 @@ fn rotate(kernel: &mut Kernel, label: Label) -> Result<()> {
     })
 }
 
-/// The number of parameters in the longest chain that only hands values on.
-fn longest_ring(op: &Op) -> u32 {
+/// Registers that a loop hands values along.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Ring {
+    /// How many.
+    length: u32,
+    /// Whether the newest value comes from a load.
+    loaded: bool,
+}
+
+/// The longest chain of parameters in which all but the last are handed the next one's value. Tokens take no registers.
+fn longest_ring(kernel: &Kernel, op: &Op) -> Ring {
     let OpKind::Loop {
         label, params, body, ..
     } = &op.kind
     else {
-        return 0;
+        return Ring::default();
     };
-    let mut handed_on: HashMap<Value, Value> = HashMap::new();
-    body.walk(&mut |op| {
-        if let OpKind::Continue(target, args) = &op.kind
-            && target == label
-        {
-            for (&param, &arg) in params.iter().zip(args) {
-                if param != arg && params.contains(&arg) {
-                    handed_on.insert(param, arg);
-                }
-            }
+    let mut next: HashMap<Value, Value> = HashMap::new();
+    let mut loaded: HashSet<Value> = HashSet::new();
+    body.walk(&mut |op| match &op.kind {
+        OpKind::Continue(target, args) if target == label => {
+            next.extend(params.iter().copied().zip(args.iter().copied()));
         }
+        OpKind::Load { .. } => loaded.extend(&op.results),
+        // A load under a guard.
+        OpKind::If { then, .. } if matches!(&then.ops[..], [load, _] if matches!(load.kind, OpKind::Load { .. })) => {
+            loaded.extend(&op.results);
+        }
+        _ => {}
     });
-    let length = |start: Value| {
-        let mut length = 1;
+    let ring = |start: Value| {
+        let mut ring = Ring {
+            length: 1,
+            loaded: false,
+        };
         let mut at = start;
-        while let Some(&next) = handed_on.get(&at) {
-            length += 1;
-            at = next;
-            if length as usize > params.len() {
+        while let Some(&value) = next.get(&at).filter(|_| (ring.length as usize) <= params.len()) {
+            if value == at || !params.contains(&value) {
+                ring.loaded = loaded.contains(&value);
                 break;
             }
+            ring.length += 1;
+            at = value;
         }
-        length
+        ring
     };
-    params.iter().map(|&param| length(param)).max().unwrap_or(0)
+    let in_registers = params.iter().filter(|&&param| kernel.ty(param) != Type::Token);
+    in_registers.map(|&param| ring(param)).max().unwrap_or_default()
 }
 
 /// About how many machine instructions a region is.

@@ -54,6 +54,9 @@ pub(super) trait Fetch {
         group: u32,
     ) -> Result<Vec<Value>>;
 
+    /// At the end of a step, behind the uses of its values: what can wait until there.
+    fn finish(&mut self, _b: &mut Builder<'_>) {}
+
     /// Whether the load itself is replaced by what the strategy has.
     fn replaces_load(&self) -> bool;
 
@@ -178,6 +181,16 @@ pub(super) fn rewrite(
         }
     }
     Ok((ops, new_label))
+}
+
+/// Lets every strategy end its step.
+fn finish(b: &mut Builder<'_>, plan: &mut Rewrite<'_>) {
+    for fetch in &mut plan.fetches {
+        let place = b.place();
+        b.at(fetch.site().place);
+        fetch.finish(b);
+        b.at(place);
+    }
 }
 
 /// Operations in a region, those inside included.
@@ -337,6 +350,7 @@ impl StepWriter<'_> {
             let args = self.copy_body(&mut b, &mut copier, &self.frame.body.ops, &drained);
             current = self.counters(&mut b, limits, &mut early, args, iteration + 1)?;
         }
+        finish(&mut b, plan);
         current.extend(next_state);
         b.continue_(self.main, current);
         Ok(b.finish())
@@ -375,6 +389,7 @@ impl StepWriter<'_> {
             self.replace_loads(plan, &early, &mut copier, iteration);
             current = self.copy_body(&mut b, &mut copier, &body.ops, &drained);
         }
+        finish(&mut b, plan);
         current.extend(next_state);
         b.continue_(self.main, current);
         Ok(b.finish())

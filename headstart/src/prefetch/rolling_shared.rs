@@ -3,17 +3,23 @@
 //! ```text
 //! before                      after (rolling-async)
 //! loop (%j = 0) {             D copies, tokens %t0 …
-//!   %x = load %j              loop (%j = 0, %slot, %a = %t0, %b = %t1) {
-//!   use %x                      wait %a
-//!   continue %j + 1             %x = load %slot
-//! }                             %c = copy %slot, address of %j + D (guarded)
+//!   %x = load %j              loop (%j = 0, %free, %a = %t0, %b = %t1) {
+//!   use %x                      %c = copy %free, address of %j + D (guarded)
+//!   continue %j + 1             wait %a
+//! }                             %slot = next of %free
+//!                               %x = load %slot
 //!                               use %x
-//!                               continue %j + 1, next slot, %b, %c
+//!                               continue %j + 1, %slot, %b, %c
 //!                             }
 //! ```
 //!
-//! `rolling-shared` loads and stores instead of copying, and has no tokens. The slot of iteration `j` is read
-//! before that of `j + D`, which is the same one, is fetched into it. Under `unroll:N` the step waits for
+//! A ring that is copied into has one step's slots more than it is deep, the step's before: its copies are then
+//! on their way before the step waits. Behind the wait they would be late, and an assembler moves them further
+//! behind the arithmetic, which is longer.
+//!
+//! `rolling-shared` loads and stores instead of copying, and has no tokens; it stores at the end of the iteration,
+//! because a core that issues in order waits there for the load. The slot of iteration `j` is read before that of
+//! `j + D`, which is the same one, is fetched into it. Under `unroll:N` the step waits for
 //! N slots at once; the tokens of a group are joined into one.
 
 use super::early::{Early, load_under};
@@ -41,6 +47,15 @@ pub(super) struct RollingShared {
     slots: Option<Slots>,
     /// What is copied is the word around an element.
     word: Option<Word>,
+    /// What the step loaded and has yet to store.
+    loaded: Vec<Loaded>,
+}
+
+/// Values that are on their way into a slot.
+struct Loaded {
+    guard: Option<Value>,
+    slot: Value,
+    values: Vec<Value>,
 }
 
 impl RollingShared {
@@ -61,6 +76,7 @@ impl RollingShared {
             consumers,
             slots: None,
             word: None,
+            loaded: Vec::new(),
         }
     }
 
@@ -68,9 +84,9 @@ impl RollingShared {
         b.kernel.ty(self.site.results[0]).bytes() * self.site.results.len() as u32
     }
 
-    /// Fetches what iteration `ahead` needs into `slot`; a token if it is copied.
+    /// Fetches what iteration `ahead` needs into `slot`; a token if it is copied. What is loaded is yet to be stored.
     fn fetch(
-        &self,
+        &mut self,
         early: &mut Early<'_>,
         limits: &mut Limits,
         b: &mut Builder<'_>,
@@ -80,12 +96,8 @@ impl RollingShared {
         super::legality::may_move(b.kernel, early.definitions, early.summary, &self.site)?;
         let guard = early.guard(b, limits, &self.site, ahead)?;
         let from = early.value(b, limits, self.site.pointer, ahead)?;
-        let slots = self
-            .slots
-            .as_ref()
-            .ok_or_else(|| Error::bug("slots are used before they are declared"))?;
         if self.asynchronous {
-            if let Some(word) = &self.word {
+            if let (Some(word), Some(slots)) = (&self.word, &self.slots) {
                 let element = word.element(b, early, limits, ahead)?;
                 let fetched =
                     |b: &mut Builder<'_>| vec![self.fetch_word(b, word, slots, slot, element, from)];
@@ -103,21 +115,52 @@ impl RollingShared {
                 b.if_(guard, &[Type::Token], copied, |b| vec![b.no_token()])[0],
             ));
         }
-        match guard {
-            None => {
-                let values = load_under(b, None, &self.site, from);
-                slots.write(b, slot, values);
-            }
-            Some(guard) => {
-                let fill = |b: &mut Builder<'_>| {
-                    let values = load_under(b, None, &self.site, from);
-                    slots.write(b, slot, values);
-                    Vec::new()
-                };
-                b.if_(guard, &[], fill, |_| Vec::new());
+        let values = load_under(b, guard, &self.site, from);
+        self.loaded.push(Loaded { guard, slot, values });
+        Ok(None)
+    }
+
+    /// Fetches what the step `distance` ahead needs into the slots from `first` on; the tokens of what is copied.
+    fn fetch_group(
+        &mut self,
+        early: &mut Early<'_>,
+        limits: &mut Limits,
+        b: &mut Builder<'_>,
+        first: Value,
+        group: u32,
+    ) -> Result<Vec<Value>> {
+        let mut tokens = Vec::new();
+        for ahead in 0..group {
+            let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
+            let slot = slots.slot(b, first, ahead, true);
+            tokens.extend(self.fetch(early, limits, b, slot, self.distance + ahead)?);
+        }
+        Ok(tokens)
+    }
+
+    /// Stores what was loaded.
+    fn store(&mut self, b: &mut Builder<'_>) {
+        let Some(slots) = &self.slots else { return };
+        for Loaded { guard, slot, values } in self.loaded.drain(..) {
+            match guard {
+                None => slots.write(b, slot, values),
+                Some(guard) => {
+                    let fill = |b: &mut Builder<'_>| {
+                        slots.write(b, slot, values);
+                        Vec::new()
+                    };
+                    b.if_(guard, &[], fill, |_| Vec::new());
+                }
             }
         }
-        Ok(None)
+    }
+
+    /// Slots of a work-item.
+    fn depth(&self) -> Result<Distance> {
+        Distance::new(match self.asynchronous {
+            true => self.distance + self.group,
+            false => self.distance,
+        })
     }
 
     /// Copies the word around an element into `slot`; the element alone, if the word reaches over the end.
@@ -168,10 +211,14 @@ impl Fetch for RollingShared {
             Some(_) => Holds::Word,
             None => Holds::Result,
         };
-        let slots = Slots::declare(b, &self.site, Distance::new(self.distance)?, self.layout, holds)?;
+        let slots = Slots::declare(b, &self.site, self.depth()?, self.layout, holds)?;
         let first = slots.first();
+        // A step fills the slots of the step before it: at first, those that the prologue leaves empty.
+        let mut state = vec![match self.asynchronous {
+            true => slots.slot(b, first, self.distance, true),
+            false => first,
+        }];
         self.slots = Some(slots);
-        let mut state = vec![first];
         for step in 0..self.distance / self.group {
             // Each token covers those before it: a copy under a guard that fails leaves the token 0, and whoever
             // waits for the last one means all.
@@ -185,6 +232,7 @@ impl Fetch for RollingShared {
                 state.push(b.join(tokens));
             }
         }
+        self.store(b);
         Ok(state)
     }
 
@@ -196,10 +244,15 @@ impl Fetch for RollingShared {
         state: &[Value],
         group: u32,
     ) -> Result<Vec<Value>> {
-        let (pointer, tokens) = (state[0], &state[1..]);
-        // One wait reaches the furthest iteration that anybody needs now.
-        let furthest = self.consumers.iter().copied().max().unwrap_or(0) + group - 1;
+        let (filled, tokens) = (state[0], &state[1..]);
+        let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
+        let next = slots.step(b, filled, group);
+        let pointer = if self.asynchronous { next } else { filled };
+        let mut copied: Vec<Value> = tokens.last().copied().into_iter().collect();
         if self.asynchronous {
+            copied.extend(self.fetch_group(early, limits, b, filled, group)?);
+            // One wait reaches the furthest iteration that anybody needs now.
+            let furthest = self.consumers.iter().copied().max().unwrap_or(0) + group - 1;
             let token = (furthest / group) as usize;
             b.wait(tokens[token.min(tokens.len() - 1)]);
         }
@@ -218,20 +271,19 @@ impl Fetch for RollingShared {
                 slots.read(b, early, guard, slot, ahead);
             }
         }
-        let mut copied: Vec<Value> = tokens.last().copied().into_iter().collect();
-        for ahead in 0..group {
-            let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
-            let slot = slots.slot(b, pointer, ahead, true);
-            copied.extend(self.fetch(early, limits, b, slot, self.distance + ahead)?);
-        }
-        let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
-        let mut next = vec![slots.step(b, pointer, group)];
+        let mut state = vec![next];
         if self.asynchronous {
-            next.extend(&tokens[1..]);
-            next.push(b.join(copied));
+            state.extend(&tokens[1..]);
+            state.push(b.join(copied));
+        } else {
+            self.fetch_group(early, limits, b, filled, group)?;
         }
-        debug_assert_eq!(next.len(), 1 + self.tokens() as usize);
-        Ok(next)
+        debug_assert_eq!(state.len(), 1 + self.tokens() as usize);
+        Ok(state)
+    }
+
+    fn finish(&mut self, b: &mut Builder<'_>) {
+        self.store(b);
     }
 
     fn replaces_load(&self) -> bool {

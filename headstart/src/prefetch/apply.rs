@@ -21,7 +21,9 @@ use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
 use crate::cleanup;
 use crate::error::{Error, Result};
-use crate::ir::{CacheHint, Kernel, Label, LoadId, Op, OpKind, Region, Type, UnaryOp, UnrollWish, Value, verify};
+use crate::ir::{
+    CacheHint, Kernel, Label, LoadId, Op, OpKind, Region, Type, UnaryOp, UnrollWish, Value, verify,
+};
 
 /// What a plan is carried out for.
 #[derive(Clone, Copy, Debug)]

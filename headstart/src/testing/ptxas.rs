@@ -90,7 +90,19 @@ fn read_before_written(text: &str) -> Option<&str> {
             _ => ("", line),
         };
         let (name, operands) = instruction.split_once(' ').unwrap_or((instruction, ""));
-        let no_result = ["st", "cp", "bra", "ret", "bar", "barrier", "red", "prefetch", "prefetchu", "membar", "fence"];
+        let no_result = [
+            "st",
+            "cp",
+            "bra",
+            "ret",
+            "bar",
+            "barrier",
+            "red",
+            "prefetch",
+            "prefetchu",
+            "membar",
+            "fence",
+        ];
         let end = match name.split('.').next() {
             Some(first) if no_result.contains(&first.trim_end_matches(';')) => 0,
             _ if operands.starts_with('{') => operands.find('}').unwrap_or(0),
@@ -112,7 +124,9 @@ fn registers(text: &str) -> impl Iterator<Item = &str> {
     text.split('%').skip(1).filter_map(move |piece| {
         let end = name(piece).unwrap_or(piece.len());
         let register = &piece[..end];
-        let special = ["tid", "ntid", "ctaid", "nctaid", "laneid", "warpid", "clock", "clock64"];
+        let special = [
+            "tid", "ntid", "ctaid", "nctaid", "laneid", "warpid", "clock", "clock64",
+        ];
         (!special.contains(&register)).then_some(register)
     })
 }

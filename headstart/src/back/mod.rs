@@ -1,5 +1,4 @@
 //! Back ends: pure functions from a kernel to what a device, or the timer, takes.
 
-pub mod cleanup;
 pub mod machine;
 pub mod ptx;

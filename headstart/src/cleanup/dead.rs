@@ -1,230 +1,231 @@
-//! Removes operations without effect whose results nobody uses, and loop parameters that only feed
-//! themselves.
+//! What nobody uses is removed.
+//!
+//! Before: operations, `if`s without effect, loop parameters and results that nothing needs, or that only need each
+//! other. After: none of them. What has an effect stays: stores, copies, waits, hints, barriers, jumps, and loops,
+//! which may not end.
+//!
+//! A loop parameter that every iteration passes on unchanged is replaced by its initial value.
 
-use std::collections::HashSet;
+use std::mem;
 
-use crate::ir::{Kernel, Label, Op, OpKind, Region, Value};
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntitySet, SecondaryMap};
 
-/// Removes what is dead in a whole kernel.
+use crate::ir::{CacheUse, Kernel, Label, OpKind, Region, Value};
+
+/// Removes what is not used, in the whole kernel.
 pub(super) fn remove(kernel: &mut Kernel) {
-    let live = Liveness::of(kernel);
-    let mut body = std::mem::take(&mut kernel.body);
-    sweep(&mut body, &live);
-    for (label, kept) in kept_results(&live, &body) {
-        let old = &kernel.labels[label].results;
-        kernel.labels[label].results = old
-            .iter()
-            .zip(&kept)
-            .filter(|(_, keep)| **keep)
-            .map(|(ty, _)| *ty)
-            .collect();
+    let mut body = mem::take(&mut kernel.body);
+    forward_invariants(&mut body);
+    let mut effects = EntitySet::new();
+    find_effects(&body, None, &mut effects);
+    let used = used(&body, &effects);
+    let mut kept = SecondaryMap::new();
+    collect(&body, &used, &mut kept);
+    sweep(&mut body, &used, &effects, &kept);
+    for (label, kept) in kept.iter() {
+        if let Some(keep) = &kept.results {
+            retain(&mut kernel.labels[label].results, keep);
+        }
     }
-    drop_results(&mut body, &live);
     kernel.body = body;
 }
 
-/// Which values matter, by following uses back from what has an effect.
-struct Liveness {
-    live: HashSet<Value>,
-}
-
-impl Liveness {
-    fn of(kernel: &Kernel) -> Liveness {
-        let mut feeds = Feeds::default();
-        feeds.region(&kernel.body);
-        let mut live = HashSet::new();
-        let mut work = feeds.roots;
-        while let Some(value) = work.pop() {
-            if live.insert(value) {
-                work.extend(feeds.of.get(&value).into_iter().flatten());
+/// Uses of parameters that never change become uses of their initial values.
+fn forward_invariants(body: &mut Region) {
+    let mut changes: SecondaryMap<Value, bool> = SecondaryMap::new();
+    let mut params: SecondaryMap<Label, Vec<Value>> = SecondaryMap::new();
+    let mut initials: SecondaryMap<Value, PackedOption<Value>> = SecondaryMap::new();
+    body.walk(&mut |op| match &op.kind {
+        OpKind::Loop {
+            label,
+            params: own,
+            initial,
+            ..
+        } => {
+            params[*label] = own.clone();
+            for (&param, &initial) in own.iter().zip(initial) {
+                initials[param] = initial.into();
             }
         }
-        Liveness { live }
-    }
-
-    fn has(&self, value: Value) -> bool {
-        self.live.contains(&value)
-    }
-}
-
-/// For each value, the values it is made from; and the values that effects need.
-#[derive(Default)]
-struct Feeds {
-    of: std::collections::HashMap<Value, Vec<Value>>,
-    roots: Vec<Value>,
-    targets: Vec<(Label, Vec<Value>, Vec<Value>)>,
-}
-
-impl Feeds {
-    fn region(&mut self, region: &Region) {
-        for op in &region.ops {
-            self.op(op);
+        OpKind::Continue(label, values) => {
+            for (&param, &value) in params[*label].iter().zip(values) {
+                changes[param] |= param != value;
+            }
         }
-    }
+        _ => {}
+    });
+    let replacement = |mut value: Value| {
+        while let Some(initial) = initials[value].expand()
+            && !changes[value]
+        {
+            value = initial;
+        }
+        value
+    };
+    body.walk_mut(&mut |op| op.kind.map_operands(replacement));
+}
 
-    fn op(&mut self, op: &Op) {
-        match &op.kind {
-            OpKind::Break(label, values) => {
-                let found = self.targets.iter().rev().find(|(target, ..)| target == label);
-                if let Some((_, results, _)) = found {
-                    let pairs: Vec<_> = results.iter().copied().zip(values.iter().copied()).collect();
-                    self.feed(pairs);
-                }
-            }
-            OpKind::Continue(label, values) => {
-                let found = self.targets.iter().rev().find(|(target, ..)| target == label);
-                if let Some((.., params)) = found {
-                    let pairs: Vec<_> = params.iter().copied().zip(values.iter().copied()).collect();
-                    self.feed(pairs);
-                }
-            }
+/// Finds the `if`s that do more than compute their results; says whether a region of the `if` labelled `own` does.
+fn find_effects(region: &Region, own: Option<Label>, effects: &mut EntitySet<Label>) -> bool {
+    let mut any = false;
+    for op in &region.ops {
+        any |= match &op.kind {
             OpKind::If {
                 label,
-                cond,
                 then,
                 otherwise,
-            } => {
-                // Which way it goes matters only if something inside does; that is not worth finding out
-                // here: an `if` without effects and used results goes as a whole, below.
-                if has_effect(op) {
-                    self.roots.push(*cond);
-                } else {
-                    self.feed(op.results.iter().map(|&result| (result, *cond)).collect());
-                }
-                self.targets.push((*label, op.results.clone(), Vec::new()));
-                self.region(then);
-                self.region(otherwise);
-                self.targets.pop();
-            }
-            OpKind::Block { label, body } => {
-                self.targets.push((*label, op.results.clone(), Vec::new()));
-                self.region(body);
-                self.targets.pop();
-            }
-            OpKind::Loop {
-                label,
-                params,
-                initial,
-                body,
                 ..
             } => {
-                self.feed(params.iter().copied().zip(initial.iter().copied()).collect());
-                self.targets.push((*label, op.results.clone(), params.clone()));
-                self.region(body);
-                self.targets.pop();
+                // Both sides are looked at, whatever the first one has.
+                let sides = [then, otherwise].map(|side| find_effects(side, Some(*label), effects));
+                let has_effect = sides.contains(&true);
+                if has_effect {
+                    effects.insert(*label);
+                }
+                has_effect
             }
-            kind if removable(kind) => {
-                let mut operands = Vec::new();
-                kind.for_each_operand(|value| operands.push(value));
+            OpKind::Break(label, _) => own != Some(*label),
+            kind => {
+                for inner in kind.regions() {
+                    find_effects(inner, None, effects);
+                }
+                !is_removable(kind)
+            }
+        };
+    }
+    any
+}
+
+/// The values that something with an effect needs, directly or not.
+fn used(body: &Region, effects: &EntitySet<Label>) -> EntitySet<Value> {
+    // What each value is made of: operands, or what is passed to it.
+    let mut sources: SecondaryMap<Value, Vec<Value>> = SecondaryMap::new();
+    let mut params: SecondaryMap<Label, Vec<Value>> = SecondaryMap::new();
+    let mut results: SecondaryMap<Label, Vec<Value>> = SecondaryMap::new();
+    let mut work: Vec<Value> = Vec::new();
+    body.walk(&mut |op| {
+        if let Some(label) = op.kind.label() {
+            results[label] = op.results.clone();
+        }
+        match &op.kind {
+            OpKind::Loop {
+                label,
+                params: own,
+                initial,
+                ..
+            } => {
+                pass(own, initial, &mut sources);
+                params[*label] = own.clone();
+            }
+            OpKind::Break(label, values) => pass(&results[*label], values, &mut sources),
+            OpKind::Continue(label, values) => pass(&params[*label], values, &mut sources),
+            // Which way it goes matters only to its results.
+            OpKind::If { label, cond, .. } if !effects.contains(*label) => {
                 for &result in &op.results {
-                    self.of.entry(result).or_default().extend(&operands);
+                    sources[result].push(*cond);
                 }
             }
-            kind => kind.for_each_operand(|value| self.roots.push(value)),
+            kind if is_removable(kind) => {
+                for &result in &op.results {
+                    kind.for_each_operand(|operand| sources[result].push(operand));
+                }
+            }
+            kind => kind.for_each_operand(|operand| work.push(operand)),
+        }
+    });
+    let mut used = EntitySet::new();
+    while let Some(value) = work.pop() {
+        if used.insert(value) {
+            work.extend(sources[value].iter().copied());
         }
     }
+    used
+}
 
-    fn feed(&mut self, pairs: Vec<(Value, Value)>) {
-        for (to, from) in pairs {
-            self.of.entry(to).or_default().push(from);
-        }
+/// Each second value becomes a source of the first.
+fn pass(to: &[Value], from: &[Value], sources: &mut SecondaryMap<Value, Vec<Value>>) {
+    for (&to, &from) in to.iter().zip(from) {
+        sources[to].push(from);
     }
 }
 
 /// May go if its results are unused. A plain load may: it has no effect but its value.
-fn removable(kind: &OpKind) -> bool {
-    use crate::ir::CacheUse;
+fn is_removable(kind: &OpKind) -> bool {
     kind.is_pure()
         || matches!(kind, OpKind::Join(_))
         || matches!(kind, OpKind::Load { cache, .. } if *cache != CacheUse::Volatile)
 }
 
-/// Whether an operation does more than compute its results. Loops may not end, and leaving is an effect.
-fn has_effect(op: &Op) -> bool {
-    match &op.kind {
-        OpKind::If {
-            label,
-            then,
-            otherwise,
-            ..
-        } => {
-            let own = |region: &Region| {
-                region.ops.iter().any(|inner| {
-                    !matches!(&inner.kind, OpKind::Break(target, _) if target == label) && has_effect(inner)
-                })
-            };
-            own(then) || own(otherwise)
-        }
-        kind => !removable(kind),
-    }
+/// Which of a label's results and parameters stay.
+#[derive(Clone, Default)]
+struct Kept {
+    results: Option<Vec<bool>>,
+    params: Option<Vec<bool>>,
 }
 
-/// Removes dead operations and loop parameters.
-fn sweep(region: &mut Region, live: &Liveness) {
-    region.ops.retain(|op| {
-        let unused = op.results.iter().all(|&result| !live.has(result));
-        !(unused && !op.kind.is_terminator() && !has_effect(op))
-    });
-    for op in &mut region.ops {
-        if let OpKind::Loop {
-            label,
-            params,
-            initial,
-            body,
-            ..
-        } = &mut op.kind
-        {
-            let kept: Vec<bool> = params.iter().map(|&param| live.has(param)).collect();
-            if kept.contains(&false) {
-                keep(params, &kept);
-                keep(initial, &kept);
-                let label = *label;
-                body.walk_mut(&mut |inner| match &mut inner.kind {
-                    OpKind::Continue(target, values) if *target == label => keep(values, &kept),
-                    _ => {}
-                });
-            }
-        }
-        for inner in op.kind.regions_mut() {
-            sweep(inner, live);
-        }
-    }
-}
-
-/// Which results of which labels stay.
-fn kept_results(live: &Liveness, body: &Region) -> Vec<(Label, Vec<bool>)> {
-    let mut kept = Vec::new();
+fn collect(body: &Region, used: &EntitySet<Value>, kept: &mut SecondaryMap<Label, Kept>) {
+    let keep = |values: &[Value]| values.iter().map(|&value| used.contains(value)).collect();
     body.walk(&mut |op| {
         if let Some(label) = op.kind.label() {
-            kept.push((label, op.results.iter().map(|&result| live.has(result)).collect()));
+            kept[label].results = Some(keep(&op.results));
+        }
+        if let OpKind::Loop { label, params, .. } = &op.kind {
+            kept[*label].params = Some(keep(params));
         }
     });
-    kept
 }
 
-/// Removes dead results of blocks, `if`s and loops, and what breaks pass for them.
-fn drop_results(region: &mut Region, live: &Liveness) {
+fn sweep(
+    region: &mut Region,
+    used: &EntitySet<Value>,
+    effects: &EntitySet<Label>,
+    kept: &SecondaryMap<Label, Kept>,
+) {
+    region.ops.retain(|op| {
+        let removable = match &op.kind {
+            OpKind::If { label, .. } => !effects.contains(*label),
+            kind => is_removable(kind),
+        };
+        !removable || op.results.iter().any(|&result| used.contains(result))
+    });
     for op in &mut region.ops {
-        if let Some(label) = op.kind.label() {
-            let kept: Vec<bool> = op.results.iter().map(|&result| live.has(result)).collect();
-            if kept.contains(&false) {
-                keep(&mut op.results, &kept);
-                for inner in op.kind.regions_mut() {
-                    inner.walk_mut(&mut |op| match &mut op.kind {
-                        OpKind::Break(target, values) if *target == label => keep(values, &kept),
-                        _ => {}
-                    });
+        if let Some(label) = op.kind.label()
+            && let Some(keep) = &kept[label].results
+        {
+            retain(&mut op.results, keep);
+        }
+        match &mut op.kind {
+            OpKind::Loop {
+                label,
+                params,
+                initial,
+                ..
+            } => {
+                if let Some(keep) = &kept[*label].params {
+                    retain(params, keep);
+                    retain(initial, keep);
                 }
             }
+            OpKind::Break(label, values) => {
+                if let Some(keep) = &kept[*label].results {
+                    retain(values, keep);
+                }
+            }
+            OpKind::Continue(label, values) => {
+                if let Some(keep) = &kept[*label].params {
+                    retain(values, keep);
+                }
+            }
+            _ => {}
         }
         for inner in op.kind.regions_mut() {
-            drop_results(inner, live);
+            sweep(inner, used, effects, kept);
         }
     }
 }
 
-/// Keeps the elements whose flag is set.
-fn keep(values: &mut Vec<Value>, kept: &[bool]) {
-    let mut flags = kept.iter();
-    values.retain(|_| flags.next().copied().unwrap_or(true));
+fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
+    let mut keep = keep.iter();
+    items.retain(|_| keep.next().copied().unwrap_or(true));
 }

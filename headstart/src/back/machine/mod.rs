@@ -7,7 +7,7 @@
 //! executable: each IR operation is attached to the instruction that completes it, so the timer
 //! computes real addresses and takes real branches.
 //!
-//! In order: clean the kernel up (`back::cleanup`); select instructions; schedule them between jumps;
+//! In order: clean the kernel up (`cleanup`); select instructions; schedule them between jumps;
 //! merge the registers that moves connect; count registers; lay the code out. [`program`] defines the
 //! result.
 
@@ -37,7 +37,7 @@ use crate::ir::Kernel;
 
 /// Lowers a verified kernel.
 pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
-    let kernel = crate::back::cleanup::clean(kernel);
+    let kernel = crate::cleanup::clean(kernel);
     let facts = facts::Facts::of(&kernel, *target);
     let (drafts, virtuals) = select::select(&facts);
     let mut drafts = schedule::schedule(&kernel, target, drafts, &virtuals);

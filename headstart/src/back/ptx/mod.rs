@@ -23,7 +23,7 @@ mod tokens;
 
 use std::fmt::Write;
 
-use crate::back::cleanup;
+use crate::cleanup;
 use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Type, Value};
 use crate::{Error, Result};
 use emitter::Emitter;

@@ -23,6 +23,7 @@ mod cache;
 mod code;
 mod counters;
 mod dram;
+mod in_flight;
 mod l2;
 mod lines;
 mod port;
@@ -31,7 +32,6 @@ mod tlb;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use banks::Banks;
@@ -39,6 +39,7 @@ use cache::{Cache, Replacement};
 pub use code::CodeCache;
 pub use counters::MemoryCounters;
 use dram::Dram;
+use in_flight::InFlight;
 use l2::{L2, Place};
 pub use lines::Access;
 use lines::{LineShape, Lines};
@@ -88,7 +89,6 @@ pub struct Answer {
 struct Timing {
     l1_latency: Option<Cycles>,
     l1_bytes_per_cycle: f64,
-    outstanding: usize,
     near: Cycles,
     far: Cycles,
     spread: Cycles,
@@ -110,8 +110,7 @@ struct CoreMemory {
     /// Carries what L2 sends.
     link: Port,
     l1: Option<Cache>,
-    /// When each of the last sectors is there, in the order of asking.
-    outstanding: VecDeque<Cycles>,
+    in_flight: InFlight,
     tlb: Option<Tlb>,
 }
 
@@ -159,14 +158,13 @@ impl MemorySystem {
                     Replacement::Random,
                 )
             }),
-            outstanding: VecDeque::new(),
+            in_flight: InFlight::new(l1.map_or(1024, |l1| *l1.outstanding)),
             tlb: Tlb::new(*model.tlb.page, *model.tlb.reach, footprint),
         };
         MemorySystem {
             timing: Timing {
                 l1_latency: l1.map(|l1| f64::from(*l1.latency)),
                 l1_bytes_per_cycle: l1.map_or(f64::INFINITY, |l1| *l1.bandwidth),
-                outstanding: l1.map_or(1024, |l1| *l1.outstanding as usize),
                 near: f64::from(*l2.near_latency),
                 far: f64::from(*l2.far_latency),
                 spread: f64::from(*l2.latency_spread),
@@ -334,22 +332,15 @@ impl MemorySystem {
     /// Brings sectors to a core, as soon as it may have further ones on their way.
     fn fetch(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
         let memory = &mut self.cores[core];
-        let mut start = now;
-        let count = sectors.count_ones() as usize;
-        while memory.outstanding.len() + count > self.timing.outstanding {
-            let Some(arrives) = memory.outstanding.pop_front() else {
-                break;
-            };
-            if arrives > start {
-                start = arrives;
-                memory.port.block(arrives);
-            }
+        let count = sectors.count_ones();
+        let start = memory.in_flight.start(now, count);
+        if start > now {
+            memory.port.block(start);
         }
         let arrives = self.ask_l2(core, start, line, sectors, purpose);
-        let bytes = (count as u64 * self.shape.sector_bytes()) as f64;
+        let bytes = (u64::from(count) * self.shape.sector_bytes()) as f64;
         self.counters.byte_cycles_in_flight += bytes * (arrives - now);
-        let outstanding = &mut self.cores[core].outstanding;
-        outstanding.extend((0..count).map(|_| arrives));
+        self.cores[core].in_flight.add(arrives, count);
         arrives
     }
 

@@ -205,6 +205,46 @@ fn a_pointer_chase_sees_each_level() {
     assert!((669.0 * 0.9..669.0 * 1.1).contains(&dram), "{dram}");
 }
 
+/// Each work-item follows indices through a table from a place of its own.
+const SCATTERED: &str = "hsir 1
+    kernel @scattered(%table: ptr.global i64[%len] align 8 readonly unaliased, %len: i64,
+                      %out: ptr.global i64[%out_len] align 8 unaliased, %out_len: i64, %count: i64) {
+      load @table
+      %local = id.local.x
+      %group = id.group.x
+      %before = mul %group, 1024:i32
+      %item32 = add %before, %local
+      %item = extend.u %item32 to i64
+      %last = loop (%j = 0:i64, %at = %item) -> i64 {
+        %more = lt.s %j, %count
+        if %more { yield } else { break %at }
+        %ptr = address %table + %at * 8
+        %next = load i64 %ptr, @table
+        %after = add.nw %j, 1:i64
+        continue %after, %next
+      }
+      %to = address %out + %item * 8
+      store %to, %last
+      return
+    }";
+
+#[test]
+fn sub_groups_get_equal_shares_of_a_busy_memory() {
+    // On an H200 the work-groups of a core that scatter their loads end within 1 % of each other.
+    let bench = Bench::new("h200", &[]);
+    let length = 1 << 27;
+    let pattern = Pattern::Below {
+        bound: length,
+        seed: 7,
+    };
+    let table = bench.buffer(Type::I64, length, pattern);
+    let items = 2 * 132 * 1024;
+    let out = bench.buffer(Type::I64, items, Pattern::Constant(0));
+    let arguments = vec![table, index(length), out, index(items), index(30)];
+    let time = bench.time(SCATTERED, 2 * 132, 1024, arguments);
+    assert!(time.resident_sub_groups > 0.95 * 64.0, "{}", time.resident_sub_groups);
+}
+
 #[test]
 fn a_model_with_slower_memory_is_slower() {
     let cycles = |overrides: &[&str]| {

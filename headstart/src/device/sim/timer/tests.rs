@@ -242,7 +242,11 @@ fn sub_groups_get_equal_shares_of_a_busy_memory() {
     let out = bench.buffer(Type::I64, items, Pattern::Constant(0));
     let arguments = vec![table, index(length), out, index(items), index(30)];
     let time = bench.time(SCATTERED, 2 * 132, 1024, arguments);
-    assert!(time.resident_sub_groups > 0.95 * 64.0, "{}", time.resident_sub_groups);
+    assert!(
+        time.resident_sub_groups > 0.95 * 64.0,
+        "{}",
+        time.resident_sub_groups
+    );
 }
 
 #[test]

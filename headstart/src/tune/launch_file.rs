@@ -161,8 +161,8 @@ impl LaunchFile {
 
     /// The kernel with what this file gives it. What the file does not say: 4 work-groups of the size that the kernel
     /// requires, or of 128; buffers of 2²⁰ elements, of which those that the kernel only reads hold fractions from 1
-    /// to 2 or integers below 2²⁰ (below 2ⁿ⁻¹ where their elements have only n bits), and the others are outputs;
-    /// integers of 1024, floats of 1.
+    /// to 2 or integers below 2²⁰ (below 2ⁿ⁻¹ where their elements have only n bits), and the others are outputs,
+    /// of zeros at first; integers of 1024, floats of 1. An output whose length the file gives holds nothing at first.
     ///
     /// # Errors
     /// The file names parameters that the kernel has not, or gives them what they cannot take.
@@ -216,7 +216,9 @@ impl LaunchFile {
             (Some(fill), _) => Fill::Pattern(pattern(element, fill, described)?),
             (None, true) if element.is_float() => Fill::Pattern(Pattern::Fractions { low: 1.0 }),
             (None, true) => Fill::Pattern(pattern(element, FillName::Indices, described)?),
-            (None, false) => Fill::Uninitialized,
+            // Who says how long an output is means all of it to be written.
+            (None, false) if described.length.is_some() => Fill::Uninitialized,
+            (None, false) => Fill::Pattern(Pattern::Constant(0)),
         };
         let compare = match described.output {
             Some(Output::Relative(share)) if (0.0..1.0).contains(&share) => Compare::Relative(share),
@@ -385,7 +387,7 @@ mod tests {
         assert!(matches!(
             workload.given[2],
             Given::Output {
-                fill: Fill::Uninitialized,
+                fill: Fill::Pattern(Pattern::Constant(0)),
                 ..
             }
         ));

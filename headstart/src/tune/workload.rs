@@ -261,6 +261,8 @@ impl Output {
             offset: 0,
             length: self.buffer.bytes(),
         };
-        Ok(queue.submit(read, &[]).wait()?.bytes.clone())
+        let outcome = queue.submit(read, &[]).wait();
+        let outcome = outcome.map_err(|error| error.at(format!("output `{}`", self.name)))?;
+        Ok(outcome.bytes.clone())
     }
 }

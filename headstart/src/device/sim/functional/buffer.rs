@@ -190,9 +190,10 @@ impl BufferMemory {
                 let never = (start..start + u64::from(size)).find(|&byte| !self.is_written(byte, 1));
                 let element = u64::from(self.element.bytes());
                 return Err(Error::input(format!(
-                    "element {} of a buffer is read back and was never written",
+                    "element {} is read back and was never written",
                     never.unwrap_or(start) / element
-                )));
+                ))
+                .accepted("a buffer that is filled, or a kernel that writes all of it"));
             }
             let bits = self.read(start, size).to_le_bytes();
             bytes[part..part + size as usize].copy_from_slice(&bits[..size as usize]);

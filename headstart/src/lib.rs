@@ -1,4 +1,61 @@
 //! Headstart: prefetching for GPU kernels. Say it, derive it, decide it, measure it.
+//!
+//! A GPU hides memory latency with spare warps. When it has too few, prefetching in software helps; when it has
+//! enough, it hurts. Headstart takes a plain kernel, derives every prefetching variant of it, checks that each computes
+//! the same bits, predicts or measures each, and says which to use, how far ahead, and why.
+//!
+//! ```
+//! use headstart::back::ptx;
+//! use headstart::prefetch::{self, Plan, Target};
+//! use headstart::prelude::*;
+//!
+//! /// Adds up what the indices point to.
+//! #[kernel(work_group = 64)]
+//! fn sum_through(indices: &[u32], values: &[f32], sums: &mut [f32], items: u32) {
+//!     let start = global_id() * items as usize;
+//!     let mut sum = 0.0;
+//!     for j in 0..items as usize {
+//!         sum += values[indices[start + j] as usize];
+//!     }
+//!     sums[global_id()] = sum;
+//! }
+//!
+//! // Each value is copied into a ring in shared memory four iterations before its use.
+//! let kernel = sum_through::kernel()?;
+//! let plan: Plan = "values=rolling-async:4".parse()?;
+//! let derived = prefetch::apply(&kernel, &plan, &Target::default())?;
+//! // What the plan did not name: the indices must be there before the values can be asked for.
+//! assert_eq!(
+//!     derived.plan.to_string(),
+//!     "values=rolling-async:4/interleaved,indices=rolling-registers:5"
+//! );
+//! let ptx = ptx::emit(&derived.kernel, &ptx::Options::new(ptx::Target::Sm90))?;
+//! assert!(ptx.text.contains("cp.async"));
+//! # Ok::<(), headstart::Error>(())
+//! ```
+//!
+//! # The way of a kernel
+//!
+//! ```text
+//!  #[kernel] fn · kernel.hsir             front      ways in, one IR out
+//!         └────────► ir::Kernel           ir         typed SSA, structured, verified, printable
+//!                        │ analysis                  trip counts, address chains, aliasing, bounds
+//!                        ▼
+//!                 prefetch::Plan          prefetch   which load in which loop, which strategy, what distance
+//!                        │ one pass a file
+//!                        ▼
+//!                   ir::Kernel'           the same results, other timing; checked
+//!         ┌──────────────┴───────────────┐
+//!     back::ptx                   back::machine      lowered, scheduled, for the timer
+//!     device::cuda                device::sim        one trait: queues, buffers, launches, events, counters
+//!         └──────────────┬───────────────┘
+//!         advise why · tune which · report show
+//! ```
+//!
+//! Data flows one way; a lower layer knows nothing of a higher one. Read the modules in this order: [`ir`] for what a
+//! kernel means, [`prefetch`] for plans and the passes behind them, [`device::sim`] for how time is predicted, [`tune`]
+//! for how a plan is chosen. [`math`] expands exponentials and the like into IEEE operations, so that every device gives
+//! the same bits; [`cleanup`] tidies what passes leave behind.
 
 #![warn(missing_docs)]
 

@@ -9,10 +9,10 @@
 //! | `plan` | the one spelling of plans |
 //! | `loads` | which loads a plan can name |
 //! | `legality` | the rules by which a load may be fetched early |
-//! | `early` | values of later iterations, computed now |
+//! | `early`, `growth`, `limits` | values of later iterations, computed now, and whether those iterations happen |
 //! | `pipeline` | the frame of every strategy: prologue, step, remainder |
 //! | `rolling_registers`, `batched_registers`, `rolling_shared`, `batched_shared`, `hint` | a strategy each |
-//! | `slots` | layouts in shared memory |
+//! | `slots`, `word` | layouts in shared memory; elements smaller than a copy |
 //! | `unroll` | full unrolling, and the author's wishes |
 //! | `apply` | a plan from its text to the transformed kernel |
 //! | `check` | that the transformed kernel uses the plain one's values |

@@ -1,4 +1,13 @@
 //! Which plan is best: try them, check each, time each, choose.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `workload`, `subject`, `launch_file` | a kernel with its data, at full size and small |
+//! | `space` | the plans that are tried |
+//! | `search` | tries them: derive, check, time, choose |
+//! | `check`, `compare` | whether a derived kernel computes what the plain one computes |
+//! | `simulated`, `gpu` | what times a kernel: a model, or a GPU |
+//! | `choose` | the verdict, the cheap answer first |
 
 pub mod check;
 pub mod choose;

@@ -1,23 +1,36 @@
 //! The methods that a kernel can call, each with the number of its arguments.
 
 /// Methods of scalars. Every one is a function of the same name in the library's `record::methods`.
-pub const METHODS: [(&str, usize); 42] = [
+pub const METHODS: [(&str, usize); 62] = [
     ("abs", 0),
     ("abs_diff", 1),
+    ("acos", 0),
+    ("asin", 0),
+    ("atan", 0),
+    ("atan2", 1),
+    ("cbrt", 0),
     ("ceil", 0),
     ("clamp", 2),
     ("copysign", 1),
     ("cos", 0),
+    ("cosh", 0),
     ("count_ones", 0),
     ("count_zeros", 0),
     ("div_ceil", 1),
+    ("erf", 0),
     ("exp", 0),
     ("exp2", 0),
     ("floor", 0),
+    ("fract", 0),
+    ("funnel_shl", 2),
+    ("funnel_shr", 2),
+    ("hypot", 1),
     ("is_finite", 0),
     ("is_infinite", 0),
     ("is_multiple_of", 1),
     ("is_nan", 0),
+    ("is_power_of_two", 0),
+    ("leading_ones", 0),
     ("leading_zeros", 0),
     ("ln", 0),
     ("log10", 0),
@@ -25,16 +38,23 @@ pub const METHODS: [(&str, usize); 42] = [
     ("max", 1),
     ("min", 1),
     ("mul_add", 2),
+    ("powf", 1),
     ("recip", 0),
     ("reverse_bits", 0),
     ("rotate_left", 1),
     ("rotate_right", 1),
+    ("round", 0),
     ("round_ties_even", 0),
     ("saturating_sub", 1),
+    ("signum", 0),
     ("sin", 0),
+    ("sinh", 0),
     ("sqrt", 0),
+    ("swap_bytes", 0),
     ("tan", 0),
+    ("tanh", 0),
     ("to_bits", 0),
+    ("trailing_ones", 0),
     ("trailing_zeros", 0),
     ("trunc", 0),
     ("unsigned_abs", 0),
@@ -49,9 +69,32 @@ pub const METHODS: [(&str, usize); 42] = [
 /// Methods of slices and arrays.
 pub const MEMORY_METHODS: [&str; 2] = ["is_empty", "len"];
 
-/// Methods whose result would depend on the platform's mathematical library: the ordinary copy of the body
-/// calls ours instead, so that both copies give the same bits.
-pub const OWN_MATHEMATICS: [&str; 8] = ["cos", "exp", "exp2", "ln", "log10", "log2", "sin", "tan"];
+/// Methods whose result would depend on the platform's mathematical library, or that Rust has not settled yet:
+/// the ordinary copy of the body calls ours instead, so that both copies give the same bits.
+pub const OWN_METHODS: [&str; 22] = [
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
+    "cbrt",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "exp2",
+    "funnel_shl",
+    "funnel_shr",
+    "hypot",
+    "ln",
+    "log10",
+    "log2",
+    "powf",
+    "round",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+];
 
 /// The scalar types that the language has by name, for `u32::min(a, b)` and `f32::from(x)`.
 pub const SCALARS: [&str; 13] = [

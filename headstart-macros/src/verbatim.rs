@@ -12,7 +12,7 @@ use syn::{Expr, ItemFn};
 
 use crate::attributes::is_ours;
 use crate::lower::prefetched_element;
-use crate::methods::OWN_MATHEMATICS;
+use crate::methods::{OWN_METHODS, SCALARS};
 use crate::signature::is_constant;
 
 /// The ordinary copy of a kernel or device function.
@@ -66,20 +66,20 @@ impl VisitMut for Strip {
                     let _ = || #function(&#memory[#position], #(#hint),*);
                 })
             }
-            Expr::MethodCall(call)
-                if OWN_MATHEMATICS.iter().any(|name| call.method == name) && call.args.is_empty() =>
-            {
+            Expr::MethodCall(call) if OWN_METHODS.iter().any(|name| call.method == name) => {
                 // As an argument it needs its parentheses no more, and rustc would say so.
                 let receiver = match &*call.receiver {
                     Expr::Paren(inner) => &inner.expr,
                     other => other,
                 };
-                let method = &call.method;
-                quote_spanned!(call.method.span()=> ::headstart::front::lang::reference::#method(#receiver))
+                let (method, arguments) = (&call.method, &call.args);
+                quote_spanned!(call.method.span()=>
+                    ::headstart::front::lang::reference::#method(#receiver, #arguments))
             }
             Expr::Call(call) => match own_function(call) {
-                Some((method, argument)) => {
-                    quote_spanned!(call.span()=> ::headstart::front::lang::reference::#method(#argument))
+                Some(method) => {
+                    let arguments = &call.args;
+                    quote_spanned!(call.span()=> ::headstart::front::lang::reference::#method(#arguments))
                 }
                 None => return,
             },
@@ -97,23 +97,17 @@ fn is_prefetch(function: &Expr) -> bool {
         if path.path.segments.last().is_some_and(|segment| segment.ident == "prefetch"))
 }
 
-/// `f32::exp(x)`: the method and its argument.
-fn own_function(call: &syn::ExprCall) -> Option<(&syn::Ident, &Expr)> {
+/// `f32::exp(x)`: the method.
+fn own_function(call: &syn::ExprCall) -> Option<&syn::Ident> {
     let Expr::Path(function) = &*call.func else {
         return None;
     };
     let segments = &function.path.segments;
-    if segments.len() != 2
-        || call.args.len() != 1
-        || !(segments[0].ident == "f32" || segments[0].ident == "f64")
-    {
+    if segments.len() != 2 || !SCALARS.iter().any(|name| segments[0].ident == name) {
         return None;
     }
     let method = &segments[1].ident;
-    OWN_MATHEMATICS
-        .iter()
-        .any(|name| method == name)
-        .then_some((method, &call.args[0]))
+    OWN_METHODS.iter().any(|name| method == name).then_some(method)
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ fn mismatched(values: &[f32], out: &mut [f32], n: u32) {
 }
 
 #[kernel]
-fn remainder(values: &[f32], out: &mut [f32]) {
-    out[0] = values[0] % 2.0; //~ E0277 24
+fn shifted(values: &[f32], out: &mut [f32]) {
+    out[0] = values[0] << 2; //~ E0277 24
 }
 
 #[kernel]

@@ -13,6 +13,7 @@ mod agree;
 mod arithmetic;
 mod control_flow;
 mod functions;
+mod mathematics;
 mod memory;
 mod ranges;
 mod refused;

@@ -50,11 +50,13 @@
 //!   inner `const`, `type`, `use`, and constants of the program.
 //! - **Arrays:** private ones are `let mut a = [x; N]`, shared ones `let mut tile = shared::<T, N>()`.
 //! - **Operators:** all of Rust's on scalars, `as`, `&&` and `||` with their short circuit.
-//! - **Methods:** `abs abs_diff ceil clamp copysign cos count_ones count_zeros div_ceil exp exp2 floor is_finite
-//!   is_infinite is_multiple_of is_nan leading_zeros ln log10 log2 max min mul_add recip reverse_bits rotate_left rotate_right
-//!   round_ties_even saturating_sub sin sqrt tan to_bits trailing_zeros trunc unsigned_abs wrapping_add wrapping_mul
-//!   wrapping_neg wrapping_shl wrapping_shr wrapping_sub`, `len` and `is_empty` of slices, `f32::from(x)`,
-//!   `f32::from_bits(x)`, `u32::min(a, b)`.
+//! - **Methods:** `abs abs_diff acos asin atan atan2 cbrt ceil clamp copysign cos cosh count_ones count_zeros
+//!   div_ceil erf exp exp2 floor fract funnel_shl funnel_shr hypot is_finite is_infinite is_multiple_of
+//!   is_nan is_power_of_two leading_ones leading_zeros ln log10 log2 max min mul_add powf recip reverse_bits
+//!   rotate_left rotate_right round round_ties_even saturating_sub signum sin sinh sqrt swap_bytes tan tanh
+//!   to_bits trailing_ones trailing_zeros trunc unsigned_abs wrapping_add wrapping_mul wrapping_neg
+//!   wrapping_shl wrapping_shr wrapping_sub`, `len` and `is_empty` of slices, `f32::from(x)`,
+//!   `f32::from_bits(x)`, `u32::min(a, b)`. `select(c, a, b)` chooses without a branch.
 //! - **Work-items:** the functions of [`work_item`], `barrier()`.
 //! - **Loops** take `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]` (keep the loop) and `#[prefetch("PLAN")]`.
 //! - **Hints:** `prefetch(&values[i], L1)`, levels [`L1`](hint::L1) to [`L4`](hint::L4), and
@@ -69,9 +71,9 @@
 //!
 //! What it means in Rust, with these additions. An overflow of `+`, `-`, `*` and an index out of bounds are
 //! errors that stop a debug build; in a kernel the simulator reports them, and a real device wraps or does
-//! anything. `x / 0` is 0 and `x % 0` is `x`; a shift by the width or more shifts everything out; where Rust
-//! leaves open which zero `min` and `max` give, -0 is below +0. `exp`, `sin` and their like have the same bits
-//! everywhere ([`math`](crate::math)); the reference computes them so too.
+//! anything. `x / 0` of integers is 0 and `x % 0` is `x`; a shift by the width or more shifts everything out; where Rust
+//! leaves open which zero `min` and `max` give, -0 is below +0. `exp`, `powf`, `erf` and their like have the same
+//! bits everywhere, and the errors listed in [`math`](crate::math); the reference computes them so too.
 //!
 //! # How it works
 //!
@@ -85,6 +87,7 @@ mod mathematics;
 pub mod record;
 pub mod reference;
 pub mod scalar;
+pub mod select;
 pub mod work_item;
 
 /// Everything that a kernel's source needs: `use headstart::prelude::*;`.
@@ -92,6 +95,7 @@ pub mod prelude {
     pub use super::hint::{L1, L2, L3, L4, prefetch, shared};
     pub use super::launch::Geometry;
     pub use super::scalar::{Float, Integer, Number, Scalar, Signed};
+    pub use super::select::select;
     pub use super::work_item::{
         barrier, global_id, global_id_y, global_id_z, global_size, group_count, group_count_y, group_count_z,
         group_id, group_id_y, group_id_z, group_size, group_size_y, group_size_z, local_id, local_id_y,

@@ -2,7 +2,7 @@
 
 use super::launch::Geometry;
 use super::mathematics::for_each_function;
-use super::scalar::Float;
+use super::scalar::{Float, Integer};
 use super::work_item::{WorkItem, barrier_was_met, become_work_item};
 use crate::math::Function;
 use crate::{Error, Result};
@@ -83,12 +83,32 @@ fn positions([width, height, depth]: [u32; 3]) -> impl Iterator<Item = [u32; 3]>
 }
 
 macro_rules! functions {
-    ($($name:ident: $function:ident;)+) => {$(
-        #[doc = concat!("`x.", stringify!($name), "()`, to the bit what a kernel computes; the platform's has other bits.")]
-        pub fn $name<T: Float>(x: T) -> T {
-            x.apply(Function::$function)
+    ($($name:ident($first:ident $(, $second:ident)?): $function:ident;)+) => {$(
+        #[doc = concat!("`", stringify!($first), ".", stringify!($name), "(", $(stringify!($second),)? ")`, to the bit what a kernel computes; the platform's has other bits.")]
+        pub fn $name<T: Float>($first: T $(, $second: T)?) -> T {
+            T::apply(Function::$function, &[$first $(, $second)?])
         }
     )+};
 }
 
 for_each_function!(functions);
+
+/// `high.funnel_shl(low, count)`: the upper half of the two, one behind the other, shifted left by `count`
+/// modulo the width.
+pub fn funnel_shl<T: Integer>(high: T, low: T, count: u32) -> T {
+    let width = T::TYPE.bits();
+    match count % width {
+        0 => high,
+        count => (high << count) | T::logical_shr(low, width - count),
+    }
+}
+
+/// `high.funnel_shr(low, count)`: the lower half of the two, one behind the other, shifted right by `count`
+/// modulo the width.
+pub fn funnel_shr<T: Integer>(high: T, low: T, count: u32) -> T {
+    let width = T::TYPE.bits();
+    match count % width {
+        0 => low,
+        count => (high << (width - count)) | T::logical_shr(low, count),
+    }
+}

@@ -34,10 +34,12 @@ pub trait Number:
     + Sub<Output = Self>
     + Mul<Output = Self>
     + Div<Output = Self>
+    + Rem<Output = Self>
     + AddAssign
     + SubAssign
     + MulAssign
     + DivAssign
+    + RemAssign
 {
     /// 0.
     const ZERO: Self;
@@ -54,8 +56,7 @@ pub trait Number:
 pub trait Integer:
     Number
     + Bitwise
-    + Rem<Output = Self>
-    + RemAssign
+    + IntegerMethods
     + Not<Output = Self>
     + BitAnd<Output = Self>
     + BitOr<Output = Self>
@@ -100,6 +101,12 @@ pub trait NumberMethods: Sized {
     fn max(self, other: Self) -> Self;
 }
 
+/// Methods of a generic integer, apart for the same reason.
+pub trait IntegerMethods: Sized {
+    /// Shifted right by less than the width, filled with zeros whatever the sign.
+    fn logical_shr(self, count: u32) -> Self;
+}
+
 /// Methods of a generic float, apart for the same reason.
 pub trait FloatMethods: Sized {
     /// The magnitude.
@@ -118,7 +125,8 @@ pub trait FloatMethods: Sized {
     fn ceil(self) -> Self;
 
     /// A function that is expanded into basic operations, to the bit what a kernel computes.
-    fn apply(self, function: Function) -> Self;
+    /// It takes as many arguments as the function has.
+    fn apply(function: Function, arguments: &[Self]) -> Self;
 }
 
 macro_rules! integers {
@@ -140,6 +148,13 @@ macro_rules! integers {
         impl Number for $rust {
             const ZERO: Self = 0;
             const ONE: Self = 1;
+        }
+
+        impl IntegerMethods for $rust {
+            fn logical_shr(self, count: u32) -> Self {
+                // The bits come back as the type reads them.
+                ((self as u64 & Self::TYPE.mask()) >> count) as $rust
+            }
         }
 
         impl Integer for $rust {}
@@ -203,8 +218,8 @@ macro_rules! floats {
                 <$rust>::ceil(self)
             }
 
-            fn apply(self, function: Function) -> Self {
-                function.$rust(&[self])
+            fn apply(function: Function, arguments: &[Self]) -> Self {
+                function.$rust(arguments)
             }
         }
 

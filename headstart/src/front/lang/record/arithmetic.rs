@@ -8,6 +8,7 @@ use super::state::recorder;
 use super::{At, Recorded};
 use crate::front::lang::scalar::{Bitwise, Integer, Number, Scalar, Signed};
 use crate::ir::{BinaryOp, Builder, CompareOp, NoWrapOp, UnaryOp, Value, Wrap};
+use crate::math::Function;
 
 /// Appends an operation with one operand.
 pub(super) fn unary<T: Scalar>(at: At, op: UnaryOp, a: Recorded<T>) -> Recorded<T> {
@@ -81,8 +82,11 @@ pub fn div<T: Number>(at: At, a: Recorded<T>, b: Recorded<T>) -> Recorded<T> {
     )
 }
 
-/// `a % b`; `a` for an integer divided by 0, where Rust would stop.
-pub fn rem<T: Integer>(at: At, a: Recorded<T>, b: Recorded<T>) -> Recorded<T> {
+/// `a % b`; `a` for an integer divided by 0, where Rust would stop. Of floats it is exact.
+pub fn rem<T: Number>(at: At, a: Recorded<T>, b: Recorded<T>) -> Recorded<T> {
+    if T::TYPE.is_float() {
+        return build(at, |builder| Function::Rem.emit(builder, &[a.value, b.value]));
+    }
     binary(
         at,
         by_type::<T>(BinaryOp::RemS, BinaryOp::RemS, BinaryOp::RemU),
@@ -212,7 +216,12 @@ pub fn ge<T: Number>(at: At, a: Recorded<T>, b: Recorded<T>) -> Recorded<bool> {
 }
 
 /// `cond ? a : b`, both of which are there.
-pub(super) fn select<T: Scalar>(at: At, cond: Recorded<bool>, a: Recorded<T>, b: Recorded<T>) -> Recorded<T> {
+pub(in crate::front::lang) fn select<T: Scalar>(
+    at: At,
+    cond: Recorded<bool>,
+    a: Recorded<T>,
+    b: Recorded<T>,
+) -> Recorded<T> {
     build(at, |builder| builder.select(cond.value, a.value, b.value))
 }
 

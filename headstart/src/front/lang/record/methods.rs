@@ -162,11 +162,22 @@ pub fn copysign<T: Float>(at: At, a: Recorded<T>, b: Recorded<T>) -> Recorded<T>
     binary(at, BinaryOp::CopySign, a, b)
 }
 
+/// `a.fract()`: what is behind the point, with the sign of `a`.
+pub fn fract<T: Float>(at: At, a: Recorded<T>) -> Recorded<T> {
+    sub(at, a, trunc(at, a))
+}
+
+/// `a.signum()`: 1 with the sign of `a`, also of a zero; a NaN stays one.
+pub fn signum<T: Float>(at: At, a: Recorded<T>) -> Recorded<T> {
+    let signed = copysign(at, literal(T::ONE), a);
+    select(at, is_nan(at, a), a, signed)
+}
+
 macro_rules! functions {
-    ($($name:ident: $function:ident;)+) => {$(
-        #[doc = concat!("`a.", stringify!($name), "()`, expanded into basic operations")]
-        pub fn $name<T: Float>(at: At, a: Recorded<T>) -> Recorded<T> {
-            build(at, |builder| Function::$function.emit(builder, &[a.value]))
+    ($($name:ident($first:ident $(, $second:ident)?): $function:ident;)+) => {$(
+        #[doc = concat!("`", stringify!($first), ".", stringify!($name), "(", $(stringify!($second),)? ")`, expanded into basic operations")]
+        pub fn $name<T: Float>(at: At, $first: Recorded<T> $(, $second: Recorded<T>)?) -> Recorded<T> {
+            build(at, |builder| Function::$function.emit(builder, &[$first.value $(, $second.value)?]))
         }
     )+};
 }
@@ -259,6 +270,68 @@ fn modulo_width<T: Integer>(at: At, count: Recorded<u32>) -> Recorded<u32> {
 fn shift_right_unsigned<T: Integer>(at: At, a: Recorded<T>, count: Recorded<u32>) -> Recorded<T> {
     let count: Recorded<T> = resize(at, count);
     binary(at, BinaryOp::ShrU, a, count)
+}
+
+/// `high.funnel_shl(low, count)`: the upper half of the two, shifted left by `count` modulo the width.
+pub fn funnel_shl<T: Integer>(
+    at: At,
+    high: Recorded<T>,
+    low: Recorded<T>,
+    count: Recorded<u32>,
+) -> Recorded<T> {
+    let left = modulo_width::<T>(at, count);
+    // As in a rotation: by the width to the right is nothing for the `or`.
+    let right = sub(at, literal(T::TYPE.bits()), left);
+    let right = shift_right_unsigned(at, low, right);
+    binary(at, BinaryOp::Or, shl(at, high, left), right)
+}
+
+/// `high.funnel_shr(low, count)`: the lower half of the two, shifted right by `count` modulo the width.
+pub fn funnel_shr<T: Integer>(
+    at: At,
+    high: Recorded<T>,
+    low: Recorded<T>,
+    count: Recorded<u32>,
+) -> Recorded<T> {
+    let right = modulo_width::<T>(at, count);
+    let left = sub(at, literal(T::TYPE.bits()), right);
+    let right = shift_right_unsigned(at, low, right);
+    binary(at, BinaryOp::Or, shl(at, high, left), right)
+}
+
+/// `a.swap_bytes()`: neighbours change places, halves first, then quarters, down to bytes.
+pub fn swap_bytes<T: Integer>(at: At, a: Recorded<T>) -> Recorded<T> {
+    let mut swapped = a;
+    let width = T::TYPE.bits();
+    // Halves, then quarters, …, down to bytes.
+    let mut size = width / 2;
+    while size >= 8 {
+        let low = (0..width / (2 * size)).fold(0u64, |mask, pair| {
+            mask | (((1u64 << size) - 1) << (2 * size * pair))
+        });
+        let up = binary(at, BinaryOp::And, swapped, bits(low));
+        let down = shift_right_unsigned(at, swapped, literal(size));
+        let down = binary(at, BinaryOp::And, down, bits(low));
+        swapped = binary(at, BinaryOp::Or, shl(at, up, literal(size)), down);
+        size /= 2;
+    }
+    swapped
+}
+
+/// `a.leading_ones()`
+pub fn leading_ones<T: Integer>(at: At, a: Recorded<T>) -> Recorded<u32> {
+    leading_zeros(at, unary(at, UnaryOp::Not, a))
+}
+
+/// `a.trailing_ones()`
+pub fn trailing_ones<T: Integer>(at: At, a: Recorded<T>) -> Recorded<u32> {
+    trailing_zeros(at, unary(at, UnaryOp::Not, a))
+}
+
+/// `a.is_power_of_two()` of unsigned integers.
+pub fn is_power_of_two<T: Integer>(at: At, a: Recorded<T>) -> Recorded<bool> {
+    refuse_signed::<T>(at, "is_power_of_two");
+    eq(at, count_ones(at, a), literal(1))
 }
 
 /// `a.count_ones()`

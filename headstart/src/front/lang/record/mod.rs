@@ -39,6 +39,7 @@ pub use memory::{
 pub use range::{Range, begin_for, counter, range};
 pub use values::{Recorded, Values, Variable, absent, declared, get, literal, named, of_type, set, variable};
 
+pub(super) use arithmetic::select as select_value;
 pub(super) use state::{recorder, usize_from_u32};
 
 use crate::ir::{LoopWishes, UnrollWish};

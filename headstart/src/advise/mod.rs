@@ -5,7 +5,9 @@
 //! loads of each work-item at once (unrolling), loads that start earlier (prefetching).
 
 mod evidence;
+mod profile;
 mod reasons;
 
 pub use evidence::Evidence;
+pub use profile::{Cache, LoadTime, LoopTime, Profile, Resources, Stall, UnitTime};
 pub use reasons::{Findings, reasons};

@@ -9,7 +9,7 @@ use super::space::default_plans;
 use super::subject::Subject;
 use super::threads;
 use super::workload::{Bound, Workload};
-use crate::advise::{Evidence, Findings, reasons};
+use crate::advise::{Evidence, Findings, Profile, reasons};
 use crate::device::Device;
 use crate::error::{Error, Fault, Result};
 use crate::ir::{CacheLevel, Kernel};
@@ -45,6 +45,8 @@ pub struct Timed {
     pub time_ns: f64,
     /// What it tells about the kernel.
     pub evidence: Evidence,
+    /// Where the time goes, by line of the source, where the device tells.
+    pub profile: Option<Profile>,
     /// What the device counted, in words, with unit and value.
     pub counted: Vec<(&'static str, &'static str, f64)>,
     /// How the time was found, in a sentence.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::search::{Bench, Timed};
 use super::workload::Bound;
-use crate::advise::Evidence;
+use crate::advise::{Evidence, Profile};
 use crate::device::Device;
 use crate::device::model::{DeviceModel, Reached};
 use crate::device::sim::Simulator;
@@ -94,10 +94,12 @@ impl Bench for SimulatedBench {
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         let launch = bound.prepare(&self.device)?.launch;
         launch.check(kernel, self.device.description())?;
-        let time = self.timer.run(&self.timer.compile(kernel, &launch)?, &launch)?;
+        let code = self.timer.compile(kernel, &launch)?;
+        let time = self.timer.run(&code, &launch)?;
         Ok(Timed {
             time_ns: time.nanoseconds,
             evidence: self.evidence(bound, &time),
+            profile: Some(Profile::of_simulated(&self.model, &code, &time)),
             counted: counted(&time),
             note: note(&self.model, &time),
             outputs: None,

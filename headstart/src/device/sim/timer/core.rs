@@ -12,6 +12,7 @@ use super::access::{Direction, Touched, access, largest, prefetch};
 use super::code::{Action, Code, CodedStep};
 use super::cost::Pipe;
 use super::fetch::Fetch;
+use super::profile::Traffic;
 use super::stalls::{InstructionProfile, StallReason};
 use super::sub_group::{Resident, State};
 use crate::device::model::DeviceModel;
@@ -307,7 +308,9 @@ impl<'l> Core<'l> {
                 resident.hold(done_fixed, StallReason::BranchResolving);
             }
             Action::Load { space, .. } => {
+                let before = Traffic::so_far(memory.counters());
                 let answer = access(memory, self.number, now, &touched, space, mask, Direction::Load);
+                self.profile[at].traffic.add_since(before, memory.counters());
                 let mut done = answer.done + u64::from(instruction.latency);
                 if self.copies_come_first && answer.is_behind_copies {
                     done = done.max(resident.last_copy());
@@ -330,7 +333,9 @@ impl<'l> Core<'l> {
                         mask: mask.0,
                         bytes: *bytes,
                     };
+                    let before = Traffic::so_far(memory.counters());
                     let done = memory.copy(self.number, now as f64, &from, &to).ceil() as u64;
+                    self.profile[at].traffic.add_since(before, memory.counters());
                     if let CodedStep::Op(op) = &code.steps[step as usize]
                         && let LaneOpKind::Copy { to: token, .. } = op.kind
                     {

@@ -17,6 +17,7 @@ mod code;
 mod core;
 mod cost;
 mod fetch;
+pub mod profile;
 mod report;
 mod run;
 mod stalls;
@@ -30,6 +31,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use code::Code;
+pub use profile::{LoadProfile, LoopProfile, UnitProfile};
 pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::StallReason;
 

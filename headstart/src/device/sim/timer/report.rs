@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::code::Code;
+use super::profile::{self, LoadProfile, LoopProfile, UnitProfile};
 use super::run::Simulated;
 use super::stalls::{InstructionProfile, StallReason};
 use crate::device::Counters;
 use crate::device::model::DeviceModel;
-use crate::device::model::occupancy::Occupancy;
+use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::memory::MemoryCounters;
 use crate::ir::Place;
 
@@ -20,6 +21,8 @@ pub struct LaunchTime {
     pub nanoseconds: f64,
     /// What was simulated.
     pub sample: Sample,
+    /// What a work-group takes of a core.
+    pub footprint: Footprint,
     /// Work-groups that a core holds, and what limits them.
     pub occupancy: Occupancy,
     /// Sub-groups resident in a busy core, on average.
@@ -41,6 +44,12 @@ pub struct LaunchTime {
     pub bandwidth: f64,
     /// Source places, those with the most waiting first.
     pub places: Vec<PlaceProfile>,
+    /// Loads of the source from global memory, those with the most waiting first.
+    pub loads: Vec<LoadProfile>,
+    /// Loops, in the order of the program.
+    pub loops: Vec<LoopProfile>,
+    /// Units of a core, the busiest first.
+    pub units: Vec<UnitProfile>,
     scale: f64,
 }
 
@@ -88,6 +97,7 @@ pub(super) fn launch_time(
     code: &Code,
     simulated: Simulated,
     sample: Sample,
+    footprint: Footprint,
     occupancy: Occupancy,
 ) -> LaunchTime {
     let scale = sample.of_groups as f64 / sample.groups.max(1) as f64;
@@ -109,6 +119,7 @@ pub(super) fn launch_time(
         cycles: simulated.cycles,
         nanoseconds,
         sample,
+        footprint,
         occupancy,
         resident_sub_groups: simulated.resident_cycles as f64 / core_cycles,
         issued: issued as f64 / (core_cycles * f64::from(*model.core.schedulers)),
@@ -123,6 +134,9 @@ pub(super) fn launch_time(
         },
         memory: simulated.memory,
         places: places(code, &simulated.profile, scale),
+        loads: profile::loads(code.program(), &simulated.profile, scale),
+        loops: profile::loops(code.program(), &simulated.profile, scale),
+        units: profile::units(model, code, &simulated.profile, scale),
         scale,
     }
 }

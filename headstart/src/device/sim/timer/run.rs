@@ -49,7 +49,7 @@ pub(super) struct Simulated {
 pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launch) -> Result<LaunchTime> {
     let kernel = &code.program().kernel;
     let state = LaunchState::new(kernel, launch, code.sub_group_size(), Options::FAST)?;
-    let occupancy = occupancy(model, code, launch)?;
+    let (footprint, occupancy) = occupancy(model, code, launch)?;
     let groups = launch.group_count();
     let busy = groups.min(u64::from(*model.core.count)) as u32;
     let places = u64::from(occupancy.groups_per_core).min(groups.div_ceil(u64::from(busy))) as u32;
@@ -77,12 +77,14 @@ pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launc
             groups: result.groups,
             of_groups: groups,
         };
-        return Ok(report::launch_time(model, code, result, sample, occupancy));
+        return Ok(report::launch_time(
+            model, code, result, sample, footprint, occupancy,
+        ));
     }
 }
 
-/// How many of the launch's work-groups a core holds.
-fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<Occupancy> {
+/// What a work-group of the launch takes, and how many of them a core holds.
+fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<(Footprint, Occupancy)> {
     let program = code.program();
     let mut barrier = false;
     program
@@ -104,7 +106,7 @@ fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<Occupa
         ))
         .accepted(format!("it is limited by {}", occupancy.limit())));
     }
-    Ok(occupancy)
+    Ok((footprint, occupancy))
 }
 
 /// Work-groups in the order of their numbers. If all cores are simulated, whichever has room takes the
@@ -195,6 +197,7 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
         for (sum, own) in profile.iter_mut().zip(&core.profile) {
             sum.issued += own.issued;
             sum.lanes += own.lanes;
+            sum.traffic.add(own.traffic);
             for (sum, own) in sum.stalls.iter_mut().zip(own.stalls) {
                 *sum += own;
             }

@@ -1,5 +1,7 @@
 //! Why sub-groups wait: reasons as a profiler names them, counted for each instruction.
 
+use super::profile::Traffic;
+
 /// Why a resident sub-group did not issue in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StallReason {
@@ -82,4 +84,6 @@ pub(super) struct InstructionProfile {
     pub lanes: u64,
     /// Cycles that sub-groups waited before it, by reason.
     pub stalls: [u64; StallReason::ALL.len()],
+    /// What its loads and copies asked of the memory hierarchy.
+    pub traffic: Traffic,
 }

@@ -400,3 +400,35 @@ fn a_launch_that_does_not_fit_says_why() {
         "{error}"
     );
 }
+
+#[test]
+fn waiting_is_told_by_load_and_loop() {
+    let bench = Bench::new("h200", &[]);
+    let random = Pattern::Below {
+        bound: 1 << 27,
+        seed: 7,
+    };
+    let table = bench.buffer(Type::I64, 1 << 27, random);
+    let out = bench.buffer(Type::I64, 32, Pattern::Constant(0));
+    let arguments = vec![table, index(1 << 27), out, index(32), index(300)];
+    let time = bench.time(CHASE, 1, 32, arguments);
+    let [load] = &time.loads[..] else {
+        panic!("one load: {:?}", time.loads)
+    };
+    // All work-items start at element 0, and go to the same places: one line, one piece of device memory each time.
+    assert_eq!((load.executed, load.work_items), (300.0, 9600.0));
+    assert_eq!(load.lines, 300.0);
+    assert_eq!(load.memory_bytes, 300.0 * 64.0);
+    assert!(
+        load.waited > 0.9 * time.cycles && load.waited <= time.cycles,
+        "{load:?}"
+    );
+    let [looped] = &time.loops[..] else {
+        panic!("one loop: {:?}", time.loops)
+    };
+    assert_eq!(looped.iterations, 300.0);
+    assert_eq!(looped.loads, [load.load]);
+    assert!(looped.stalls[StallReason::LongScoreboard as usize] >= load.waited);
+    // One sub-group on a whole device: every unit is idle nearly all the time.
+    assert!(time.units[0].cycles < 0.01 * time.cycles, "{:?}", time.units);
+}

@@ -37,6 +37,8 @@ pub struct KernelOptions {
 pub enum Command {
     /// Try the plans for a kernel, choose one, say why
     Tune(Tune),
+    /// Should this kernel be prefetched? The documents' procedure, step by step, with numbers
+    Advise(Advise),
     /// Run one plan: its time, what was counted, a checksum of each output
     Run(Run),
     /// Print a kernel, with a plan carried out or as it is
@@ -71,6 +73,22 @@ pub struct Tune {
     /// Write the report as one self-contained page to FILE
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+}
+
+/// The options of `headstart advise`.
+#[derive(Args, Debug)]
+pub struct Advise {
+    #[command(flatten)]
+    pub kernel: KernelOptions,
+    /// The device, as `headstart devices` lists them, or a model file
+    #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
+    pub device: String,
+    /// The share of a program's time that the kernel takes, above 0 and at most 1: says what the program gains
+    #[arg(long, value_name = "SHARE")]
+    pub share: Option<f64>,
+    /// Write the advice as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 /// The options of `headstart run`.

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<()> {
     match command {
+        Command::Advise(options) => command::advise::run(&options),
         Command::Devices(options) => command::devices::run(&options),
         Command::Emit(options) => command::emit::run(&options),
         Command::Kernels(options) => command::kernels::run(&options),

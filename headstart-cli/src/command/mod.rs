@@ -1,5 +1,6 @@
 //! One module a command.
 
+pub mod advise;
 pub mod bench;
 pub mod devices;
 pub mod emit;

@@ -56,8 +56,8 @@ pub struct LoopTime {
     pub instructions: u32,
     /// Share of all waiting for loads from global memory that is in it, 0 to 1.
     pub waiting: f64,
-    /// Cycles of an iteration in which a sub-group does not wait for loads, on average.
-    pub busy_cycles: f64,
+    /// The part of an iteration in which a sub-group does not wait for loads, in nanoseconds, on average.
+    pub busy_ns: f64,
 }
 
 /// One load of the source.
@@ -112,11 +112,7 @@ pub struct Cache {
 
 impl Profile {
     /// Of a simulated run.
-    pub fn of_simulated(
-        model: &DeviceModel,
-        code: &Code,
-        time: &LaunchTime,
-    ) -> Profile {
+    pub fn of_simulated(model: &DeviceModel, code: &Code, time: &LaunchTime) -> Profile {
         let (footprint, groups) = (&time.footprint, time.sample.of_groups);
         let kernel = &code.program().kernel;
         let mut stalls: Vec<Stall> = StallReason::ALL
@@ -139,7 +135,7 @@ impl Profile {
                 iterations: share(own.iterations, sub_groups),
                 instructions: own.instructions,
                 waiting: share(own.stalls[long], all_waiting),
-                busy_cycles: share(others + issued, own.iterations),
+                busy_ns: model.nanoseconds(share(others + issued, own.iterations)),
             }
         });
         let loads = time.loads.iter().map(|own| {
@@ -222,12 +218,7 @@ impl Resources {
         let shared_possible = (0..=pieces)
             .rev()
             .map(|pieces| footprint.shared + pieces * PIECE)
-            .find(|&shared| {
-                stays(&Footprint {
-                    shared,
-                    ..*footprint
-                })
-            });
+            .find(|&shared| stays(&Footprint { shared, ..*footprint }));
         Resources {
             registers: footprint.registers,
             registers_possible: registers_possible.unwrap_or(footprint.registers),

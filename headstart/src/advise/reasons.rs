@@ -37,6 +37,15 @@ pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
 
 /// How full the device is, and what more work-groups would do.
 fn fill(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
+    let filling = filling(evidence)?;
+    Some(match findings.plain_best {
+        Some(other) if evidence.is_starved() => format!("{filling} {}", more_groups(other, findings)),
+        _ => filling,
+    })
+}
+
+/// How full the device is, and why not fuller.
+pub(super) fn filling(evidence: &Evidence) -> Option<String> {
     let (resident, occupancy) = (evidence.resident()?, evidence.occupancy()?);
     let fits = evidence.fits.as_ref()?;
     let full = format!(
@@ -44,25 +53,17 @@ fn fill(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
         evidence.places,
         percent(occupancy)
     );
-    if !evidence.is_starved() {
-        return Some(if occupancy >= 0.5 {
-            format!("{full}: while some wait for memory, others compute.")
-        } else {
-            format!("Only {full}; more do not fit because of {}.", fits.limit())
-        });
-    }
-    let launch = format!(
-        "{} work-groups of {} work-items",
-        grouped(evidence.groups),
-        evidence.group
-    );
-    let starved = format!(
-        "The device is starved of work-groups: with {launch} only {full}, where {} would fit.",
-        fits.sub_groups_per_core
-    );
-    Some(match findings.plain_best {
-        Some(other) => format!("{starved} {}", more_groups(other, findings)),
-        None => starved,
+    Some(if evidence.is_starved() {
+        format!(
+            "The device is starved of work-groups: with {} work-groups of {} work-items only {full}, where {} would fit.",
+            grouped(evidence.groups),
+            evidence.group,
+            fits.sub_groups_per_core
+        )
+    } else if occupancy >= 0.5 {
+        format!("{full}: while some wait for memory, others compute.")
+    } else {
+        format!("Only {full}; more do not fit because of {}.", fits.limit())
     })
 }
 
@@ -95,26 +96,24 @@ fn waiting(evidence: &Evidence) -> Option<String> {
             percent(share)
         )
     });
-    let bandwidth = match (
-        evidence.delivered(),
-        evidence.bandwidth,
-        evidence.bandwidth_used(),
-    ) {
-        (Some(delivered), Some(most), Some(used)) => Some(format!(
-            "device memory delivers {} of {} GB/s ({}){}",
-            figures(delivered),
-            figures(most),
-            percent(used),
-            scattered_limit(evidence, delivered)
-        )),
-        _ => None,
-    };
-    match (waiting, bandwidth) {
+    match (waiting, bandwidth(evidence)) {
         (Some(waiting), Some(bandwidth)) => Some(format!("{waiting}, and {bandwidth}.")),
         (Some(waiting), None) => Some(format!("{waiting}.")),
         (None, Some(bandwidth)) => Some(format!("{}.", sentence(&bandwidth))),
         (None, None) => None,
     }
+}
+
+/// What device memory delivers, of what it could, without a full stop.
+pub(super) fn bandwidth(evidence: &Evidence) -> Option<String> {
+    let delivered = evidence.delivered()?;
+    Some(format!(
+        "device memory delivers {} of {} GB/s ({}){}",
+        figures(delivered),
+        figures(evidence.bandwidth?),
+        percent(evidence.bandwidth_used()?),
+        scattered_limit(evidence, delivered)
+    ))
 }
 
 /// That memory is at its limit although its bandwidth is not used up, where it is.
@@ -139,11 +138,16 @@ fn in_flight(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
         // Neither full nor helped by more in flight: something else limits it, and this number would mislead.
         return None;
     }
-    Some(format!(
+    Some(flying(in_flight, needed))
+}
+
+/// How many bytes are on their way, and how many would keep memory busy.
+pub(super) fn flying(in_flight: f64, needed: f64) -> String {
+    format!(
         "On average {} are on their way from memory; {} keep it busy (bandwidth × latency).",
         bytes(in_flight),
         bytes(needed)
-    ))
+    )
 }
 
 /// What unrolling alone gives, where something else is chosen.
@@ -233,7 +237,8 @@ fn fastest<'a>(findings: &Findings<'a>, accept: impl Fn(&Plan) -> bool) -> Optio
         .max_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
-fn sentence(text: &str) -> String {
+/// The text with its first letter capitalised.
+pub(super) fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or(String::new(), |first| {
         first.to_uppercase().chain(characters).collect()

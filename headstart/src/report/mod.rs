@@ -3,6 +3,7 @@
 //! [`Report`] is what `headstart tune` writes with `--json`. [`table`] and [`page`] show it; neither knows how the
 //! numbers were made.
 
+pub mod advice;
 pub mod explain;
 pub mod number;
 pub mod page;
@@ -13,6 +14,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::advise::{Bounds, Roofline};
 use crate::prefetch::Plan;
 
 /// What tuning one kernel on one device found.
@@ -44,6 +46,12 @@ pub struct Report {
     /// What the device counted, for the plain kernel and for the best plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
+    /// How fast the kernel can get at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
+    /// Where the plans sit under the device's roofs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roofline: Option<Roofline>,
     /// How the numbers were made: simulated or measured, sampled or whole, and with which version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -327,6 +335,8 @@ pub(crate) mod tests {
                 plain: 489.0,
                 best: Some(1448.0),
             }],
+            bounds: None,
+            roofline: None,
             notes: vec!["simulated".to_owned()],
         }
     }

@@ -160,21 +160,21 @@ fn rejected(report: &Report) -> String {
     text
 }
 
-fn plain_table() -> Table {
+pub(super) fn plain_table() -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
     table
 }
 
 /// Numbers stand right-aligned below one another; the first column is words.
-fn align_numbers(table: &mut Table) {
+pub(super) fn align_numbers(table: &mut Table) {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
 }
 
 /// Text broken into lines of at most [`WIDTH`] characters where it has spaces, each with its indentation.
-fn wrapped(text: &str, first: &str, following: &str) -> String {
+pub(super) fn wrapped(text: &str, first: &str, following: &str) -> String {
     let mut lines = String::new();
     let mut line = first.to_owned();
     let mut empty = true;
@@ -197,7 +197,7 @@ fn wrapped(text: &str, first: &str, following: &str) -> String {
 }
 
 /// Text from outside (a kernel's name, a reason that quotes it) must not move the cursor.
-fn on_one_line(text: &str) -> String {
+pub(super) fn on_one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect()

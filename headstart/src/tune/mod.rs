@@ -23,7 +23,7 @@ pub mod workload;
 
 pub use compare::{Compare, checksum};
 pub use launch_file::{FileSubject, LaunchFile};
-pub use search::{Bench, Progress, Timed, derive, plain, tune};
+pub use search::{Bench, Found, Progress, Timed, derive, plain, search, tune};
 pub use simulated::SimulatedBench;
 pub use subject::{Reshaped, Subject};
 pub use workload::{Bound, Given, Workload};

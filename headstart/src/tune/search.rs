@@ -9,7 +9,7 @@ use super::space::default_plans;
 use super::subject::Subject;
 use super::threads;
 use super::workload::{Bound, Workload};
-use crate::advise::{Evidence, Findings, Profile, reasons};
+use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, loop_loads, reasons};
 use crate::device::Device;
 use crate::error::{Error, Fault, Result};
 use crate::ir::{CacheLevel, Kernel};
@@ -112,6 +112,28 @@ pub fn tune(
     plans: Option<&[Plan]>,
     progress: &dyn Progress,
 ) -> Result<Report> {
+    search(subject, bench, plans, progress).map(|found| found.report)
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The report.
+    pub report: Report,
+    /// The plain kernel's run.
+    pub baseline: Timed,
+}
+
+/// The same, with the plain kernel's run.
+///
+/// # Errors
+/// As for [`tune`].
+pub fn search(
+    subject: &dyn Subject,
+    bench: &dyn Bench,
+    plans: Option<&[Plan]>,
+    progress: &dyn Progress,
+) -> Result<Found> {
     let workload = subject.workload()?;
     let kernel = plain(bench, &workload)?;
     let plans = match plans {
@@ -178,13 +200,24 @@ pub fn tune(
         may_be_split: subject.may_be_split(),
     };
     let reasons = reasons(&baseline.evidence, &findings);
+    let (profile, loads) = (baseline.profile.as_ref(), loop_loads(&kernel));
+    let mut roofline = Roofline::of(&baseline.evidence, profile);
+    if let Some(roofline) = &mut roofline {
+        let timed = std::iter::once(Some(&baseline)).chain(runs.iter().map(Option::as_ref));
+        for (trial, timed) in trials.iter().zip(timed) {
+            if let Some((timed, bytes)) = timed.and_then(|timed| Some((timed, timed.evidence.memory_bytes?)))
+            {
+                roofline.add(trial.plan.clone(), timed.time_ns, bytes);
+            }
+        }
+    }
     let best_run = trials
         .iter()
         .skip(1)
         .zip(runs)
         .find(|(trial, _)| trial.plan == best.plan)
         .and_then(|(_, run)| run);
-    Ok(Report {
+    let report = Report {
         kernel: subject.name().to_owned(),
         device: bench.device().description().name.clone(),
         baseline_ns,
@@ -196,8 +229,11 @@ pub fn tune(
         parameters: subject.parameters(),
         plain_best_geometry: plain_best,
         counters: counters(&baseline, best_run.as_ref()),
-        notes: vec![baseline.note],
-    })
+        bounds: Bounds::of(&baseline.evidence, profile, &loads),
+        roofline,
+        notes: vec![baseline.note.clone()],
+    };
+    Ok(Found { report, baseline })
 }
 
 /// The loads that plans of the default space name: those that may be fetched early and lead to no other load.

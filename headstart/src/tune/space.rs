@@ -69,6 +69,53 @@ pub fn default_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pl
     Ok(plans)
 }
 
+/// The few plans of the default space that win most often, for a quick answer: unrolling, the rings that are filled a
+/// group at a time, single-step rings, and near hints.
+///
+/// # Errors
+/// As for [`default_plans`].
+pub fn likely_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Plan>> {
+    let layout = Layout::Interleaved;
+    let mut plans = Vec::new();
+    for group in [4, 8, 16] {
+        plans.push(Plan::none().unrolled(Unroll::by(group)?));
+    }
+    if loads.is_empty() {
+        return Ok(plans);
+    }
+    for (group, ahead) in [(4, 8), (8, 8), (8, 16), (16, 16)] {
+        let start = || -> Result<Plan> { Ok(Plan::none().unrolled(Unroll::by(group)?)) };
+        let distance = Distance::new(ahead)?;
+        plans.push(together(
+            start()?,
+            loads,
+            Strategy::RollingAsync { distance, layout },
+        )?);
+        plans.push(together(
+            start()?,
+            loads,
+            Strategy::RollingRegisters { distance },
+        )?);
+    }
+    for distance in [4, 12] {
+        let distance = Distance::new(distance)?;
+        plans.push(together(
+            Plan::none(),
+            loads,
+            Strategy::RollingAsync { distance, layout },
+        )?);
+        plans.push(together(
+            Plan::none(),
+            loads,
+            Strategy::RollingRegisters { distance },
+        )?);
+    }
+    for strategy in hints_at(Distance::new(2)?, levels) {
+        plans.push(together(Plan::none(), loads, strategy)?);
+    }
+    Ok(plans)
+}
+
 /// The strategies that fetch values, in every layout.
 fn values_at(distance: Distance) -> Vec<Strategy> {
     let mut strategies = vec![
@@ -124,6 +171,17 @@ mod tests {
             "unroll:16",
         ] {
             assert!(plans.contains(&text.parse().expect("a plan")), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_likely_plans_are_few_and_of_the_default_space() {
+        let levels = [CacheLevel::L1, CacheLevel::L2];
+        let all = default_plans(&loads(&["a"]), &levels).expect("one load");
+        let likely = likely_plans(&loads(&["a"]), &levels).expect("one load");
+        assert!(likely.len() < 20);
+        for plan in &likely {
+            assert!(all.contains(plan), "{plan}");
         }
     }
 

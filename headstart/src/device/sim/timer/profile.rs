@@ -109,7 +109,11 @@ impl Traffic {
 }
 
 /// The loads of global memory, those with the most waiting first.
-pub(super) fn loads(program: &MachineProgram, profile: &[InstructionProfile], scale: f64) -> Vec<LoadProfile> {
+pub(super) fn loads(
+    program: &MachineProgram,
+    profile: &[InstructionProfile],
+    scale: f64,
+) -> Vec<LoadProfile> {
     let mut found: Vec<LoadProfile> = Vec::new();
     for (instruction, own) in program.instructions.iter().zip(profile) {
         let Some(load) = load_of(program, instruction) else {
@@ -203,7 +207,11 @@ fn definer(program: &MachineProgram, at: usize, register: Register) -> Option<Lo
 }
 
 /// The loops, in the order of the program.
-pub(super) fn loops(program: &MachineProgram, profile: &[InstructionProfile], scale: f64) -> Vec<LoopProfile> {
+pub(super) fn loops(
+    program: &MachineProgram,
+    profile: &[InstructionProfile],
+    scale: f64,
+) -> Vec<LoopProfile> {
     let mut loops: Vec<LoopProfile> = Vec::new();
     // Those that are open, innermost last, each with the index of its end.
     let mut open: Vec<(usize, usize)> = Vec::new();
@@ -258,7 +266,10 @@ pub(super) fn units(
     let of = |pipe: Pipe, name: &'static str, a_core: f64| {
         let busy = |(coded, own): (&Coded, &InstructionProfile)| own.issued as f64 * coded.interval;
         let instructions = code.instructions.iter().zip(profile);
-        let cycles: f64 = instructions.filter(|(coded, _)| coded.pipe == pipe).map(busy).sum();
+        let cycles: f64 = instructions
+            .filter(|(coded, _)| coded.pipe == pipe)
+            .map(busy)
+            .sum();
         UnitProfile {
             name,
             cycles: cycles * scale / (cores * a_core),

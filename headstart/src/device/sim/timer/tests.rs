@@ -428,7 +428,8 @@ fn waiting_is_told_by_load_and_loop() {
     };
     assert_eq!(looped.iterations, 300.0);
     assert_eq!(looped.loads, [load.load]);
-    assert!(looped.stalls[StallReason::LongScoreboard as usize] >= load.waited);
+    // The store behind the loop waits for the last one.
+    assert!(looped.stalls[StallReason::LongScoreboard as usize] >= 0.99 * load.waited);
     // One sub-group on a whole device: every unit is idle nearly all the time.
     assert!(time.units[0].cycles < 0.01 * time.cycles, "{:?}", time.units);
 }

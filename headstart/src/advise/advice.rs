@@ -1,0 +1,254 @@
+//! The advice on one kernel: the procedure's answers, what would help, the cheapest first, and how much there is to gain.
+
+use serde::Serialize;
+
+use super::bounds::Bounds;
+use super::instead::{Remedy, instead};
+use super::steps::{Answer, Case, Step, procedure};
+use super::structure::loop_loads;
+use super::{Evidence, Profile};
+use crate::error::{Error, Result};
+use crate::prefetch::Plan;
+use crate::report::{Geometry, Report, Verdict};
+use crate::tune::space::likely_plans;
+use crate::tune::{self, Bench, Progress, Subject};
+
+/// What to do about a kernel, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Advice {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The device, as `--device` spells it, or what the profiler was run on.
+    pub device: String,
+    /// Work-groups and work-items in each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub geometry: Option<Geometry>,
+    /// The kernel's parameters as they were set, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<(String, String)>,
+    /// Time of the plain kernel, in nanoseconds.
+    pub time_ns: f64,
+    /// The procedure, question by question.
+    pub steps: Vec<Step>,
+    /// What could be done, the cheapest first; empty where no plan could be tried.
+    pub choices: Vec<Choice>,
+    /// What to do.
+    pub verdict: Verdict,
+    /// The verdict in a sentence with its numbers.
+    pub conclusion: String,
+    /// The plan to use, where the verdict asks for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    /// What would help instead, or besides.
+    pub instead: Vec<Remedy>,
+    /// How fast the kernel can get at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
+    /// What that means for the program that the kernel is a part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
+    /// How the numbers were made.
+    pub notes: Vec<String>,
+}
+
+/// One thing that could be done.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Choice {
+    /// What it is.
+    pub what: Verdict,
+    /// With which plan, where it takes one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    /// In which geometry, where it takes another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub geometry: Option<Geometry>,
+    /// The time that it would take, in nanoseconds.
+    pub time_ns: f64,
+    /// The plain kernel's time divided by it.
+    pub speedup: f64,
+    /// Whether it is the one to do.
+    pub chosen: bool,
+}
+
+/// Amdahl's law for the program around the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Program {
+    /// Share of the program's time that the kernel takes, 0 to 1.
+    pub share: f64,
+    /// The program's speedup with the verdict carried out.
+    pub speedup: f64,
+    /// The program's speedup with the kernel at its best possible.
+    pub at_most: f64,
+}
+
+/// Runs the plain kernel, follows the procedure, and tries the likely plans.
+///
+/// # Errors
+/// As for [`tune::tune`].
+pub fn advise(subject: &dyn Subject, bench: &dyn Bench, progress: &dyn Progress) -> Result<Advice> {
+    let workload = subject.workload()?;
+    let kernel = tune::plain(bench, &workload)?;
+    let plans = likely_plans(&tune::search::main_loads(&kernel), &bench.levels())?;
+    let found = tune::search(subject, bench, Some(&plans), progress)?;
+    let loads = loop_loads(&kernel);
+    let case = Case {
+        evidence: &found.baseline.evidence,
+        profile: found.baseline.profile.as_ref(),
+        loads: Some(&loads),
+        footprint: Some(workload.bytes()),
+    };
+    Ok(Advice::of_report(&case, &found.report))
+}
+
+impl Advice {
+    /// The advice that follows from a run and the plans that were tried.
+    pub fn of_report(case: &Case<'_>, report: &Report) -> Advice {
+        Advice {
+            kernel: report.kernel.clone(),
+            device: report.device.clone(),
+            geometry: report.geometry,
+            parameters: report.parameters.clone(),
+            time_ns: report.baseline_ns,
+            steps: procedure(case),
+            choices: choices(report),
+            verdict: report.verdict,
+            conclusion: report.conclusion(),
+            plan: (!report.best.plan.is_none()).then(|| report.best.plan.clone()),
+            instead: instead(case),
+            bounds: Bounds::of(case.evidence, case.profile, case.loads.unwrap_or_default()),
+            program: None,
+            notes: report.notes.clone(),
+        }
+    }
+
+    /// The advice that follows from a profiler's numbers alone: the procedure decides, and no plan is named.
+    pub fn of_profiler(kernel: &str, device: &str, evidence: &Evidence, profile: &Profile) -> Advice {
+        let case = Case {
+            evidence,
+            profile: Some(profile),
+            loads: None,
+            footprint: None,
+        };
+        let steps = procedure(&case);
+        let (verdict, conclusion) = by_procedure(&steps, evidence);
+        Advice {
+            kernel: kernel.to_owned(),
+            device: device.to_owned(),
+            geometry: (evidence.groups > 0 && evidence.group > 0).then_some(Geometry {
+                groups: evidence.groups,
+                group: evidence.group,
+            }),
+            parameters: Vec::new(),
+            time_ns: evidence.time_ns,
+            instead: instead(&case),
+            bounds: Bounds::of(evidence, Some(profile), &[]),
+            steps,
+            choices: Vec::new(),
+            verdict,
+            conclusion,
+            plan: None,
+            program: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds what the kernel's speedup means for a program of whose time it takes `share`.
+    ///
+    /// # Errors
+    /// The share is not above 0 and at most 1.
+    pub fn within_program(mut self, share: f64) -> Result<Advice> {
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(Error::usage(format!("{share} is no share of the program's time"))
+                .accepted("a number above 0, and at most 1"));
+        }
+        // Amdahl: the rest of the program takes as long as before.
+        let of_program = |speedup: f64| 1.0 / (1.0 - share + share / speedup);
+        let chosen = self.choices.iter().find(|choice| choice.chosen);
+        self.program = Some(Program {
+            share,
+            speedup: of_program(chosen.map_or(1.0, |choice| choice.speedup)),
+            at_most: self
+                .bounds
+                .as_ref()
+                .map_or(1.0 / (1.0 - share), |bounds| of_program(bounds.best_speedup)),
+        });
+        Ok(self)
+    }
+}
+
+/// What could be done, the cheapest first.
+fn choices(report: &Report) -> Vec<Choice> {
+    let mut choices = vec![Choice {
+        what: Verdict::LeaveIt,
+        plan: None,
+        geometry: report.geometry,
+        time_ns: report.baseline_ns,
+        speedup: 1.0,
+        chosen: report.verdict == Verdict::LeaveIt,
+    }];
+    choices.extend(report.plain_best_geometry.as_ref().map(|other| Choice {
+        what: Verdict::MoreWorkGroups,
+        plan: None,
+        geometry: Some(other.geometry),
+        time_ns: other.time_ns,
+        speedup: other.speedup,
+        chosen: report.verdict == Verdict::MoreWorkGroups,
+    }));
+    let kinds: [(Verdict, fn(&Plan) -> bool); 2] = [
+        (Verdict::Unroll, |plan| !plan.is_none() && plan.loads().is_empty()),
+        (Verdict::Prefetch, |plan| !plan.loads().is_empty()),
+    ];
+    for (what, is_of_kind) in kinds {
+        let fastest = report
+            .fastest_first()
+            .into_iter()
+            .find(|trial| is_of_kind(&trial.plan));
+        choices.extend(fastest.and_then(|trial| {
+            let (time_ns, speedup) = trial.measured()?;
+            Some(Choice {
+                what,
+                plan: Some(trial.plan.clone()),
+                geometry: None,
+                time_ns,
+                speedup,
+                chosen: report.verdict == what,
+            })
+        }));
+    }
+    choices
+}
+
+/// The verdict where no plan could be tried: what the documents say of such answers.
+fn by_procedure(steps: &[Step], evidence: &Evidence) -> (Verdict, String) {
+    // Bandwidth to spare, and waiting for device memory: without these nothing is to be had.
+    let required = &steps[..2];
+    if let Some(no) = required.iter().find(|step| step.answer == Answer::No) {
+        return (
+            Verdict::LeaveIt,
+            format!("Prefetching would not help. {} No: {}", no.question, no.finding),
+        );
+    }
+    if let Some(unknown) = required.iter().find(|step| step.answer == Answer::Unknown) {
+        return (
+            Verdict::LeaveIt,
+            format!(
+                "Too little is known to change anything. {} {}",
+                unknown.question, unknown.finding
+            ),
+        );
+    }
+    if evidence.is_starved() {
+        return (
+            Verdict::MoreWorkGroups,
+            "The kernel waits for memory that has bandwidth to spare, and more work-groups would fit. Where the work \
+             cannot be split over more of them, prefetch."
+                .to_owned(),
+        );
+    }
+    (
+        Verdict::Prefetch,
+        "The kernel waits for memory that has bandwidth to spare, and no more work-groups fit: unroll the loop or \
+         prefetch in it. With the kernel as FILE.hsir, Headstart says with which plan."
+            .to_owned(),
+    )
+}

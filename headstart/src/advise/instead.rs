@@ -1,0 +1,178 @@
+//! What would help instead of prefetching, or besides: coalescing, another layout, fewer bytes, less arithmetic.
+
+use serde::Serialize;
+
+use super::profile::LoadTime;
+use super::steps::Case;
+use crate::device::sim::timer::StallReason;
+use crate::report::number::{figures, percent};
+
+/// One remedy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Remedy {
+    /// What was found and what would help, in sentences with numbers.
+    pub finding: String,
+    /// The source place that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+/// A reason is worth a remedy from this share of the time on.
+const MATTERS: f64 = 0.2;
+/// A unit that is busy for this share of the time limits the kernel.
+const BUSY: f64 = 0.6;
+/// Lines from which on an access of a sub-group counts as scattered.
+const SCATTERED_LINES: f64 = 8.0;
+
+/// What would help, by what it is about.
+pub fn instead(case: &Case<'_>) -> Vec<Remedy> {
+    let mut remedies: Vec<Remedy> = case
+        .profile
+        .into_iter()
+        .flat_map(|profile| &profile.loads)
+        .filter_map(|load| scattered(case, load))
+        .collect();
+    let general = [
+        fewer_bytes(case),
+        fewer_operations(case),
+        less_occupied(case),
+        larger_sub_groups(case),
+        bank_conflicts(case),
+        waiting_elsewhere(case),
+    ];
+    remedies.extend(
+        general
+            .into_iter()
+            .flatten()
+            .map(|finding| Remedy { finding, place: None }),
+    );
+    remedies
+}
+
+/// A load whose accesses are scattered: the caches fetch more than is asked for.
+fn scattered(case: &Case<'_>, load: &LoadTime) -> Option<Remedy> {
+    let known = case
+        .loads
+        .into_iter()
+        .flatten()
+        .find(|known| known.place == load.place);
+    if load.lines < SCATTERED_LINES || load.waiting < 0.05 && load.fetched < 2.0 {
+        return None;
+    }
+    let found = format!(
+        "One access of a sub-group to `{}` touches {} cache lines{}.",
+        load.name,
+        figures(load.lines),
+        match load.fetched {
+            fetched if fetched >= 2.0 => format!(
+                ", and device memory delivers {} bytes for each one asked for",
+                figures(fetched)
+            ),
+            _ => String::new(),
+        }
+    );
+    let remedy = match known.map(|known| known.chain.as_slice()) {
+        Some([]) => {
+            "Its address follows from the loop's counter: let neighbouring work-items read neighbouring elements \
+             (exchange the loops, or store a structure of arrays), and it would be one or two."
+        }
+        Some(_) => {
+            "Indices that are sorted, or that neighbouring work-items share lines by, would make them fewer."
+        }
+        None => "Neighbouring work-items that read neighbouring elements would make them fewer.",
+    };
+    Some(Remedy {
+        finding: format!("{found} {remedy}"),
+        place: Some(load.place.clone()).filter(|place| !place.is_empty()),
+    })
+}
+
+fn fewer_bytes(case: &Case<'_>) -> Option<String> {
+    let used = case.evidence.bandwidth_used()?;
+    (used >= 0.8).then(|| {
+        format!(
+            "Device memory is busy ({} of its bandwidth): only fewer bytes help, by smaller types, or by reuse from \
+             shared memory and caches.",
+            percent(used)
+        )
+    })
+}
+
+fn fewer_operations(case: &Case<'_>) -> Option<String> {
+    let busiest = case.profile?.units.first()?;
+    let share = busiest.busy_ns / case.evidence.time_ns;
+    (share >= BUSY && share.is_finite()).then(|| {
+        format!(
+            "The units for {} are busy {} of the time: only less work for them helps, such as approximate functions or \
+             narrower types.",
+            busiest.name,
+            percent(share.min(1.0))
+        )
+    })
+}
+
+/// Resources that keep sub-groups out.
+fn less_occupied(case: &Case<'_>) -> Option<String> {
+    let (evidence, fits) = (case.evidence, case.evidence.fits.as_ref()?);
+    let occupancy = evidence.occupancy()?;
+    if evidence.is_starved()
+        || occupancy >= 0.5
+        || evidence.waiting_for_loads.is_some_and(|share| share < MATTERS)
+    {
+        return None;
+    }
+    Some(format!(
+        "Occupancy is {}, limited by {}: less of it for each work-group would make room for more sub-groups.",
+        percent(occupancy),
+        fits.limit()
+    ))
+}
+
+fn larger_sub_groups(case: &Case<'_>) -> Option<String> {
+    let (own, largest) = case.profile?.sub_group?;
+    (own < largest).then(|| {
+        format!(
+            "Sub-groups have {own} work-items, the device can have {largest}: a larger one asks for more with each \
+             access, and needs fewer instructions."
+        )
+    })
+}
+
+fn bank_conflicts(case: &Case<'_>) -> Option<String> {
+    let conflicts = case.profile?.bank_conflicts?;
+    (conflicts >= 0.5).then(|| {
+        format!(
+            "Each access to shared memory takes {} more passes because of bank conflicts: a layout with padding, or with \
+             neighbouring work-items side by side, avoids them.",
+            figures(conflicts)
+        )
+    })
+}
+
+/// The largest reason that is not a load, where it matters.
+fn waiting_elsewhere(case: &Case<'_>) -> Option<String> {
+    let remedy = |reason| match reason {
+        StallReason::Barrier => Some("fewer barriers, or smaller work-groups of which more are resident"),
+        StallReason::NoInstruction => Some("less code in the loop, by less unrolling"),
+        StallReason::ShortScoreboard => {
+            Some("fewer special functions, conversions and accesses to shared memory")
+        }
+        StallReason::MemoryThrottle => Some("wider loads, of which fewer are needed"),
+        StallReason::BranchResolving => Some("fewer branches"),
+        StallReason::Wait => Some("independent operations side by side, by unrolling"),
+        StallReason::LongScoreboard
+        | StallReason::AsyncCopy
+        | StallReason::MathPipeThrottle
+        | StallReason::NotSelected => None,
+    };
+    let stalls = case.profile?.stalls.iter();
+    let largest = stalls
+        .filter(|stall| stall.share >= MATTERS)
+        .find_map(|stall| remedy(stall.reason).map(|remedy| (stall, remedy)))?;
+    Some(format!(
+        "Sub-groups spend {} of their time on `{}`: what helps there is {}.",
+        percent(largest.0.share),
+        largest.0.reason.name(),
+        largest.1
+    ))
+}

@@ -1,0 +1,94 @@
+//! What a kernel's text tells before it runs: its loads in loops, and which of them may be fetched early.
+
+use std::collections::HashMap;
+
+use crate::ir::{Kernel, Label, OpKind};
+use crate::prefetch::plan::{Distance, Strategy};
+use crate::prefetch::{self, Candidate, Plan};
+
+/// A load in a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopLoad {
+    /// As plans name it.
+    pub name: String,
+    /// Where it is written.
+    pub place: String,
+    /// Where its loop is written.
+    pub loop_place: String,
+    /// The loads that its address depends on in the same loop, as plans name them; the first of a chain first.
+    pub chain: Vec<String>,
+    /// Bytes that a work-item reads.
+    pub bytes: u32,
+    /// Why it cannot be fetched early, if it cannot.
+    pub refusal: Option<String>,
+}
+
+/// The loads of global memory in a kernel's loops.
+pub fn loop_loads(kernel: &Kernel) -> Vec<LoopLoad> {
+    let mut places: HashMap<Label, String> = HashMap::new();
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Loop { label, .. } = &op.kind {
+            places.insert(*label, kernel.describe_place(op.place));
+        }
+    });
+    let all = prefetch::candidates(kernel);
+    let found = |candidate: &Candidate| LoopLoad {
+        name: candidate.name.to_string(),
+        place: candidate.place.clone(),
+        loop_place: places.get(&candidate.looped).cloned().unwrap_or_default(),
+        chain: chain(candidate, &all),
+        bytes: candidate.bytes,
+        refusal: candidate.refusal.clone().or_else(|| refusal(kernel, candidate)),
+    };
+    all.iter().map(found).collect()
+}
+
+/// Why a load cannot be fetched even one iteration early, if it cannot: what a ring of registers says, which asks for
+/// nothing but an address.
+fn refusal(kernel: &Kernel, candidate: &Candidate) -> Option<String> {
+    let distance = Distance::new(1).ok()?;
+    let plan = Plan::none().with(candidate.name.clone(), Strategy::RollingRegisters { distance });
+    let applied = prefetch::apply(kernel, &plan.ok()?, &prefetch::Target::default());
+    applied.err().map(|error| error.to_string())
+}
+
+/// The parents of a load: those that have fewer parents themselves come first.
+fn chain(candidate: &Candidate, all: &[Candidate]) -> Vec<String> {
+    let in_loop = |other: &&Candidate| other.looped == candidate.looped && other.id != candidate.id;
+    let mut parents: Vec<&Candidate> = all
+        .iter()
+        .filter(in_loop)
+        .filter(|other| candidate.parents.contains(&other.id))
+        .collect();
+    parents.sort_by_key(|parent| parent.parents.len());
+    parents.iter().map(|parent| parent.name.to_string()).collect()
+}
+
+impl LoopLoad {
+    /// Its address chain as the documents write it: `indices → values`.
+    pub fn whole_chain(&self) -> String {
+        let names: Vec<&str> = self.chain.iter().map(String::as_str).collect();
+        names
+            .into_iter()
+            .chain([self.name.as_str()])
+            .collect::<Vec<_>>()
+            .join(" → ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_is_told_from_its_first_load_on() {
+        let text = include_str!("../../tests/in/chain.hsir");
+        let kernel = crate::ir::read(text, "chain.hsir").expect("a kernel");
+        let loads = loop_loads(&kernel);
+        let last = loads.iter().max_by_key(|load| load.chain.len()).expect("loads");
+        assert!(last.chain.len() >= 2, "{loads:?}");
+        assert!(last.whole_chain().ends_with(&format!("→ {}", last.name)));
+        assert!(last.place.contains("chain"), "{}", last.place);
+        assert!(!last.loop_place.is_empty());
+    }
+}

@@ -66,6 +66,9 @@ pub struct Choice {
     pub time_ns: f64,
     /// The plain kernel's time divided by it.
     pub speedup: f64,
+    /// What has to hold for it, where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<&'static str>,
     /// Whether it is the one to do.
     pub chosen: bool,
 }
@@ -97,12 +100,13 @@ pub fn advise(subject: &dyn Subject, bench: &dyn Bench, progress: &dyn Progress)
         loads: Some(&loads),
         footprint: Some(workload.bytes()),
     };
-    Ok(Advice::of_report(&case, &found.report))
+    Ok(Advice::of_report(&case, &found.report, subject.may_be_split()))
 }
 
 impl Advice {
-    /// The advice that follows from a run and the plans that were tried.
-    pub fn of_report(case: &Case<'_>, report: &Report) -> Advice {
+    /// The advice that follows from a run and the plans that were tried. `may_be_split` says whether the work can be
+    /// split over more work-groups without changing its results.
+    pub fn of_report(case: &Case<'_>, report: &Report, may_be_split: bool) -> Advice {
         Advice {
             kernel: report.kernel.clone(),
             device: report.device.clone(),
@@ -110,7 +114,7 @@ impl Advice {
             parameters: report.parameters.clone(),
             time_ns: report.baseline_ns,
             steps: procedure(case),
-            choices: choices(report),
+            choices: choices(report, may_be_split),
             verdict: report.verdict,
             conclusion: report.conclusion(),
             plan: (!report.best.plan.is_none()).then(|| report.best.plan.clone()),
@@ -177,13 +181,14 @@ impl Advice {
 }
 
 /// What could be done, the cheapest first.
-fn choices(report: &Report) -> Vec<Choice> {
+fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
     let mut choices = vec![Choice {
         what: Verdict::LeaveIt,
         plan: None,
         geometry: report.geometry,
         time_ns: report.baseline_ns,
         speedup: 1.0,
+        condition: None,
         chosen: report.verdict == Verdict::LeaveIt,
     }];
     choices.extend(report.plain_best_geometry.as_ref().map(|other| Choice {
@@ -192,6 +197,7 @@ fn choices(report: &Report) -> Vec<Choice> {
         geometry: Some(other.geometry),
         time_ns: other.time_ns,
         speedup: other.speedup,
+        condition: (!may_be_split).then_some("where the results of more of them can be combined"),
         chosen: report.verdict == Verdict::MoreWorkGroups,
     }));
     let kinds: [(Verdict, fn(&Plan) -> bool); 2] = [
@@ -211,6 +217,7 @@ fn choices(report: &Report) -> Vec<Choice> {
                 geometry: None,
                 time_ns,
                 speedup,
+                condition: None,
                 chosen: report.verdict == what,
             })
         }));

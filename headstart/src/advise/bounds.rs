@@ -97,11 +97,14 @@ impl Bounds {
         Some(Bounds {
             best_speedup: (evidence.time_ns / longest).max(1.0),
             roofs,
+            // Where no load may start earlier, the waiting stays.
             without_waiting: evidence
                 .waiting_for_loads
-                .filter(|&waiting| waiting < 1.0)
+                .filter(|&waiting| waiting < 1.0 && serial.is_none())
                 .map(|waiting| 1.0 / (1.0 - waiting)),
-            distance: profile.and_then(|profile| distance(evidence, profile)),
+            distance: profile
+                .filter(|_| serial.is_none())
+                .and_then(|profile| distance(evidence, profile)),
         })
     }
 }
@@ -247,6 +250,7 @@ mod tests {
             "a chain of loads that no plan may start earlier"
         );
         assert!((bounds.best_speedup - 1.0 / 0.83).abs() < 1e-9);
+        assert_eq!((bounds.without_waiting, bounds.distance), (None, None));
     }
 
     #[test]

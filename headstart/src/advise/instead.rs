@@ -33,6 +33,7 @@ pub fn instead(case: &Case<'_>) -> Vec<Remedy> {
         .filter_map(|load| scattered(case, load))
         .collect();
     let general = [
+        side_by_side(case),
         fewer_bytes(case),
         fewer_operations(case),
         less_occupied(case),
@@ -71,7 +72,10 @@ fn scattered(case: &Case<'_>, load: &LoadTime) -> Option<Remedy> {
             _ => String::new(),
         }
     );
-    let remedy = match known.map(|known| known.chain.as_slice()) {
+    let remedy = match known
+        .filter(|known| known.refusal.is_none())
+        .map(|known| known.chain.as_slice())
+    {
         Some([]) => {
             "Its address follows from the loop's counter: let neighbouring work-items read neighbouring elements \
              (exchange the loops, or store a structure of arrays), and it would be one or two."
@@ -84,6 +88,23 @@ fn scattered(case: &Case<'_>, load: &LoadTime) -> Option<Remedy> {
     Some(Remedy {
         finding: format!("{found} {remedy}"),
         place: Some(load.place.clone()).filter(|place| !place.is_empty()),
+    })
+}
+
+/// Loads that wait for each other and may not start earlier.
+fn side_by_side(case: &Case<'_>) -> Option<String> {
+    let main = case.profile?.main_loop()?;
+    let mut of_loop = case
+        .loads?
+        .iter()
+        .filter(|load| load.loop_place == main.place)
+        .peekable();
+    of_loop.peek()?;
+    let refused = of_loop.all(|load| load.refusal.is_some());
+    (refused && case.evidence.waiting_for_loads.is_some_and(|share| share >= MATTERS)).then(|| {
+        "No load of the loop may start earlier: several independent chains in each work-item, or more work-groups, would \
+         have more on its way at once."
+            .to_owned()
     })
 }
 

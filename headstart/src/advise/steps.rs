@@ -278,10 +278,7 @@ fn independent(case: &Case<'_>) -> Step {
                     ),
                 },
             ),
-            Some(refusal) => (
-                false,
-                format!("`{}` cannot be fetched early: {refusal}.", load.name),
-            ),
+            Some(refusal) => (false, format!("{}.", sentence(refusal))),
         }),
         (Some(_), None) => Some((
             false,

@@ -38,7 +38,7 @@ pub fn loop_loads(kernel: &Kernel) -> Vec<LoopLoad> {
         loop_place: places.get(&candidate.looped).cloned().unwrap_or_default(),
         chain: chain(candidate, &all),
         bytes: candidate.bytes,
-        refusal: candidate.refusal.clone().or_else(|| refusal(kernel, candidate)),
+        refusal: refusal(kernel, candidate),
     };
     all.iter().map(found).collect()
 }
@@ -49,7 +49,8 @@ fn refusal(kernel: &Kernel, candidate: &Candidate) -> Option<String> {
     let distance = Distance::new(1).ok()?;
     let plan = Plan::none().with(candidate.name.clone(), Strategy::RollingRegisters { distance });
     let applied = prefetch::apply(kernel, &plan.ok()?, &prefetch::Target::default());
-    applied.err().map(|error| error.to_string())
+    // The place is that of the load, which is told beside it.
+    applied.err().map(|error| error.what().to_owned())
 }
 
 /// The parents of a load: those that have fewer parents themselves come first.

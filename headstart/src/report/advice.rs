@@ -68,7 +68,7 @@ fn one_step(step: &Step) -> String {
         Answer::No => "no",
         Answer::Unknown => "?",
     };
-    let mut text = wrapped(step.question, &format!("  {answer:<4}"), "      ");
+    let mut text = wrapped(step.question, &format!("  {answer:<5}"), "       ");
     let place = step
         .place
         .as_ref()
@@ -88,7 +88,12 @@ fn choices(choices: &[Choice]) -> String {
         let mark = if choice.chosen { "* " } else { "  " };
         let how = match (&choice.plan, choice.geometry) {
             (Some(plan), _) => plan.to_string(),
-            (None, Some(geometry)) if choice.what == Verdict::MoreWorkGroups => format!("as {geometry}"),
+            (None, Some(geometry)) if choice.what == Verdict::MoreWorkGroups => {
+                let condition = choice
+                    .condition
+                    .map_or(String::new(), |condition| format!(", {condition}"));
+                format!("as {geometry}{condition}")
+            }
             _ => String::new(),
         };
         table.add_row([

@@ -1,0 +1,193 @@
+//! Kernels whose advice is known: what prefetching helps, and what it does not, with the right reason among several.
+
+use std::sync::Arc;
+
+use headstart::advise::{Advice, Answer, advise};
+use headstart::device::model;
+use headstart::report::{Trial, Verdict, advice};
+use headstart::tune::{FileSubject, LaunchFile, Progress, SimulatedBench};
+
+struct Silent;
+
+impl Progress for Silent {
+    fn begin(&self, _plans: usize) {}
+    fn done(&self, _trial: &Trial) {}
+}
+
+/// Sums a column of `count` elements; `work` stands for what is done with each.
+fn column_sum(work: &str) -> String {
+    format!(
+        "hsir 1
+kernel @column_sum(%data: ptr.global f32[%len] align 4 readonly unaliased, %len: i64,
+                   %out: ptr.global f32[%out_len] align 4 unaliased, %out_len: i64, %count: i64) group 128,1,1 {{
+  load @data
+  %group = id.group.x
+  %before = mul.nuw %group, 128:i32
+  %local = id.local.x
+  %item32 = add.nuw %before, %local
+  %item = extend.u %item32 to i64
+  %groups32 = id.group_count.x
+  %groups = extend.u %groups32 to i64
+  %width = mul.nuw %groups, 128:i64
+  %sum = loop 'rows (%j = 0:i64, %acc = 0.0:f32) -> f32 {{
+    %more = lt.s %j, %count
+    if %more {{ yield }} else {{ break %acc }}
+    %row = mul.nuw %j, %width
+    %at = add.nuw %row, %item
+    %ptr = address %data + %at * 4
+    %x0 = load f32 %ptr, @data
+    {work}
+    %after = fadd %acc, %x
+    %next = add.nw %j, 1:i64
+    continue %next, %after
+  }}
+  %to = address %out + %item * 4
+  store %to, %sum
+  return
+}}
+"
+    )
+}
+
+fn advised(text: &str, launch: &str) -> Advice {
+    let kernel = headstart::ir::read(text, "kernel.hsir").unwrap_or_else(|error| panic!("{error}\n{text}"));
+    headstart::ir::verify(&kernel).expect("a kernel");
+    let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
+    let subject = FileSubject::new(Arc::new(kernel), launch);
+    let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
+    advise(&subject, &bench, &Silent).expect("advice")
+}
+
+fn launch(groups: u32, count: u32) -> String {
+    let items = u64::from(groups) * 128;
+    format!(
+        "groups = {groups}\n[parameters.data]\nlength = {}\nfill = \"fractions\"\n[parameters.out]\nlength = {items}\n\
+         output = \"bits\"\n[parameters.count]\nvalue = {count}\n",
+        items * u64::from(count)
+    )
+}
+
+/// The answer to the question that contains this.
+fn answer(advice: &Advice, question: &str) -> Answer {
+    let step = advice.steps.iter().find(|step| step.question.contains(question));
+    step.expect("a question of the procedure").answer
+}
+
+const FORWARD: &str = "%x = fadd %x0, 0.0:f32";
+
+#[test]
+fn a_starved_stream_is_to_be_fetched_early() {
+    let advice = advised(&column_sum(FORWARD), &launch(132, 128));
+    assert!(
+        matches!(advice.verdict, Verdict::Prefetch | Verdict::Unroll),
+        "{}",
+        advice::text(&advice)
+    );
+    for question in [
+        "bandwidth",
+        "mostly wait",
+        "sizeable loop",
+        "independent",
+        "too few",
+    ] {
+        assert_eq!(
+            answer(&advice, question),
+            Answer::Yes,
+            "{question}\n{}",
+            advice::text(&advice)
+        );
+    }
+    let chosen = advice
+        .choices
+        .iter()
+        .find(|choice| choice.chosen)
+        .expect("one is chosen");
+    assert!(chosen.speedup > 1.5, "{chosen:?}");
+    let bounds = advice.bounds.as_ref().expect("a simulated run has bounds");
+    assert!(chosen.speedup <= 1.05 * bounds.best_speedup, "{bounds:?}");
+    // Every statement about the source points at a line of it.
+    let places: Vec<&str> = advice
+        .steps
+        .iter()
+        .filter_map(|step| step.place.as_deref())
+        .collect();
+    assert!(
+        places.iter().all(|place| place.starts_with("kernel.hsir:")),
+        "{places:?}"
+    );
+    assert!(places.len() >= 3);
+}
+
+#[test]
+fn a_stream_at_full_occupancy_has_used_up_the_bandwidth() {
+    let advice = advised(&column_sum(FORWARD), &launch(132 * 16, 32));
+    let text = advice::text(&advice);
+    assert_eq!(answer(&advice, "bandwidth"), Answer::No, "{text}");
+    assert_eq!(answer(&advice, "too few"), Answer::No, "{text}");
+    assert_ne!(advice.verdict, Verdict::Prefetch, "{text}");
+    let bounds = advice.bounds.as_ref().expect("a simulated run has bounds");
+    assert_eq!(bounds.roofs[0].name, "bandwidth of device memory", "{text}");
+}
+
+#[test]
+fn a_kernel_that_computes_is_bound_by_its_units() {
+    let mut work = String::new();
+    for step in 0..48 {
+        work.push_str(&format!("%x{} = sqrt %x{step}\n", step + 1));
+    }
+    work.push_str("%x = fadd %x48, 0.0:f32");
+    let advice = advised(&column_sum(&work), &launch(132 * 16, 8));
+    let text = advice::text(&advice);
+    assert_eq!(answer(&advice, "mostly wait"), Answer::No, "{text}");
+    assert_ne!(advice.verdict, Verdict::Prefetch, "{text}");
+    assert!(text.contains("only less work for them helps"), "{text}");
+}
+
+#[test]
+fn a_pointer_chase_may_not_start_earlier() {
+    let chase = "hsir 1
+kernel @chase(%table: ptr.global i64[%len] align 8 readonly unaliased, %len: i64,
+              %out: ptr.global i64[%out_len] align 8 unaliased, %out_len: i64, %count: i64) group 128,1,1 {
+  load @table
+  %local = id.local.x
+  %item = extend.u %local to i64
+  %last = loop 'hops (%j = 0:i64, %at = %item) -> i64 {
+    %more = lt.s %j, %count
+    if %more { yield } else { break %at }
+    %ptr = address %table + %at * 8
+    %next = load i64 %ptr, @table
+    %after = add.nw %j, 1:i64
+    continue %after, %next
+  }
+  %to = address %out + %item * 8
+  store %to, %last
+  return
+}
+";
+    let launch = "groups = 1\n[parameters.table]\nlength = 16777216\nfill = \"indices\"\nbelow = 16777216\n\
+                  [parameters.out]\nlength = 128\noutput = \"bits\"\n[parameters.count]\nvalue = 200\n";
+    let advice = advised(chase, launch);
+    let text = advice::text(&advice);
+    assert_eq!(advice.verdict, Verdict::LeaveIt, "{text}");
+    assert_eq!(answer(&advice, "independent"), Answer::No, "{text}");
+    assert!(
+        text.contains("which each iteration makes from the one before"),
+        "{text}"
+    );
+    assert!(text.contains("several independent chains"), "{text}");
+    let bounds = advice.bounds.as_ref().expect("a simulated run has bounds");
+    assert!(bounds.best_speedup < 1.2, "{bounds:?}");
+}
+
+#[test]
+fn a_program_gains_what_its_share_allows() {
+    let advice = advised(&column_sum(FORWARD), &launch(4, 16));
+    let gained = advice.clone().within_program(0.5).expect("a share");
+    let program = gained.program.expect("asked for");
+    // The other half takes as long as before.
+    assert!(program.speedup < 2.0 && program.at_most < 2.0, "{program:?}");
+    assert!(program.at_most >= program.speedup, "{program:?}");
+    for share in [0.0, -1.0, 1.5, f64::NAN] {
+        assert!(advice.clone().within_program(share).is_err(), "{share}");
+    }
+}

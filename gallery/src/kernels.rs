@@ -7,7 +7,7 @@ use headstart::{Error, Result};
 
 use crate::settings::{Parameter, Settings};
 use crate::spatter::Entry;
-use crate::{article, gather};
+use crate::{article, gather, latency};
 
 /// A kernel of the gallery.
 #[derive(Debug)]
@@ -36,11 +36,12 @@ pub(crate) enum Iterations {
 }
 
 /// Every kernel of the gallery.
-pub static KERNELS: [&GalleryKernel; 4] = [
+pub static KERNELS: [&GalleryKernel; 5] = [
     &gather::PLAIN,
     &gather::HINT_L3,
     &gather::HINT_L1,
     &article::ARTICLE,
+    &latency::LATENCY,
 ];
 
 /// The kernel of this name.

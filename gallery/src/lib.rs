@@ -11,5 +11,6 @@
 pub mod article;
 pub mod gather;
 pub mod kernels;
+pub mod latency;
 pub mod settings;
 pub mod spatter;

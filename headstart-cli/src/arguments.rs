@@ -61,9 +61,9 @@ pub enum Command {
 pub struct Tune {
     #[command(flatten)]
     pub kernel: KernelOptions,
-    /// The device, as `headstart devices` lists them, or a model file
-    #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
-    pub device: String,
+    /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else sim:h200]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
     /// Try these plans only, set apart by semicolons
     #[arg(long, value_name = "PLAN;…")]
     pub plans: Option<String>,
@@ -99,9 +99,9 @@ pub struct Run {
     /// The plan to carry out, such as `values=rolling-async:4`
     #[arg(long, value_name = "PLAN", default_value = "none")]
     pub plan: String,
-    /// The device, as `headstart devices` lists them, or a model file
-    #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
-    pub device: String,
+    /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else sim:h200]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
     /// Write the result as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

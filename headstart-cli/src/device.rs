@@ -1,48 +1,93 @@
 //! The device that a command is about.
 
 use headstart::back::ptx;
+use headstart::device::cuda::gpu::{self, GpuFacts};
 use headstart::device::model::{self, DeviceModel, Vendor};
-use headstart::tune::SimulatedBench;
+use headstart::tune::{Bench, MeasuredBench, SimulatedBench};
 use headstart::{Error, Result};
 
-/// A simulated device, by its model.
-pub struct Chosen {
-    pub model: DeviceModel,
+/// A device that kernels are run on or emitted for.
+pub enum Chosen {
+    /// A simulated device, by its model.
+    Simulated(Box<DeviceModel>),
+    /// An NVIDIA GPU of this machine.
+    Gpu(GpuFacts),
 }
 
 impl Chosen {
-    /// The device of this name: `sim:h200`, or a model file.
+    /// The device of this name: `sim:h200`, a model file, or `cuda:0`.
     ///
     /// # Errors
     /// There is no such device.
     pub fn find(name: &str) -> Result<Chosen> {
         match name.split_once(':') {
-            Some(("sim", _)) | None => Ok(Chosen {
-                model: model::find(name, &[])?,
-            }),
+            Some(("sim", _)) | None => Ok(Chosen::Simulated(Box::new(model::find(name, &[])?))),
+            Some(("cuda", _)) => Ok(Chosen::Gpu(gpu::facts(ordinal(name)?)?)),
             Some(_) => Err(
                 Error::usage(format!("there is no device {}", headstart::suggest::quoted(name)))
-                    .accepted("`sim:NAME`, as `headstart devices` lists them, or a model file"),
+                    .accepted("`sim:NAME` or `cuda:N`, as `headstart devices` lists them, or a model file"),
             ),
+        }
+    }
+
+    /// The device of this name; without one the first GPU, or the simulated H200 where there is none.
+    ///
+    /// # Errors
+    /// There is no such device.
+    pub fn find_or_first(name: Option<&str>) -> Result<Chosen> {
+        match name {
+            Some(name) => Chosen::find(name),
+            None => gpu::facts(0)
+                .map(Chosen::Gpu)
+                .or_else(|_| Chosen::find("sim:h200")),
         }
     }
 
     /// As `--device` spells it.
     pub fn name(&self) -> String {
-        self.model.description().name
+        match self {
+            Chosen::Simulated(model) => model.description().name,
+            Chosen::Gpu(facts) => format!("cuda:{}", facts.ordinal),
+        }
     }
 
     /// The device, ready to try plans on.
-    pub fn bench(&self) -> SimulatedBench {
-        SimulatedBench::new(self.model.clone())
+    ///
+    /// # Errors
+    /// The GPU cannot be opened.
+    pub fn bench(&self) -> Result<Box<dyn Bench>> {
+        Ok(match self {
+            Chosen::Simulated(model) => Box::new(SimulatedBench::new(DeviceModel::clone(model))),
+            Chosen::Gpu(facts) => {
+                let program =
+                    std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
+                Box::new(MeasuredBench::start(&program, &["worker".into()], facts.ordinal)?)
+            }
+        })
     }
 
     /// The generation to emit PTX for; none where the device does not run it.
     pub fn ptx_target(&self) -> Option<ptx::Target> {
-        match (self.model.vendor, self.model.name.as_str()) {
-            (Vendor::Intel, _) => None,
-            (Vendor::Nvidia, "a100") => Some(ptx::Target::Sm80),
-            (Vendor::Nvidia, _) => Some(ptx::Target::Sm90),
+        match self {
+            Chosen::Gpu(facts) => ptx::Target::for_capability(facts.capability),
+            Chosen::Simulated(model) => match (model.vendor, model.name.as_str()) {
+                (Vendor::Intel, _) => None,
+                (Vendor::Nvidia, "a100") => Some(ptx::Target::Sm80),
+                (Vendor::Nvidia, _) => Some(ptx::Target::Sm90),
+            },
         }
     }
+}
+
+/// The number of a GPU: 0 of `cuda:0`.
+///
+/// # Errors
+/// It is none.
+pub fn ordinal(name: &str) -> Result<usize> {
+    let ordinal = name
+        .strip_prefix("cuda:")
+        .and_then(|ordinal| ordinal.parse().ok());
+    ordinal.ok_or_else(|| {
+        Error::usage(format!("{} is no GPU", headstart::suggest::quoted(name))).accepted("`cuda:0`")
+    })
 }

@@ -1,5 +1,7 @@
 //! The cases of `headstart bench`: a kernel, its settings, and the plans to try.
 
+use headstart::device::cuda::timing::CacheState;
+
 /// One case.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -11,6 +13,8 @@ pub struct Case {
     pub settings: &'static [&'static str],
     /// The plans, besides none.
     pub plans: Vec<String>,
+    /// What the L2 cache holds before each launch.
+    pub cache: CacheState,
 }
 
 /// The distances of NVIDIA's article.
@@ -23,6 +27,7 @@ pub fn all() -> Vec<Case> {
         kernel,
         settings,
         plans,
+        cache: CacheState::Kept,
     };
     vec![
         case(
@@ -61,6 +66,11 @@ pub fn all() -> Vec<Case> {
             &["groups=528", "group=256", "items=128"],
             few("values"),
         ),
+        Case {
+            cache: CacheState::Flushed,
+            ..case("latency", "latency", &[], latency_hints())
+        },
+        case("latency of L1", "latency", &["stride=0"], Vec::new()),
     ]
 }
 
@@ -91,6 +101,12 @@ fn gather_strategies() -> Vec<String> {
         plans.push(format!("values=batched-registers:{distance}"));
     }
     [plans, hints("values")].concat()
+}
+
+/// Hints one step ahead, nontemporal ones included.
+fn latency_hints() -> Vec<String> {
+    let hints = ["L1:1", "L1:2", "L2:1", "L2:2", "L1:2/nt", "L2:2/nt"];
+    hints.map(|hint| format!("table=cache:{hint}")).into()
 }
 
 fn hints(load: &str) -> Vec<String> {

@@ -15,6 +15,9 @@ pub struct Peer {
     pub times: Vec<PeerTime>,
     /// All of its output.
     pub output: String,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// A time that a program printed.
@@ -28,10 +31,11 @@ pub struct PeerTime {
     pub time_ns: f64,
 }
 
-/// Builds and runs every `.cu` file of a folder, in alphabetical order.
+/// Builds and runs every `.cu` file of a folder, in alphabetical order. A program that cannot be built or run says so
+/// in its place.
 ///
 /// # Errors
-/// The folder cannot be read, or a program cannot be built or run.
+/// The folder cannot be read.
 pub fn run(folder: &Path, nvcc: &Path, architecture: &str) -> Result<Vec<Peer>> {
     let unreadable = |error: std::io::Error| Error::usage(format!("--peers {}: {error}", folder.display()));
     let mut sources: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -41,10 +45,23 @@ pub fn run(folder: &Path, nvcc: &Path, architecture: &str) -> Result<Vec<Peer>> 
         .collect();
     sources.sort();
     let built = tempfile::tempdir().map_err(unreadable)?;
-    sources
-        .iter()
-        .map(|source| run_one(source, nvcc, architecture, built.path()))
-        .collect()
+    let run = |source: &PathBuf| {
+        run_one(source, nvcc, architecture, built.path()).unwrap_or_else(|error| Peer {
+            file: file_name(source),
+            times: Vec::new(),
+            output: String::new(),
+            error: Some(error.to_string()),
+        })
+    };
+    Ok(sources.iter().map(run).collect())
+}
+
+fn file_name(source: &Path) -> String {
+    source
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn run_one(source: &Path, nvcc: &Path, architecture: &str, folder: &Path) -> Result<Peer> {
@@ -58,13 +75,10 @@ fn run_one(source: &Path, nvcc: &Path, architecture: &str, folder: &Path) -> Res
     let output = succeed(&mut Command::new(&program), source)?;
     let output = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(Peer {
-        file: source
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
+        file: file_name(source),
         times: times(&output),
         output,
+        error: None,
     })
 }
 

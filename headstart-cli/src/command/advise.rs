@@ -43,7 +43,7 @@ fn check_share(share: Option<f64>) -> Result<()> {
 fn of_kernel(options: &Advise) -> Result<Advice> {
     let subject = kernel::find(&options.kernel, Places::Filled)?;
     let device = Chosen::find(&options.device)?;
-    let bench = device.bench();
+    let bench = device.bench()?;
     let bar = Bar::new();
-    advise::advise(subject.as_ref(), &bench, &bar)
+    advise::advise(subject.as_ref(), bench.as_ref(), &bar)
 }

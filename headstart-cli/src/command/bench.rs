@@ -16,10 +16,14 @@ use serde_json::{Value, json};
 use crate::arguments;
 use crate::bench::cases::{self, Case};
 use crate::bench::peers;
+use crate::device::ordinal;
 use crate::output::{Destination, json_line, print};
 
 /// The name of the kernel without a plan.
 const PLAIN: &str = "none";
+
+/// How often the plain kernel is compiled alone, to time it.
+const COMPILATIONS: usize = 7;
 
 /// Iterations of a kernel's loop with `--small`: enough for every ring to go around.
 const SMALL_ITERATIONS: u64 = 70;
@@ -31,13 +35,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
-    let ordinal = options
-        .device
-        .strip_prefix("cuda:")
-        .and_then(|ordinal| ordinal.parse().ok());
-    let ordinal = ordinal.ok_or_else(|| {
-        Error::usage(format!("`{}` cannot be measured", options.device)).accepted("a GPU: `cuda:0`")
-    })?;
+    let ordinal = ordinal(&options.device)?;
     let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
     let mut bench = GpuBench::start(&program, &["worker".into()], ordinal)?;
     let facts = bench.facts().clone();
@@ -64,7 +62,8 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         None => Vec::new(),
     };
     for peer in &peers {
-        print(&format!("\n{}\n{}", peer.file, peer.output))?;
+        let error = peer.error.as_deref().map(|error| format!("  {error}\n"));
+        print(&format!("\n{}\n{}{}", peer.file, peer.output, error.unwrap_or_default()))?;
     }
     let Some(destination) = destination else {
         return Ok(());
@@ -108,10 +107,21 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
     let start = Instant::now();
     let timing = TimingOptions {
         rounds: options.rounds,
+        cache: case.cache,
         ..TimingOptions::default()
     };
-    let measured = bench.measure(&workload, &kernels, right.as_deref(), timing)?;
+    let measured = bench.measure(&workload, &kernels, &mut || Ok(right.clone()), timing)?;
     let wall = start.elapsed();
+
+    // The first time opens the driver's compiler.
+    let compiled = bench.compile_times(&workload, &kernels[0].1, 1 + COMPILATIONS)?;
+    let mut compiled: Vec<Duration> = compiled
+        .into_iter()
+        .skip(1)
+        .map(|(emit, load)| emit + load)
+        .collect();
+    compiled.sort_unstable();
+    let compile_time = compiled[compiled.len() / 2];
 
     let plain_ns = measured
         .first()
@@ -141,6 +151,10 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
             time.as_secs_f64()
         )),
     ));
+    text.push_str(&format!(
+        "  plain kernel to loaded module: {:.3} ms (median of {COMPILATIONS})\n",
+        milliseconds(compile_time)
+    ));
     print(&text)?;
     let trials: Vec<Value> = order
         .iter()
@@ -153,13 +167,14 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
         "groups": workload.groups,
         "group": workload.group,
         "rounds": options.rounds,
-        "l2": "kept",
+        "l2": case.cache,
         "plain_ns": plain_ns,
         "trials": trials,
         "refused": refused.iter().map(|(plan, reason)| json!({"plan": plan, "reason": reason})).collect::<Vec<_>>(),
         "derive_s": derive_time.as_secs_f64(),
         "simulator_s": simulator_time.map(|time| time.as_secs_f64()),
         "gpu_s": wall.as_secs_f64(),
+        "kernel_to_module_ms": milliseconds(compile_time),
     }))
 }
 

@@ -1,12 +1,19 @@
 //! `headstart devices`: the devices here, simulated ones included, and what becomes of prefetches on each.
 
-use headstart::Result;
+use headstart::back::ptx;
+use headstart::device::cuda::device::describe;
+use headstart::device::cuda::gpu::{self, GpuFacts};
+use headstart::ir::CacheLevel;
+use headstart::{Error, Result};
 use headstart::device::model::{self, DeviceModel, PrefetchInstruction, Reached};
 use headstart::report::number;
 use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::output::{Destination, json_line, print};
+
+/// The levels that can be asked for.
+const LEVELS: [CacheLevel; 4] = [CacheLevel::L1, CacheLevel::L2, CacheLevel::L3, CacheLevel::L4];
 
 /// Runs the command.
 pub fn run(options: &arguments::Devices) -> Result<()> {
@@ -18,10 +25,75 @@ pub fn run(options: &arguments::Devices) -> Result<()> {
     let models: Vec<DeviceModel> = model::built_in_names()
         .map(|name| model::built_in(name, &[]))
         .collect::<Result<_>>()?;
+    // Without a driver there are none; `--device cuda:0` says why.
+    let gpus: Vec<GpuFacts> = (0..gpu::count().unwrap_or(0))
+        .map(|ordinal| gpu::facts(ordinal).map_err(Error::from))
+        .collect::<Result<_>>()?;
     match json {
-        Some(destination) => destination.write(&json_line(&models.iter().map(as_json).collect::<Vec<_>>())?),
-        None => print(&models.iter().map(text).collect::<Vec<_>>().join("\n")),
+        Some(destination) => {
+            let all: Vec<Value> = gpus
+                .iter()
+                .map(gpu_as_json)
+                .chain(models.iter().map(as_json))
+                .collect();
+            destination.write(&json_line(&all)?)
+        }
+        None => {
+            let all: Vec<String> = gpus
+                .iter()
+                .map(gpu_text)
+                .chain(models.iter().map(text))
+                .collect();
+            print(&all.join("\n"))
+        }
     }
+}
+
+fn gpu_text(facts: &GpuFacts) -> String {
+    let description = describe(facts);
+    let mut text = format!(
+        "{:<26} {}\n    {} cores, {} of memory, L2 of {}, work-groups of at most {} work-items, {} of shared memory\n",
+        description.name,
+        description.title,
+        description.cores,
+        number::capacity(description.memory_bytes),
+        number::capacity(facts.l2_bytes),
+        description.max_group_size,
+        number::capacity(description.max_shared_bytes),
+    );
+    for level in LEVELS {
+        let (reached, by) = ptx::reached(level);
+        text.push_str(&format!(
+            "    {} asked → {} reached, by {by}\n",
+            level.name(),
+            reached.name()
+        ));
+    }
+    text
+}
+
+fn gpu_as_json(facts: &GpuFacts) -> Value {
+    let description = describe(facts);
+    let levels: serde_json::Map<String, Value> = LEVELS
+        .into_iter()
+        .map(|level| {
+            let (reached, by) = ptx::reached(level);
+            (level.name().to_owned(), json!({"reaches": reached.name(), "by": by}))
+        })
+        .collect();
+    json!({
+        "device": description.name,
+        "title": description.title,
+        "cores": description.cores,
+        "memory_bytes": description.memory_bytes,
+        "l2_bytes": facts.l2_bytes,
+        "driver": facts.driver,
+        "capability": facts.capability,
+        "max_group_size": description.max_group_size,
+        "max_shared_bytes": description.max_shared_bytes,
+        "sub_group_sizes": description.sub_group_sizes,
+        "prefetch": levels,
+    })
 }
 
 fn text(model: &DeviceModel) -> String {

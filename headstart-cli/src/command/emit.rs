@@ -18,15 +18,16 @@ pub fn run(options: &Emit) -> Result<()> {
     let device = Chosen::find(&options.device)?;
     let destination = Destination::check("--output", options.output.as_deref().unwrap_or(Path::new("-")))?;
     let workload = subject.workload()?;
-    let bench = device.bench();
-    let plain = tune::plain(&bench, &workload)?;
-    let kernel = match tune::derive(&bench, &workload, &plain, &plan) {
+    let bench = device.bench()?;
+    let bench = bench.as_ref();
+    let plain = tune::plain(bench, &workload)?;
+    let kernel = match tune::derive(bench, &workload, &plain, &plan) {
         Ok(derived) => derived.kernel,
         // What is printed keeps the places that its source names; a refusal names those of the text.
         Err(refusal) => {
             let workload = kernel::find(&options.kernel, Places::Filled)?.workload()?;
-            let plain = tune::plain(&bench, &workload)?;
-            return Err(tune::derive(&bench, &workload, &plain, &plan)
+            let plain = tune::plain(bench, &workload)?;
+            return Err(tune::derive(bench, &workload, &plain, &plan)
                 .err()
                 .unwrap_or(refusal));
         }

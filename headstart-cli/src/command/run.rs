@@ -3,7 +3,7 @@
 use headstart::Result;
 use headstart::prefetch::Plan;
 use headstart::report::number;
-use headstart::tune::{self, Bench};
+use headstart::tune;
 use serde_json::json;
 
 use crate::arguments::Run;
@@ -15,21 +15,25 @@ use crate::output::{Destination, json_line, print};
 pub fn run(options: &Run) -> Result<()> {
     let plan: Plan = options.plan.parse()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
-    let device = Chosen::find(&options.device)?;
+    let device = Chosen::find_or_first(options.device.as_deref())?;
     let json = options
         .json
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
 
-    let bench = device.bench();
+    let bench = device.bench()?;
+    let bench = bench.as_ref();
     let workload = subject.workload()?;
-    let plain = tune::plain(&bench, &workload)?;
-    let derived = tune::derive(&bench, &workload, &plain, &plan)?;
+    let plain = tune::plain(bench, &workload)?;
+    let derived = tune::derive(bench, &workload, &plain, &plan)?;
     let bound = workload.bind(bench.device())?;
     // Everything is computed and checked first: a kernel that goes wrong has no time.
     let (_, outputs) = bound.run(bench.device(), &derived.kernel)?;
     let timed = bench.time(&bound, &derived.kernel)?;
+    if let Some(found) = &timed.outputs {
+        tune::check::compare(&workload, &outputs, found)?;
+    }
     let checksums: Vec<(&str, String)> = workload
         .output_names()
         .zip(&outputs)

@@ -15,7 +15,7 @@ pub fn run(options: &Tune) -> Result<()> {
     // Whatever can be wrong is found before the long work starts.
     let plans = options.plans.as_deref().map(read_plans).transpose()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
-    let device = Chosen::find(&options.device)?;
+    let device = Chosen::find_or_first(options.device.as_deref())?;
     let json = options
         .json
         .as_deref()
@@ -32,9 +32,9 @@ pub fn run(options: &Tune) -> Result<()> {
         return Err(Error::usage("`--json` and `--html` name the same file").accepted("two files"));
     }
 
-    let bench = device.bench();
+    let bench = device.bench()?;
     let bar = Bar::new();
-    let report = tune::tune(subject.as_ref(), &bench, plans.as_deref(), &bar)?;
+    let report = tune::tune(subject.as_ref(), bench.as_ref(), plans.as_deref(), &bar)?;
     drop(bar);
 
     if let Some(html) = &html {

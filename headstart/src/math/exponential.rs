@@ -7,7 +7,7 @@
 //! `[-½, ½]`.
 
 use super::arithmetic::{Arithmetic, Number};
-use super::polynomial::polynomial;
+use super::polynomial::{in_halves, polynomial};
 use super::scale::{Exponent, clamp_f32, split_f32, split_f64};
 
 /// log₂ e to 21 bits: enough to choose `k`. Doubles whose lower half is zero are immediate operands on a
@@ -119,7 +119,7 @@ pub fn exp_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     // e^±1024 overflows, and underflows to 0.
     let (exponent, r) = reduce_f64(x);
     let (exponent, r) = exponent.limited(r, x, 1024.0);
-    exponent.scale(r, polynomial(r, &EXP_F64))
+    exponent.scale(r, in_halves(r, &EXP_F64))
 }
 
 /// `eˣ⁺ˡ` for `|x|` up to 2²⁰ and a much smaller `l`, in double precision.
@@ -142,5 +142,5 @@ pub fn exp2_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 pub fn exp2_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     let exponent = split_f64(x, 1.0);
     let (exponent, rest) = exponent.limited(x - exponent.integer, x, 1100.0);
-    exponent.scale(rest, polynomial(rest, &EXP2_F64))
+    exponent.scale(rest, in_halves(rest, &EXP2_F64))
 }

@@ -1,4 +1,4 @@
-//! Polynomials in Horner's form: one fused multiplication and addition a degree, nothing else.
+//! Polynomials in Horner's form, one fused multiplication and addition a degree; or in two such halves.
 
 use super::arithmetic::{Arithmetic, Float, Number};
 
@@ -10,6 +10,24 @@ pub fn polynomial<A: Arithmetic, T: Float>(x: Number<A, T>, coefficients: &[T]) 
         .iter()
         .rev()
         .fold(x.same(highest), |sum, &coefficient| sum.mul_add(x, coefficient))
+}
+
+/// As [`polynomial`], the even and the odd degrees apart but for the lowest, whose rounding counts: one multiplication
+/// more, and two thirds of the latency. For a function that a loop waits for.
+#[inline(always)]
+pub fn in_halves<A: Arithmetic, T: Float>(x: Number<A, T>, coefficients: &[T]) -> Number<A, T> {
+    let (&lowest, higher) = coefficients
+        .split_first()
+        .expect("a polynomial has a coefficient");
+    let square = x * x;
+    let half = |first: usize| {
+        let mut terms = higher[first..].iter().step_by(2).rev();
+        let highest = *terms.next().expect("a half has a coefficient");
+        terms.fold(x.same(highest), |sum, &coefficient| {
+            sum.mul_add(square, coefficient)
+        })
+    };
+    half(1).mul_add(x, half(0)).mul_add(x, lowest)
 }
 
 /// The polynomial with these coefficients, the one of the highest degree first.

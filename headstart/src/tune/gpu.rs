@@ -33,8 +33,12 @@ pub struct Measured {
     pub timing: Timing,
     /// How its outputs compare with the right ones; none where there was nothing to compare with.
     pub outputs: Option<Outputs>,
+    /// The bytes of each output, where there was nothing to compare with.
+    pub found: Option<Vec<Vec<u8>>>,
     /// What the driver's compiler made of it.
     pub loaded: Loaded,
+    /// Shared memory of a work-group that its launch asks for, in bytes.
+    pub dynamic_shared_bytes: u32,
     /// From kernel to PTX.
     pub emit_time: Duration,
     /// What its cache hints became.
@@ -76,16 +80,40 @@ impl GpuBench {
         }
     }
 
-    /// Compiles kernels, checks the outputs of each against `right`, and times them against each other.
-    /// What came of each, in order.
+    /// From a kernel to a loaded module, so many times, with nothing else to do: to PTX, and from there.
     ///
     /// # Errors
-    /// The data do not fit the GPU, or the worker is lost for good.
+    /// The kernel cannot be emitted or compiled, or the worker is lost for good.
+    pub fn compile_times(
+        &mut self,
+        workload: &Workload,
+        kernel: &Kernel,
+        times: usize,
+    ) -> Result<Vec<(Duration, Duration)>> {
+        let options = self.options(workload);
+        let once = |_| {
+            let start = Instant::now();
+            let ptx = ptx::emit(kernel, &options)?;
+            let emitted = start.elapsed();
+            let name = "alone".to_owned();
+            let loaded = self.worker.load(vec![module(&name, &ptx, workload)])?.pop();
+            self.worker.unload(&[name])?;
+            let loaded = loaded.ok_or_else(|| Error::bug("a module was not loaded"))??;
+            Ok((emitted, loaded.compiled.load_time))
+        };
+        (0..times).map(once).collect()
+    }
+
+    /// Compiles kernels, checks the outputs of each against the right ones, and times them against each other.
+    /// What came of each, in order. The right outputs are asked for when the kernels are compiled.
+    ///
+    /// # Errors
+    /// The data do not fit the GPU, the worker is lost for good, or there are no right outputs.
     pub fn measure(
         &mut self,
         workload: &Workload,
         kernels: &[(String, Arc<Kernel>)],
-        right: Option<&[Vec<u8>]>,
+        right: &mut dyn FnMut() -> Result<Option<Vec<Vec<u8>>>>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
         let arguments: Vec<Argument<'_>> = workload.given.iter().map(argument).collect();
@@ -104,21 +132,12 @@ impl GpuBench {
             .zip(&emitted)
             .filter_map(|((name, _), emitted)| {
                 let (ptx, _) = emitted.as_ref().ok()?;
-                let geometry = Geometry {
-                    groups: workload.groups,
-                    group: workload.group,
-                    dynamic_shared_bytes: ptx.dynamic_shared_bytes,
-                };
-                Some(Module {
-                    name: name.clone(),
-                    ptx: ptx.text.clone(),
-                    entry: ptx.entry.clone(),
-                    geometry,
-                })
+                Some(module(name, ptx, workload))
             })
             .collect();
         let names: Vec<String> = modules.iter().map(|module| module.name.clone()).collect();
         let mut loaded = self.worker.load(modules)?.into_iter();
+        let right = right()?;
 
         let mut outcomes: Vec<Result<Measured>> = Vec::with_capacity(kernels.len());
         for ((name, _), emitted) in kernels.iter().zip(emitted) {
@@ -128,6 +147,7 @@ impl GpuBench {
                     .ok_or_else(|| Error::bug("a module was not loaded"))??;
                 let checked = self.worker.check(name, timing.limit)?;
                 let outputs = right
+                    .as_ref()
                     .map(|right| compare(workload, right, &checked.outputs))
                     .transpose()?;
                 let timing = Timing::of(vec![checked.elapsed_ns], timing.cache)
@@ -135,7 +155,9 @@ impl GpuBench {
                 Ok(Measured {
                     timing,
                     outputs,
+                    found: right.is_none().then_some(checked.outputs),
                     loaded,
+                    dynamic_shared_bytes: ptx.dynamic_shared_bytes,
                     emit_time,
                     hints: ptx.hints,
                 })
@@ -159,6 +181,20 @@ impl GpuBench {
         }
         self.worker.unload(&names)?;
         Ok(outcomes)
+    }
+}
+
+/// A kernel's PTX, and how the workload launches it.
+fn module(name: &str, ptx: &Ptx, workload: &Workload) -> Module {
+    Module {
+        name: name.to_owned(),
+        ptx: ptx.text.clone(),
+        entry: ptx.entry.clone(),
+        geometry: Geometry {
+            groups: workload.groups,
+            group: workload.group,
+            dynamic_shared_bytes: ptx.dynamic_shared_bytes,
+        },
     }
 }
 

@@ -6,7 +6,7 @@
 //! | `space` | the plans that are tried |
 //! | `search` | tries them: derive, check, time, choose |
 //! | `check`, `compare` | whether a derived kernel computes what the plain one computes |
-//! | `simulated`, `gpu` | what times a kernel: a model, or a GPU |
+//! | `simulated`, `measured`, `gpu` | what times a kernel: a model, or a GPU |
 //! | `choose` | the verdict, the cheap answer first |
 
 pub mod check;
@@ -14,6 +14,7 @@ pub mod choose;
 pub mod compare;
 pub mod gpu;
 pub mod launch_file;
+pub mod measured;
 pub mod search;
 pub mod simulated;
 pub mod space;
@@ -23,6 +24,7 @@ pub mod workload;
 
 pub use compare::{Compare, checksum};
 pub use launch_file::{FileSubject, LaunchFile};
+pub use measured::MeasuredBench;
 pub use search::{Bench, Found, Progress, Timed, derive, plain, search, tune};
 pub use simulated::SimulatedBench;
 pub use subject::{Reshaped, Subject};

@@ -28,7 +28,8 @@ pub trait Bench: Sync {
     /// The cache levels that the device tells apart, by the names that plans give them.
     fn levels(&self) -> Vec<CacheLevel>;
 
-    /// Whether several kernels may be timed at once: a simulator's clock is its own.
+    /// Whether several kernels may be timed at once, each alone: a simulator's clock is its own. Where it drifts, they
+    /// are timed [in turns](Bench::time_in_turns).
     fn times_at_once(&self) -> bool;
 
     /// Times one run of a kernel with a workload's parameters.
@@ -36,6 +37,16 @@ pub trait Bench: Sync {
     /// # Errors
     /// The device cannot run the kernel, or running it went wrong.
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed>;
+
+    /// Times kernels against each other, the plain one first, and compares the outputs of each with what the plain one
+    /// should compute. What came of each, in order.
+    ///
+    /// # Errors
+    /// None of them can be run: the data do not fit the device, or the plain kernel goes wrong where it is simulated.
+    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
+        let time = |kernel: &Arc<Kernel>| Ok((self.time(bound, kernel)?, Outputs::Identical));
+        Ok(kernels.iter().map(time).collect())
+    }
 }
 
 /// A timed run.
@@ -150,39 +161,66 @@ pub fn search(
     let checks = Checks::new(subject, &kernel, bench.device(), completed())?;
 
     let bound = workload.bind(bench.device())?;
-    let baseline = bench.time(&bound, &kernel)?;
-    let baseline_ns = baseline.time_ns;
-    let none = trial(
-        Plan::none(),
-        baseline_ns,
-        Ok((baseline.clone(), Outputs::Identical)),
-    )
-    .0;
-    progress.done(&none);
-
-    let try_plan = |&(plan, derived): &(&Plan, &Result<Derived>)| {
-        let run = || -> Result<(Timed, Outputs)> {
-            let derived = derived.as_ref().map_err(Error::clone)?;
-            let mut outputs = checks.check(&derived.plan, &derived.kernel)?;
-            let timed = bench.time(&bound, &derived.kernel)?;
-            if let (Some(right), Some(found)) = (&baseline.outputs, &timed.outputs)
-                && compare(&workload, right, found).map_err(|error| Error::bug(error.to_string()))?
-                    != Outputs::Identical
-            {
-                outputs = Outputs::Equivalent;
-            }
-            Ok((timed, outputs))
-        };
-        let plan = derived.as_ref().map_or(plan, |derived| &derived.plan);
-        let tried = trial(plan.clone(), baseline_ns, shielded(run));
+    let pairs: Vec<_> = plans.iter().zip(&derived).collect();
+    let check = |derived: &Result<Derived>| -> Result<(Derived, Outputs)> {
+        let derived = derived.as_ref().map_err(Error::clone)?;
+        Ok((derived.clone(), checks.check(&derived.plan, &derived.kernel)?))
+    };
+    let trial_of = |(plan, derived): &(&Plan, &Result<Derived>), baseline_ns: f64, result| {
+        let plan = derived.as_ref().map_or(*plan, |derived| &derived.plan);
+        let tried = trial(plan.clone(), baseline_ns, result);
         progress.done(&tried.0);
         tried
     };
-    let pairs: Vec<_> = plans.iter().zip(&derived).collect();
-    let tried: Vec<(Trial, Option<Timed>)> = match bench.times_at_once() {
-        true => threads::map(&pairs, try_plan),
-        false => pairs.iter().map(try_plan).collect(),
+    let plain_trial = |baseline: &Timed| {
+        let none = trial(
+            Plan::none(),
+            baseline.time_ns,
+            Ok((baseline.clone(), Outputs::Identical)),
+        )
+        .0;
+        progress.done(&none);
+        none
     };
+    let (baseline, none, tried) = if bench.times_at_once() {
+        let baseline = bench.time(&bound, &kernel)?;
+        let none = plain_trial(&baseline);
+        let try_plan = |pair: &(&Plan, &Result<Derived>)| {
+            let run = || -> Result<(Timed, Outputs)> {
+                let (derived, mut outputs) = check(pair.1)?;
+                let timed = bench.time(&bound, &derived.kernel)?;
+                if let (Some(right), Some(found)) = (&baseline.outputs, &timed.outputs)
+                    && compare(&workload, right, found).map_err(|error| Error::bug(error.to_string()))?
+                        != Outputs::Identical
+                {
+                    outputs = Outputs::Equivalent;
+                }
+                Ok((timed, outputs))
+            };
+            trial_of(pair, baseline.time_ns, shielded(run))
+        };
+        let tried = threads::map(&pairs, try_plan);
+        (baseline, none, tried)
+    } else {
+        let checked = threads::map(&pairs, |(_, derived)| shielded(|| check(derived)));
+        let right = checked.iter().flatten().map(|(derived, _)| &derived.kernel);
+        let kernels: Vec<Arc<Kernel>> = std::iter::once(&kernel).chain(right).map(Arc::clone).collect();
+        let mut timed = bench.time_in_turns(&bound, &kernels)?.into_iter();
+        let mut next = || timed.next().unwrap_or_else(|| Err(Error::bug("a kernel was not timed")));
+        let baseline = next()?.0;
+        let none = plain_trial(&baseline);
+        let tried = pairs.iter().zip(checked).map(|(pair, checked)| {
+            let result = checked.and_then(|(_, small)| {
+                let (timed, full) = next().map_err(wrong_output)?;
+                let same = small == Outputs::Identical && full == Outputs::Identical;
+                Ok((timed, if same { Outputs::Identical } else { Outputs::Equivalent }))
+            });
+            trial_of(pair, baseline.time_ns, result)
+        });
+        let tried = tried.collect();
+        (baseline, none, tried)
+    };
+    let baseline_ns = baseline.time_ns;
     if let Some(refusal) = everything_refused(&tried, &derived) {
         return Err(refusal);
     }
@@ -234,6 +272,14 @@ pub fn search(
         notes: vec![baseline.note.clone()],
     };
     Ok(Found { report, baseline })
+}
+
+/// A kernel that passed its checks and computes something else at full size is a bug of ours.
+fn wrong_output(error: Error) -> Error {
+    match error.fault() {
+        Fault::Input => Error::bug(error.to_string()),
+        _ => error,
+    }
 }
 
 /// The loads that plans of the default space name: those that may be fetched early and lead to no other load.

@@ -140,6 +140,15 @@ pub struct HintReached {
     pub by: &'static str,
 }
 
+/// The level that a hint for this level reaches at best, and the instruction that does it: L1 needs memory whose bounds
+/// are known; see [`Ptx::hints`] for what became of each hint.
+pub fn reached(asked: CacheLevel) -> (CacheLevel, &'static str) {
+    match asked {
+        CacheLevel::L1 => (CacheLevel::L1, "cp.async"),
+        _ => (CacheLevel::L2, "prefetch.global.L2"),
+    }
+}
+
 /// Emits a verified kernel.
 ///
 /// # Errors

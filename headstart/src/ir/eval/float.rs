@@ -185,12 +185,19 @@ fn add_to_odd(a: f64, b: f64) -> f64 {
 fn from_double(ty: Type, x: f64) -> u64 {
     match ty {
         Type::F16 if x.is_nan() => 0x7e00,
-        Type::F16 => u64::from(f16::from_f64(x).to_bits()),
+        Type::F16 => u64::from(f16::from_f64(upper_half_to_odd(x)).to_bits()),
         Type::Bf16 if x.is_nan() => 0x7fc0,
-        Type::Bf16 => u64::from(bf16::from_f64(x).to_bits()),
+        Type::Bf16 => u64::from(bf16::from_f64(upper_half_to_odd(x)).to_bits()),
         Type::F32 => single::made(x as f32),
         _ => double::made(x),
     }
+}
+
+/// `x` rounded to odd, to the bits in its upper half. The crate `half` looks at no others, and would take for a tie
+/// what lies just beside one.
+fn upper_half_to_odd(x: f64) -> f64 {
+    let bits = x.to_bits();
+    f64::from_bits((bits >> 32 | u64::from(bits as u32 != 0)) << 32)
 }
 
 fn to_double(ty: Type, a: u64) -> f64 {

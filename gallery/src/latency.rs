@@ -1,0 +1,123 @@
+//! `latency`: one load at a time with arithmetic in between, so that a hint has time to act and only it can help.
+//!
+//! An iteration takes as long as the arithmetic and one load that nothing hides. The difference to an iteration whose
+//! load hits L1 (`stride=0`) is what a prefetch leaves of the latency.
+
+use std::sync::Arc;
+
+use headstart::Result;
+use headstart::device::{Fill, Pattern};
+use headstart::ir::Type;
+use headstart::prelude::*;
+use headstart::tune::{Compare, Given, Workload};
+
+use crate::kernels::{GalleryKernel, Iterations};
+use crate::settings::{Parameter, Settings};
+use crate::spatter::Entry;
+
+/// The loop, with nothing fetched early.
+#[kernel(work_group = group)]
+pub fn latency(
+    table: &[f32],
+    result: &mut [f32],
+    steps: u32,
+    #[constant] group: u32,
+    #[constant] stride: u32,
+    #[constant] work: u32,
+) {
+    let mut sum = 0.0;
+    #[unroll(0)]
+    for step in 0..steps as usize {
+        sum += table[local_id() + step * stride as usize];
+        // Each multiplication waits for the one before it.
+        #[unroll]
+        for _ in 0..work {
+            sum *= 0.5;
+        }
+    }
+    result[global_id()] = sum;
+}
+
+static PARAMETERS: [Parameter; 5] = [
+    Parameter {
+        name: "groups",
+        meaning: "work-groups",
+        default: 1,
+        range: 1..=1 << 16,
+    },
+    Parameter {
+        name: "group",
+        meaning: "work-items of a work-group",
+        default: 32,
+        range: 1..=1024,
+    },
+    Parameter {
+        name: "steps",
+        meaning: "loads, one after the other",
+        default: 2048,
+        range: 1..=1 << 20,
+    },
+    Parameter {
+        name: "stride",
+        meaning: "elements from one load to the next; with 0 all but the first hit L1",
+        default: 32_768,
+        range: 0..=1 << 20,
+    },
+    Parameter {
+        name: "work",
+        meaning: "multiplications between two loads",
+        default: 400,
+        range: 0..=1024,
+    },
+];
+
+/// `latency`.
+pub(crate) static LATENCY: GalleryKernel = GalleryKernel {
+    name: "latency",
+    summary: "one load at a time with arithmetic between: what a hint leaves of the latency",
+    parameters: &PARAMETERS,
+    takes_trace: false,
+    iterations: Iterations::Are("steps"),
+    workload,
+};
+
+fn workload(settings: &Settings, _trace: Option<&Entry>) -> Result<Workload> {
+    let small = |name: &str| u32::try_from(settings.get(name)).expect("the parameter's range fits 32 bits");
+    let (groups, group, steps, stride) = (small("groups"), small("group"), small("steps"), small("stride"));
+    let kernel = latency::kernel(group, stride, small("work"))?;
+    Workload::new(Arc::new(kernel), groups, group)
+        .with(
+            "table",
+            Given::Input {
+                element: Type::F32,
+                length: u64::from(steps) * u64::from(stride) + u64::from(group),
+                fill: Fill::Pattern(Pattern::Fractions { low: 1.0 }),
+            },
+        )?
+        .with(
+            "result",
+            Given::Output {
+                element: Type::F32,
+                length: u64::from(groups) * u64::from(group),
+                fill: Fill::Uninitialized,
+                compare: Compare::Bits,
+            },
+        )?
+        .with("steps", Given::Scalar(Type::I32, u64::from(steps)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_work_item_walks_the_table() {
+        let table: Vec<f32> = (0..32).map(|i| i as f32).collect();
+        let mut result = vec![0.0; 4];
+        latency::reference(Geometry::new(1, 4), &table, &mut result, 3, 4, 8, 1).expect("it runs");
+        for (item, found) in result.iter().enumerate() {
+            let expected = (0..3).fold(0.0, |sum, step| (sum + table[item + step * 8]) * 0.5);
+            assert_eq!(*found, expected, "work-item {item}");
+        }
+    }
+}

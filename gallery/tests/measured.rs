@@ -1,0 +1,151 @@
+//! Tuning on a GPU whose times are made up: what is compared, chosen, rejected and reported, where no GPU is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use headstart::device::cuda::gpu::GpuFacts;
+use headstart::device::cuda::module::Compiled;
+use headstart::device::cuda::timing::{Timing, TimingOptions};
+use headstart::device::cuda::worker::Loaded;
+use headstart::device::sim::Simulator;
+use headstart::ir::Kernel;
+use headstart::prefetch::Plan;
+use headstart::report::{Outcome, Trial, Verdict};
+use headstart::tune::check::compare;
+use headstart::tune::gpu::Measured;
+use headstart::tune::measured::Measures;
+use headstart::tune::{MeasuredBench, Progress, Workload, tune};
+use headstart::{Error, Result};
+use headstart_gallery::kernels;
+
+/// Times in microseconds, in the order of the kernels; a kernel without one is beyond this GPU.
+struct MadeUp {
+    facts: GpuFacts,
+    times: Vec<Option<f64>>,
+    /// The kernel whose outputs come out wrong.
+    wrong: Option<usize>,
+}
+
+impl MadeUp {
+    fn new(times: &[Option<f64>], wrong: Option<usize>) -> Box<MadeUp> {
+        let facts = GpuFacts {
+            ordinal: 0,
+            name: "NVIDIA H200".into(),
+            capability: (9, 0),
+            driver: 13000,
+            cores: 132,
+            clock_khz: 1_980_000,
+            memory_bytes: 1 << 37,
+            l2_bytes: 60 << 20,
+            shared_bytes_per_group: 227 << 10,
+            shared_bytes_per_core: 228 << 10,
+            registers_per_core: 65536,
+            work_items_per_core: 2048,
+            sub_group: 32,
+        };
+        let times = times.to_vec();
+        Box::new(MadeUp { facts, times, wrong })
+    }
+}
+
+impl Measures for MadeUp {
+    fn facts(&self) -> &GpuFacts {
+        &self.facts
+    }
+
+    fn measure(
+        &mut self,
+        workload: &Workload,
+        kernels: &[(String, Arc<Kernel>)],
+        right: &mut dyn FnMut() -> Result<Option<Vec<Vec<u8>>>>,
+        timing: TimingOptions,
+    ) -> Result<Vec<Result<Measured>>> {
+        let right = right()?;
+        let simulator = Simulator::untimed();
+        let bound = workload.bind(&simulator)?;
+        let one = |(index, (_, kernel)): (usize, &(String, Arc<Kernel>))| {
+            let time = self.times.get(index).copied().flatten();
+            let time = time.ok_or_else(|| Error::device("it takes too much shared memory"))?;
+            let (_, mut found) = bound.run(&simulator, kernel)?;
+            if Some(index) == self.wrong {
+                found[0][0] ^= 1;
+            }
+            let outputs = right
+                .as_ref()
+                .map(|right| compare(workload, right, &found))
+                .transpose()?;
+            Ok(Measured {
+                timing: Timing::of(vec![time * 1e3; 3], timing.cache).expect("samples"),
+                outputs,
+                found: right.is_none().then_some(found),
+                loaded: Loaded {
+                    compiled: Compiled {
+                        registers: 32,
+                        local_bytes: 0,
+                        static_shared_bytes: 0,
+                        max_group: 1024,
+                        load_time: Duration::from_millis(10),
+                        log: String::new(),
+                    },
+                    groups_per_core: 16,
+                },
+                dynamic_shared_bytes: 0,
+                emit_time: Duration::from_millis(1),
+                hints: Vec::new(),
+            })
+        };
+        Ok(kernels.iter().enumerate().map(one).collect())
+    }
+}
+
+/// Nobody watches.
+struct Unseen;
+
+impl Progress for Unseen {
+    fn begin(&self, _: usize) {}
+    fn done(&self, _: &Trial) {}
+}
+
+const PLANS: [&str; 4] = [
+    "unroll:4",
+    "values=rolling-async:4/interleaved",
+    "values=rolling-registers:2",
+    "nothing=cache:L2:1",
+];
+
+fn tuned(times: &[Option<f64>], wrong: Option<usize>) -> headstart::report::Report {
+    let settings = ["groups=2", "items=24", "table=4096", "work=1"].map(String::from);
+    let subject = kernels::find("gather")
+        .and_then(|kernel| kernel.with(&settings, None))
+        .expect("a kernel");
+    let plans: Vec<Plan> = PLANS.iter().map(|plan| plan.parse().expect("a plan")).collect();
+    let bench = MeasuredBench::new(MadeUp::new(times, wrong)).expect("our models can be read");
+    tune(&subject, &bench, Some(&plans), &Unseen).expect("the plain kernel runs")
+}
+
+#[test]
+fn the_fastest_is_chosen_and_the_rest_is_data() {
+    let report = tuned(&[Some(100.0), Some(90.0), Some(40.0), None], None);
+    assert_eq!(report.device, "cuda:0");
+    assert_eq!(report.verdict, Verdict::Prefetch);
+    assert!(report.best.plan.to_string().starts_with("values=rolling-async:4"));
+    assert!((report.best.speedup - 2.5).abs() < 1e-9);
+    let reason = |index: usize| report.trials[index].reason().unwrap_or_default();
+    assert!(reason(3).contains("too much shared memory"), "{}", reason(3));
+    assert!(reason(4).contains("nothing"), "{}", reason(4));
+    assert!(report.notes[0].contains("Measured on an NVIDIA H200, driver for CUDA 13.0"));
+    assert!(report.counters.iter().any(|counter| counter.unit == "GB/s"));
+}
+
+#[test]
+fn a_plan_without_a_gain_is_left_alone() {
+    let report = tuned(&[Some(100.0), Some(99.0), Some(98.5), Some(120.0)], None);
+    assert_eq!(report.verdict, Verdict::LeaveIt);
+}
+
+#[test]
+fn a_wrong_output_is_a_failure_however_fast() {
+    let report = tuned(&[Some(100.0), Some(90.0), Some(10.0), Some(95.0)], Some(2));
+    assert!(matches!(&report.trials[2].outcome, Outcome::Failed { reason } if reason.contains("output `result`")));
+    assert_eq!(report.best.plan.to_string(), "unroll:4");
+}

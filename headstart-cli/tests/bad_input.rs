@@ -193,7 +193,11 @@ fn an_unknown_device() {
         &["`h2000`", "did you mean `h200`?"],
     );
     refused(&["tune", "gather", "--device", "tpu:0"], 2, &["`tpu:0`", "sim:"]);
-    refused(&["tune", "gather", "--device", "cuda:first"], 2, &["`cuda:first`", "`cuda:0`"]);
+    refused(
+        &["tune", "gather", "--device", "cuda:first"],
+        2,
+        &["`cuda:first`", "`cuda:0`"],
+    );
     // No machine has so many GPUs; this one may have none, and no driver.
     refused(&["tune", "gather", "--device", "cuda:4711"], 3, &[]);
     refused(

@@ -63,7 +63,12 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     };
     for peer in &peers {
         let error = peer.error.as_deref().map(|error| format!("  {error}\n"));
-        print(&format!("\n{}\n{}{}", peer.file, peer.output, error.unwrap_or_default()))?;
+        print(&format!(
+            "\n{}\n{}{}",
+            peer.file,
+            peer.output,
+            error.unwrap_or_default()
+        ))?;
     }
     let Some(destination) = destination else {
         return Ok(());

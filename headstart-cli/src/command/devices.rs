@@ -3,10 +3,10 @@
 use headstart::back::ptx;
 use headstart::device::cuda::device::describe;
 use headstart::device::cuda::gpu::{self, GpuFacts};
-use headstart::ir::CacheLevel;
-use headstart::{Error, Result};
 use headstart::device::model::{self, DeviceModel, PrefetchInstruction, Reached};
+use headstart::ir::CacheLevel;
 use headstart::report::number;
+use headstart::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::arguments;
@@ -39,11 +39,7 @@ pub fn run(options: &arguments::Devices) -> Result<()> {
             destination.write(&json_line(&all)?)
         }
         None => {
-            let all: Vec<String> = gpus
-                .iter()
-                .map(gpu_text)
-                .chain(models.iter().map(text))
-                .collect();
+            let all: Vec<String> = gpus.iter().map(gpu_text).chain(models.iter().map(text)).collect();
             print(&all.join("\n"))
         }
     }
@@ -78,7 +74,10 @@ fn gpu_as_json(facts: &GpuFacts) -> Value {
         .into_iter()
         .map(|level| {
             let (reached, by) = ptx::reached(level);
-            (level.name().to_owned(), json!({"reaches": reached.name(), "by": by}))
+            (
+                level.name().to_owned(),
+                json!({"reaches": reached.name(), "by": by}),
+            )
         })
         .collect();
     json!({

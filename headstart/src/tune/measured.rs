@@ -114,10 +114,18 @@ impl MeasuredBench {
 
     fn timed(&self, workload: &Workload, measured: Measured, simulated: Option<&Timed>) -> Timed {
         let compiled = &measured.loaded.compiled;
-        let evidence = self.evidence(workload, &measured, simulated.map(|simulated| &simulated.evidence));
+        let evidence = self.evidence(
+            workload,
+            &measured,
+            simulated.map(|simulated| &simulated.evidence),
+        );
         let mut counted = vec![
             ("registers of a work-item", "", f64::from(compiled.registers)),
-            ("bytes of a work-item spilled", "bytes", f64::from(compiled.local_bytes)),
+            (
+                "bytes of a work-item spilled",
+                "bytes",
+                f64::from(compiled.local_bytes),
+            ),
             (
                 "work-groups that fit into a core, says the driver",
                 "",
@@ -128,9 +136,17 @@ impl MeasuredBench {
             let computed = f64::from(fits.groups_per_core);
             counted.push(("work-groups that fit into a core, as computed", "", computed));
         }
-        counted.push(("between the quartiles of its times", "%", 100.0 * measured.timing.spread()));
+        counted.push((
+            "between the quartiles of its times",
+            "%",
+            100.0 * measured.timing.spread(),
+        ));
         if let Some(delivered) = evidence.delivered() {
-            counted.push(("moved by device memory, in bytes that the simulator counts", "GB/s", delivered));
+            counted.push((
+                "moved by device memory, in bytes that the simulator counts",
+                "GB/s",
+                delivered,
+            ));
         }
         Timed {
             time_ns: measured.timing.median_ns,

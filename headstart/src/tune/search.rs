@@ -206,14 +206,25 @@ pub fn search(
         let right = checked.iter().flatten().map(|(derived, _)| &derived.kernel);
         let kernels: Vec<Arc<Kernel>> = std::iter::once(&kernel).chain(right).map(Arc::clone).collect();
         let mut timed = bench.time_in_turns(&bound, &kernels)?.into_iter();
-        let mut next = || timed.next().unwrap_or_else(|| Err(Error::bug("a kernel was not timed")));
+        let mut next = || {
+            timed
+                .next()
+                .unwrap_or_else(|| Err(Error::bug("a kernel was not timed")))
+        };
         let baseline = next()?.0;
         let none = plain_trial(&baseline);
         let tried = pairs.iter().zip(checked).map(|(pair, checked)| {
             let result = checked.and_then(|(_, small)| {
                 let (timed, full) = next().map_err(wrong_output)?;
                 let same = small == Outputs::Identical && full == Outputs::Identical;
-                Ok((timed, if same { Outputs::Identical } else { Outputs::Equivalent }))
+                Ok((
+                    timed,
+                    if same {
+                        Outputs::Identical
+                    } else {
+                        Outputs::Equivalent
+                    },
+                ))
             });
             trial_of(pair, baseline.time_ns, result)
         });

@@ -66,6 +66,21 @@ pub const METHODS: [(&str, usize); 62] = [
     ("wrapping_sub", 1),
 ];
 
+/// Methods of atomic elements, each with the number of its values; an order comes behind them.
+pub const ATOMIC_METHODS: [(&str, usize); 11] = [
+    ("compare_and_swap", 2),
+    ("fetch_add", 1),
+    ("fetch_and", 1),
+    ("fetch_max", 1),
+    ("fetch_min", 1),
+    ("fetch_or", 1),
+    ("fetch_sub", 1),
+    ("fetch_xor", 1),
+    ("load", 0),
+    ("store", 1),
+    ("swap", 1),
+];
+
 /// Methods of slices and arrays.
 pub const MEMORY_METHODS: [&str; 2] = ["is_empty", "len"];
 

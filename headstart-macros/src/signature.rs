@@ -75,7 +75,7 @@ pub fn parameters(signature: &Signature, is_kernel: bool) -> Result<Vec<Paramete
 
 fn parameter(input: &FnArg, is_kernel: bool) -> Result<Parameter> {
     let accepted = if is_kernel {
-        "accepted: `&[T]`, `&mut [T]`, a scalar, or `#[constant]` and a scalar"
+        "accepted: `&[T]`, `&mut [T]`, `&[Atomic<T>]`, a scalar, or `#[constant]` and a scalar"
     } else {
         "accepted: `&[T]`, `&mut [T]`, `&[T; N]`, `&mut [T; N]`, `&mut T`, a scalar, or a tuple of scalars"
     };
@@ -152,6 +152,19 @@ fn kind(ty: &Type, is_kernel: bool) -> Option<ParameterKind> {
         Type::Tuple(tuple) if !is_kernel && !tuple.elems.is_empty() => {
             Some(ParameterKind::Scalar(ty.clone()))
         }
+        _ => None,
+    }
+}
+
+/// The `T` of an element `Atomic<T>`.
+pub fn atomic_scalar(element: &Type) -> Option<&Type> {
+    let Type::Path(path) = element else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == "Atomic")?;
+    match &last.arguments {
+        PathArguments::AngleBracketed(angle) => match angle.args.first() {
+            Some(GenericArgument::Type(scalar)) => Some(scalar),
+            _ => None,
+        },
         _ => None,
     }
 }

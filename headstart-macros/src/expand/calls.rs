@@ -6,7 +6,9 @@ use syn::ItemFn;
 
 use super::mixed;
 use crate::attributes::KernelArguments;
-use crate::signature::{Parameter, ParameterKind, as_arguments, without_constants, without_lifetimes};
+use crate::signature::{
+    Parameter, ParameterKind, as_arguments, atomic_scalar, without_constants, without_lifetimes,
+};
 
 /// The ways to call a kernel: on the CPU, and on a device with arguments that the compiler checks.
 pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
@@ -27,10 +29,16 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
                 mutable: false,
             } => {
                 types.push(quote!(&[#element]));
-                buffers.push(quote!(#name: &::headstart::device::TypedBuffer<#element>));
-                steps.push(quote!(.slice(#name)));
                 ordinary.push(quote!(#name: &[#element]));
                 passed.push(quote!(#name));
+                // Atomic elements lie in a plain buffer, which nothing else may reach meanwhile.
+                if let Some(scalar) = atomic_scalar(element) {
+                    buffers.push(quote!(#name: &mut ::headstart::device::TypedBuffer<#scalar>));
+                    steps.push(quote!(.slice_mut(#name)));
+                    continue;
+                }
+                buffers.push(quote!(#name: &::headstart::device::TypedBuffer<#element>));
+                steps.push(quote!(.slice(#name)));
             }
             ParameterKind::Slice {
                 element,

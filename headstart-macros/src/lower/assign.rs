@@ -145,7 +145,8 @@ impl Lowering {
     }
 }
 
-fn without_parentheses(expression: &Expr) -> &Expr {
+/// The expression inside any parentheses.
+pub(super) fn without_parentheses(expression: &Expr) -> &Expr {
     match expression {
         Expr::Paren(inner) => without_parentheses(&inner.expr),
         Expr::Group(inner) => without_parentheses(&inner.expr),

@@ -6,8 +6,9 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, ExprReference, Token, UnOp};
 
+use super::assign::without_parentheses;
 use super::{Lowering, record_path};
-use crate::methods::{MEMORY_METHODS, METHODS, SCALARS, list};
+use crate::methods::{ATOMIC_METHODS, MEMORY_METHODS, METHODS, SCALARS, list};
 use crate::scope::Binding;
 use crate::signature::device_form;
 
@@ -31,6 +32,7 @@ impl Lowering {
         let type_name = scalar_type(function);
         match (name.as_str(), type_name) {
             ("prefetch", None) => self.prefetch(call),
+            ("fence", None) => self.fence(call),
             ("shared", None) => self.refuse(
                 call.span(),
                 "a shared array needs a name: `let mut tile = shared::<f32, 256>();`",
@@ -141,6 +143,9 @@ impl Lowering {
             let (at, method) = (self.at(call.method.span()), &call.method);
             return quote_spanned!(call.method.span()=> #record::#method(#at, #path));
         }
+        if let Some(&(_, values)) = ATOMIC_METHODS.iter().find(|(known, _)| *known == name) {
+            return self.atomic(call, values);
+        }
         let receiver = self.value(&call.receiver);
         self.method(
             &name,
@@ -168,6 +173,50 @@ impl Lowering {
         let arguments: Vec<TokenStream> = arguments.iter().map(|argument| self.value(argument)).collect();
         let name = Ident::new(name, span);
         quote_spanned!(span=> #record::methods::#name(#at, #receiver, #(#arguments),*))
+    }
+
+    /// `bins[i].fetch_add(x, Ordering::Relaxed)`.
+    fn atomic(&mut self, call: &ExprMethodCall, values: usize) -> TokenStream {
+        let span = call.method.span();
+        let record = record_path(span);
+        let name = &call.method;
+        let Expr::Index(index) = without_parentheses(&call.receiver) else {
+            return self.refuse(
+                span,
+                format!("`{name}` is for an element of atomic memory: `bins[i].{name}(…)`, with `bins: &[Atomic<T>]`"),
+            );
+        };
+        if call.args.len() != values + 1 {
+            return self.refuse(
+                span,
+                format!("`{name}` takes {values} values and an order, such as `Ordering::Relaxed`"),
+            );
+        }
+        let Some(memory) = self.memory(&index.expr) else {
+            return quote!(());
+        };
+        let (at, position) = (self.at(span), self.value(&index.index));
+        let arguments: Vec<TokenStream> = call
+            .args
+            .iter()
+            .take(values)
+            .map(|value| self.value(value))
+            .collect();
+        // The order is no value of the kernel's: it is known when the kernel is built.
+        let order = call.args.last().map(ToTokens::to_token_stream);
+        quote_spanned!(span=> #record::atomics::#name(#at, #memory, #position, #(#arguments,)* #order))
+    }
+
+    /// `fence(Ordering::AcqRel)`.
+    fn fence(&mut self, call: &ExprCall) -> TokenStream {
+        let (Some(order), 1) = (call.args.first(), call.args.len()) else {
+            return self.refuse(call.span(), "a fence takes an order: `fence(Ordering::AcqRel)`");
+        };
+        let Expr::Path(function) = &*call.func else {
+            return quote!(());
+        };
+        let (at, function) = (self.at(call.span()), device_form(&function.path));
+        quote_spanned!(call.span()=> #function(#at, #order))
     }
 
     /// `prefetch(&values[i], L1)`.

@@ -80,6 +80,22 @@ impl<'k> Reader<'k> {
                 }
                 OpKind::Store { ptr, .. } => self.effects.push(Effect::Write(*ptr, op.place)),
                 OpKind::Copy { to, .. } => self.effects.push(Effect::Write(*to, op.place)),
+                OpKind::Atomic {
+                    op: atomic,
+                    ptr,
+                    order,
+                    ..
+                } => {
+                    if atomic.writes() {
+                        self.effects.push(Effect::Write(*ptr, op.place));
+                    }
+                    if order.acquires() {
+                        self.effects.push(Effect::Acquire(op.place));
+                    }
+                }
+                OpKind::Fence(order, _) if order.acquires() => {
+                    self.effects.push(Effect::Acquire(op.place));
+                }
                 OpKind::Barrier => self.effects.push(Effect::Barrier(op.place)),
                 OpKind::Break(label, _) if !self.inner_labels.contains(label) => {
                     self.exits.push(Exit { at, place: op.place });

@@ -95,6 +95,8 @@ pub enum Effect {
     Write(Value, Place),
     /// A barrier.
     Barrier(Place),
+    /// A fence or atomic operation that acquires: what others released before is seen from here on.
+    Acquire(Place),
 }
 
 /// How a counting test compares; the loop goes on while `tested relation bound`.

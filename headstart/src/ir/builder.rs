@@ -9,6 +9,7 @@ use super::kernel::{Array, Kernel, Label, LoadId, Place, Region, Value};
 use super::op::{
     BinaryOp, CacheHint, CacheUse, CompareOp, ConvertOp, Id, LoopWishes, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
 };
+use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 use super::types::Type;
 
 /// Appends operations to a region of a kernel.
@@ -302,6 +303,43 @@ impl<'k> Builder<'k> {
     /// A cache hint.
     pub fn prefetch(&mut self, ptr: Value, bytes: u32, hint: CacheHint, id: Option<LoadId>) {
         self.push(OpKind::Prefetch { ptr, bytes, hint, id }, &[]);
+    }
+
+    /// An atomic operation; what was there before, if it gives that.
+    pub fn atomic(
+        &mut self,
+        op: AtomicOp,
+        ty: Type,
+        ptr: Value,
+        values: Vec<Value>,
+        order: MemoryOrder,
+        scope: MemoryScope,
+    ) -> Option<Value> {
+        let types = if op.has_result() { &[ty][..] } else { &[] };
+        let kind = OpKind::Atomic {
+            op,
+            ptr,
+            values,
+            order,
+            scope,
+        };
+        self.push(kind, types).first().copied()
+    }
+
+    /// A fence.
+    pub fn fence(&mut self, order: MemoryOrder, scope: MemoryScope) {
+        self.push(OpKind::Fence(order, scope), &[]);
+    }
+
+    /// The value of another work-item of the sub-group; `by` is an `I32`.
+    pub fn shuffle(&mut self, op: ShuffleOp, value: Value, by: Value) -> Value {
+        let ty = self.ty(value);
+        self.push_one(OpKind::Shuffle { op, value, by }, ty)
+    }
+
+    /// What a `Bool` is for the whole sub-group.
+    pub fn vote(&mut self, op: VoteOp, value: Value) -> Value {
+        self.push_one(OpKind::Vote(op, value), op.result())
     }
 
     /// A barrier of the work-group.

@@ -37,6 +37,12 @@
 //! the end of the region they left to. A `Barrier` must be reached by all work-items of the group that
 //! have not returned.
 //!
+//! An [`Atomic`](OpKind::Atomic) operation does not race with other atomic ones, and orders what its
+//! [`MemoryOrder`] says, among the work-items of its [`MemoryScope`]: a relaxed one nothing, so atomics imply no
+//! fence. A [`Fence`](OpKind::Fence) orders without touching memory. [`Shuffle`](OpKind::Shuffle) and
+//! [`Vote`](OpKind::Vote) exchange values inside a sub-group, all of which must run them together; they order
+//! no memory.
+//!
 //! # Asynchronous copies
 //!
 //! [`Copy`](OpKind::Copy) starts a copy and gives a token; [`Wait`](OpKind::Wait) on the token makes
@@ -62,6 +68,7 @@ pub mod limits;
 mod op;
 pub mod parse;
 mod print;
+mod together;
 mod types;
 pub mod verify;
 
@@ -77,5 +84,6 @@ pub use op::{
 };
 pub use parse::{parse, read};
 pub use print::print;
+pub use together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 pub use types::{Space, Type};
 pub use verify::{verify, verify_derived};

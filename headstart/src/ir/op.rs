@@ -4,6 +4,7 @@
 //! [`eval`](super::eval), which is the specification in code).
 
 use super::kernel::{Array, Label, LoadId, Place, Region, Value};
+use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 
 /// One operation: what it does, the values it defines, where it was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +103,36 @@ pub enum OpKind {
     /// All work-items of the group wait here for each other; shared and global memory are ordered.
     /// Asynchronous copies may remain in flight. No result.
     Barrier,
+    /// Does something to the value at `ptr` with nobody between. Its order and scope are the only ones it
+    /// implies: a relaxed one orders nothing. Result: what was there before; a store has none.
+    Atomic {
+        /// What it does.
+        op: AtomicOp,
+        /// A global, shared or generic pointer.
+        ptr: Value,
+        /// [`AtomicOp::operands`] values of one type, that of the result.
+        values: Vec<Value>,
+        /// What stays before and after.
+        order: MemoryOrder,
+        /// For whom.
+        scope: MemoryScope,
+    },
+    /// Orders this work-item's accesses before and after it, as others see them. No result.
+    Fence(MemoryOrder, MemoryScope),
+
+    // Of the whole sub-group: none of its work-items may be elsewhere, or have ended.
+    /// The value of another work-item of the sub-group; `by` is an `I32`, unsigned, less than 32. Result: of the
+    /// value's type.
+    Shuffle {
+        /// From whom.
+        op: ShuffleOp,
+        /// What each gives.
+        value: Value,
+        /// A number, a distance, or bits.
+        by: Value,
+    },
+    /// What a `Bool` is for the whole sub-group. Result: a `Bool` or an `I32`.
+    Vote(VoteOp, Value),
 
     // Structure. Results are given by `Break`.
     /// Runs `body` once.
@@ -453,9 +484,19 @@ impl OpKind {
     /// Replaces each operand of this operation itself; regions inside are not entered.
     pub fn map_operands(&mut self, mut map: impl FnMut(Value) -> Value) {
         match self {
-            OpKind::Id(_) | OpKind::ArrayAddress(_) | OpKind::Barrier | OpKind::Return => {}
+            OpKind::Id(_)
+            | OpKind::ArrayAddress(_)
+            | OpKind::Barrier
+            | OpKind::Fence(..)
+            | OpKind::Return => {}
             OpKind::Block { .. } => {}
-            OpKind::Unary(_, a) | OpKind::Convert(_, a) | OpKind::Wait(a) => *a = map(*a),
+            OpKind::Unary(_, a) | OpKind::Convert(_, a) | OpKind::Wait(a) | OpKind::Vote(_, a) => {
+                *a = map(*a);
+            }
+            OpKind::Shuffle { value, by, .. } => {
+                *value = map(*value);
+                *by = map(*by);
+            }
             OpKind::Binary(_, a, b) | OpKind::NoWrap(_, _, a, b) | OpKind::Compare(_, a, b) => {
                 *a = map(*a);
                 *b = map(*b);
@@ -470,7 +511,7 @@ impl OpKind {
                 *index = map(*index);
             }
             OpKind::Load { ptr, .. } | OpKind::Prefetch { ptr, .. } => *ptr = map(*ptr),
-            OpKind::Store { ptr, values, .. } => {
+            OpKind::Store { ptr, values, .. } | OpKind::Atomic { ptr, values, .. } => {
                 *ptr = map(*ptr);
                 values.iter_mut().for_each(|value| *value = map(*value));
             }
@@ -536,6 +577,8 @@ macro_rules! spelled {
         }
     };
 }
+
+pub(super) use spelled;
 
 spelled!(UnaryOp {
     Not = "not", Neg = "neg", FNeg = "fneg", FAbs = "fabs", Sqrt = "sqrt", Floor = "floor", Ceil = "ceil",

@@ -3,7 +3,8 @@
 //! 1. A volatile load may not.
 //! 2. Only global memory is fetched early.
 //! 3. Memory that the loop writes may not, nor memory that may be the same ([`Root::may_alias`]).
-//! 4. Memory that other work-items may write may not be fetched early across a barrier.
+//! 4. Memory that other work-items may write may not be fetched early across a barrier, nor across a fence or
+//!    atomic operation that acquires. A relaxed one is a write (rule 3) and nothing more: atomics imply no fence.
 //! 5. An early access must be proved in bounds: by the counting test, if that is the only way out of the
 //!    loop and the conditions around the load can be repeated; else by the known length of the memory.
 //!
@@ -73,6 +74,12 @@ pub(super) fn may_move(
                 let place = kernel.describe_place(*place);
                 return refuse(format!(
                     "another work-item may write it before the barrier at {place}"
+                ));
+            }
+            Effect::Acquire(place) => {
+                let place = kernel.describe_place(*place);
+                return refuse(format!(
+                    "another work-item may have written what is acquired at {place}"
                 ));
             }
         }

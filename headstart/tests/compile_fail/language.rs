@@ -8,7 +8,7 @@ fn outside(out: &mut [f32], n: u32) {
         0 => 1.0,
         _ => 2.0,
     };
-    out[1] = out[2].gamma(); //~ macro 21
+    out[1] = out[2].to_radians(); //~ macro 21
     for x in out.iter() {} //~ macro 14
 }
 

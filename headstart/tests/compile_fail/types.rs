@@ -15,7 +15,7 @@ fn mismatched(values: &[f32], out: &mut [f32], n: u32) {
 
 #[kernel]
 fn shifted(values: &[f32], out: &mut [f32]) {
-    out[0] = values[0] << 2; //~ E0277 24
+    out[0] = values[0] << 2; //~ E0369 24 //~ E0277 14
 }
 
 #[kernel]

@@ -39,3 +39,46 @@ pub fn noise(count: usize) -> Vec<u32> {
         .map(|index| (bits(index) >> 32) as u32)
         .collect()
 }
+
+/// The devices that tests run on: the simulator under every check, and the first GPU if there is one.
+pub fn devices() -> Vec<Box<dyn headstart::device::Device>> {
+    let mut devices: Vec<Box<dyn headstart::device::Device>> =
+        vec![Box::new(headstart::device::sim::Simulator::untimed())];
+    match headstart::device::cuda::device::CudaDevice::open(0) {
+        Ok(gpu) => devices.push(Box::new(gpu)),
+        Err(error) => eprintln!("no GPU: {error}"),
+    }
+    devices
+}
+
+/// The kernel becomes PTX, which NVIDIA's assembler takes if it is there; its text form gives the same kernel;
+/// and it is lowered for both families of devices.
+pub fn lowers(kernel: headstart::Result<headstart::ir::Kernel>) -> String {
+    use headstart::back::{machine, ptx};
+    let kernel = kernel.expect("the kernel is right");
+    let printed = headstart::ir::print(&kernel);
+    let again =
+        headstart::ir::parse(&printed, "printed").unwrap_or_else(|error| panic!("{error}\n{printed}"));
+    assert_eq!(
+        headstart::ir::first_difference(&kernel, &again),
+        None,
+        "{printed}"
+    );
+    for model in ["h200", "pvc-1550"] {
+        let model = headstart::device::model::built_in(model, &[]).expect("the model is there");
+        let target = machine::Target::of(&model, 32);
+        assert!(machine::lower(&kernel, &target).instruction_count() > 0);
+    }
+    let ptxas = headstart::testing::ptxas::Ptxas::find();
+    let mut text = String::new();
+    for target in [ptx::Target::Sm80, ptx::Target::Sm90] {
+        let emitted = ptx::emit(&kernel, &ptx::Options::new(target)).expect("PTX can say it");
+        if let Some(ptxas) = &ptxas
+            && let Err(said) = ptxas.assemble(&emitted, target)
+        {
+            panic!("{said}\n{}", emitted.text);
+        }
+        text = emitted.text;
+    }
+    text
+}

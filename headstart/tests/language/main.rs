@@ -11,6 +11,7 @@
 
 mod agree;
 mod arithmetic;
+mod atomics;
 mod control_flow;
 mod functions;
 mod mathematics;
@@ -18,4 +19,5 @@ mod memory;
 mod ranges;
 mod refused;
 mod structure;
+mod sub_groups;
 mod work_items;

@@ -419,7 +419,7 @@ fn intel_address_cost(constant: bool, global: bool, scale: u32, offset: i64) -> 
 fn names_memory(kind: &OpKind, pointer: Value) -> bool {
     match kind {
         OpKind::Load { .. } | OpKind::Prefetch { .. } | OpKind::Copy { .. } => true,
-        OpKind::Store { values, .. } => !values.contains(&pointer),
+        OpKind::Store { values, .. } | OpKind::Atomic { values, .. } => !values.contains(&pointer),
         _ => false,
     }
 }

@@ -27,6 +27,9 @@ impl Class {
             Class::ReadId => "read-id".into(),
             Class::LoadConstant => "load-constant".into(),
             Class::Load { space: from, bytes } => format!("load.{}.{bytes}", space(from)),
+            Class::Atomic { space: to, bytes } => format!("atomic.{}.{bytes}", space(to)),
+            Class::Shuffle => "shuffle".into(),
+            Class::Fence => "fence".into(),
             Class::Store { space: to, bytes } => format!("store.{}.{bytes}", space(to)),
             Class::AsyncCopy { bytes } => format!("async-copy.{bytes}"),
             Class::Commit => "commit".into(),
@@ -192,6 +195,10 @@ fn operation(kind: &OpKind) -> String {
         OpKind::Wait(_) => "wait".into(),
         OpKind::Prefetch { .. } => "prefetch".into(),
         OpKind::Barrier => "barrier".into(),
+        OpKind::Atomic { op, .. } => format!("atomic {}", op.name()),
+        OpKind::Fence(..) => "fence".into(),
+        OpKind::Shuffle { .. } => "shuffle".into(),
+        OpKind::Vote(..) => "vote".into(),
         _ => "structure".into(),
     }
 }

@@ -188,6 +188,17 @@ pub enum Class {
     Wait,
     /// A cache hint for one line per lane. Its step, or that of the last of several, names the range.
     Prefetch,
+    /// An atomic operation on `bytes` per lane.
+    Atomic {
+        /// There.
+        space: Space,
+        /// Per lane.
+        bytes: u8,
+    },
+    /// Waits until what came before is ordered.
+    Fence,
+    /// An exchange or a vote inside the sub-group.
+    Shuffle,
     /// A work-group barrier.
     Barrier,
     /// A jump, conditional or not. Inside expansions: one that is never taken.

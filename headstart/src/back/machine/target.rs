@@ -112,7 +112,13 @@ impl Target {
                 space: crate::ir::Space::Shared,
                 ..
             } => 30,
-            Class::Load { .. } => 500,
+            Class::Atomic {
+                space: crate::ir::Space::Shared,
+                ..
+            } => 60,
+            Class::Load { .. } | Class::Atomic { .. } => 500,
+            Class::Shuffle => 24,
+            Class::Fence => 200,
             Class::Wait => 20,
             Class::Branch | Class::Reconverge | Class::Barrier | Class::Exit => 8,
             Class::Store { .. } | Class::AsyncCopy { .. } | Class::Commit | Class::Prefetch => 4,

@@ -62,7 +62,10 @@ impl<'k> Walk<'k> {
 
     fn op(&mut self, op: &'k Op, differing: bool) {
         match &op.kind {
-            OpKind::Id(Id::Local(_) | Id::Lane) | OpKind::Load { .. } => {
+            OpKind::Id(Id::Local(_) | Id::Lane)
+            | OpKind::Load { .. }
+            | OpKind::Atomic { .. }
+            | OpKind::Shuffle { .. } => {
                 for &result in &op.results {
                     self.mark(result);
                 }
@@ -133,6 +136,8 @@ impl<'k> Walk<'k> {
                     }
                 }
             }
+            // What all of them have said.
+            OpKind::Vote(..) => {}
             kind => {
                 let mut differs = false;
                 kind.for_each_operand(|operand| differs |= self.found.differs(operand));

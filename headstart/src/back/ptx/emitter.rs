@@ -113,7 +113,7 @@ impl<'k> Emitter<'k> {
                 }
                 // These take an offset beside the register.
                 OpKind::Load { .. } | OpKind::Prefetch { .. } | OpKind::Copy { .. } => {}
-                OpKind::Store { values, .. } => kept.extend(values),
+                OpKind::Store { values, .. } | OpKind::Atomic { values, .. } => kept.extend(values),
                 other => other.for_each_operand(|value| {
                     kept.insert(value);
                 }),
@@ -314,6 +314,16 @@ impl<'k> Emitter<'k> {
             }
             OpKind::Prefetch { ptr, bytes, hint, .. } => self.prefetch(op, *ptr, *bytes, *hint),
             OpKind::Barrier => self.ins("bar.sync 0"),
+            OpKind::Atomic { .. } => self.atomic(op),
+            OpKind::Fence(order, scope) => self.fence(*order, *scope),
+            OpKind::Shuffle {
+                op: shuffle,
+                value,
+                by,
+            } => {
+                self.shuffle(op.results[0], *shuffle, *value, *by);
+            }
+            OpKind::Vote(vote, value) => self.vote(op.results[0], *vote, *value),
             OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => self.construct(op)?,
             OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return => {
                 unreachable!("terminators are written with their region")

@@ -27,6 +27,11 @@ fn width(ty: Type) -> u32 {
 impl Emitter<'_> {
     pub(super) fn id(&mut self, result: Value, id: Id) {
         let r = self.register(result);
+        self.id_into(&r, id);
+    }
+
+    /// The answer to a question about the work-item, into a register.
+    pub(super) fn id_into(&mut self, r: &str, id: Id) {
         let axis = |dimension: u8| ["x", "y", "z"][usize::from(dimension.min(2))];
         match id {
             Id::Local(d) => self.ins(format!("mov.u32 {r}, %tid.{}", axis(d))),

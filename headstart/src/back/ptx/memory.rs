@@ -89,7 +89,7 @@ impl Emitter<'_> {
     }
 
     /// An address as an instruction spells it.
-    fn location(&mut self, ptr: Value) -> String {
+    pub(super) fn location(&mut self, ptr: Value) -> String {
         self.location_at(ptr, 0)
     }
 

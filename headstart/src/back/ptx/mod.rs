@@ -10,6 +10,8 @@
 //! The text is meant to be read: registers carry the source's names, labels those of the loops, and
 //! `.loc` lines let NVIDIA's profiler show the source.
 
+mod atomic;
+mod collective;
 mod control;
 mod convert;
 mod emitter;

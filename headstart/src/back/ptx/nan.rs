@@ -150,7 +150,10 @@ impl Flow {
             bounds.note(op);
             let is_float = |value: Value| kernel.ty(value).is_float();
             match &op.kind {
-                OpKind::Store { values, .. } => flow.seen.extend(values.iter().filter(|&&v| is_float(v))),
+                OpKind::Shuffle { value, .. } if is_float(*value) => flow.seen.push(*value),
+                OpKind::Store { values, .. } | OpKind::Atomic { values, .. } => {
+                    flow.seen.extend(values.iter().filter(|&&v| is_float(v)))
+                }
                 OpKind::Convert(ConvertOp::Bits, a) if is_float(*a) && integers.are_seen(op.results[0]) => {
                     flow.seen.push(*a);
                 }

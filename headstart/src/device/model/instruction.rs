@@ -62,6 +62,14 @@ classes! {
     shared_load,
     /// Stores to shared memory.
     shared_store,
+    /// Atomic operations on global memory; they take place in L2.
+    atomic,
+    /// Atomic operations on shared memory; `shared.latency` is on top.
+    shared_atomic,
+    /// Exchanges and votes inside a sub-group.
+    shuffle,
+    /// Fences.
+    fence,
     /// Asynchronous copies from global to shared memory.
     async_copy,
     /// Closing a group of asynchronous copies.

@@ -1,5 +1,6 @@
 //! Cache hints and shared arrays: what is written in a kernel as a call and has a form of its own.
 
+use super::atomic::Stored;
 use super::scalar::Scalar;
 use crate::ir::{CacheHint, CacheLevel};
 
@@ -47,10 +48,11 @@ pub fn prefetch<T: Scalar>(element: &T, hint: CacheHint) {
     let _ = (element, hint);
 }
 
-/// An array shared by the work-group: `let mut tile = shared::<f32, 256>();`.
+/// An array shared by the work-group: `let mut tile = shared::<f32, 256>();`, or of atomic elements,
+/// `let counts = shared::<Atomic<u32>, 64>();`.
 ///
 /// On a device its elements hold nothing until they are written. The CPU reference runs one work-item at a
 /// time and gives each its own, so a kernel that shares through it has no CPU reference.
-pub fn shared<T: Scalar, const N: usize>() -> [T; N] {
-    [T::default(); N]
+pub fn shared<T: Stored + Default, const N: usize>() -> [T; N] {
+    std::array::from_fn(|_| T::default())
 }

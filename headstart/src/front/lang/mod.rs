@@ -38,7 +38,7 @@
 //!
 //! - **Types:** `i8` to `i64`, `isize`, `u8` to `u64`, `usize`, `f32`, `f64`, `bool`, tuples of them. Literals
 //!   get their types as in Rust. Slices are indexed by `usize`.
-//! - **Parameters** of a kernel: `&[T]`, `&mut [T]`, scalars, and `#[constant]` scalars, whose value is given
+//! - **Parameters** of a kernel: `&[T]`, `&mut [T]`, `&[Atomic<T>]`, scalars, and `#[constant]` scalars, whose value is given
 //!   when the kernel is built: `kernel(…)` takes them. They may stand in the attribute's sizes.
 //! - **Device functions** (`#[device_fn]`): called from kernels and each other, inlined, not recursive. They
 //!   also take `&[T; N]`, `&mut [T; N]`, `&mut T` and tuples, and return scalars and tuples.
@@ -58,6 +58,9 @@
 //!   wrapping_shl wrapping_shr wrapping_sub`, `len` and `is_empty` of slices, `f32::from(x)`,
 //!   `f32::from_bits(x)`, `u32::min(a, b)`. `select(c, a, b)` chooses without a branch.
 //! - **Work-items:** the functions of [`work_item`], `barrier()`.
+//! - **Atomics:** `bins[i].fetch_add(1, Ordering::Relaxed)` on `&[Atomic<T>]` and `shared::<Atomic<T>, N>()`, with
+//!   the methods of [`atomic::Atomic`], and `fence(Ordering::AcqRel)`.
+//! - **Sub-groups and work-groups together:** shuffles, votes, reductions and scans of [`sub_group`].
 //! - **Loops** take `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]` (keep the loop) and `#[prefetch("PLAN")]`.
 //! - **Hints:** `prefetch(&values[i], L1)`, levels [`L1`](hint::L1) to [`L4`](hint::L4), and
 //!   `L1.nontemporal()`.
@@ -81,6 +84,7 @@
 //! it at the user's own source; the CPU can run it. Once rewritten into calls of [`record`], which write the
 //! IR when they run; variables become SSA there.
 
+pub mod atomic;
 pub mod hint;
 pub mod launch;
 mod mathematics;
@@ -88,14 +92,24 @@ pub mod record;
 pub mod reference;
 pub mod scalar;
 pub mod select;
+pub mod sub_group;
 pub mod work_item;
 
 /// Everything that a kernel's source needs: `use headstart::prelude::*;`.
 pub mod prelude {
+    pub use super::atomic::{Atomic, AtomicInteger, AtomicScalar, Ordering, Scope, Within, fence};
     pub use super::hint::{L1, L2, L3, L4, prefetch, shared};
     pub use super::launch::Geometry;
     pub use super::scalar::{Float, Integer, Number, Scalar, Signed};
     pub use super::select::select;
+    pub use super::sub_group::{
+        group_exclusive_scan_add, group_inclusive_scan_add, group_reduce_add, group_reduce_max,
+        group_reduce_min, sub_group_all, sub_group_any, sub_group_ballot, sub_group_broadcast,
+        sub_group_exclusive_scan_add, sub_group_inclusive_scan_add, sub_group_inclusive_scan_max,
+        sub_group_inclusive_scan_min, sub_group_reduce_add, sub_group_reduce_and, sub_group_reduce_max,
+        sub_group_reduce_min, sub_group_reduce_or, sub_group_reduce_xor, sub_group_shuffle,
+        sub_group_shuffle_down, sub_group_shuffle_up, sub_group_shuffle_xor,
+    };
     pub use super::work_item::{
         barrier, global_id, global_id_y, global_id_z, global_size, group_count, group_count_y, group_count_z,
         group_id, group_id_y, group_id_z, group_size, group_size_y, group_size_z, local_id, local_id_y,

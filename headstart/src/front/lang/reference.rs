@@ -23,8 +23,8 @@ pub struct Required<'a> {
 /// [`work_item`](super::work_item) answer for that work-item.
 ///
 /// # Errors
-/// A size is 0 or not the required one, or the kernel meets a barrier: work-items that wait for each other
-/// cannot run one after the other.
+/// A size is 0 or not the required one, or the kernel meets a barrier or something that a sub-group does
+/// together: work-items that wait for each other cannot run one after the other.
 pub fn run(geometry: Geometry, required: &Required<'_>, mut item: impl FnMut()) -> Result<()> {
     let Geometry {
         groups,
@@ -58,8 +58,10 @@ pub fn run(geometry: Geometry, required: &Required<'_>, mut item: impl FnMut()) 
             });
             item();
             if barrier_was_met() {
-                return Err(Error::usage("a kernel with barriers has no CPU reference")
-                    .accepted("run it on a device; `sim:h200` is always there"));
+                return Err(Error::usage(
+                    "a kernel whose work-items wait for each other has no CPU reference",
+                )
+                .accepted("run it on a device; `sim:h200` is always there"));
             }
         }
     }

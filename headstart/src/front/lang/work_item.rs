@@ -42,7 +42,12 @@ pub(super) fn become_work_item(item: WorkItem) {
     CURRENT.set(item);
 }
 
-/// Whether a barrier was met since the last call.
+/// The work-item needs others, who are not there.
+pub(super) fn meet_others() {
+    BARRIER.set(true);
+}
+
+/// Whether a barrier, or anything else that work-items do together, was met since the last call.
 pub(super) fn barrier_was_met() -> bool {
     BARRIER.take()
 }
@@ -149,7 +154,7 @@ fn global_id_of(b: &mut Builder<'_>, dimension: u8) -> Value {
 ///
 /// The CPU reference runs one work-item after the other, and so refuses a kernel that meets one.
 pub fn barrier() {
-    BARRIER.set(true);
+    meet_others();
 }
 
 /// What [`barrier`](fn@barrier) is for a device.

@@ -7,6 +7,7 @@
 mod float;
 
 use super::op::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
+use super::together::AtomicOp;
 use super::types::Type;
 
 /// The value as a signed number.
@@ -145,6 +146,27 @@ pub fn convert(op: ConvertOp, from: Type, to: Type, a: u64) -> u64 {
 pub fn address(base: u64, index: u64, scale: u32, offset: i64) -> u64 {
     base.wrapping_add(index.wrapping_mul(u64::from(scale)))
         .wrapping_add(offset as u64)
+}
+
+/// What [`OpKind::Atomic`](super::OpKind::Atomic) leaves in memory where `old` was; the operands it does not
+/// have are not looked at.
+pub fn atomic(op: AtomicOp, ty: Type, old: u64, [a, b]: [u64; 2]) -> u64 {
+    let op = match op {
+        AtomicOp::Load => return old,
+        AtomicOp::Store | AtomicOp::Exchange => return a,
+        AtomicOp::CompareExchange => return if old == a { b } else { old },
+        AtomicOp::Add => BinaryOp::Add,
+        AtomicOp::Sub => BinaryOp::Sub,
+        AtomicOp::And => BinaryOp::And,
+        AtomicOp::Or => BinaryOp::Or,
+        AtomicOp::Xor => BinaryOp::Xor,
+        AtomicOp::MinS => BinaryOp::MinS,
+        AtomicOp::MinU => BinaryOp::MinU,
+        AtomicOp::MaxS => BinaryOp::MaxS,
+        AtomicOp::MaxU => BinaryOp::MaxU,
+        AtomicOp::FAdd => BinaryOp::FAdd,
+    };
+    binary(op, ty, old, a)
 }
 
 fn sign_bit(ty: Type) -> u64 {

@@ -9,14 +9,15 @@ use crate::ir::op::{
     BinaryOp, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
 };
 use crate::ir::print::{all_ids, id_name};
+use crate::ir::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 use crate::ir::types::Type;
 use crate::ir::verify::result_types;
 use crate::suggest;
 
 /// The words that start an operation besides those of the tables in `op`.
-const WORDS: [&str; 18] = [
+const WORDS: [&str; 22] = [
     "array", "fma", "select", "address", "load", "store", "copy", "join", "wait", "prefetch", "barrier",
-    "block", "if", "loop", "yield", "break", "continue", "return",
+    "block", "if", "loop", "yield", "break", "continue", "return", "atomic", "fence", "shuffle", "vote",
 ];
 
 impl Parser<'_> {
@@ -120,6 +121,22 @@ impl Parser<'_> {
             }
             "prefetch" => self.prefetch()?,
             "barrier" => OpKind::Barrier,
+            "atomic" => {
+                let kind;
+                (kind, named) = self.atomic()?;
+                kind
+            }
+            "fence" => OpKind::Fence(self.order()?, self.memory_scope()?),
+            "shuffle" => {
+                let op = self.tabled("a kind of shuffle", ShuffleOp::ALL, ShuffleOp::name)?;
+                let [value, by] = self.operands()?;
+                OpKind::Shuffle { op, value, by }
+            }
+            "vote" => {
+                let op = self.tabled("a kind of vote", VoteOp::ALL, VoteOp::name)?;
+                let [value] = self.operands()?;
+                OpKind::Vote(op, value)
+            }
             "return" => OpKind::Return,
             "yield" => OpKind::Break(self.yield_target(position)?, self.exit_values()?),
             "break" => OpKind::Break(self.exit_target(position)?, self.exit_values()?),
@@ -358,6 +375,53 @@ impl Parser<'_> {
             scale,
             offset,
         })
+    }
+
+    /// A word of a table.
+    fn tabled<T: Copy>(&mut self, what: &str, all: &[T], name: fn(T) -> &'static str) -> Result<T> {
+        let found = match self.token {
+            Token::Word(word) => all.iter().copied().find(|&one| name(one) == word),
+            _ => None,
+        };
+        let Some(found) = found else {
+            let names: Vec<&str> = all.iter().map(|&one| name(one)).collect();
+            return Err(self
+                .expected(what)
+                .accepted(format!("one of: {}", names.join(", "))));
+        };
+        self.advance()?;
+        Ok(found)
+    }
+
+    fn order(&mut self) -> Result<MemoryOrder> {
+        self.tabled("a memory order", MemoryOrder::ALL, MemoryOrder::name)
+    }
+
+    fn memory_scope(&mut self) -> Result<MemoryScope> {
+        self.tabled("a memory scope", MemoryScope::ALL, MemoryScope::name)
+    }
+
+    /// `atomic add relaxed device %ptr, %value`, `atomic load i32 acquire device %ptr`
+    fn atomic(&mut self) -> Result<(OpKind, Option<Type>)> {
+        let op = self.tabled("an atomic operation", AtomicOp::ALL, AtomicOp::name)?;
+        let named = match op {
+            AtomicOp::Load => Some(self.ty()?),
+            _ => None,
+        };
+        let (order, scope) = (self.order()?, self.memory_scope()?);
+        let [ptr] = self.operands()?;
+        let values = match self.accept(',')? {
+            true => self.operand_list()?,
+            false => Vec::new(),
+        };
+        let kind = OpKind::Atomic {
+            op,
+            ptr,
+            values,
+            order,
+            scope,
+        };
+        Ok((kind, named))
     }
 
     /// `copy 16 to %slot from %ptr, @values`

@@ -4,6 +4,7 @@ use super::names::{Exit, exit, id_name, quote};
 use super::{Printer, same_place};
 use crate::ir::kernel::{Label, Region, Value};
 use crate::ir::op::{CacheUse, LoopWishes, Op, OpKind, UnrollWish};
+use crate::ir::together::AtomicOp;
 
 impl<'k> Printer<'k> {
     /// The operations of a region, a new line before each.
@@ -148,6 +149,25 @@ impl<'k> Printer<'k> {
                 }
             }
             OpKind::Barrier => self.put("barrier"),
+            OpKind::Atomic {
+                op,
+                ptr,
+                values,
+                order,
+                scope,
+            } => {
+                self.put(format!("atomic {} ", op.name()));
+                if *op == AtomicOp::Load {
+                    self.put(format!("{result_type} "));
+                }
+                let operands: Vec<Value> = [*ptr].into_iter().chain(values.iter().copied()).collect();
+                self.named(&format!("{} {}", order.name(), scope.name()), &operands);
+            }
+            OpKind::Fence(order, scope) => self.put(format!("fence {} {}", order.name(), scope.name())),
+            OpKind::Shuffle { op, value, by } => {
+                self.named(&format!("shuffle {}", op.name()), &[*value, *by]);
+            }
+            OpKind::Vote(op, value) => self.named(&format!("vote {}", op.name()), &[*value]),
             OpKind::Block { label, .. } => {
                 self.put("block");
                 self.label_name(*label);

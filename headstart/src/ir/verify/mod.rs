@@ -36,6 +36,9 @@
 //!     `Break`, `Continue` and loops. A join has at least one.
 //! 20. A prefetch has a global or generic pointer and asks for 1 byte to 1 MiB.
 //! 21. The condition of an `if` is a `Bool`.
+//! 22. An atomic operation has a global, shared or generic pointer and the values, of a type, and the order
+//!     that [`AtomicOp`](super::AtomicOp) says; a fence is not relaxed.
+//! 23. A shuffle exchanges numbers or truth values by an `I32`; a vote takes a `Bool`.
 
 mod structure;
 mod tables;

@@ -4,6 +4,7 @@ use super::violation::{Check, Rule, Violation};
 use crate::ir::kernel::{Kernel, Value};
 use crate::ir::limits;
 use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, Id, OpKind, UnaryOp};
+use crate::ir::together::{AtomicOp, MemoryOrder};
 use crate::ir::types::{Space, Type};
 
 /// The types of an operation's results, if its operands are right.
@@ -77,6 +78,40 @@ pub(super) fn results_of(
         }
         OpKind::Wait(token) => is_token("wait", ty(token)).map(|()| Vec::new()),
         OpKind::Prefetch { ptr, bytes, .. } => prefetch(ty(ptr), *bytes).map(|()| Vec::new()),
+        OpKind::Atomic {
+            op,
+            ptr,
+            values,
+            order,
+            ..
+        } => {
+            let types: Vec<Type> = values.iter().map(ty).collect();
+            let ty = atomic(*op, ty(ptr), &types, *order, named)?;
+            Ok(if op.has_result() { vec![ty] } else { Vec::new() })
+        }
+        OpKind::Fence(order, _) => {
+            Rule::Atomic.check(*order != MemoryOrder::Relaxed, || {
+                "a relaxed `fence` orders nothing".to_owned()
+            })?;
+            Ok(Vec::new())
+        }
+        OpKind::Shuffle { value, by, .. } => {
+            let (value, by) = (ty(value), ty(by));
+            Rule::Collective.check(by == Type::I32, || {
+                format!("`shuffle` goes by an i32, not by {by}")
+            })?;
+            Rule::Collective.check(!value.is_pointer() && value != Type::Token, || {
+                format!("`shuffle` exchanges numbers and bools, not {value}")
+            })?;
+            one(value)
+        }
+        OpKind::Vote(op, value) => {
+            let value = ty(value);
+            Rule::Collective.check(value == Type::Bool, || {
+                format!("`vote` takes a bool, not {value}")
+            })?;
+            one(op.result())
+        }
         OpKind::Barrier
         | OpKind::Block { .. }
         | OpKind::If { .. }
@@ -234,6 +269,37 @@ fn access(name: &str, ptr: Type, element: Type, count: usize) -> Check<()> {
     }
 }
 
+/// The type of the value in memory.
+fn atomic(op: AtomicOp, ptr: Type, values: &[Type], order: MemoryOrder, named: Option<Type>) -> Check<Type> {
+    let name = op.name();
+    let check = |holds: bool, what: String| Rule::Atomic.check(holds, || what);
+    let fits = matches!(ptr, Type::Ptr(Space::Global | Space::Shared | Space::Generic));
+    check(
+        fits,
+        format!("`atomic {name}` takes a global, shared or generic pointer, not {ptr}"),
+    )?;
+    let (wanted, found) = (op.operands(), values.len());
+    check(
+        wanted == found,
+        format!("`atomic {name}` takes {wanted} values, not {found}"),
+    )?;
+    let ty = values.first().copied().or(named);
+    let ty = ty.ok_or_else(|| Rule::Atomic.broken(format!("`atomic {name}` has one result")))?;
+    check(
+        values.iter().all(|&value| value == ty),
+        format!("`atomic {name}` takes values of one type"),
+    )?;
+    check(
+        op.takes(ty),
+        format!("`atomic {name}` cannot have values of type {ty}"),
+    )?;
+    check(
+        op.can_be(order),
+        format!("`atomic {name}` cannot be {}", order.name()),
+    )?;
+    Ok(ty)
+}
+
 fn copy(to: Type, from: Type, bytes: u32) -> Check<()> {
     if to != Type::Ptr(Space::Shared) || from != Type::Ptr(Space::Global) {
         return Err(Rule::Copy.broken(format!(
@@ -266,6 +332,7 @@ mod tests {
     use super::*;
     use crate::ir::kernel::{LoadId, Value};
     use crate::ir::op::{CacheHint, CacheLevel, CacheUse, NoWrapOp, Wrap};
+    use crate::ir::together::{MemoryScope, ShuffleOp, VoteOp};
 
     const GLOBAL: Type = Type::Ptr(Space::Global);
     const SHARED: Type = Type::Ptr(Space::Shared);
@@ -420,6 +487,75 @@ mod tests {
         };
         refused(Rule::Pure, address(Type::I64, Type::I64), 1, None);
         refused(Rule::Pure, address(GLOBAL, Type::I32), 1, None);
+    }
+
+    #[test]
+    fn atomics_take_their_types_and_orders() {
+        let atomic = |op, ptr, values: &[Type], order| OpKind::Atomic {
+            op,
+            ptr: of(ptr),
+            values: values.iter().map(|&ty| of(ty)).collect(),
+            order,
+            scope: MemoryScope::Device,
+        };
+        use MemoryOrder::{Acquire, AcquireRelease, Relaxed, Release};
+        let kernel = one_of_each();
+        for &op in AtomicOp::ALL {
+            let takes = |ty: &Type| {
+                let kind = atomic(op, GLOBAL, &vec![*ty; op.operands()], Relaxed);
+                results_of(&kernel, &kind, 1, Some(*ty)).is_ok()
+            };
+            let expected: &[Type] = match op.name() {
+                "load" | "store" | "exchange" => &[Type::I32, Type::I64, Type::F32, Type::F64],
+                "fadd" => &[Type::F32, Type::F64],
+                _ => &[Type::I32, Type::I64],
+            };
+            let found: Vec<Type> = Type::ALL.into_iter().filter(takes).collect();
+            assert_eq!(found, expected, "{}", op.name());
+        }
+        for kind in [
+            atomic(AtomicOp::Add, Type::Ptr(Space::Private), &[Type::I32], Relaxed),
+            atomic(AtomicOp::Add, Type::I64, &[Type::I32], Relaxed),
+            atomic(AtomicOp::Add, GLOBAL, &[], Relaxed),
+            atomic(AtomicOp::Add, GLOBAL, &[Type::I32, Type::I32], Relaxed),
+            atomic(
+                AtomicOp::CompareExchange,
+                SHARED,
+                &[Type::I32, Type::I64],
+                Relaxed,
+            ),
+            atomic(AtomicOp::Store, GLOBAL, &[Type::I32], Acquire),
+            atomic(AtomicOp::Load, GLOBAL, &[], AcquireRelease),
+            OpKind::Fence(Relaxed, MemoryScope::Device),
+        ] {
+            refused(Rule::Atomic, kind, 1, Some(Type::I32));
+        }
+        refused(
+            Rule::Atomic,
+            atomic(AtomicOp::Load, GLOBAL, &[], Release),
+            0,
+            None,
+        );
+    }
+
+    #[test]
+    fn collectives_take_their_types() {
+        let shuffle = |value, by| OpKind::Shuffle {
+            op: ShuffleOp::Xor,
+            value: of(value),
+            by: of(by),
+        };
+        refused(Rule::Collective, shuffle(Type::F32, Type::I64), 1, None);
+        refused(Rule::Collective, shuffle(GLOBAL, Type::I32), 1, None);
+        refused(Rule::Collective, shuffle(Type::Token, Type::I32), 1, None);
+        refused(
+            Rule::Collective,
+            OpKind::Vote(VoteOp::All, of(Type::I32)),
+            1,
+            None,
+        );
+        let ballot = OpKind::Vote(VoteOp::Ballot, of(Type::Bool));
+        assert!(results_of(&one_of_each(), &ballot, 1, None).is_ok_and(|types| types == [Type::I32]));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(super) enum Rule {
     Tokens,
     Prefetch,
     Condition,
+    Atomic,
+    Collective,
 }
 
 /// A broken rule.

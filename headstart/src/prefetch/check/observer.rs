@@ -4,11 +4,16 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::operation::{Operation, address, binary, type_number, unary};
 use super::record::{Node, Record, Stored};
-use super::terms::{NOT_GLOBAL, Term, TermMemory};
+use super::terms::{NOT_GLOBAL, OPERATION, Term, TermMemory};
 use crate::device::sim::functional::{
     LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
+    shuffle_sources,
 };
 use crate::ir::{BinaryOp, ConvertOp, LoadId, NoWrapOp, Place, Space};
+
+/// Numbers of atomic operations and votes, behind those of all others.
+const ATOMIC: u64 = OPERATION + (1 << 32);
+const VOTE: u64 = OPERATION + (2 << 32);
 
 /// The terms of one work-group.
 pub(super) struct TermObserver {
@@ -90,6 +95,10 @@ impl TermObserver {
         let mut result = [Term::KNOWN; LANES];
         for lane in mask.lanes() {
             if terms.iter().all(|term| term[lane].is_known()) {
+                continue;
+            }
+            if terms.iter().any(|term| term[lane] == Term::UNORDERED) {
+                result[lane] = Term::UNORDERED;
                 continue;
             }
             let bits = |operand: usize| registers.get(operands[operand])[lane];
@@ -229,12 +238,16 @@ impl Observer for TermObserver {
                 id,
             } => {
                 let addresses = registers.get(ptr);
+                let places = self.get(sub_group, ptr);
                 for lane in mask.lanes() {
                     let item = sub_group.work_item(lane);
                     let earlier = self.count(id, item);
                     let mut address = unique(space, addresses[lane], item);
                     for &slot in to.as_slice() {
-                        let term = self.memory.read(address, ty.bytes());
+                        let mut term = self.memory.read(address, ty.bytes());
+                        if places[lane] == Term::UNORDERED {
+                            term = Term::UNORDERED;
+                        }
                         self.slot(sub_group, slot)[lane] = term;
                         let node = Node::Loaded {
                             load: id,
@@ -256,12 +269,18 @@ impl Observer for TermObserver {
                 ptr,
             } => {
                 let addresses = registers.get(ptr);
+                let places = self.get(sub_group, ptr);
                 for lane in mask.lanes() {
                     let item = sub_group.work_item(lane);
                     let mut address = unique(space, addresses[lane], item);
                     for &slot in values.as_slice() {
                         let term = self.get(sub_group, slot)[lane];
                         let bits = registers.get(slot)[lane];
+                        if places[lane] == Term::UNORDERED {
+                            self.memory.scatter(address, ty.bytes(), term, bits);
+                            address += u64::from(ty.bytes());
+                            continue;
+                        }
                         self.memory.write(address, ty.bytes(), term, bits);
                         if let Some(record) = &mut self.record
                             && address < NOT_GLOBAL
@@ -326,7 +345,60 @@ impl Observer for TermObserver {
                     }
                 }
             }
-            LaneOpKind::Prefetch { .. } => {}
+            LaneOpKind::Prefetch { .. } | LaneOpKind::Fence { .. } => {}
+            LaneOpKind::Atomic {
+                op: atomic,
+                to,
+                ty,
+                space,
+                ptr,
+                ref values,
+                ..
+            } => {
+                let addresses = registers.get(ptr);
+                for lane in mask.lanes() {
+                    let address = unique(space, addresses[lane], sub_group.work_item(lane));
+                    let operand = values.as_slice().first().copied();
+                    let change = operand.map_or(Term::KNOWN, |slot| {
+                        let part = self.get(sub_group, slot)[lane].part(registers.get(slot)[lane]);
+                        Term::made(ATOMIC + atomic as u64, [part])
+                    });
+                    if atomic.writes() && self.get(sub_group, ptr)[lane] == Term::UNORDERED {
+                        self.memory.scatter(address, ty.bytes(), change, 0);
+                    } else if atomic.writes() {
+                        let before = self.memory.read(address, ty.bytes());
+                        let after = match atomic.commutes() {
+                            true => before.changed_by(0, change),
+                            false => Term::UNORDERED,
+                        };
+                        self.memory.write(address, ty.bytes(), after, 0);
+                    }
+                    if let Some(to) = to {
+                        self.slot(sub_group, to)[lane] = Term::UNORDERED;
+                    }
+                }
+            }
+            LaneOpKind::Shuffle {
+                op: shuffle,
+                to,
+                value,
+                by,
+            } => {
+                let terms = self.get(sub_group, value);
+                let sources = shuffle_sources(shuffle, registers.get(by), mask);
+                *self.slot(sub_group, to) = sources.map(|source| terms[source]);
+            }
+            LaneOpKind::Vote { op: vote, to, value } => {
+                let (terms, bits) = (self.get(sub_group, value), registers.get(value));
+                let result = match mask.lanes().all(|lane| terms[lane].is_known()) {
+                    true => Term::KNOWN,
+                    false => {
+                        let parts = mask.lanes().map(|lane| terms[lane].part(bits[lane]));
+                        Term::made(VOTE + vote as u64, parts)
+                    }
+                };
+                *self.slot(sub_group, to) = [result; LANES];
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 //! | read from memory as the launch found it | the addresses of its bytes |
 //! | read from where the kernel wrote before | what was written there |
 //! | integer sum or known multiple | the same sum of the operands' terms ([`linear`](super::linear)) |
+//! | what an atomic operation found | [`Term::UNORDERED`], and so is all that is made of it |
 //! | result of another operation | the operation, its type, and the operands' terms (or bits) |
 //!
 //! Two different expressions get the same term with a probability of about n² / 2¹²⁸ for n terms.
@@ -21,6 +22,22 @@ impl Term {
     /// The value depends on no memory; its bits are its term.
     pub const KNOWN: Term = Term(0);
 
+    /// The value depends on the order in which work-items came: another kernel may have another one there.
+    pub const UNORDERED: Term = Term(u128::MAX);
+
+    /// The term of what commuting atomic operations leave in memory: a sum, in whatever order they came.
+    pub fn changed_by(self, bits: u64, change: Term) -> Term {
+        if self == Term::UNORDERED || change == Term::UNORDERED {
+            return Term::UNORDERED;
+        }
+        // What was known stands for itself, once.
+        let before = match self.is_known() {
+            true => self.part(bits),
+            false => self.0,
+        };
+        Term(before.wrapping_add(change.0).clamp(1, u128::MAX - 1))
+    }
+
     /// Whether the bits say everything.
     pub fn is_known(self) -> bool {
         self == Term::KNOWN
@@ -29,8 +46,15 @@ impl Term {
     /// The term of something made of parts. `what` tells kinds of things apart.
     pub fn made(what: u64, parts: impl IntoIterator<Item = u128>) -> Term {
         let mut hash = Mixer::new(what);
-        parts.into_iter().for_each(|part| hash.add(part));
-        hash.finish()
+        let mut is_unordered = false;
+        for part in parts {
+            is_unordered |= part == Term::UNORDERED.0;
+            hash.add(part);
+        }
+        match is_unordered {
+            true => Term::UNORDERED,
+            false => hash.finish(),
+        }
     }
 
     /// An operand as a part of something: its term, or a hash of its bits.
@@ -74,8 +98,8 @@ impl Mixer {
 
     fn finish(&self) -> Term {
         let bits = u128::from(self.0) << 64 | u128::from(self.1);
-        // 0 is taken.
-        Term(bits.max(1))
+        // The ends are taken.
+        Term(bits.clamp(1, u128::MAX - 1))
     }
 }
 
@@ -100,6 +124,9 @@ impl ByteTerm {
     }
 
     fn part(self) -> u128 {
+        if self.term == Term::UNORDERED {
+            return self.term.0;
+        }
         self.term.0 ^ u128::from(self.byte) << 8 ^ u128::from(self.of)
     }
 }
@@ -108,12 +135,16 @@ impl ByteTerm {
 #[derive(Debug, Default)]
 pub(super) struct TermMemory {
     bytes: HashMap<u64, ByteTerm, BuildHasherDefault<Spread>>,
+    /// As [`Written::scattered`]; the bytes there have no terms.
+    scattered: u128,
 }
 
 /// The terms of the global memory that a work-group wrote.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     bytes: HashMap<u64, ByteTerm, BuildHasherDefault<Spread>>,
+    /// The sum of the terms of what was written to places that depend on an order.
+    scattered: u128,
 }
 
 /// From here on addresses are of no global memory.
@@ -156,6 +187,17 @@ impl TermMemory {
         }
     }
 
+    /// A value is written at a place that depends on the order in which work-items came. Only what is written
+    /// counts, in any order.
+    pub fn scatter(&mut self, address: u64, size: u32, term: Term, bits: u64) {
+        if term != Term::UNORDERED {
+            self.scattered = self.scattered.wrapping_add(term.part(bits));
+        }
+        for byte in address..address + u64::from(size) {
+            self.bytes.remove(&byte);
+        }
+    }
+
     /// Bytes are copied as they are.
     pub fn copy(&mut self, to: u64, from: u64, size: u32) {
         for byte in 0..u64::from(size) {
@@ -167,7 +209,10 @@ impl TermMemory {
     /// What was written to global memory.
     pub fn into_written(mut self) -> Written {
         self.bytes.retain(|&address, _| address < NOT_GLOBAL);
-        Written { bytes: self.bytes }
+        Written {
+            bytes: self.bytes,
+            scattered: self.scattered,
+        }
     }
 
     fn byte(&self, address: u64) -> ByteTerm {
@@ -177,6 +222,17 @@ impl TermMemory {
 }
 
 impl Written {
+    /// What was written to places that depend on an order, in any order.
+    pub fn scattered(&self) -> u128 {
+        self.scattered
+    }
+
+    /// Whether a byte depends on the order in which work-items came.
+    pub fn is_unordered(&self, address: u64) -> bool {
+        self.term(address)
+            .is_some_and(|byte| byte.term == Term::UNORDERED)
+    }
+
     /// Bytes that were written.
     pub fn len(&self) -> u64 {
         self.bytes.len() as u64

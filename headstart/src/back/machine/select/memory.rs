@@ -1,10 +1,10 @@
-//! Loads, stores, asynchronous copies and their tokens, hints, barriers.
+//! Loads, stores, asynchronous copies and their tokens, hints, barriers; atomics and exchanges.
 
 use super::super::draft::{Draft, Location, MemoryUse, Virtual};
 use super::super::program::{Class, Step};
 use super::super::target::Family;
 use super::Selector;
-use crate::ir::{CacheUse, Op, OpKind, Place, Space, Value};
+use crate::ir::{CacheUse, MemoryOrder, Op, OpKind, Place, Space, Value};
 
 impl Selector<'_, '_> {
     /// An operation that is neither pure nor structure.
@@ -99,12 +99,61 @@ impl Selector<'_, '_> {
                 let draft = self.access(Class::Prefetch, op, uses, None);
                 self.emit(draft);
             }
-            // What is left is a barrier, or something that a later part of the language brings.
+            OpKind::Atomic {
+                ptr, values, order, ..
+            } => {
+                let bytes = match values.first() {
+                    Some(_) => self.bytes(&values[..1]),
+                    None => self.bytes(&op.results),
+                };
+                let space = self.space(*ptr);
+                let mut uses = self.read(*ptr, op.place);
+                for &value in values {
+                    uses.extend(self.in_register(value, op.place));
+                }
+                let defines = op.results.iter().map(|&result| self.defined(result)).collect();
+                let here = Some(self.location(*ptr));
+                let memory = MemoryUse {
+                    reads: here,
+                    writes: here,
+                };
+                let draft = self.access(Class::Atomic { space, bytes }, op, uses, Some(memory));
+                // What an order says may not move across it; nothing does.
+                let fixed = *order != MemoryOrder::Relaxed;
+                self.emit(Draft {
+                    defines,
+                    fixed,
+                    ..draft
+                });
+            }
+            OpKind::Fence(..) => {
+                let draft = self.access(Class::Fence, op, Vec::new(), None);
+                self.emit(Draft { fixed: true, ..draft });
+            }
+            OpKind::Shuffle { .. } | OpKind::Vote(..) => self.exchange(op),
+            // What is left is a barrier.
             _ => {
                 let draft = self.access(Class::Barrier, op, Vec::new(), None);
                 self.emit(Draft { fixed: true, ..draft });
             }
         }
+    }
+
+    /// A shuffle, 32 bits at a time, or a vote.
+    fn exchange(&mut self, op: &Op) {
+        let uses: Vec<Virtual> = self.read_operands(op).into_iter().flatten().collect();
+        let result = op.results[0];
+        for _ in 1..self.facts.width(result) {
+            let half = self.register(1);
+            self.emit(Draft {
+                defines: vec![half],
+                uses: uses.clone(),
+                ..Draft::new(Class::Shuffle, op.place)
+            });
+        }
+        let defines = vec![self.defined(result)];
+        let draft = self.access(Class::Shuffle, op, uses, None);
+        self.emit(Draft { defines, ..draft });
     }
 
     /// An instruction that carries its operation, under the predicate that holds here.

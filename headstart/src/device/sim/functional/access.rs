@@ -134,9 +134,11 @@ impl WorkGroup<'_> {
             Space::Global | Space::Generic => {
                 let (buffer, offset) = self.global(access, at.address, size, item, place)?;
                 let traffic = &mut self.traffic;
-                match access {
-                    Access::Write => traffic.stored_bytes += u64::from(size),
-                    _ => traffic.loaded_bytes += u64::from(size),
+                if access.writes() {
+                    traffic.stored_bytes += u64::from(size);
+                }
+                if access.reads() {
+                    traffic.loaded_bytes += u64::from(size);
                 }
                 if self.checks.is_some() {
                     self.check_global(access, buffer, offset, size, item, place)?;
@@ -190,7 +192,7 @@ impl WorkGroup<'_> {
     }
 
     #[inline]
-    fn read(&self, at: Location, offset: u64, size: u32, item: u32) -> u64 {
+    pub(super) fn read(&self, at: Location, offset: u64, size: u32, item: u32) -> u64 {
         match at.space {
             Space::Global | Space::Generic => {
                 let (buffer, _) = address::split(Space::Global, at.address);
@@ -202,13 +204,14 @@ impl WorkGroup<'_> {
     }
 
     #[inline]
-    fn write(&mut self, at: Location, offset: u64, size: u32, bits: u64, item: u32) {
+    pub(super) fn write(&mut self, at: Location, offset: u64, size: u32, bits: u64, item: u32) {
         match at.space {
             Space::Global | Space::Generic => {
                 let (buffer, _) = address::split(Space::Global, at.address);
                 let memory = &self.state.buffers[buffer.unwrap_or(0)].memory;
                 memory.write(offset, size, bits);
-                if self.checks.is_none() {
+                // Else it is known to all at the end of the launch, whatever the order of the groups.
+                if self.checks.is_none() || self.state.in_order {
                     memory.mark_written(offset, size);
                 }
             }

@@ -22,6 +22,25 @@ pub(super) struct Checks {
     pub(super) sources: FastMap<(u32, Item, Place)>,
     /// For each byte of private memory: it was written.
     pub(super) private: Vec<bool>,
+    /// Counts what was acquired, and when each work-item last did so; empty if the kernel never does.
+    pub(super) clock: u32,
+    pub(super) acquired: Vec<u32>,
+    /// Something orders this work-group's accesses and other groups'.
+    pub(super) is_ordered: bool,
+}
+
+impl Checks {
+    /// An access now.
+    pub(super) fn touch(&self, access: Access, item: u32, place: Place) -> Touch {
+        Touch {
+            local: item,
+            epoch: self.epoch,
+            place,
+            time: self.clock,
+            since: self.acquired.get(item as usize).copied().unwrap_or(0),
+            is_atomic: access.is_atomic(),
+        }
+    }
 }
 
 impl WorkGroup<'_> {
@@ -35,7 +54,7 @@ impl WorkGroup<'_> {
         place: Place,
     ) -> Result<()> {
         let bound = &self.state.buffers[buffer];
-        let writes = access == Access::Write;
+        let writes = access.writes();
         if writes && bound.read_only {
             let what = format!(
                 "{} writes {}, which is read-only",
@@ -53,17 +72,13 @@ impl WorkGroup<'_> {
             let wrote = |cell: u64| checks.global.get(&cell).is_some_and(|cell| cell.writer.is_some());
             cells(address, size, shift).all(wrote)
         };
-        if !writes && !bound.memory.is_written(offset, size) && !own(checks) {
+        if access.reads() && !bound.memory.is_written(offset, size) && !own(checks) {
             return Err(self.uninitialized(access, Space::Global, address, item, place));
         }
         if bound.read_only {
             return Ok(());
         }
-        let touch = Touch {
-            local: item,
-            epoch: checks.epoch,
-            place,
-        };
+        let touch = checks.touch(access, item, place);
         for cell in cells(address, size, shift) {
             if writes && let Some(&(_, owner, started)) = checks.sources.get(&cell) {
                 let what = format!(
@@ -100,11 +115,7 @@ impl WorkGroup<'_> {
         let Some(checks) = &mut self.checks else {
             return Ok(());
         };
-        let touch = Touch {
-            local: item,
-            epoch: checks.epoch,
-            place,
-        };
+        let touch = checks.touch(access, item, place);
         for cell in cells(offset, size, self.state.cells.shared) {
             let cell = cell as usize;
             if checks.targets[cell] != 0 {
@@ -112,12 +123,12 @@ impl WorkGroup<'_> {
                 return Err(self.in_flight(access, address, offset, size, owner, item, place));
             }
             let history = &mut checks.shared[cell];
-            if access == Access::Read && history.writer.is_none() {
+            if access.reads() && history.writer.is_none() {
                 return Err(self.uninitialized(access, Space::Shared, address, item, place));
             }
-            let result = match access {
-                Access::Read => history.read(touch),
-                _ => history.write(touch),
+            let result = match access.writes() {
+                false => history.read(touch),
+                true => history.write(touch),
             };
             if let Err(conflict) = result {
                 return Err(self.race(access, Space::Shared, address, item, place, conflict));

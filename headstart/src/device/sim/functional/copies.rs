@@ -7,7 +7,6 @@ use super::access::{Location, cells, set_bits};
 use super::buffer::POISON;
 use super::fault::{self, Access, Item};
 use super::lanes::Mask;
-use super::shadow::Touch;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{Place, Space};
@@ -130,11 +129,7 @@ impl WorkGroup<'_> {
         let Some(checks) = &mut self.checks else {
             return;
         };
-        let touch = Touch {
-            local: item,
-            epoch: checks.epoch,
-            place: copy.place,
-        };
+        let touch = checks.touch(Access::CopyTo, item, copy.place);
         for cell in cells(copy.target, copy.bytes, self.state.cells.shared) {
             checks.targets[cell as usize] = 0;
             checks.shared[cell as usize].writer = Some(touch);

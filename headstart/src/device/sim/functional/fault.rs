@@ -19,6 +19,11 @@ pub(super) enum Access {
     CopyFrom,
     CopyTo,
     Prefetch,
+    /// By an atomic operation, which does one or both.
+    Atomic {
+        reads: bool,
+        writes: bool,
+    },
 }
 
 impl Access {
@@ -30,7 +35,31 @@ impl Access {
             Access::CopyFrom => "copies from",
             Access::CopyTo => "copies to",
             Access::Prefetch => "prefetches",
+            Access::Atomic { writes: false, .. } => "atomically reads",
+            Access::Atomic { reads: false, .. } => "atomically writes",
+            Access::Atomic { .. } => "atomically changes",
         }
+    }
+
+    /// Whether it changes memory.
+    pub fn writes(self) -> bool {
+        matches!(
+            self,
+            Access::Write | Access::CopyTo | Access::Atomic { writes: true, .. }
+        )
+    }
+
+    /// Whether it needs what is in memory.
+    pub fn reads(self) -> bool {
+        matches!(
+            self,
+            Access::Read | Access::CopyFrom | Access::Atomic { reads: true, .. }
+        )
+    }
+
+    /// Whether it is an atomic operation's.
+    pub fn is_atomic(self) -> bool {
+        matches!(self, Access::Atomic { .. })
     }
 }
 

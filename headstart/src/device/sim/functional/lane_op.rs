@@ -2,8 +2,8 @@
 
 use super::lanes::Slot;
 use crate::ir::{
-    Array, BinaryOp, CompareOp, ConvertOp, Id, Kernel, LoadId, NoWrapOp, Op, OpKind, Place, Space, Type,
-    UnaryOp, Value, Wrap,
+    Array, AtomicOp, BinaryOp, CompareOp, ConvertOp, Id, Kernel, LoadId, MemoryOrder, MemoryScope, NoWrapOp,
+    Op, OpKind, Place, ShuffleOp, Space, Type, UnaryOp, Value, VoteOp, Wrap,
 };
 
 /// One operation of a sub-group. Control flow and barriers are not among them: who runs the operations
@@ -116,6 +116,31 @@ pub enum LaneOpKind {
         ptr: Slot,
         bytes: u32,
         id: Option<LoadId>,
+    },
+    Atomic {
+        op: AtomicOp,
+        to: Option<Slot>,
+        ty: Type,
+        space: Space,
+        ptr: Slot,
+        values: SlotList,
+        order: MemoryOrder,
+        scope: MemoryScope,
+    },
+    Fence {
+        order: MemoryOrder,
+        scope: MemoryScope,
+    },
+    Shuffle {
+        op: ShuffleOp,
+        to: Slot,
+        value: Slot,
+        by: Slot,
+    },
+    Vote {
+        op: VoteOp,
+        to: Slot,
+        value: Slot,
     },
 }
 
@@ -272,6 +297,41 @@ impl LaneOp {
                 bytes: *bytes,
                 id: *id,
             },
+            OpKind::Atomic {
+                op: atomic,
+                ptr,
+                values,
+                order,
+                scope,
+            } => LaneOpKind::Atomic {
+                op: *atomic,
+                to: atomic.has_result().then_some(to),
+                ty: values.first().map_or(into, |&value| kernel.ty(value)),
+                space: space(*ptr),
+                ptr: slot(*ptr),
+                values: SlotList::new(values.iter().map(|&value| slot(value))),
+                order: *order,
+                scope: *scope,
+            },
+            OpKind::Fence(order, scope) => LaneOpKind::Fence {
+                order: *order,
+                scope: *scope,
+            },
+            OpKind::Shuffle {
+                op: shuffle,
+                value,
+                by,
+            } => LaneOpKind::Shuffle {
+                op: *shuffle,
+                to,
+                value: slot(*value),
+                by: slot(*by),
+            },
+            OpKind::Vote(vote, value) => LaneOpKind::Vote {
+                op: *vote,
+                to,
+                value: slot(*value),
+            },
             OpKind::Barrier
             | OpKind::Block { .. }
             | OpKind::If { .. }
@@ -334,6 +394,23 @@ impl LaneOp {
                     .iter_mut()
                     .for_each(&mut map);
                 map(ptr);
+            }
+            LaneOpKind::Atomic { to, ptr, values, .. } => {
+                values.slots[..usize::from(values.length)]
+                    .iter_mut()
+                    .for_each(&mut map);
+                map(ptr);
+                to.as_mut().map(map);
+            }
+            LaneOpKind::Fence { .. } => {}
+            LaneOpKind::Shuffle { to, value, by, .. } => {
+                map(to);
+                map(value);
+                map(by);
+            }
+            LaneOpKind::Vote { to, value, .. } => {
+                map(to);
+                map(value);
             }
             LaneOpKind::Join { to, tokens } => {
                 map(to);

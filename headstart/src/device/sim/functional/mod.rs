@@ -10,13 +10,16 @@
 //! In checking mode the engine reports, with source place and work-item: accesses out of bounds,
 //! misaligned, of memory that was never written; races in shared and global memory; touching the target
 //! of an asynchronous copy in flight, writing its source, not waiting for it; barriers that not all reach;
+//! shuffles and votes that not all of a sub-group run together;
 //! broken no-wrap promises; writes through read-only parameters; endless loops; too much memory. In fast
 //! mode only the bounds, alignment and endless loops.
 
 mod access;
 mod address;
+mod atomics;
 mod buffer;
 mod checks;
+mod collective;
 mod copies;
 mod fault;
 mod lane_op;
@@ -34,6 +37,7 @@ mod tape;
 mod tests;
 mod work_group;
 
+pub(crate) use collective::sources as shuffle_sources;
 pub(crate) use fault::describe_work_item;
 
 pub use address::{Layout, array_address, buffer_address, from_generic, to_generic};

@@ -7,7 +7,7 @@ use super::lanes::Mask;
 use super::shadow::Conflict;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Error;
-use crate::ir::{Array, Place, Space, Type};
+use crate::ir::{Array, Place, ShuffleOp, Space, Type};
 
 impl WorkGroup<'_> {
     pub(super) fn describe(&self, item: u32) -> String {
@@ -208,6 +208,49 @@ impl WorkGroup<'_> {
         );
         fault::error(self.state.kernel, place, what)
             .accepted("all work-items of a work-group that have not ended must reach it")
+    }
+
+    /// Some lanes run a shuffle or vote without `missing`.
+    #[cold]
+    pub(super) fn divergent_collective(
+        &self,
+        what: &str,
+        sub_group: &SubGroup,
+        reached: Mask,
+        missing: usize,
+        place: Place,
+    ) -> Error {
+        let lane = reached.lanes().next().unwrap_or(0);
+        let what = format!(
+            "{} runs a {what} of its sub-group without work-item {}",
+            self.describe(sub_group.work_item(lane)),
+            sub_group.work_item(missing)
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("all work-items of a sub-group run it together, and none has ended before")
+    }
+
+    /// A shuffle names a lane that no sub-group has.
+    #[cold]
+    pub(super) fn shuffled_too_far(
+        &self,
+        sub_group: &SubGroup,
+        lane: usize,
+        op: ShuffleOp,
+        by: u64,
+        place: Place,
+    ) -> Error {
+        let what = format!(
+            "{} shuffles {} {by}",
+            self.describe(sub_group.work_item(lane)),
+            match op {
+                ShuffleOp::Index => "from",
+                ShuffleOp::Up => "up by",
+                ShuffleOp::Down => "down by",
+                ShuffleOp::Xor => "by the bits of",
+            }
+        );
+        fault::error(self.state.kernel, place, what).accepted("a number below 32")
     }
 
     /// Two sub-groups wait at different barriers.

@@ -85,6 +85,10 @@ impl CompiledKernel {
             error
         };
         let error = match groups {
+            Groups::All if state.in_order => {
+                let mut worker = None;
+                (0..launch.group_count()).find_map(|number| run(&mut worker, number))
+            }
             Groups::All => (0..launch.group_count())
                 .into_par_iter()
                 .map_init(|| None, run)
@@ -94,8 +98,13 @@ impl CompiledKernel {
                     return Err(Error::usage(format!("there is no work-group {number}"))
                         .accepted(format!("the launch has {}", launch.group_count())));
                 }
-                let numbers = numbers.par_iter().copied();
-                numbers.map_init(|| None, run).find_map_first(|error| error)
+                if state.in_order {
+                    let mut worker = None;
+                    numbers.iter().find_map(|&number| run(&mut worker, number))
+                } else {
+                    let numbers = numbers.par_iter().copied();
+                    numbers.map_init(|| None, run).find_map_first(|error| error)
+                }
             }
         };
         match error {

@@ -19,6 +19,12 @@ pub(super) struct Touch {
     pub local: u32,
     pub epoch: u32,
     pub place: Place,
+    /// How often anything had been acquired by then.
+    pub time: u32,
+    /// The time at which its work-item had last acquired: it sees what ran before.
+    pub since: u32,
+    /// By an atomic operation; these do not race with each other.
+    pub is_atomic: bool,
 }
 
 /// The history of a cell inside one work-group.
@@ -76,7 +82,14 @@ impl Cell {
 
 fn racing(earlier: Option<Touch>, now: Touch, wrote: bool) -> Result<(), Conflict> {
     match earlier {
-        Some(with) if with.epoch == now.epoch && with.local != now.local => Err(Conflict { with, wrote }),
+        Some(with)
+            if with.epoch == now.epoch
+                && with.local != now.local
+                && with.time >= now.since
+                && !(with.is_atomic && now.is_atomic) =>
+        {
+            Err(Conflict { with, wrote })
+        }
         _ => Ok(()),
     }
 }
@@ -113,11 +126,35 @@ pub(super) struct GroupTouch {
     pub place: Place,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// Which groups touched a cell.
+#[derive(Clone, Copy, Debug, Default)]
 struct Shared {
-    lowest: GroupTouch,
-    highest: GroupTouch,
-    writer: Option<GroupTouch>,
+    /// It was written at all.
+    written: bool,
+    /// The lowest and the highest that wrote it, by whatever means.
+    writers: Option<(GroupTouch, GroupTouch)>,
+    /// The same of those that touched it by other means than atomic operations.
+    plain: Option<(GroupTouch, GroupTouch)>,
+}
+
+impl Shared {
+    /// A writer and another group's access that is not atomic, or whose other side is not.
+    fn race(&self) -> Option<(GroupTouch, GroupTouch)> {
+        let (writers, plain) = (self.writers?, self.plain?);
+        let pairs = [writers.0, writers.1]
+            .into_iter()
+            .flat_map(|writer| [(writer, plain.0), (writer, plain.1)]);
+        pairs
+            .into_iter()
+            .find(|(writer, other)| writer.item.group != other.item.group)
+    }
+}
+
+/// Makes a range of touches include another.
+fn include(range: &mut Option<(GroupTouch, GroupTouch)>, touch: GroupTouch) {
+    let (lowest, highest) = range.get_or_insert((touch, touch));
+    *lowest = touch.min(*lowest);
+    *highest = touch.max(*highest);
 }
 
 /// What all work-groups did to global memory that may be written.
@@ -136,8 +173,8 @@ impl LaunchShadow {
         }
     }
 
-    /// Adds what a work-group did.
-    pub fn merge(&self, group: u64, cells: &FastMap<Cell>) {
+    /// Adds what a work-group did. Of one that orders its accesses and other groups' only what it wrote is kept.
+    pub fn merge(&self, group: u64, cells: &FastMap<Cell>, is_ordered: bool) {
         for (&cell, history) in cells {
             let Some((wrote, touch)) = history.summary() else {
                 continue;
@@ -146,23 +183,20 @@ impl LaunchShadow {
                 group,
                 local: touch.local,
             };
-            let touch = GroupTouch {
-                item,
-                wrote,
-                place: touch.place,
-            };
             let shard = &self.shards[(cell / 16 % SHARDS) as usize];
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            let first = Shared {
-                lowest: touch,
-                highest: touch,
-                writer: None,
-            };
-            let shared = shard.entry(cell).or_insert(first);
-            shared.lowest = shared.lowest.min(touch);
-            shared.highest = shared.highest.max(touch);
+            let shared = shard.entry(cell).or_default();
+            shared.written |= wrote;
+            if is_ordered {
+                continue;
+            }
+            let place = touch.place;
+            let group_touch = GroupTouch { item, wrote, place };
             if wrote {
-                shared.writer = Some(shared.writer.map_or(touch, |writer| writer.min(touch)));
+                include(&mut shared.writers, group_touch);
+            }
+            if !touch.is_atomic {
+                include(&mut shared.plain, group_touch);
             }
         }
     }
@@ -171,17 +205,9 @@ impl LaunchShadow {
     pub fn race(&self) -> Option<(u64, GroupTouch, GroupTouch)> {
         let mut lowest: Option<(u64, GroupTouch, GroupTouch)> = None;
         self.for_each(|cell, shared| {
-            let (Some(writer), true) = (
-                shared.writer,
-                shared.lowest.item.group != shared.highest.item.group,
-            ) else {
-                return;
-            };
-            let other = match shared.lowest.item.group == writer.item.group {
-                true => shared.highest,
-                false => shared.lowest,
-            };
-            if lowest.is_none_or(|(found, ..)| cell < found) {
+            if let Some((writer, other)) = shared.race()
+                && lowest.is_none_or(|(found, ..)| cell < found)
+            {
                 lowest = Some((cell, writer, other));
             }
         });
@@ -191,7 +217,7 @@ impl LaunchShadow {
     /// Calls `visit` with each written cell, in no order.
     pub fn written(&self, mut visit: impl FnMut(u64)) {
         self.for_each(|cell, shared| {
-            if shared.writer.is_some() {
+            if shared.written {
                 visit(cell);
             }
         });
@@ -215,7 +241,50 @@ mod tests {
             local,
             epoch,
             place: Kernel::NOWHERE,
+            time: 0,
+            since: 0,
+            is_atomic: false,
         }
+    }
+
+    #[test]
+    fn atomic_accesses_race_with_plain_ones_only() {
+        let atomic = |local| Touch {
+            is_atomic: true,
+            ..touch(local, 0)
+        };
+        let mut cell = Cell::default();
+        assert!(cell.write(atomic(1)).is_ok());
+        assert!(cell.write(atomic(2)).is_ok());
+        assert!(
+            cell.read(touch(3, 0)).is_err(),
+            "a plain read meets an atomic write"
+        );
+        let after = Touch {
+            since: 1,
+            ..touch(3, 0)
+        };
+        assert!(cell.read(after).is_ok(), "what was acquired is ordered");
+
+        let groups = |plain: &[u64], ordered: bool| {
+            let shadow = LaunchShadow::new();
+            for group in 0..4 {
+                let mut cell = Cell::default();
+                let access = match plain.contains(&group) {
+                    true => touch(0, 0),
+                    false => atomic(0),
+                };
+                cell.write(access).expect("alone");
+                shadow.merge(group, &FastMap::from_iter([(8, cell)]), ordered);
+            }
+            shadow
+                .race()
+                .map(|(_, writer, other)| (writer.item.group, other.item.group))
+        };
+        assert_eq!(groups(&[], false), None);
+        assert_eq!(groups(&[2], false), Some((0, 2)));
+        assert_eq!(groups(&[0], false), Some((3, 0)));
+        assert_eq!(groups(&[0, 1], true), None);
     }
 
     #[test]
@@ -260,7 +329,7 @@ mod tests {
         for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
             let shadow = LaunchShadow::new();
             for index in order {
-                shadow.merge(groups[index].0, &groups[index].1);
+                shadow.merge(groups[index].0, &groups[index].1, false);
             }
             let (cell, writer, other) = shadow.race().expect("group 5 writes");
             assert_eq!(
@@ -269,8 +338,8 @@ mod tests {
             );
         }
         let shadow = LaunchShadow::new();
-        shadow.merge(3, &groups[0].1);
-        shadow.merge(8, &groups[2].1);
+        shadow.merge(3, &groups[0].1, false);
+        shadow.merge(8, &groups[2].1, false);
         assert!(shadow.race().is_none(), "reads alone do not race");
     }
 }

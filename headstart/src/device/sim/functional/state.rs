@@ -1,8 +1,9 @@
 //! What all work-groups of a launch share: the kernel, the geometry, global memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::address::{self, Layout};
+use super::atomics;
 use super::buffer::BufferMemory;
 use super::fault::Region;
 use super::lanes::LANES;
@@ -10,6 +11,9 @@ use super::shadow::LaunchShadow;
 use crate::device::{Argument, Launch};
 use crate::ir::{Kernel, OpKind, Space};
 use crate::{Error, Result};
+
+/// Locks for atomic operations; more make it rarer that different elements meet at one.
+const ATOMIC_LOCKS: usize = 64;
 
 /// What the engine looks out for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +66,12 @@ pub struct LaunchState<'l> {
     pub(super) cells: CellSizes,
     pub(super) has_copies: bool,
     pub(super) shadow: LaunchShadow,
+    /// Something acquires what others released.
+    pub(super) acquires: bool,
+    /// Work-groups run one after the other.
+    pub(super) in_order: bool,
+    /// What atomic operations on global memory hold meanwhile, by address.
+    pub(super) atomics: Vec<Mutex<()>>,
     arguments: Vec<u64>,
 }
 
@@ -148,6 +158,9 @@ impl<'l> LaunchState<'l> {
             cells: CellSizes::new(kernel),
             has_copies: has_copies(kernel),
             shadow: LaunchShadow::new(),
+            acquires: atomics::acquires(kernel),
+            in_order: atomics::depends_on_order(kernel),
+            atomics: (0..ATOMIC_LOCKS).map(|_| Mutex::default()).collect(),
             arguments,
         })
     }

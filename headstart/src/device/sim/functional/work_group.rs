@@ -1,6 +1,7 @@
 //! A work-group: its memory, its copies in flight, its checks; and what memory operations do to them.
 
 use super::address::{array_address, from_generic, to_generic};
+use super::atomics::Atomic;
 use super::buffer::POISON;
 use super::checks::Checks;
 use super::copies::Copies;
@@ -101,6 +102,9 @@ impl<'l> WorkGroup<'l> {
                 global: FastMap::default(),
                 sources: FastMap::default(),
                 private: vec![false; private as usize],
+                clock: 0,
+                acquired: vec![0; if state.acquires { items as usize } else { 0 }],
+                is_ordered: false,
             }),
             traffic: Traffic::default(),
         };
@@ -125,6 +129,9 @@ impl<'l> WorkGroup<'l> {
             checks.global.clear();
             checks.sources.clear();
             checks.private.fill(false);
+            checks.clock = 0;
+            checks.acquired.fill(0);
+            checks.is_ordered = false;
         }
         self.traffic = Traffic::default();
     }
@@ -160,7 +167,9 @@ impl<'l> WorkGroup<'l> {
     /// All work-items have ended.
     pub(super) fn end(&mut self) {
         if let Some(checks) = &self.checks {
-            self.state.shadow.merge(self.number, &checks.global);
+            self.state
+                .shadow
+                .merge(self.number, &checks.global, checks.is_ordered);
         }
     }
 
@@ -227,6 +236,50 @@ impl<'l> WorkGroup<'l> {
                     let token = self.start_copy(targets[lane], sources[lane], bytes, item, op.place)?;
                     registers.get_mut(to)[lane] = token;
                 }
+                Ok(())
+            }
+            LaneOpKind::Atomic {
+                op: atomic,
+                to,
+                ty,
+                space,
+                ptr,
+                ref values,
+                order,
+                scope,
+            } => {
+                let atomic = Atomic {
+                    op: atomic,
+                    to,
+                    ty,
+                    space,
+                    ptr,
+                    values,
+                    order,
+                    scope,
+                };
+                self.atomic(&atomic, registers, sub_group, mask, op.place)
+            }
+            LaneOpKind::Fence { order, scope } => {
+                for lane in mask.lanes() {
+                    self.order(order, scope, sub_group.work_item(lane));
+                }
+                Ok(())
+            }
+            LaneOpKind::Shuffle {
+                op: shuffle,
+                to,
+                value,
+                by,
+            } => {
+                let (value, by) = (registers.get(value), registers.get(by));
+                let result = self.shuffle(shuffle, value, by, sub_group, mask, op.place)?;
+                *registers.get_mut(to) = result;
+                Ok(())
+            }
+            LaneOpKind::Vote { op: vote, to, value } => {
+                let result = self.vote(vote, registers.get(value), sub_group, mask, op.place)?;
+                registers.broadcast(to, result);
                 Ok(())
             }
             LaneOpKind::Wait { token } => {

@@ -257,6 +257,24 @@ impl MemorySystem {
         }
     }
 
+    /// An atomic operation on global memory: when what was there is back. It takes place in L2, and is counted as a
+    /// store. Those that meet at one address are not slowed.
+    pub fn atomic(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+        self.counters.stores += 1;
+        let mut done = now;
+        let lines = Lines::of(access, self.shape);
+        let purpose = Purpose::of(access, &lines, self.shape, true);
+        for (line, sectors) in lines.iter() {
+            let start = self.cores[core].port.take(now, 1.0);
+            let back = self.ask_l2(core, start, line, sectors, purpose);
+            self.counters.l2_written_sectors += u64::from(sectors.count_ones());
+            let place = self.place_in_l2(back, line);
+            self.l2.write(place, sectors, back);
+            done = done.max(back);
+        }
+        done
+    }
+
     /// A load from shared memory: when the value is there.
     pub fn shared_load(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         let passes = self.count_passes(access);

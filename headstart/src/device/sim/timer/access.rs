@@ -22,6 +22,8 @@ pub(super) enum Touched {
 pub(super) enum Direction {
     Load,
     Store,
+    /// There and back: where the value is, it is changed.
+    Atomic,
 }
 
 /// What memory answers to a load or store.
@@ -87,6 +89,12 @@ pub(super) fn access(
             memory.shared_store(core, time, &access);
             at_once
         }
+        (Space::Shared, Direction::Atomic) => {
+            let done = memory.shared_load(core, time, &access);
+            memory.shared_store(core, time, &access);
+            answer(done, StallReason::ShortScoreboard)
+        }
+        (_, Direction::Atomic) => answer(memory.atomic(core, time, &access), StallReason::LongScoreboard),
         (Space::Private, _) => answer(memory.private(core, time, &access), StallReason::LongScoreboard),
         (_, Direction::Load) => {
             let loaded = memory.load(core, time, &access);

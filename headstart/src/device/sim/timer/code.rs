@@ -56,6 +56,8 @@ pub(super) enum Action {
     Load { space: Space, step: u32 },
     /// To memory.
     Store { space: Space, step: u32 },
+    /// To memory and back: the result is there when memory answers.
+    Atomic { space: Space, step: u32 },
     /// Starts a copy whose token is the result.
     Copy { step: u32 },
     /// Goes on when the copies up to a token are there.
@@ -325,45 +327,47 @@ fn action(
             _ => false,
         })
     };
-    let found = match class {
-        Class::None => Some(Action::Mark),
-        Class::Load { space, .. } => {
-            find(|kind| matches!(kind, LaneOpKind::Load { .. })).map(|step| Action::Load { space, step })
-        }
-        Class::Store { space, .. } => {
-            find(|kind| matches!(kind, LaneOpKind::Store { .. })).map(|step| Action::Store { space, step })
-        }
-        Class::AsyncCopy { .. } => {
-            find(|kind| matches!(kind, LaneOpKind::Copy { .. })).map(|step| Action::Copy { step })
-        }
-        Class::Wait => find(|kind| matches!(kind, LaneOpKind::Wait { .. })).and_then(|step| {
-            match &steps[step as usize] {
+    let found =
+        match class {
+            Class::None => Some(Action::Mark),
+            Class::Load { space, .. } => {
+                find(|kind| matches!(kind, LaneOpKind::Load { .. })).map(|step| Action::Load { space, step })
+            }
+            Class::Store { space, .. } => find(|kind| matches!(kind, LaneOpKind::Store { .. }))
+                .map(|step| Action::Store { space, step }),
+            Class::Atomic { space, .. } => find(|kind| matches!(kind, LaneOpKind::Atomic { .. }))
+                .map(|step| Action::Atomic { space, step }),
+            Class::AsyncCopy { .. } => {
+                find(|kind| matches!(kind, LaneOpKind::Copy { .. })).map(|step| Action::Copy { step })
+            }
+            Class::Wait => find(|kind| matches!(kind, LaneOpKind::Wait { .. })).and_then(|step| match &steps
+                [step as usize]
+            {
                 CodedStep::Op(LaneOp {
                     kind: LaneOpKind::Wait { token },
                     ..
                 }) => Some(Action::Wait { token: *token }),
                 _ => None,
-            }
-        }),
-        Class::Prefetch => find(|kind| matches!(kind, LaneOpKind::Prefetch { .. })).and_then(|step| {
-            let Step::Op(op) = &program.steps[step as usize] else {
-                return None;
-            };
-            let OpKind::Prefetch { bytes, hint, .. } = op.kind else {
-                return None;
-            };
-            let form = model.prefetch.at(hint.level);
-            Some(Action::Prefetch {
-                step,
-                bytes,
-                reached: form.reaches,
-                by: form.by,
-            })
-        }),
-        Class::Barrier => Some(Action::Barrier),
-        Class::Exit => Some(Action::Exit),
-        Class::Branch | Class::Reconverge => Some(Action::Jump),
-        _ => None,
-    };
+            }),
+            Class::Prefetch => find(|kind| matches!(kind, LaneOpKind::Prefetch { .. })).and_then(|step| {
+                let Step::Op(op) = &program.steps[step as usize] else {
+                    return None;
+                };
+                let OpKind::Prefetch { bytes, hint, .. } = op.kind else {
+                    return None;
+                };
+                let form = model.prefetch.at(hint.level);
+                Some(Action::Prefetch {
+                    step,
+                    bytes,
+                    reached: form.reaches,
+                    by: form.by,
+                })
+            }),
+            Class::Barrier => Some(Action::Barrier),
+            Class::Exit => Some(Action::Exit),
+            Class::Branch | Class::Reconverge | Class::Fence => Some(Action::Jump),
+            _ => None,
+        };
     found.unwrap_or(Action::Compute)
 }

@@ -269,6 +269,9 @@ impl<'l> Core<'l> {
                         LaneOpKind::Store { ptr, ty, values, .. } => {
                             touched = Touched::At(*resident.values.get(ptr), ty.bytes() * values.length());
                         }
+                        LaneOpKind::Atomic { ptr, ty, .. } => {
+                            touched = Touched::At(*resident.values.get(ptr), ty.bytes());
+                        }
                         LaneOpKind::Prefetch { ptr, bytes, .. } => {
                             touched = Touched::At(*resident.values.get(ptr), bytes);
                         }
@@ -315,6 +318,12 @@ impl<'l> Core<'l> {
                 if self.copies_come_first && answer.is_behind_copies {
                     done = done.max(resident.last_copy());
                 }
+                resident.define(instruction, done, answer.cause);
+                resident.load_until(done);
+            }
+            Action::Atomic { space, .. } => {
+                let answer = access(memory, self.number, now, &touched, space, mask, Direction::Atomic);
+                let done = answer.done + u64::from(instruction.latency);
                 resident.define(instruction, done, answer.cause);
                 resident.load_until(done);
             }

@@ -84,6 +84,12 @@ impl<'m> Costs<'m> {
                 space: Space::Shared, ..
             } => (Pipe::Memory, &all.shared_store, false),
             Class::Store { .. } => (Pipe::Memory, &all.store, false),
+            Class::Atomic {
+                space: Space::Shared, ..
+            } => (Pipe::Memory, &all.shared_atomic, true),
+            Class::Atomic { .. } => (Pipe::Memory, &all.atomic, true),
+            Class::Shuffle => (Pipe::Memory, &all.shuffle, true),
+            Class::Fence => (Pipe::Control, &all.fence, false),
             Class::AsyncCopy { .. } => (Pipe::Memory, &all.async_copy, false),
             Class::Commit => (Pipe::Control, &all.commit, false),
             Class::Wait => (Pipe::Control, &all.wait, false),

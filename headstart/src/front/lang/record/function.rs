@@ -3,6 +3,8 @@
 use super::state::{Frame, Recorder, exchange, recorder};
 use super::{At, Memory, Recorded, Scope, Values, end_block, needless, ssa};
 use crate::cleanup;
+use crate::device::Element;
+use crate::front::lang::atomic::Stored;
 use crate::front::lang::scalar::Scalar;
 use crate::ir::{Kernel, OpKind, Param, PointerFacts, Region, Space, Type, Value, limits, verify_derived};
 use crate::prefetch::Plan;
@@ -67,8 +69,9 @@ fn check_plan(kernel: &Kernel, body: &Region, plan: &str) -> Result<()> {
 }
 
 /// A `&[T]` parameter: a pointer and a length. Rust promises that nothing writes it meanwhile.
-pub fn slice<T: Scalar>(name: &str, length: &str) -> Memory<T> {
-    slice_with::<T>(name, length, true)
+/// A `&[Atomic<T>]` is written through, but by atomic operations only.
+pub fn slice<T: Stored>(name: &str, length: &str) -> Memory<T> {
+    slice_with::<T>(name, length, !T::SHARED_WRITES)
 }
 
 /// A `&mut [T]` parameter: a pointer and a length. Rust promises that nothing else reaches it.
@@ -76,14 +79,14 @@ pub fn slice_mut<T: Scalar>(name: &str, length: &str) -> Memory<T> {
     slice_with::<T>(name, length, false)
 }
 
-fn slice_with<T: Scalar>(name: &str, length_name: &str, read_only: bool) -> Memory<T> {
+fn slice_with<T: Stored>(name: &str, length_name: &str, read_only: bool) -> Memory<T> {
     let (base, length) = recorder(|recorder| {
         let kernel = &mut recorder.kernel;
         let base = kernel.value(Type::Ptr(Space::Global));
         let length = kernel.value(Type::I64);
         let facts = PointerFacts {
-            element: T::TYPE,
-            align: limits::BUFFER_ALIGNMENT.max(T::TYPE.bytes()),
+            element: T::Value::TYPE,
+            align: limits::BUFFER_ALIGNMENT.max(T::Value::TYPE.bytes()),
             length: Some(length),
             read_only,
             unaliased: true,

@@ -6,6 +6,8 @@ use super::range::{begin_for, counter, range};
 use super::state::recorder;
 use super::{At, Recorded, Wishes, end_loop, literal};
 use crate::Error;
+use crate::device::Element;
+use crate::front::lang::atomic::Stored;
 use crate::front::lang::scalar::Scalar;
 use crate::ir::{ArrayData, CacheHint, Space, Type, Value};
 
@@ -76,14 +78,15 @@ impl<T, const N: usize> AsMemory<T> for Array<T, N> {
     }
 }
 
-fn element<T: Scalar>(at: At, memory: Memory<T>, index: Value) -> Value {
-    recorder(|recorder| recorder.build(at, |b| b.element(memory.base, T::TYPE, index)))
+/// The address of `memory[index]`, whose elements have this type.
+pub(super) fn element<T>(at: At, memory: Memory<T>, ty: Type, index: Value) -> Value {
+    recorder(|recorder| recorder.build(at, |b| b.element(memory.base, ty, index)))
 }
 
 /// `memory[index]`
 pub fn load<T: Scalar>(at: At, memory: impl AsMemory<T>, index: Recorded<usize>) -> Recorded<T> {
     let memory = memory.memory();
-    let ptr = element(at, memory, index.value);
+    let ptr = element(at, memory, T::TYPE, index.value);
     Recorded::new(recorder(|recorder| {
         let id = recorder.load_id(at, memory.root);
         recorder.build(at, |b| b.load(T::TYPE, ptr, id))
@@ -92,24 +95,24 @@ pub fn load<T: Scalar>(at: At, memory: impl AsMemory<T>, index: Recorded<usize>)
 
 /// `memory[index] = value`
 pub fn store<T: Scalar>(at: At, memory: impl AsMemory<T>, index: Recorded<usize>, value: Recorded<T>) {
-    let ptr = element(at, memory.memory(), index.value);
+    let ptr = element(at, memory.memory(), T::TYPE, index.value);
     recorder(|recorder| recorder.build(at, |b| b.store(ptr, value.value)));
 }
 
 /// `memory.len()`
-pub fn len<T: Scalar>(_: At, memory: impl AsMemory<T>) -> Recorded<usize> {
+pub fn len<T>(_: At, memory: impl AsMemory<T>) -> Recorded<usize> {
     Recorded::new(memory.memory().length)
 }
 
 /// `memory.is_empty()`
-pub fn is_empty<T: Scalar>(at: At, memory: impl AsMemory<T>) -> Recorded<bool> {
+pub fn is_empty<T>(at: At, memory: impl AsMemory<T>) -> Recorded<bool> {
     super::eq(at, len(at, memory), literal(0))
 }
 
 /// `prefetch(&memory[index], hint)`: one element is wanted, and with it its cache line.
 pub fn prefetch<T: Scalar>(at: At, memory: impl AsMemory<T>, index: Recorded<usize>, hint: CacheHint) {
     let memory = memory.memory();
-    let ptr = element(at, memory, index.value);
+    let ptr = element(at, memory, T::TYPE, index.value);
     recorder(|recorder| {
         if recorder.kernel.ty(ptr) != Type::Ptr(Space::Global) {
             let error =
@@ -122,7 +125,7 @@ pub fn prefetch<T: Scalar>(at: At, memory: impl AsMemory<T>, index: Recorded<usi
 }
 
 /// `let name = shared::<T, N>();`
-pub fn shared_array<T: Scalar, const N: usize>(at: At, name: &str) -> Array<T, N> {
+pub fn shared_array<T: Stored, const N: usize>(at: At, name: &str) -> Array<T, N> {
     array(at, name, Space::Shared)
 }
 
@@ -151,7 +154,7 @@ pub fn array_from<T: Scalar, const N: usize>(at: At, name: &str, values: [Record
 }
 
 /// A new array. Its address is taken where it is declared.
-fn array<T: Scalar, const N: usize>(at: At, name: &str, space: Space) -> Array<T, N> {
+fn array<T: Stored, const N: usize>(at: At, name: &str, space: Space) -> Array<T, N> {
     let (base, length) = recorder(|recorder| {
         let elements = u32::try_from(N).ok().filter(|&elements| elements > 0);
         if elements.is_none() {
@@ -162,9 +165,9 @@ fn array<T: Scalar, const N: usize>(at: At, name: &str, space: Space) -> Array<T
         let array = recorder.kernel.arrays.push(ArrayData {
             name: name.to_owned(),
             space,
-            element: T::TYPE,
+            element: T::Value::TYPE,
             length: elements.unwrap_or(1),
-            align: T::TYPE.bytes(),
+            align: T::Value::TYPE.bytes(),
         });
         recorder.build(at, |b| {
             // The length lives in the type; as a value it is a constant.

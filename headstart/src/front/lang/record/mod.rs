@@ -10,6 +10,8 @@
 //! variables here as it does in the original body.
 
 mod arithmetic;
+pub mod atomics;
+pub mod collective;
 mod control;
 mod convert;
 mod function;

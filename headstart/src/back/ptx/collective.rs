@@ -1,0 +1,122 @@
+//! Shuffles and votes of a sub-group: a warp.
+//!
+//! All lanes take part. Where a work-group may end within a warp, a shuffle from a lane that is not there has
+//! no meaning in PTX; the IR says that it gives the lane's own value, so it is selected.
+
+use super::emitter::Emitter;
+use super::registers::Class;
+use crate::ir::{Id, ShuffleOp, Type, Value, VoteOp};
+
+/// Every lane of a warp.
+const EVERYBODY: &str = "0xffffffff";
+
+impl Emitter<'_> {
+    /// The value of another lane.
+    pub(super) fn shuffle(&mut self, result: Value, op: ShuffleOp, value: Value, by: Value) {
+        let r = self.register(result);
+        let operand = match self.nans.at_use(value) {
+            true => self.canonical(value),
+            false => self.operand(value),
+        };
+        let distance = self.operand(by);
+        let ty = self.ty(value);
+        let shuffled = match Class::of(ty) {
+            Some(Class::Predicate) => {
+                let (word, other) = (self.temporary(Class::B32), self.temporary(Class::B32));
+                self.ins(format!("selp.u32 {word}, 1, 0, {operand}"));
+                self.shuffle_word(&other, op, &word, &distance);
+                let shuffled = self.temporary(Class::Predicate);
+                self.ins(format!("setp.ne.u32 {shuffled}, {other}, 0"));
+                shuffled
+            }
+            Some(Class::B16) => {
+                let (word, other) = (self.temporary(Class::B32), self.temporary(Class::B32));
+                self.ins(format!("mov.b32 {word}, {{{operand}, {operand}}}"));
+                self.shuffle_word(&other, op, &word, &distance);
+                let (shuffled, rest) = (self.temporary(Class::B16), self.temporary(Class::B16));
+                self.ins(format!("mov.b32 {{{shuffled}, {rest}}}, {other}"));
+                shuffled
+            }
+            Some(class @ (Class::B64 | Class::F64)) => {
+                let words = [self.temporary(Class::B32), self.temporary(Class::B32)];
+                let others = [self.temporary(Class::B32), self.temporary(Class::B32)];
+                self.ins(format!("mov.b64 {{{}, {}}}, {operand}", words[0], words[1]));
+                for (word, other) in words.iter().zip(&others) {
+                    self.shuffle_word(other, op, word, &distance);
+                }
+                let shuffled = self.temporary(class);
+                self.ins(format!("mov.b64 {shuffled}, {{{}, {}}}", others[0], others[1]));
+                shuffled
+            }
+            Some(class @ (Class::B32 | Class::F32)) => {
+                let shuffled = self.temporary(class);
+                self.shuffle_word(&shuffled, op, &operand, &distance);
+                shuffled
+            }
+            None => return,
+        };
+        let class = Class::of(ty).map_or("b32", Class::ptx);
+        match self.stays_inside(op, &distance) {
+            None => self.ins(format!("mov.{class} {r}, {shuffled}")),
+            Some(inside) if ty == Type::Bool => {
+                let [own, other] = [Class::Predicate; 2].map(|class| self.temporary(class));
+                self.ins(format!("and.pred {other}, {inside}, {shuffled}"));
+                self.ins(format!("not.pred {own}, {inside}"));
+                self.ins(format!("and.pred {own}, {own}, {operand}"));
+                self.ins(format!("or.pred {r}, {own}, {other}"));
+            }
+            Some(inside) => self.ins(format!("selp.{class} {r}, {shuffled}, {operand}, {inside}")),
+        }
+    }
+
+    /// 32 bits of another lane. Where there is no such lane in a warp, `shfl` gives the lane's own.
+    fn shuffle_word(&mut self, to: &str, op: ShuffleOp, word: &str, distance: &str) {
+        let (mode, clamp) = match op {
+            ShuffleOp::Index => ("idx", 31),
+            ShuffleOp::Up => ("up", 0),
+            ShuffleOp::Down => ("down", 31),
+            ShuffleOp::Xor => ("bfly", 31),
+        };
+        self.ins(format!(
+            "shfl.sync.{mode}.b32 {to}, {word}, {distance}, {clamp}, {EVERYBODY}"
+        ));
+    }
+
+    /// A predicate that holds where the lane that is asked is there; none if all lanes always are.
+    fn stays_inside(&mut self, op: ShuffleOp, distance: &str) -> Option<String> {
+        let items = self.kernel.group_size.map(|size| size.iter().product::<u32>());
+        // Lower lanes are always there.
+        if items.is_some_and(|items| items % 32 == 0) || op == ShuffleOp::Up {
+            return None;
+        }
+        let size = self.temporary(Class::B32);
+        self.id_into(&size, Id::SubGroupSize);
+        let source = self.temporary(Class::B32);
+        match op {
+            ShuffleOp::Index => self.ins(format!("mov.u32 {source}, {distance}")),
+            _ => {
+                self.ins(format!("mov.u32 {source}, %laneid"));
+                let combine = if op == ShuffleOp::Xor {
+                    "xor.b32"
+                } else {
+                    "add.u32"
+                };
+                self.ins(format!("{combine} {source}, {source}, {distance}"));
+            }
+        }
+        let inside = self.temporary(Class::Predicate);
+        self.ins(format!("setp.lt.u32 {inside}, {source}, {size}"));
+        Some(inside)
+    }
+
+    /// What a predicate is for the warp.
+    pub(super) fn vote(&mut self, result: Value, op: VoteOp, value: Value) {
+        let (r, operand) = (self.register(result), self.operand(value));
+        let how = match op {
+            VoteOp::Any => "any.pred",
+            VoteOp::All => "all.pred",
+            VoteOp::Ballot => "ballot.b32",
+        };
+        self.ins(format!("vote.sync.{how} {r}, {operand}, {EVERYBODY}"));
+    }
+}

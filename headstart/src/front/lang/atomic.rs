@@ -1,0 +1,278 @@
+//! Atomic elements of slices and shared arrays, memory orders, fences.
+//!
+//! ```
+//! use headstart::device::sim::Simulator;
+//! use headstart::device::{Device, TypedBuffer};
+//! use headstart::prelude::*;
+//!
+//! /// Counts how often each value occurs: first for the work-group, then for all.
+//! #[kernel(work_group = 64)]
+//! fn histogram(values: &[u32], bins: &[Atomic<u32>]) {
+//!     let own = shared::<Atomic<u32>, 64>();
+//!     own[local_id()].store(0, Ordering::Relaxed);
+//!     barrier();
+//!     own[values[global_id()] as usize % 64].fetch_add(1, Ordering::Relaxed);
+//!     barrier();
+//!     let count = own[local_id()].load(Ordering::Relaxed);
+//!     bins[local_id()].fetch_add(count, Ordering::Relaxed);
+//! }
+//!
+//! let device = Simulator::untimed();
+//! let queue = device.queue()?;
+//! let values: Vec<u32> = (0..256).map(|i| i * i).collect();
+//! let values = TypedBuffer::from_slice(&device, &values)?;
+//! let mut bins = TypedBuffer::from_slice(&device, &[0u32; 64])?;
+//! let arguments = histogram::arguments(&values, &mut bins);
+//! histogram::compile(&device)?.launch(&*queue, Geometry::new(4, 64), arguments).wait()?;
+//! let bins = bins.read(&*queue)?;
+//! assert_eq!(bins.iter().sum::<u32>(), 256);
+//! assert_eq!(bins[1], 32); // the odd numbers whose square leaves 1
+//! # Ok::<(), headstart::Error>(())
+//! ```
+//! Orders are Rust's own, [`Ordering`]. They hold for the whole device, unless
+//! [`within`](Within::within) says for whom: `Ordering::AcqRel.within(Scope::WorkGroup)`. An atomic operation
+//! orders what its order says and nothing else: a relaxed one is no fence, and a barrier is none for other
+//! work-groups. Loads of `&[T]` may be fetched early across any of them, for nothing writes there; loads of
+//! `&mut [T]` not across what acquires.
+//!
+//! In Rust, `compare_exchange` gives a `Result`, which kernels do not have; here it is `compare_and_swap`, which
+//! gives what was there before.
+
+use std::cell::Cell;
+use std::fmt;
+pub use std::sync::atomic::Ordering;
+
+use super::record::{At, atomics};
+use super::scalar::{Integer, Number, Scalar};
+use crate::ir::{MemoryOrder, MemoryScope};
+
+/// A type that atomic operations have: integers and floats of 32 and 64 bits.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no atomic operations",
+    note = "accepted: i32, i64, isize, u32, u64, usize, f32, f64"
+)]
+pub trait AtomicScalar: Number + AtomicAdd {}
+
+/// A type with atomic bit operations, comparison and subtraction: integers of 32 and 64 bits.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no atomic operations for integers",
+    note = "accepted: i32, i64, isize, u32, u64, usize"
+)]
+pub trait AtomicInteger: AtomicScalar + Integer {}
+
+macro_rules! atomic {
+    ($trait:ident: $($rust:ident)+) => {$(
+        impl $trait for $rust {}
+    )+};
+}
+
+atomic!(AtomicScalar: i32 i64 isize u32 u64 usize f32 f64);
+atomic!(AtomicInteger: i32 i64 isize u32 u64 usize);
+
+/// What slices and arrays can hold: scalars, and atomic ones.
+#[diagnostic::on_unimplemented(
+    message = "memory in a kernel cannot hold `{Self}`",
+    label = "not an element of a slice or array",
+    note = "accepted: the scalar types, and `Atomic<T>` of 32 and 64-bit ones"
+)]
+pub trait Stored {
+    /// What is in memory.
+    type Value: Scalar;
+
+    /// Whether a `&[Self]` is written through.
+    const SHARED_WRITES: bool;
+}
+
+impl<T: Scalar> Stored for T {
+    type Value = T;
+    const SHARED_WRITES: bool = false;
+}
+
+impl<T: AtomicScalar> Stored for Atomic<T> {
+    type Value = T;
+    const SHARED_WRITES: bool = true;
+}
+
+/// An element that work-items change with nobody between: `bins: &[Atomic<u32>]`.
+///
+/// A kernel's argument for such a slice is a plain buffer, borrowed mutably. The CPU reference takes a slice of
+/// these; it runs one work-item at a time, so they need not be atomic there.
+#[derive(Default)]
+pub struct Atomic<T: AtomicScalar>(Cell<T>);
+
+impl<T: AtomicScalar> fmt::Debug for Atomic<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.get().fmt(f)
+    }
+}
+
+impl<T: AtomicScalar> Atomic<T> {
+    /// An element with this value.
+    pub fn new(value: T) -> Atomic<T> {
+        Atomic(Cell::new(value))
+    }
+
+    /// Its value, once nobody else has it.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+
+    /// Its value.
+    pub fn load(&self, order: impl Into<Order>) -> T {
+        let _ = order;
+        self.0.get()
+    }
+
+    /// Becomes `value`.
+    pub fn store(&self, value: T, order: impl Into<Order>) {
+        let _ = order;
+        self.0.set(value);
+    }
+
+    /// Becomes `value`; what was there before.
+    pub fn swap(&self, value: T, order: impl Into<Order>) -> T {
+        let _ = order;
+        self.0.replace(value)
+    }
+
+    /// Becomes the sum, rounded (floats) or wrapped (integers); what was there before.
+    ///
+    /// The order in which work-items come decides how a sum of floats is rounded.
+    pub fn fetch_add(&self, value: T, order: impl Into<Order>) -> T {
+        self.swap(self.0.get().atomic_add(value), order)
+    }
+}
+
+impl<T: AtomicInteger> Atomic<T> {
+    /// Becomes `new` if it is `current`; what was there before, which is `current` if that succeeded.
+    pub fn compare_and_swap(&self, current: T, new: T, order: impl Into<Order>) -> T {
+        let _ = order;
+        let before = self.0.get();
+        if before == current {
+            self.0.set(new);
+        }
+        before
+    }
+
+    /// Becomes the difference, wrapped; what was there before.
+    pub fn fetch_sub(&self, value: T, order: impl Into<Order>) -> T {
+        // The opposite of the least number is itself, which is right modulo the width.
+        let opposite = (!value).atomic_add(T::ONE);
+        self.swap(self.0.get().atomic_add(opposite), order)
+    }
+
+    /// Becomes `& value`; what was there before.
+    pub fn fetch_and(&self, value: T, order: impl Into<Order>) -> T {
+        self.swap(self.0.get() & value, order)
+    }
+
+    /// Becomes `| value`; what was there before.
+    pub fn fetch_or(&self, value: T, order: impl Into<Order>) -> T {
+        self.swap(self.0.get() | value, order)
+    }
+
+    /// Becomes `^ value`; what was there before.
+    pub fn fetch_xor(&self, value: T, order: impl Into<Order>) -> T {
+        self.swap(self.0.get() ^ value, order)
+    }
+
+    /// Becomes the lesser; what was there before.
+    pub fn fetch_min(&self, value: T, order: impl Into<Order>) -> T {
+        let before = self.0.get();
+        self.swap(if value < before { value } else { before }, order)
+    }
+
+    /// Becomes the greater; what was there before.
+    pub fn fetch_max(&self, value: T, order: impl Into<Order>) -> T {
+        let before = self.0.get();
+        self.swap(if value > before { value } else { before }, order)
+    }
+}
+
+/// How an atomic element adds on the CPU: as the device does.
+pub trait AtomicAdd {
+    /// The sum, wrapped or rounded.
+    #[must_use]
+    fn atomic_add(self, other: Self) -> Self;
+}
+
+macro_rules! wrapping {
+    ($($rust:ident)+) => {$(
+        impl AtomicAdd for $rust {
+            fn atomic_add(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+        }
+    )+};
+}
+
+wrapping!(i32 i64 isize u32 u64 usize);
+
+macro_rules! rounded {
+    ($($rust:ident)+) => {$(
+        impl AtomicAdd for $rust {
+            fn atomic_add(self, other: Self) -> Self {
+                self + other
+            }
+        }
+    )+};
+}
+
+rounded!(f32 f64);
+
+/// Among which work-items an order holds.
+pub type Scope = MemoryScope;
+
+/// What an atomic operation or fence orders, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// What stays before and after.
+    pub order: MemoryOrder,
+    /// Among which work-items.
+    pub scope: Scope,
+}
+
+impl From<Ordering> for Order {
+    fn from(order: Ordering) -> Order {
+        Order {
+            order: match order {
+                Ordering::Relaxed => MemoryOrder::Relaxed,
+                Ordering::Acquire => MemoryOrder::Acquire,
+                Ordering::Release => MemoryOrder::Release,
+                Ordering::AcqRel => MemoryOrder::AcquireRelease,
+                _ => MemoryOrder::SequentiallyConsistent,
+            },
+            scope: Scope::Device,
+        }
+    }
+}
+
+/// Says for whom an order holds: `Ordering::Acquire.within(Scope::WorkGroup)`.
+pub trait Within {
+    /// The order among these work-items.
+    fn within(self, scope: Scope) -> Order;
+}
+
+impl Within for Ordering {
+    fn within(self, scope: Scope) -> Order {
+        Order { scope, ..self.into() }
+    }
+}
+
+/// Orders the accesses of this work-item before and after it, as others see them: `fence(Ordering::AcqRel)`.
+///
+/// It makes nobody wait. A relaxed one orders nothing, and is refused.
+pub fn fence(order: impl Into<Order>) {
+    let _ = order.into();
+}
+
+/// What [`fence`](fn@fence) is for a device.
+#[allow(non_camel_case_types, reason = "it bears the function's name")]
+pub struct fence {}
+
+impl fence {
+    #[doc(hidden)]
+    pub fn device(at: At, order: impl Into<Order>) {
+        atomics::fence(at, order.into());
+    }
+}

@@ -1,0 +1,136 @@
+//! Methods of atomic elements, `memory[index].fetch_add(value, order)`, and fences.
+
+use super::memory::element;
+use super::state::recorder;
+use super::{AsMemory, At, Recorded};
+use crate::Error;
+use crate::front::lang::atomic::{Atomic, AtomicInteger, AtomicScalar, Order};
+use crate::ir::{AtomicOp, MemoryOrder, Value};
+
+/// Appends an operation on `memory[index]`; what was there before, if it gives that.
+fn operate<T: AtomicScalar>(
+    at: At,
+    op: AtomicOp,
+    memory: impl AsMemory<Atomic<T>>,
+    index: Recorded<usize>,
+    values: Vec<Value>,
+    order: impl Into<Order>,
+) -> Option<Recorded<T>> {
+    let Order { order, scope } = order.into();
+    let ptr = element(at, memory.memory(), T::TYPE, index.value);
+    recorder(|recorder| {
+        if !op.can_be(order) {
+            let accepted = match op {
+                AtomicOp::Load => "accepted: Relaxed, Acquire, SeqCst",
+                _ => "accepted: Relaxed, Release, SeqCst",
+            };
+            let error = Error::input(format!(
+                "an atomic `{}` cannot have the order {}",
+                op.name(),
+                order.name()
+            ));
+            recorder.fail(at, error.accepted(accepted));
+        }
+        recorder.build(at, |b| b.atomic(op, T::TYPE, ptr, values, order, scope))
+    })
+    .map(Recorded::new)
+}
+
+/// As [`operate`], of an operation that gives what was there before.
+fn exchange<T: AtomicScalar>(
+    at: At,
+    op: AtomicOp,
+    memory: impl AsMemory<Atomic<T>>,
+    index: Recorded<usize>,
+    values: Vec<Value>,
+    order: impl Into<Order>,
+) -> Recorded<T> {
+    operate(at, op, memory, index, values, order).expect("every operation but a store gives what was there")
+}
+
+/// `memory[index].load(order)`
+pub fn load<T: AtomicScalar>(
+    at: At,
+    memory: impl AsMemory<Atomic<T>>,
+    index: Recorded<usize>,
+    order: impl Into<Order>,
+) -> Recorded<T> {
+    exchange(at, AtomicOp::Load, memory, index, Vec::new(), order)
+}
+
+/// `memory[index].store(value, order)`
+pub fn store<T: AtomicScalar>(
+    at: At,
+    memory: impl AsMemory<Atomic<T>>,
+    index: Recorded<usize>,
+    value: Recorded<T>,
+    order: impl Into<Order>,
+) {
+    operate(at, AtomicOp::Store, memory, index, vec![value.value], order);
+}
+
+/// `memory[index].compare_and_swap(current, new, order)`
+pub fn compare_and_swap<T: AtomicInteger>(
+    at: At,
+    memory: impl AsMemory<Atomic<T>>,
+    index: Recorded<usize>,
+    current: Recorded<T>,
+    new: Recorded<T>,
+    order: impl Into<Order>,
+) -> Recorded<T> {
+    let values = vec![current.value, new.value];
+    exchange(at, AtomicOp::CompareExchange, memory, index, values, order)
+}
+
+/// `memory[index].fetch_add(value, order)`
+pub fn fetch_add<T: AtomicScalar>(
+    at: At,
+    memory: impl AsMemory<Atomic<T>>,
+    index: Recorded<usize>,
+    value: Recorded<T>,
+    order: impl Into<Order>,
+) -> Recorded<T> {
+    let op = match T::TYPE.is_float() {
+        true => AtomicOp::FAdd,
+        false => AtomicOp::Add,
+    };
+    exchange(at, op, memory, index, vec![value.value], order)
+}
+
+macro_rules! methods {
+    ($($name:ident of $bound:ident: $signed:ident, $unsigned:ident;)+) => {$(
+        #[doc = concat!("`memory[index].", stringify!($name), "(value, order)`")]
+        pub fn $name<T: $bound>(
+            at: At,
+            memory: impl AsMemory<Atomic<T>>,
+            index: Recorded<usize>,
+            value: Recorded<T>,
+            order: impl Into<Order>,
+        ) -> Recorded<T> {
+            let op = if T::SIGNED { AtomicOp::$signed } else { AtomicOp::$unsigned };
+            exchange(at, op, memory, index, vec![value.value], order)
+        }
+    )+};
+}
+
+methods! {
+    swap of AtomicScalar: Exchange, Exchange;
+    fetch_sub of AtomicInteger: Sub, Sub;
+    fetch_and of AtomicInteger: And, And;
+    fetch_or of AtomicInteger: Or, Or;
+    fetch_xor of AtomicInteger: Xor, Xor;
+    fetch_min of AtomicInteger: MinS, MinU;
+    fetch_max of AtomicInteger: MaxS, MaxU;
+}
+
+/// `fence(order)`
+pub fn fence(at: At, Order { order, scope }: Order) {
+    recorder(|recorder| {
+        if order == MemoryOrder::Relaxed {
+            let error = Error::input("a relaxed fence orders nothing")
+                .accepted("accepted: Acquire, Release, AcqRel, SeqCst");
+            recorder.fail(at, error);
+        }
+        recorder.build(at, |b| b.fence(order, scope));
+    });
+}

@@ -1,0 +1,216 @@
+//! What work-items do together: atomics, memory orders and scopes, exchanges inside a sub-group.
+
+use super::op::spelled;
+use super::types::Type;
+
+/// What an [`Atomic`](super::OpKind::Atomic) operation does to the value in memory. All but `Store` give what
+/// was there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AtomicOp {
+    /// Leaves it. No operand; integers and floats.
+    Load,
+    /// Becomes the operand. No result; integers and floats.
+    Store,
+    /// Becomes the operand; integers and floats.
+    Exchange,
+    /// Becomes the second operand if it was the first; integers.
+    CompareExchange,
+    /// Integer, wrapping.
+    Add,
+    /// Integer, wrapping.
+    Sub,
+    /// Integer.
+    And,
+    /// Integer.
+    Or,
+    /// Integer.
+    Xor,
+    /// Integer, signed.
+    MinS,
+    /// Integer, unsigned.
+    MinU,
+    /// Integer, signed.
+    MaxS,
+    /// Integer, unsigned.
+    MaxU,
+    /// Float, rounded to nearest even. Of `F32` in global memory a device may take subnormals as zero, and which
+    /// NaN it makes is its own affair.
+    FAdd,
+}
+
+/// How an atomic operation or fence orders the accesses around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MemoryOrder {
+    /// Not at all.
+    Relaxed,
+    /// What comes after stays after.
+    Acquire,
+    /// What comes before stays before.
+    Release,
+    /// Both.
+    AcquireRelease,
+    /// Both, and all such operations are in one order for everybody.
+    SequentiallyConsistent,
+}
+
+/// Among which work-items an atomic operation or fence holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MemoryScope {
+    /// Of the same sub-group.
+    SubGroup,
+    /// Of the same work-group.
+    WorkGroup,
+    /// Of the device.
+    Device,
+}
+
+/// From which work-item of the sub-group a [`Shuffle`](super::OpKind::Shuffle) takes the value. Its own where
+/// there is none of that number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ShuffleOp {
+    /// The one with this number.
+    Index,
+    /// The one so many below.
+    Up,
+    /// The one so many above.
+    Down,
+    /// The one whose number has these bits flipped.
+    Xor,
+}
+
+/// What a [`Vote`](super::OpKind::Vote) of the sub-group gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum VoteOp {
+    /// Whether it holds for one of them. A `Bool`.
+    Any,
+    /// Whether it holds for all of them. A `Bool`.
+    All,
+    /// A bit for each of them, the first one's lowest. An `I32`.
+    Ballot,
+}
+
+impl AtomicOp {
+    /// How many operands it takes beside the pointer.
+    pub fn operands(self) -> usize {
+        match self {
+            AtomicOp::Load => 0,
+            AtomicOp::CompareExchange => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether it may change what is in memory.
+    pub fn writes(self) -> bool {
+        self != AtomicOp::Load
+    }
+
+    /// Whether it gives what was there before.
+    pub fn has_result(self) -> bool {
+        self != AtomicOp::Store
+    }
+
+    /// Whether several of them leave the same in memory in any order: integer arithmetic does.
+    pub fn commutes(self) -> bool {
+        !matches!(
+            self,
+            AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange | AtomicOp::FAdd
+        )
+    }
+
+    /// Whether it takes values of this type: 32 or 64 bits.
+    pub fn takes(self, ty: Type) -> bool {
+        let integer = matches!(ty, Type::I32 | Type::I64);
+        let float = matches!(ty, Type::F32 | Type::F64);
+        match self {
+            AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange => integer || float,
+            AtomicOp::FAdd => float,
+            _ => integer,
+        }
+    }
+
+    /// Whether it can have this order: a load releases nothing, a store acquires nothing.
+    pub fn can_be(self, order: MemoryOrder) -> bool {
+        match self {
+            AtomicOp::Load => !matches!(order, MemoryOrder::Release | MemoryOrder::AcquireRelease),
+            AtomicOp::Store => !matches!(order, MemoryOrder::Acquire | MemoryOrder::AcquireRelease),
+            _ => true,
+        }
+    }
+}
+
+impl MemoryOrder {
+    /// Whether what comes after stays after.
+    pub fn acquires(self) -> bool {
+        !matches!(self, MemoryOrder::Relaxed | MemoryOrder::Release)
+    }
+
+    /// Whether what comes before stays before.
+    pub fn releases(self) -> bool {
+        !matches!(self, MemoryOrder::Relaxed | MemoryOrder::Acquire)
+    }
+}
+
+impl ShuffleOp {
+    /// The number of the work-item that the value comes from, for work-item `lane` of a sub-group of `size`;
+    /// its own where there is none of that number.
+    pub fn source(self, lane: u32, by: u32, size: u32) -> u32 {
+        let source = match self {
+            ShuffleOp::Index => Some(by),
+            ShuffleOp::Up => lane.checked_sub(by),
+            ShuffleOp::Down => lane.checked_add(by),
+            ShuffleOp::Xor => Some(lane ^ by),
+        };
+        source.filter(|&source| source < size).unwrap_or(lane)
+    }
+}
+
+impl VoteOp {
+    /// The type of what it gives.
+    pub fn result(self) -> Type {
+        match self {
+            VoteOp::Any | VoteOp::All => Type::Bool,
+            VoteOp::Ballot => Type::I32,
+        }
+    }
+}
+
+spelled!(AtomicOp {
+    Load = "load", Store = "store", Exchange = "exchange", CompareExchange = "compare_exchange", Add = "add",
+    Sub = "sub", And = "and", Or = "or", Xor = "xor", MinS = "min.s", MinU = "min.u", MaxS = "max.s",
+    MaxU = "max.u", FAdd = "fadd",
+});
+spelled!(MemoryOrder {
+    Relaxed = "relaxed", Acquire = "acquire", Release = "release", AcquireRelease = "acq_rel",
+    SequentiallyConsistent = "seq_cst",
+});
+spelled!(MemoryScope { SubGroup = "sub_group", WorkGroup = "work_group", Device = "device" });
+spelled!(ShuffleOp { Index = "index", Up = "up", Down = "down", Xor = "xor" });
+spelled!(VoteOp { Any = "any", All = "all", Ballot = "ballot" });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shuffle_from_nobody_gives_its_own() {
+        assert_eq!(ShuffleOp::Up.source(3, 4, 32), 3);
+        assert_eq!(ShuffleOp::Up.source(3, 3, 32), 0);
+        assert_eq!(ShuffleOp::Down.source(30, 2, 32), 30);
+        assert_eq!(ShuffleOp::Down.source(19, 1, 20), 19);
+        assert_eq!(ShuffleOp::Xor.source(5, 1, 8), 4);
+        assert_eq!(ShuffleOp::Xor.source(5, 8, 8), 5);
+        assert_eq!(ShuffleOp::Index.source(5, 7, 8), 7);
+        assert_eq!(ShuffleOp::Index.source(5, u32::MAX, 8), 5);
+        assert_eq!(ShuffleOp::Down.source(5, u32::MAX, 8), 5);
+    }
+
+    #[test]
+    fn orders() {
+        use MemoryOrder::*;
+        assert!(Acquire.acquires() && !Acquire.releases());
+        assert!(Release.releases() && !Release.acquires());
+        assert!(AcquireRelease.acquires() && SequentiallyConsistent.releases());
+        assert!(!AtomicOp::Load.can_be(Release) && !AtomicOp::Store.can_be(AcquireRelease));
+        assert!(AtomicOp::Load.can_be(SequentiallyConsistent));
+    }
+}

@@ -101,6 +101,13 @@ impl WorkGroup<'_> {
         Ok(copies.started)
     }
 
+    /// The token of a work-item's next copy, which has no data.
+    pub(super) fn next_copy(&mut self, item: u32) -> u64 {
+        let copies = &mut self.copies[item as usize];
+        copies.started += 1;
+        copies.started
+    }
+
     /// Completes the copies of a work-item up to number `token`.
     pub(super) fn finish_copies(&mut self, item: u32, token: u64) -> Result<()> {
         loop {

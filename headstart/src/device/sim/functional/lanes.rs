@@ -101,6 +101,15 @@ impl Registers {
     /// The lanes of `within` where a `Bool` is true.
     pub fn truth(&self, slot: Slot, within: Mask) -> Mask {
         let lanes = self.get(slot);
+        let (all, any) = lanes
+            .iter()
+            .fold((1, 0), |(all, any), &truth| (all & truth, any | truth));
+        if all & 1 == 1 {
+            return within;
+        }
+        if any & 1 == 0 {
+            return Mask::NONE;
+        }
         let bits = lanes
             .iter()
             .enumerate()
@@ -120,8 +129,13 @@ impl Registers {
             return;
         }
         for &(to, from) in moves {
-            let from = *self.get(from);
-            merge(self.get_mut(to), &from, mask);
+            if mask == Mask::first(LANES as u32) {
+                let from = from.0 as usize;
+                self.0.copy_within(from..=from, to.0 as usize);
+            } else {
+                let from = *self.get(from);
+                merge(self.get_mut(to), &from, mask);
+            }
         }
     }
 }

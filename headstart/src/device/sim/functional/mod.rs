@@ -35,6 +35,7 @@ mod sub_group;
 mod tape;
 #[cfg(test)]
 mod tests;
+mod touch;
 mod work_group;
 
 pub(crate) use collective::sources as shuffle_sources;

@@ -28,6 +28,9 @@ impl Banks {
     pub(super) fn passes(&mut self, access: &Access) -> u32 {
         let words = (access.bytes >> self.width_shift).max(1);
         let lanes = (self.count / words).max(1) as usize;
+        if access.bytes >= 1 << self.width_shift && is_consecutive(access) {
+            return access.count().div_ceil(lanes as u32).max(1);
+        }
         let mut passes = 0;
         for (part, addresses) in access.addresses.chunks(lanes).enumerate() {
             let mask = access.mask.checked_shr((part * lanes) as u32).unwrap_or(0);
@@ -56,6 +59,18 @@ impl Banks {
         }
         most
     }
+}
+
+/// Whether the first work-items, and no others, are active, and their words follow each other.
+fn is_consecutive(access: &Access) -> bool {
+    let Some(&first) = access.addresses.first() else {
+        return true;
+    };
+    let active = access.mask.trailing_ones();
+    let consecutive = access.addresses.iter().zip(0..).fold(true, |all, (&address, lane)| {
+        all & (lane >= active || address == first.wrapping_add(u64::from(lane * access.bytes)))
+    });
+    consecutive && active == access.count()
 }
 
 #[cfg(test)]
@@ -91,6 +106,29 @@ mod tests {
             assert_eq!(passes(8, |lane| lane * stride * 8), expected, "stride {stride}");
         }
         assert_eq!(passes(16, |lane| lane * 16), 4);
+    }
+
+    #[test]
+    fn words_that_follow_each_other_are_counted_like_others() {
+        let mut banks = Banks::new(32, 4);
+        for (bytes, mask) in [(4, u32::MAX), (8, u32::MAX), (16, u32::MAX), (8, 0x1ff), (4, 0x7f), (4, 0)] {
+            let addresses: Vec<u64> = (0..32).map(|lane| 4096 + lane * u64::from(bytes)).collect();
+            // The same words in the opposite order.
+            let other: Vec<u64> = (0..32).map(|lane| addresses[31 - lane]).collect();
+            let passes = |banks: &mut Banks, addresses: &[u64], mask: u32| {
+                let access = Access {
+                    addresses,
+                    mask,
+                    bytes,
+                };
+                banks.passes(&access)
+            };
+            let straight = passes(&mut banks, &addresses, mask);
+            if mask == u32::MAX {
+                assert_eq!(straight, passes(&mut banks, &other, mask), "{bytes}");
+            }
+            assert_eq!(straight, (mask.count_ones() * bytes).div_ceil(128).max(1), "{bytes} {mask:x}");
+        }
     }
 
     #[test]

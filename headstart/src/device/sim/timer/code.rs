@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cost::{Costs, Pipe};
+use super::needed::{Need, Needed};
 use crate::back::machine::{Class, Control, MachineProgram, RegisterList, Step};
 use crate::device::model::{DeviceModel, PrefetchInstruction, Reached};
 use crate::device::sim::functional::{LaneOp, LaneOpKind, Registers, Slot};
@@ -92,14 +93,15 @@ pub(super) enum CodedControl {
 /// What an instruction computes.
 #[derive(Clone, Debug)]
 pub(super) enum CodedStep {
-    Op(LaneOp),
+    /// An operation, and how much of it.
+    Op(LaneOp, Need),
     Assign(Vec<(Slot, Slot)>),
     /// A barrier: the timer brings the work-group together.
     Nothing,
 }
 
 impl Code {
-    /// Looks up a program's costs in a model.
+    /// Looks up a program's costs in a model. Only `with_results` everything will be computed.
     ///
     /// # Errors
     /// The program has more registers than the timer tracks.
@@ -107,6 +109,7 @@ impl Code {
         program: Arc<MachineProgram>,
         model: &DeviceModel,
         sub_group_size: u32,
+        with_results: bool,
     ) -> Result<Code> {
         if program.registers > u32::from(u16::MAX) {
             return Err(Error::device(format!(
@@ -120,14 +123,22 @@ impl Code {
             constants: Vec::new(),
             count: program.slot_count,
         };
+        let needed = Needed::of(&program);
         let mut steps = Vec::with_capacity(program.steps.len());
         for step in &program.steps {
             steps.push(match step {
-                Step::Op(op) => LaneOp::new(&program.kernel, op, |value| slots.of(value))
-                    .map_or(CodedStep::Nothing, CodedStep::Op),
+                Step::Op(op) => {
+                    let need = match with_results {
+                        true => Need::All,
+                        false => needed.of_op(&program.kernel, op),
+                    };
+                    LaneOp::new(&program.kernel, op, |value| slots.of(value))
+                        .map_or(CodedStep::Nothing, |op| CodedStep::Op(op, need))
+                }
                 Step::Assign(pairs) => CodedStep::Assign(
                     pairs
                         .iter()
+                        .filter(|&&(to, _)| with_results || needed.has(to))
                         .map(|&(to, from)| (slots.of(to), slots.of(from)))
                         .collect(),
                 ),
@@ -323,7 +334,7 @@ fn action(
 ) -> Action {
     let find = |wanted: fn(&LaneOpKind) -> bool| {
         range.clone().rev().find(|&step| match &steps[step as usize] {
-            CodedStep::Op(op) => wanted(&op.kind),
+            CodedStep::Op(op, _) => wanted(&op.kind),
             _ => false,
         })
     };
@@ -343,10 +354,13 @@ fn action(
             Class::Wait => find(|kind| matches!(kind, LaneOpKind::Wait { .. })).and_then(|step| match &steps
                 [step as usize]
             {
-                CodedStep::Op(LaneOp {
-                    kind: LaneOpKind::Wait { token },
-                    ..
-                }) => Some(Action::Wait { token: *token }),
+                CodedStep::Op(
+                    LaneOp {
+                        kind: LaneOpKind::Wait { token },
+                        ..
+                    },
+                    _,
+                ) => Some(Action::Wait { token: *token }),
                 _ => None,
             }),
             Class::Prefetch => find(|kind| matches!(kind, LaneOpKind::Prefetch { .. })).and_then(|step| {

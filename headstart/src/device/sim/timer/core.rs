@@ -12,11 +12,12 @@ use super::access::{Direction, Touched, access, largest, prefetch};
 use super::code::{Action, Code, CodedStep};
 use super::cost::Pipe;
 use super::fetch::Fetch;
+use super::needed::Need;
 use super::profile::Traffic;
 use super::stalls::{InstructionProfile, StallReason};
 use super::sub_group::{Resident, State};
 use crate::device::model::DeviceModel;
-use crate::device::sim::functional::{LaneOpKind, LaunchState, WorkGroup};
+use crate::device::sim::functional::{LaneOp, LaneOpKind, LaunchState, Mask, WorkGroup};
 use crate::device::sim::memory::{Access, MemorySystem};
 use crate::{Error, Result};
 
@@ -37,8 +38,12 @@ pub(super) struct Core<'l> {
     state: &'l LaunchState<'l>,
     groups: Vec<ResidentGroup<'l>>,
     sub_groups: Vec<Resident>,
+    /// What each of them waits for to issue.
+    ready: Vec<Ready>,
     per_group: usize,
     schedulers: Vec<Scheduler>,
+    /// When each scheduler next has something to do.
+    next: Vec<u64>,
     memory_pipe: f64,
     /// Sub-groups that wait for the unit for loads and stores, in the order of their coming: it is their
     /// turn in this order, whichever scheduler they belong to.
@@ -52,8 +57,9 @@ pub(super) struct Core<'l> {
     pub resident_cycles: u64,
     /// When each work-group ended.
     pub ended: Vec<u64>,
-    /// Instructions issued so far, against loops without end.
-    issued: u64,
+    /// Instructions issued so far.
+    pub issued: u64,
+    /// More than these show a loop without end.
     limit: u64,
 }
 
@@ -69,9 +75,23 @@ struct Scheduler {
     /// Its sub-groups, the oldest first.
     members: Vec<usize>,
     last: usize,
-    /// When it next has something to do.
-    next: u64,
     pipes: [f64; Pipe::COUNT],
+}
+
+/// When a sub-group's next instruction can issue, as far as the sub-group alone is concerned, and to which
+/// unit: next to each other, for the schedulers look at many.
+#[derive(Clone, Copy)]
+struct Ready {
+    at: u64,
+    pipe: Pipe,
+}
+
+impl Ready {
+    /// It waits for others, or has ended.
+    const NEVER: Ready = Ready {
+        at: NEVER,
+        pipe: Pipe::Control,
+    };
 }
 
 const NEVER: u64 = u64::MAX;
@@ -91,7 +111,6 @@ impl<'l> Core<'l> {
         let scheduler = |_| Scheduler {
             members: Vec::new(),
             last: 0,
-            next: NEVER,
             pipes: [0.0; Pipe::COUNT],
         };
         let mut core = Core {
@@ -100,8 +119,10 @@ impl<'l> Core<'l> {
             state,
             groups: Vec::new(),
             sub_groups: Vec::new(),
+            ready: Vec::new(),
             per_group,
             schedulers: (0..*model.core.schedulers).map(scheduler).collect(),
+            next: vec![NEVER; *model.core.schedulers as usize],
             memory_pipe: 0.0,
             memory_turns: VecDeque::new(),
             fetch: Fetch::new(model, code.program.code_bytes),
@@ -123,12 +144,7 @@ impl<'l> Core<'l> {
 
     /// When something next happens; none if all is done.
     pub(super) fn next(&self) -> Option<u64> {
-        let next = self
-            .schedulers
-            .iter()
-            .map(|scheduler| scheduler.next)
-            .min()
-            .unwrap_or(NEVER);
+        let next = self.next.iter().copied().min().unwrap_or(NEVER);
         (next != NEVER).then_some(next)
     }
 
@@ -143,13 +159,12 @@ impl<'l> Core<'l> {
         groups: &mut impl Groups,
     ) -> Result<()> {
         loop {
-            let mut first = 0;
-            for (index, scheduler) in self.schedulers.iter().enumerate() {
-                if scheduler.next < self.schedulers[first].next {
-                    first = index;
+            let (mut first, mut now) = (0, NEVER);
+            for (index, &next) in self.next.iter().enumerate() {
+                if next < now {
+                    (first, now) = (index, next);
                 }
             }
-            let now = self.schedulers[first].next;
             if now >= until {
                 return Ok(());
             }
@@ -179,17 +194,13 @@ impl<'l> Core<'l> {
         let mut next = NEVER;
         let members = std::iter::once(&scheduler.last).chain(&scheduler.members);
         for &member in members {
-            let Some(resident) = self.sub_groups.get_mut(member) else {
+            let Some(&Ready { at, pipe }) = self.ready.get(member) else {
                 continue;
             };
-            if resident.state != State::Ready {
+            if at > now {
+                next = next.min(at);
                 continue;
             }
-            if resident.earliest > now {
-                next = next.min(resident.earliest);
-                continue;
-            }
-            let pipe = self.code.instructions[resident.at].pipe;
             let (is_free, free) = match pipe {
                 Pipe::Memory => (memory_is_free && self.memory_turns.is_empty(), memory_free),
                 pipe => {
@@ -202,7 +213,8 @@ impl<'l> Core<'l> {
                     Pipe::Memory => StallReason::MemoryThrottle,
                     _ => StallReason::MathPipeThrottle,
                 };
-                if resident.throttled.replace(reason).is_none() && pipe == Pipe::Memory {
+                let known = self.sub_groups[member].throttled.replace(reason).is_some();
+                if !known && pipe == Pipe::Memory {
                     self.memory_turns.push_back(member);
                 }
                 next = next.min((free as u64).max(now + 1));
@@ -210,7 +222,7 @@ impl<'l> Core<'l> {
             }
             return self.issue_next(index, member, now, memory, groups);
         }
-        self.schedulers[index].next = next;
+        self.next[index] = next;
         Ok(())
     }
 
@@ -223,8 +235,13 @@ impl<'l> Core<'l> {
         groups: &mut impl Groups,
     ) -> Result<()> {
         self.schedulers[index].last = member;
-        self.schedulers[index].next = now + 1;
-        self.issue(index, member, now, memory, groups)
+        self.next[index] = now + 1;
+        self.issue(index, member, now, memory, groups)?;
+        if self.schedulers[index].members.len() == 1 {
+            // Nobody else can go on earlier.
+            self.next[index] = self.ready[member].at.max(now + 1);
+        }
+        Ok(())
     }
 
     fn issue(
@@ -260,7 +277,7 @@ impl<'l> Core<'l> {
         let mut touched = Touched::None;
         for step in instruction.first_step..instruction.end_step {
             match &code.steps[step as usize] {
-                CodedStep::Op(op) => {
+                CodedStep::Op(op, need) => {
                     // Addresses, before the result takes the pointer's place.
                     match op.kind {
                         LaneOpKind::Load { ptr, ty, to, .. } => {
@@ -286,7 +303,7 @@ impl<'l> Core<'l> {
                         }
                         _ => {}
                     }
-                    group.execute(op, &mut resident.values, &resident.sub_group, mask)?;
+                    do_step(group, resident, op, *need, mask)?;
                 }
                 CodedStep::Assign(pairs) => resident.values.assign(pairs, mask),
                 CodedStep::Nothing => {}
@@ -345,7 +362,7 @@ impl<'l> Core<'l> {
                     let before = Traffic::so_far(memory.counters());
                     let done = memory.copy(self.number, now as f64, &from, &to).ceil() as u64;
                     self.profile[at].traffic.add_since(before, memory.counters());
-                    if let CodedStep::Op(op) = &code.steps[step as usize]
+                    if let CodedStep::Op(op, _) = &code.steps[step as usize]
                         && let LaneOpKind::Copy { to: token, .. } = op.kind
                     {
                         let number = largest(resident.values.get(token), mask);
@@ -374,6 +391,7 @@ impl<'l> Core<'l> {
         let control = instruction.control;
         let is_barrier = instruction.action == Action::Barrier;
         self.sub_groups[member].follow(control);
+        self.ready[member] = Ready::NEVER;
         match self.sub_groups[member].state {
             State::Ready => self.prepare(member)?,
             State::AtBarrier => self.release(self.sub_groups[member].slot, now)?,
@@ -404,14 +422,18 @@ impl<'l> Core<'l> {
                 if resident.blame == usize::MAX {
                     resident.blame = resident.at;
                 }
+                self.ready[member] = Ready {
+                    at: resident.earliest,
+                    pipe: instruction.pipe,
+                };
                 return Ok(());
             }
             let mask = resident.mask(instruction);
             for step in instruction.first_step..instruction.end_step {
                 match &code.steps[step as usize] {
-                    CodedStep::Op(op) => {
+                    CodedStep::Op(op, need) => {
                         let group = &mut self.groups[resident.slot].work_group;
-                        group.execute(op, &mut resident.values, &resident.sub_group, mask)?;
+                        do_step(group, resident, op, *need, mask)?;
                     }
                     CodedStep::Assign(pairs) => resident.values.assign(pairs, mask),
                     CodedStep::Nothing => {}
@@ -481,7 +503,10 @@ impl<'l> Core<'l> {
             let resident = Resident::new(slot, sub_group, values, self.code, now);
             match self.sub_groups.get_mut(member) {
                 Some(place) => *place = resident,
-                None => self.sub_groups.push(resident),
+                None => {
+                    self.sub_groups.push(resident);
+                    self.ready.push(Ready::NEVER);
+                }
             }
             let schedulers = self.schedulers.len();
             let members = &mut self.schedulers[member % schedulers].members;
@@ -496,8 +521,23 @@ impl<'l> Core<'l> {
     /// A sub-group can go on: its scheduler may have to look earlier than it thought.
     fn wake(&mut self, member: usize) {
         let index = member % self.schedulers.len();
-        let next = &mut self.schedulers[index].next;
-        *next = (*next).min(self.sub_groups[member].earliest);
+        self.next[index] = self.next[index].min(self.ready[member].at);
+    }
+}
+
+/// Does as much of an operation as is needed.
+#[inline]
+fn do_step(
+    group: &mut WorkGroup,
+    resident: &mut Resident,
+    op: &LaneOp,
+    need: Need,
+    mask: Mask,
+) -> Result<()> {
+    match need {
+        Need::All => group.execute(op, &mut resident.values, &resident.sub_group, mask),
+        Need::Access => group.touch(op, &mut resident.values, &resident.sub_group, mask),
+        Need::Nothing => Ok(()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The timer: how long a launch takes on a device model, and why.
 //!
-//! It runs the machine program of a kernel ([`crate::back::machine`]), with real values, addresses and
-//! branches, on the cores of a [`DeviceModel`]. Modelled are: several schedulers a core, which issue an
+//! It runs the machine program of a kernel ([`crate::back::machine`]), with real addresses and
+//! branches and the values that lead to them, on the cores of a [`DeviceModel`]. Modelled are: several schedulers a core, which issue an
 //! instruction a cycle each, greedily and then the oldest; registers that are ready after an
 //! instruction's latency, with few scoreboards for what takes no fixed time; units that take an
 //! instruction every few cycles; instruction caches; work-groups resident as the occupancy rules allow,
@@ -17,6 +17,7 @@ mod code;
 mod core;
 mod cost;
 mod fetch;
+mod needed;
 pub mod profile;
 mod report;
 mod run;
@@ -59,15 +60,24 @@ pub enum Cores {
 pub struct Timer {
     model: Arc<DeviceModel>,
     cores: Cores,
+    results: bool,
 }
 
 impl Timer {
-    /// A timer that samples cores where it can.
+    /// A timer that samples cores where it can, and computes no more than the time depends on.
     pub fn new(model: Arc<DeviceModel>) -> Timer {
         Timer {
             model,
             cores: Cores::default(),
+            results: false,
         }
+    }
+
+    /// The same, but it computes everything, and the simulated work-groups write their results.
+    #[must_use]
+    pub fn with_results(mut self) -> Timer {
+        self.results = true;
+        self
     }
 
     /// The same, with another choice of cores.
@@ -90,11 +100,12 @@ impl Timer {
         let key = Key::new(kernel, launch, &self.model);
         let target = Target::of(&self.model, key.sub_group_size);
         let target = target.for_groups(&self.model, key.groups_per_core, key.group);
-        Code::new(Arc::new(lower(kernel, &target)), &self.model, key.sub_group_size)
+        let program = Arc::new(lower(kernel, &target));
+        Code::new(program, &self.model, key.sub_group_size, self.results)
     }
 
-    /// Times a launch, which has been checked. It writes to the launch's buffers what the simulated
-    /// work-groups write.
+    /// Times a launch, which has been checked. Of what the simulated work-groups write to the launch's
+    /// buffers, it writes what the time may depend on, or all ([`Timer::with_results`]).
     ///
     /// # Errors
     /// The launch does not fit the device, or the kernel faults.

@@ -26,6 +26,14 @@ const LEAST_CORES: u32 = 2;
 /// Cores of a sample whose times differ by more than this part are not alike.
 const ALIKE: f64 = 0.05;
 
+/// Cores of a sample that have as much work as each other, to this part, but not as much time: chance, in
+/// the order in which sub-groups find code and data in the caches, makes the difference. As many cores as
+/// [`CORES_TO_AVERAGE`] show that, too.
+const SAME_WORK: f64 = 0.01;
+
+/// Cores of a sample that averages over chance.
+const CORES_TO_AVERAGE: u32 = 16;
+
 /// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half
 /// of these.
 const ROUNDS: u64 = 6;
@@ -42,7 +50,10 @@ pub(super) struct Simulated {
     /// Cycles of all simulated cores together, until the last one ended.
     pub core_cycles: f64,
     pub groups: u64,
+    /// Whether the cores' times say that all of the launch's cores take as long.
     alike: bool,
+    /// Whether the cores had as much work as each other.
+    same_work: bool,
 }
 
 /// Times a launch.
@@ -67,8 +78,12 @@ pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launc
     let mut simulated = wanted;
     loop {
         let result = simulate(model, code, launch, &state, &occupancy, simulated, busy, places)?;
-        if cores == Cores::Sampled && !result.alike && simulated < busy {
-            simulated = simulated.saturating_mul(8).min(busy);
+        let is_enough = result.alike || result.same_work && simulated >= CORES_TO_AVERAGE;
+        if cores == Cores::Sampled && !is_enough && simulated < busy {
+            simulated = match result.same_work {
+                true => CORES_TO_AVERAGE.min(busy),
+                false => simulated.saturating_mul(8).min(busy),
+            };
             continue;
         }
         let sample = Sample {
@@ -184,8 +199,9 @@ fn simulate(
         queue.next[0] = (u64::from(busy) * u64::from(places)).min(count);
     }
     while let Some(first) = cores.iter().filter_map(Core::next).min() {
+        let end_of_turn = (first / TURN + 1) * TURN;
         for core in &mut cores {
-            core.run(first + TURN, &mut memory, &mut queue)?;
+            core.run(end_of_turn, &mut memory, &mut queue)?;
         }
     }
     Ok(summary(&cores, &queue, memory.counters().clone(), places))
@@ -211,6 +227,10 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
         .filter(|core| core.ended.len() == cores[0].ended.len())
         .map(last);
     let shortest = comparable.fold(f64::INFINITY, f64::min);
+    let work = |core: &Core| core.issued as f64 / core.ended.len().max(1) as f64;
+    let (least, most) = cores.iter().map(work).fold((f64::INFINITY, 0.0f64), |(least, most), work| {
+        (least.min(work), most.max(work))
+    });
     let all: Vec<f64> = cores
         .iter()
         .enumerate()
@@ -224,6 +244,7 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
         core_cycles: end * cores.len() as f64,
         groups: cores.iter().map(|core| core.ended.len() as u64).sum(),
         alike: shortest >= end * (1.0 - ALIKE),
+        same_work: least >= most * (1.0 - SAME_WORK),
     }
 }
 

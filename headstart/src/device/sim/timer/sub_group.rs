@@ -42,12 +42,7 @@ pub(super) struct Resident {
     /// Before this it issues nothing, and why.
     free: u64,
     free_reason: StallReason,
-    /// When the value of each register is there, and what it waits for.
-    ready: Vec<u64>,
-    causes: Vec<StallReason>,
-    /// The scoreboard of a register that nobody has waited for yet, and how often somebody had waited
-    /// for that scoreboard when it was issued.
-    watched: Vec<Option<(u8, u32)>>,
+    registers: Vec<Register>,
     /// When the last result on each scoreboard is there, and how often somebody has waited for it.
     scoreboards: [(u64, u32); 16],
     /// When the last plain load is there.
@@ -57,6 +52,18 @@ pub(super) struct Resident {
     last_copy: u64,
     /// The line of code that it has.
     pub line: Option<u32>,
+}
+
+/// When a register's value is there.
+#[derive(Clone, Copy, Debug)]
+struct Register {
+    ready: u64,
+    /// What waits for it waits for.
+    cause: StallReason,
+    /// The scoreboard that it arrives on, if it takes no fixed time and nobody has waited for it yet.
+    board: Option<u8>,
+    /// How often somebody had waited for that scoreboard when it was issued.
+    waits: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +90,12 @@ impl Resident {
         code: &Code,
         now: u64,
     ) -> Resident {
-        let registers = code.program.registers as usize;
+        let there = Register {
+            ready: 0,
+            cause: StallReason::Wait,
+            board: None,
+            waits: 0,
+        };
         Resident {
             slot,
             active: sub_group.mask(),
@@ -99,9 +111,7 @@ impl Resident {
             since: now,
             free: now,
             free_reason: StallReason::NoInstruction,
-            ready: vec![0; registers],
-            causes: vec![StallReason::Wait; registers],
-            watched: vec![None; registers],
+            registers: vec![there; code.program.registers as usize],
             scoreboards: [(0, 0); 16],
             loads_done: 0,
             copies: VecDeque::new(),
@@ -206,18 +216,18 @@ impl Resident {
         let uses = &instruction.uses[..usize::from(instruction.use_count)];
         let defines = &instruction.defines[..usize::from(instruction.define_count)];
         for &register in uses.iter().chain(defines) {
-            let register = usize::from(register);
+            let register = &mut self.registers[usize::from(register)];
             // Results on one scoreboard cannot be told apart: the last of them counts. Who has waited
             // for it has waited for all that were on their way.
-            if let Some((board, waits)) = self.watched[register].take() {
+            if let Some(board) = register.board.take() {
                 let (last, waited) = &mut self.scoreboards[usize::from(board)];
-                if *waited == waits {
-                    self.ready[register] = self.ready[register].max(*last);
+                if *waited == register.waits {
+                    register.ready = register.ready.max(*last);
                     *waited += 1;
                 }
             }
-            if self.ready[register] > earliest {
-                (earliest, reason) = (self.ready[register], self.causes[register]);
+            if register.ready > earliest {
+                (earliest, reason) = (register.ready, register.cause);
             }
         }
         (self.earliest, self.reason) = (earliest, reason);
@@ -230,13 +240,15 @@ impl Resident {
 
     /// What an instruction defines is there at a time.
     pub(super) fn define(&mut self, instruction: &Coded, ready: u64, cause: StallReason) {
+        let board = instruction.scoreboard;
+        let waits = board.map_or(0, |board| self.scoreboards[usize::from(board)].1);
         for &register in &instruction.defines[..usize::from(instruction.define_count)] {
-            let register = usize::from(register);
-            self.ready[register] = ready;
-            self.causes[register] = cause;
-            self.watched[register] = instruction
-                .scoreboard
-                .map(|board| (board, self.scoreboards[usize::from(board)].1));
+            self.registers[usize::from(register)] = Register {
+                ready,
+                cause,
+                board,
+                waits,
+            };
         }
         if let Some(board) = instruction.scoreboard {
             let (last, _) = &mut self.scoreboards[usize::from(board)];

@@ -22,7 +22,7 @@ impl Bench {
         let device = Simulator::new(model.description(), Options::FAST, None);
         Bench {
             device,
-            timer: Timer::new(model),
+            timer: Timer::new(model).with_results(),
         }
     }
 

@@ -1,0 +1,219 @@
+//! Which values a program's time depends on.
+//!
+//! Time depends on addresses, on conditions, on the tokens that are waited for, and on what these are
+//! computed from, through memory too. The rest of what a kernel computes, most of its arithmetic, need
+//! not be computed to time it: the functional engine has done that.
+
+use cranelift_entity::SecondaryMap;
+
+use crate::back::machine::{Control, MachineProgram, Step};
+use crate::ir::{Kernel, Op, OpKind, Space, Value};
+
+/// How much of a step has to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// All of it.
+    All,
+    /// An access, but not for its data: only whether it may be made.
+    Access,
+    /// Nothing.
+    Nothing,
+}
+
+/// The values that are needed, and whether what is written to memory is.
+#[derive(Debug)]
+pub(super) struct Needed {
+    values: SecondaryMap<Value, bool>,
+    /// By global, shared and private memory; see [`index`].
+    memory: [bool; 3],
+}
+
+impl Needed {
+    /// Follows what the program's time depends on back to where it comes from.
+    pub(super) fn of(program: &MachineProgram) -> Needed {
+        let mut search = Search {
+            kernel: &program.kernel,
+            needed: Needed {
+                values: SecondaryMap::new(),
+                memory: [false; 3],
+            },
+            sources: SecondaryMap::new(),
+            open: Vec::new(),
+        };
+        for step in &program.steps {
+            match step {
+                Step::Op(op) => {
+                    for &result in &op.results {
+                        search.sources[result].push(Source::Op(op));
+                    }
+                }
+                Step::Assign(pairs) => {
+                    for &(to, from) in pairs {
+                        search.sources[to].push(Source::Value(from));
+                    }
+                }
+            }
+        }
+        for instruction in &program.instructions {
+            if let Control::If { cond, .. } = instruction.control {
+                search.need(cond);
+            }
+            if let Some(guard) = instruction.guard {
+                search.need(guard.value);
+            }
+        }
+        for step in &program.steps {
+            let Step::Op(op) = step else { continue };
+            match op.kind {
+                OpKind::Load { ptr, .. }
+                | OpKind::Store { ptr, .. }
+                | OpKind::Atomic { ptr, .. }
+                | OpKind::Prefetch { ptr, .. } => search.need(ptr),
+                OpKind::Copy { to, from, .. } => {
+                    search.need(to);
+                    search.need(from);
+                }
+                OpKind::Wait(token) => search.need(token),
+                _ => {}
+            }
+        }
+        search.close(program);
+        search.needed
+    }
+
+    /// Whether a value is needed.
+    pub(super) fn has(&self, value: Value) -> bool {
+        self.values[value]
+    }
+
+    /// How much of an operation is needed.
+    pub(super) fn of_op(&self, kernel: &Kernel, op: &Op) -> Need {
+        let data = match op.kind {
+            OpKind::Load { .. } => op.results.iter().any(|&result| self.has(result)),
+            OpKind::Store { ptr, .. } => self.holds(kernel.ty(ptr).space()),
+            OpKind::Copy { .. } => self.holds(Some(Space::Shared)),
+            OpKind::Wait(_) if !self.holds(Some(Space::Shared)) => return Need::Nothing,
+            // These may fail, whatever their values are.
+            OpKind::Atomic { .. } | OpKind::Shuffle { .. } | OpKind::Vote(..) => return Need::All,
+            OpKind::Wait(_) | OpKind::Prefetch { .. } | OpKind::Barrier => return Need::All,
+            _ => {
+                let all = op.results.is_empty() || op.results.iter().any(|&result| self.has(result));
+                return if all { Need::All } else { Need::Nothing };
+            }
+        };
+        if data { Need::All } else { Need::Access }
+    }
+
+    /// Whether what is written to a memory is needed.
+    fn holds(&self, space: Option<Space>) -> bool {
+        match space.and_then(index) {
+            Some(index) => self.memory[index],
+            None => self.memory.contains(&true),
+        }
+    }
+}
+
+/// Where in [`Needed::memory`] a memory is; generic pointers may lead to any.
+fn index(space: Space) -> Option<usize> {
+    match space {
+        Space::Global => Some(0),
+        Space::Shared => Some(1),
+        Space::Private => Some(2),
+        Space::Generic => None,
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug)]
+enum Source<'p> {
+    Op(&'p Op),
+    Value(Value),
+}
+
+struct Search<'p> {
+    kernel: &'p Kernel,
+    needed: Needed,
+    /// Of each value, all that may give it.
+    sources: SecondaryMap<Value, Vec<Source<'p>>>,
+    /// Needed values whose sources were not looked at yet.
+    open: Vec<Value>,
+}
+
+impl<'p> Search<'p> {
+    fn need(&mut self, value: Value) {
+        if !std::mem::replace(&mut self.needed.values[value], true) {
+            self.open.push(value);
+        }
+    }
+
+    fn close(&mut self, program: &'p MachineProgram) {
+        loop {
+            while let Some(value) = self.open.pop() {
+                for source in self.sources[value].clone() {
+                    match source {
+                        Source::Value(from) => self.need(from),
+                        Source::Op(op) => self.need_result_of(op),
+                    }
+                }
+            }
+            // What is written to a needed memory.
+            for step in &program.steps {
+                let Step::Op(op) = step else { continue };
+                if let OpKind::Store { ptr, values, .. } | OpKind::Atomic { ptr, values, .. } = &op.kind
+                    && self.needed.holds(self.kernel.ty(*ptr).space())
+                {
+                    values.iter().for_each(|&value| self.need(value));
+                }
+                if let OpKind::Copy { from, .. } = op.kind
+                    && self.needed.holds(Some(Space::Shared))
+                {
+                    self.need_memory(from);
+                }
+            }
+            if self.open.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn need_result_of(&mut self, op: &Op) {
+        match op.kind {
+            OpKind::Load { ptr, .. } | OpKind::Atomic { ptr, .. } => self.need_memory(ptr),
+            // Its token; its data are another matter.
+            OpKind::Copy { .. } => {}
+            _ => op.kind.for_each_operand(|operand| self.need(operand)),
+        }
+    }
+
+    /// What is at a pointer is needed, so whatever may be written there.
+    fn need_memory(&mut self, ptr: Value) {
+        if self.is_read_only(ptr, &mut Vec::new()) {
+            return;
+        }
+        match self.kernel.ty(ptr).space().and_then(index) {
+            Some(index) => self.needed.memory[index] = true,
+            None => self.needed.memory = [true; 3],
+        }
+    }
+
+    /// Whether a pointer surely leads into parameters that nothing writes.
+    fn is_read_only(&self, ptr: Value, seen: &mut Vec<Value>) -> bool {
+        if seen.contains(&ptr) {
+            return true;
+        }
+        seen.push(ptr);
+        let params = &self.kernel.params;
+        if let Some(param) = params.iter().find(|param| param.value == ptr) {
+            return param.facts.is_some_and(|facts| facts.read_only);
+        }
+        let sources = &self.sources[ptr];
+        let leads_there = |source: &Source| match source {
+            Source::Value(from) => self.is_read_only(*from, seen),
+            Source::Op(op) => match op.kind {
+                OpKind::Address { base, .. } => self.is_read_only(base, seen),
+                _ => false,
+            },
+        };
+        !sources.is_empty() && sources.iter().all(leads_there)
+    }
+}

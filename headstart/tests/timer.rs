@@ -42,7 +42,11 @@ fn kernels_take_as_long_with_and_without_their_results() {
                 ..prefetch::Target::default()
             };
             if let Ok(applied) = apply(&case.workload.kernel, plan, &target) {
-                compare(&format!("{} under {plan}", case.name), &case.workload, &applied.kernel);
+                compare(
+                    &format!("{} under {plan}", case.name),
+                    &case.workload,
+                    &applied.kernel,
+                );
                 kernels += 1;
             }
         }

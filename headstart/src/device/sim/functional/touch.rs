@@ -25,10 +25,22 @@ impl WorkGroup<'_> {
         let place = op.place;
         match op.kind {
             LaneOpKind::Load {
-                ref to, ty, space, ptr, ..
+                ref to,
+                ty,
+                space,
+                ptr,
+                ..
             } => {
                 let size = ty.bytes() * to.length();
-                self.touch_all(Access::Read, space, registers.get(ptr), size, sub_group, mask, place)
+                self.touch_all(
+                    Access::Read,
+                    space,
+                    registers.get(ptr),
+                    size,
+                    sub_group,
+                    mask,
+                    place,
+                )
             }
             LaneOpKind::Store {
                 ref values,
@@ -37,7 +49,15 @@ impl WorkGroup<'_> {
                 ptr,
             } => {
                 let size = ty.bytes() * values.length();
-                self.touch_all(Access::Write, space, registers.get(ptr), size, sub_group, mask, place)
+                self.touch_all(
+                    Access::Write,
+                    space,
+                    registers.get(ptr),
+                    size,
+                    sub_group,
+                    mask,
+                    place,
+                )
             }
             LaneOpKind::Copy {
                 to,
@@ -47,9 +67,25 @@ impl WorkGroup<'_> {
                 ..
             } => {
                 let sources = registers.get(source);
-                self.touch_all(Access::CopyFrom, Space::Global, sources, bytes, sub_group, mask, place)?;
+                self.touch_all(
+                    Access::CopyFrom,
+                    Space::Global,
+                    sources,
+                    bytes,
+                    sub_group,
+                    mask,
+                    place,
+                )?;
                 let targets = registers.get(target);
-                self.touch_all(Access::CopyTo, Space::Shared, targets, bytes, sub_group, mask, place)?;
+                self.touch_all(
+                    Access::CopyTo,
+                    Space::Shared,
+                    targets,
+                    bytes,
+                    sub_group,
+                    mask,
+                    place,
+                )?;
                 for lane in mask.lanes() {
                     registers.get_mut(to)[lane] = self.next_copy(sub_group.work_item(lane));
                 }
@@ -105,9 +141,11 @@ impl WorkGroup<'_> {
                 };
                 return buffer == same
                     && first >= 0
-                    && self.state.buffers.get(buffer).is_some_and(|bound| {
-                        last as u64 + u64::from(size) <= bound.memory.bytes()
-                    });
+                    && self
+                        .state
+                        .buffers
+                        .get(buffer)
+                        .is_some_and(|bound| last as u64 + u64::from(size) <= bound.memory.bytes());
             }
         };
         match (layout.offset(low, size), layout.offset(high, size)) {

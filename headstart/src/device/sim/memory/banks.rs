@@ -67,9 +67,13 @@ fn is_consecutive(access: &Access) -> bool {
         return true;
     };
     let active = access.mask.trailing_ones();
-    let consecutive = access.addresses.iter().zip(0..).fold(true, |all, (&address, lane)| {
-        all & (lane >= active || address == first.wrapping_add(u64::from(lane * access.bytes)))
-    });
+    let consecutive = access
+        .addresses
+        .iter()
+        .zip(0..)
+        .fold(true, |all, (&address, lane)| {
+            all & (lane >= active || address == first.wrapping_add(u64::from(lane * access.bytes)))
+        });
     consecutive && active == access.count()
 }
 
@@ -111,7 +115,14 @@ mod tests {
     #[test]
     fn words_that_follow_each_other_are_counted_like_others() {
         let mut banks = Banks::new(32, 4);
-        for (bytes, mask) in [(4, u32::MAX), (8, u32::MAX), (16, u32::MAX), (8, 0x1ff), (4, 0x7f), (4, 0)] {
+        for (bytes, mask) in [
+            (4, u32::MAX),
+            (8, u32::MAX),
+            (16, u32::MAX),
+            (8, 0x1ff),
+            (4, 0x7f),
+            (4, 0),
+        ] {
             let addresses: Vec<u64> = (0..32).map(|lane| 4096 + lane * u64::from(bytes)).collect();
             // The same words in the opposite order.
             let other: Vec<u64> = (0..32).map(|lane| addresses[31 - lane]).collect();
@@ -127,7 +138,11 @@ mod tests {
             if mask == u32::MAX {
                 assert_eq!(straight, passes(&mut banks, &other, mask), "{bytes}");
             }
-            assert_eq!(straight, (mask.count_ones() * bytes).div_ceil(128).max(1), "{bytes} {mask:x}");
+            assert_eq!(
+                straight,
+                (mask.count_ones() * bytes).div_ceil(128).max(1),
+                "{bytes} {mask:x}"
+            );
         }
     }
 

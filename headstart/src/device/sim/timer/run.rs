@@ -228,9 +228,12 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
         .map(last);
     let shortest = comparable.fold(f64::INFINITY, f64::min);
     let work = |core: &Core| core.issued as f64 / core.ended.len().max(1) as f64;
-    let (least, most) = cores.iter().map(work).fold((f64::INFINITY, 0.0f64), |(least, most), work| {
-        (least.min(work), most.max(work))
-    });
+    let (least, most) = cores
+        .iter()
+        .map(work)
+        .fold((f64::INFINITY, 0.0f64), |(least, most), work| {
+            (least.min(work), most.max(work))
+        });
     let all: Vec<f64> = cores
         .iter()
         .enumerate()

@@ -1,0 +1,450 @@
+//! A body: registers, variables, labels, instructions.
+//!
+//! Blocks in braces have registers and labels of their own, as inline assembly needs them; here they become
+//! registers and labels of the function.
+
+use std::collections::HashMap;
+
+use super::lexer::Token;
+use super::parse::Parser;
+use super::tree::{Body, Function, Instruction, Location, Operand, Register, RegisterData, Statement};
+use crate::error::{Error, Result};
+use crate::ir::limits;
+use crate::suggest::quoted;
+
+/// Most registers that `%r<N>` may declare at once, and most that a function may use.
+const MOST_REGISTERS: usize = 1 << 20;
+/// Most operands inside each other: `[{a, b}]`.
+const MOST_NESTED_OPERANDS: u32 = 4;
+/// Most blocks inside each other.
+const MOST_NESTED_BLOCKS: usize = 256;
+
+/// Reads the body of a function.
+///
+/// # Errors
+/// The text is no PTX: what, and in which line.
+pub(super) fn body<'t>(text: &'t str, function: &Function<'t>) -> Result<Body<'t>> {
+    let (at, line) = function.body;
+    let mut reader = Reader {
+        parser: Parser::new(text, at, line),
+        body: Body::default(),
+        scopes: vec![Scope::default()],
+        label_of: Vec::new(),
+        location: None,
+    };
+    let result = reader.read(function);
+    result.map_err(|error| error.at(format!("line {}", reader.parser.line)))?;
+    Ok(reader.body)
+}
+
+#[derive(Default)]
+struct Scope<'t> {
+    registers: HashMap<&'t str, Register>,
+    /// `%r<36>`: by prefix, how many, and their type.
+    ranges: HashMap<&'t str, (u64, &'t str)>,
+    labels: HashMap<&'t str, u32>,
+    /// Labels of this scope that were only referred to so far.
+    pending: Vec<&'t str>,
+}
+
+struct Reader<'t> {
+    parser: Parser<'t>,
+    body: Body<'t>,
+    scopes: Vec<Scope<'t>>,
+    /// What a label's number became once its scope was over.
+    label_of: Vec<u32>,
+    location: Option<Location>,
+}
+
+impl<'t> Reader<'t> {
+    fn read(&mut self, function: &Function<'t>) -> Result<()> {
+        self.parser.advance()?;
+        for param in function.params.iter().chain(&function.results) {
+            if param.name.starts_with('%') {
+                self.declare(param.name, param.ty)?;
+            }
+        }
+        loop {
+            match self.parser.token {
+                Token::Mark('}') => {
+                    self.close_scope()?;
+                    if self.scopes.is_empty() {
+                        break;
+                    }
+                    self.parser.advance()?;
+                }
+                Token::Mark('{') => {
+                    if self.scopes.len() >= MOST_NESTED_BLOCKS {
+                        return Err(Error::input("blocks are nested too deeply"));
+                    }
+                    self.scopes.push(Scope::default());
+                    self.parser.advance()?;
+                }
+                Token::Mark(';') => {
+                    self.parser.advance()?;
+                }
+                Token::Dot(_) => self.directive()?,
+                Token::Mark('@') | Token::Word(_) => self.statement()?,
+                _ => return Err(self.parser.unexpected("an instruction")),
+            }
+            if self.body.statements.len() > limits::OPERATIONS {
+                return Err(Error::input("a function has too many instructions")
+                    .accepted(format!("at most {}", limits::OPERATIONS)));
+            }
+        }
+        self.resolve_labels()
+    }
+
+    fn directive(&mut self) -> Result<()> {
+        let Token::Dot(name) = self.parser.advance()? else {
+            return Ok(());
+        };
+        match name {
+            "reg" => self.registers(),
+            "loc" => self.loc(),
+            "shared" | "local" => {
+                let mut variables = std::mem::take(&mut self.body.variables);
+                let result = self.parser.variables(name, &mut variables);
+                self.body.variables = variables;
+                result
+            }
+            // Variables of a call, pragmas, jump tables, call prototypes: whoever needs them asks later.
+            _ => self.parser.skip_statement(),
+        }
+    }
+
+    fn registers(&mut self) -> Result<()> {
+        let Token::Dot(ty) = self.parser.advance()? else {
+            return Err(self.parser.unexpected("a type"));
+        };
+        if matches!(self.parser.token, Token::Dot(_)) {
+            return Err(Error::input("registers of vectors are not read"));
+        }
+        loop {
+            let name = self.parser.word("a register's name")?;
+            if self.parser.take('<')? {
+                let count = self.parser.integer("a number of registers")?;
+                self.parser.expect('>')?;
+                self.scope().ranges.insert(name, (count, ty));
+            } else {
+                self.declare(name, ty)?;
+            }
+            if !self.parser.take(',')? {
+                return self.parser.expect(';');
+            }
+        }
+    }
+
+    fn scope(&mut self) -> &mut Scope<'t> {
+        self.scopes.last_mut().expect("the function's own scope is closed last")
+    }
+
+    fn declare(&mut self, name: &'t str, ty: &'t str) -> Result<Register> {
+        let register = self.body.registers.len();
+        if register >= MOST_REGISTERS {
+            return Err(Error::input("a function uses too many registers"));
+        }
+        self.body.registers.push(RegisterData { name, ty });
+        self.scope().registers.insert(name, register as Register);
+        Ok(register as Register)
+    }
+
+    /// The register of this name, if it is one.
+    fn register(&mut self, name: &'t str) -> Result<Option<Register>> {
+        let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number: Option<u64> = name[prefix.len()..].parse().ok();
+        for index in (0..self.scopes.len()).rev() {
+            let scope = &self.scopes[index];
+            if let Some(&register) = scope.registers.get(name) {
+                return Ok(Some(register));
+            }
+            if let (Some(&(count, ty)), Some(number)) = (scope.ranges.get(prefix), number)
+                && number < count
+            {
+                if self.body.registers.len() >= MOST_REGISTERS {
+                    return Err(Error::input("a function uses too many registers"));
+                }
+                let register = self.body.registers.len() as Register;
+                self.body.registers.push(RegisterData { name, ty });
+                self.scopes[index].registers.insert(name, register);
+                return Ok(Some(register));
+            }
+        }
+        Ok(None)
+    }
+
+    fn loc(&mut self) -> Result<()> {
+        let file = self.parser.integer("a file's number")?;
+        let line = self.parser.integer("a line")?;
+        let column = match self.parser.token {
+            Token::Integer(_) => self.parser.integer("a column")?,
+            _ => 0,
+        };
+        self.location = Some(Location {
+            file,
+            line: u32::try_from(line).unwrap_or(0),
+            column: u32::try_from(column).unwrap_or(0),
+        })
+        .filter(|location| location.line > 0);
+        // `, function_name $L__info_string0, inlined_at 2 10 3`
+        while self.parser.take(',')? {
+            self.parser.word("`function_name` or `inlined_at`")?;
+            while matches!(self.parser.token, Token::Word(word) if word.starts_with('$'))
+                || matches!(self.parser.token, Token::Integer(_) | Token::Mark('+'))
+            {
+                self.parser.advance()?;
+            }
+        }
+        Ok(())
+    }
+
+    // Labels.
+
+    /// The number of a label that is mentioned.
+    fn label(&mut self, name: &'t str) -> u32 {
+        for scope in self.scopes.iter().rev() {
+            if let Some(&label) = scope.labels.get(name) {
+                return label;
+            }
+        }
+        let label = self.new_label(name);
+        let scope = self.scope();
+        scope.labels.insert(name, label);
+        scope.pending.push(name);
+        label
+    }
+
+    fn new_label(&mut self, name: &'t str) -> u32 {
+        self.body.labels.push(name);
+        let label = self.label_of.len() as u32;
+        self.label_of.push(label);
+        label
+    }
+
+    fn define_label(&mut self, name: &'t str) -> Result<()> {
+        let scope = self.scope();
+        let known = scope.labels.get(name).copied();
+        let label = match known {
+            Some(label) => {
+                let before = scope.pending.len();
+                scope.pending.retain(|&pending| pending != name);
+                if scope.pending.len() == before {
+                    return Err(Error::input(format!("label {} stands twice", quoted(name))));
+                }
+                label
+            }
+            None => {
+                let label = self.new_label(name);
+                self.scope().labels.insert(name, label);
+                label
+            }
+        };
+        self.body.statements.push(Statement::Label(label));
+        Ok(())
+    }
+
+    /// Hands what was only referred to on to the scope around.
+    fn close_scope(&mut self) -> Result<()> {
+        let Some(scope) = self.scopes.pop() else {
+            return Ok(());
+        };
+        for name in scope.pending {
+            let label = scope.labels[name];
+            let Some(outer) = self.scopes.last_mut() else {
+                return Err(Error::input(format!("there is no label {}", quoted(name))));
+            };
+            match outer.labels.get(name) {
+                Some(&known) => self.label_of[label as usize] = known,
+                None => {
+                    outer.labels.insert(name, label);
+                    outer.pending.push(name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve_labels(&mut self) -> Result<()> {
+        let final_label = |mut label: u32| {
+            while self.label_of[label as usize] != label {
+                label = self.label_of[label as usize];
+            }
+            label
+        };
+        for statement in &mut self.body.statements {
+            match statement {
+                Statement::Label(label) => *label = final_label(*label),
+                Statement::Instruction(instruction) => {
+                    for operand in &mut instruction.operands {
+                        if let Operand::Label(label) = operand {
+                            *label = final_label(*label);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // Instructions.
+
+    fn statement(&mut self) -> Result<()> {
+        let line = self.parser.line;
+        let guard = match self.parser.take('@')? {
+            true => {
+                let negated = self.parser.take('!')?;
+                let name = self.parser.word("a predicate")?;
+                let register = self.register(name)?;
+                Some((register.ok_or_else(|| unknown_register(name))?, negated))
+            }
+            false => None,
+        };
+        let opcode = self.parser.word("an instruction")?;
+        if guard.is_none() && self.parser.take(':')? {
+            return self.define_label(opcode);
+        }
+        let mut modifiers = Vec::new();
+        while let Token::Dot(modifier) = self.parser.token {
+            modifiers.push(modifier);
+            self.parser.advance()?;
+        }
+        let mut operands = Vec::new();
+        while self.parser.token != Token::Mark(';') {
+            if !operands.is_empty() {
+                self.parser.expect(',')?;
+            }
+            operands.push(self.operand(opcode, 0)?);
+        }
+        self.parser.expect(';')?;
+        let location = self.location;
+        self.body.statements.push(Statement::Instruction(Instruction {
+            opcode,
+            modifiers,
+            guard,
+            operands,
+            line,
+            location,
+        }));
+        Ok(())
+    }
+
+    fn operand(&mut self, opcode: &str, depth: u32) -> Result<Operand<'t>> {
+        if depth > MOST_NESTED_OPERANDS {
+            return Err(Error::input("operands are nested too deeply"));
+        }
+        match self.parser.token {
+            Token::Mark('{') => self.operands(opcode, '}', depth).map(Operand::Vector),
+            Token::Mark('(') => self.operands(opcode, ')', depth).map(Operand::List),
+            Token::Mark('[') => {
+                self.parser.advance()?;
+                let base = self.operand(opcode, depth + 1)?;
+                let offset = self.offset()?;
+                // The coordinates of a texture, the barrier of a bulk copy: kept for no one.
+                while self.parser.take(',')? {
+                    self.operand(opcode, depth + 1)?;
+                }
+                self.parser.expect(']')?;
+                Ok(match base {
+                    Operand::Address(base, inner) => Operand::Address(base, inner.wrapping_add(offset)),
+                    base => Operand::Address(Box::new(base), offset),
+                })
+            }
+            Token::Mark('!') => {
+                self.parser.advance()?;
+                let name = self.parser.word("a predicate")?;
+                let register = self.register(name)?;
+                register.map(Operand::Not).ok_or_else(|| unknown_register(name))
+            }
+            Token::Mark('-') => {
+                self.parser.advance()?;
+                match self.parser.advance()? {
+                    Token::Integer(number) => Ok(Operand::Integer(number.wrapping_neg())),
+                    Token::Single(bits) => Ok(Operand::Single(bits ^ 1 << 31)),
+                    Token::Double(number) => Ok(Operand::Double(-number)),
+                    _ => Err(Error::input("a number is expected behind `-`")),
+                }
+            }
+            Token::Integer(number) => self.parser.advance().map(|_| Operand::Integer(number)),
+            Token::Single(bits) => self.parser.advance().map(|_| Operand::Single(bits)),
+            Token::Double(number) => self.parser.advance().map(|_| Operand::Double(number)),
+            Token::Word(word) => {
+                self.parser.advance()?;
+                self.named(word, opcode, depth)
+            }
+            _ => Err(self.parser.unexpected("an operand")),
+        }
+    }
+
+    fn operands(&mut self, opcode: &str, close: char, depth: u32) -> Result<Vec<Operand<'t>>> {
+        self.parser.advance()?;
+        let mut operands = Vec::new();
+        while !self.parser.take(close)? {
+            if !operands.is_empty() {
+                self.parser.expect(',')?;
+            }
+            operands.push(self.operand(opcode, depth + 1)?);
+        }
+        Ok(operands)
+    }
+
+    /// `+8`, `-8`, `+-8`, or nothing.
+    fn offset(&mut self) -> Result<i64> {
+        let mut offset = 0i64;
+        loop {
+            let negative = match self.parser.token {
+                Token::Mark('+') => {
+                    self.parser.advance()?;
+                    self.parser.take('-')?
+                }
+                Token::Mark('-') => self.parser.take('-')?,
+                _ => return Ok(offset),
+            };
+            let number = self.parser.integer("an offset")? as i64;
+            offset = offset.wrapping_add(if negative { number.wrapping_neg() } else { number });
+        }
+    }
+
+    fn named(&mut self, word: &'t str, opcode: &str, depth: u32) -> Result<Operand<'t>> {
+        if word == "_" {
+            return Ok(Operand::Sink);
+        }
+        if let Some(register) = self.register(word)? {
+            let operand = Operand::Register(register);
+            if self.parser.take('|')? {
+                let second = self.operand(opcode, depth + 1)?;
+                return Ok(Operand::Pair(Box::new(operand), Box::new(second)));
+            }
+            return Ok(operand);
+        }
+        if let Some(name) = word.strip_prefix('%') {
+            let part = match self.parser.token {
+                Token::Dot(part) => {
+                    self.parser.advance()?;
+                    part
+                }
+                _ => "",
+            };
+            return Ok(Operand::Special(name, part));
+        }
+        if matches!(opcode, "bra" | "brx") {
+            return Ok(Operand::Label(self.label(word)));
+        }
+        if word == "generic" && self.parser.take('(')? {
+            let inner = self.operand(opcode, depth + 1)?;
+            self.parser.expect(')')?;
+            return Ok(inner);
+        }
+        match self.parser.token {
+            // `mov.u64 %rd1, table+8`: an address without brackets.
+            Token::Mark('+') => {
+                let offset = self.offset()?;
+                Ok(Operand::Address(Box::new(Operand::Symbol(word)), offset))
+            }
+            _ => Ok(Operand::Symbol(word)),
+        }
+    }
+}
+
+fn unknown_register(name: &str) -> Error {
+    Error::input(format!("there is no register {}", quoted(name)))
+}

@@ -1,0 +1,338 @@
+//! What registers hold: PTX says how wide a register is, the IR wants to know whether it is a number, a float
+//! or a pointer, and into which space.
+//!
+//! Floats and integers are told by the instructions that touch a register; a `mov` or a load of plain bits says
+//! nothing and follows its neighbours. Pointers start at parameters, variables and `cvta`, and go through
+//! additions. A 64-bit parameter is a pointer if it says so, or if an address or a `cvta` is made of it and of no
+//! other candidate.
+//!
+//! None of this can make a result wrong: where a value is needed as something else its bits are
+//! reinterpreted. It decides what the passes can see.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::tree::{Body, Function, Instruction, Operand, Register, Statement, Variable};
+use crate::ir::{Space, Type};
+
+/// The kinds of a body.
+#[derive(Debug)]
+pub(super) struct Kinds {
+    /// The IR's type of each register; nothing for widths that the IR does not have.
+    pub registers: Vec<Option<Type>>,
+    /// Whether each parameter is a pointer.
+    pub pointers: Vec<bool>,
+    /// The parameters that each register's value may be made of, by addition alone.
+    pub roots: Vec<BTreeSet<usize>>,
+}
+
+/// The IR's type of a PTX type: `u32`, `b64`, `f16`, `pred`.
+pub(super) fn type_of(name: &str) -> Option<Type> {
+    Some(match name {
+        "pred" => Type::Bool,
+        "b8" | "u8" | "s8" => Type::I8,
+        "b16" | "u16" | "s16" => Type::I16,
+        "b32" | "u32" | "s32" => Type::I32,
+        "b64" | "u64" | "s64" => Type::I64,
+        "f16" => Type::F16,
+        "bf16" => Type::Bf16,
+        "f32" => Type::F32,
+        "f64" => Type::F64,
+        _ => return None,
+    })
+}
+
+/// The space that a word of PTX names.
+pub(super) fn space_of(name: &str) -> Option<Space> {
+    Some(match name {
+        "global" => Space::Global,
+        "shared" | "shared::cta" => Space::Shared,
+        "local" => Space::Private,
+        _ => return None,
+    })
+}
+
+/// Works out what each register holds.
+pub(super) fn kinds<'t>(
+    function: &Function<'t>,
+    body: &Body<'t>,
+    variables: &HashMap<&'t str, &Variable<'t>>,
+) -> Kinds {
+    let instructions: Vec<&Instruction<'t>> = body
+        .statements
+        .iter()
+        .filter_map(|statement| match statement {
+            Statement::Instruction(instruction) => Some(instruction),
+            Statement::Label(_) => None,
+        })
+        .collect();
+    let mut finder = Finder {
+        function,
+        variables,
+        instructions,
+        roots: vec![BTreeSet::new(); body.registers.len()],
+        spaces: vec![None; body.registers.len()],
+        pointers: function.params.iter().map(|param| param.pointer.is_some()).collect(),
+    };
+    finder.find_roots();
+    finder.find_pointers();
+    finder.spread_spaces();
+    let numbers = finder.numbers(body);
+    let registers = body
+        .registers
+        .iter()
+        .enumerate()
+        .map(|(register, data)| {
+            let declared = type_of(data.ty)?;
+            Some(match (declared, finder.spaces[register]) {
+                (Type::I64, Some(space)) => Type::Ptr(space),
+                (Type::I32, Some(space @ (Space::Shared | Space::Private))) => Type::Ptr(space),
+                (Type::I16 | Type::I32 | Type::I64, _) => numbers[register].unwrap_or(declared),
+                _ => declared,
+            })
+        })
+        .collect();
+    Kinds {
+        registers,
+        pointers: finder.pointers,
+        roots: finder.roots,
+    }
+}
+
+struct Finder<'f, 't> {
+    function: &'f Function<'t>,
+    variables: &'f HashMap<&'t str, &'f Variable<'t>>,
+    instructions: Vec<&'f Instruction<'t>>,
+    roots: Vec<BTreeSet<usize>>,
+    spaces: Vec<Option<Space>>,
+    pointers: Vec<bool>,
+}
+
+/// The operands that a sum, copy or selection of pointers takes its pointer from.
+fn passed<'i, 't>(instruction: &'i Instruction<'t>) -> &'i [Operand<'t>] {
+    let operands = &instruction.operands;
+    let range = match instruction.opcode {
+        "mov" | "cvta" => 1..2,
+        "add" => 1..3,
+        "sub" => 1..2,
+        "selp" => 1..3,
+        // The multiplied factors make no pointer; the addend may be one.
+        "mad" => 3..4,
+        "cvt" if matches!(instruction.modifiers[..], ["u64" | "s64" | "b64", "u64" | "s64" | "b64"]) => 1..2,
+        _ => return &[],
+    };
+    operands.get(range).unwrap_or_default()
+}
+
+impl<'t> Finder<'_, 't> {
+    fn param(&self, name: &str) -> Option<usize> {
+        self.function.params.iter().position(|param| param.name == name)
+    }
+
+    /// The parameter that a load of the parameter space reads.
+    fn loaded_param(&self, instruction: &Instruction<'t>) -> Option<usize> {
+        match &instruction.operands[..] {
+            [Operand::Register(_), Operand::Address(base, 0)] if instruction.has("param") => match &**base {
+                Operand::Symbol(name) => self.param(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn find_roots(&mut self) {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &instruction in &self.instructions {
+                let Some(&Operand::Register(to)) = instruction.operands.first() else {
+                    continue;
+                };
+                let before = self.roots[to as usize].len();
+                if instruction.opcode == "ld"
+                    && let Some(param) = self.loaded_param(instruction)
+                {
+                    let param_type = type_of(self.function.params[param].ty);
+                    if param_type == Some(Type::I64) && self.function.params[param].array.is_none() {
+                        self.roots[to as usize].insert(param);
+                    }
+                }
+                for operand in passed(instruction) {
+                    if let Operand::Register(from) = operand
+                        && *from != to
+                    {
+                        let found = std::mem::take(&mut self.roots[*from as usize]);
+                        self.roots[to as usize].extend(&found);
+                        self.roots[*from as usize] = found;
+                    }
+                }
+                changed |= self.roots[to as usize].len() != before;
+            }
+        }
+    }
+
+    /// Registers that must hold addresses.
+    fn addresses(&self) -> Vec<Register> {
+        let mut found = Vec::new();
+        for instruction in &self.instructions {
+            if instruction.opcode == "cvta"
+                && let Some(Operand::Register(from)) = instruction.operands.get(1)
+            {
+                found.push(*from);
+            }
+            for operand in &instruction.operands {
+                if let Operand::Address(base, _) = operand
+                    && let Operand::Register(base) = **base
+                {
+                    found.push(base);
+                }
+            }
+        }
+        found
+    }
+
+    fn find_pointers(&mut self) {
+        for register in self.addresses() {
+            let roots = &self.roots[register as usize];
+            if roots.len() == 1 {
+                roots.iter().for_each(|&root| self.pointers[root] = true);
+            }
+        }
+        // An offset that was added to a pointer is none: only pointers stay roots.
+        for roots in &mut self.roots {
+            roots.retain(|&root| self.pointers[root]);
+        }
+    }
+
+    fn spread_spaces(&mut self) {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &instruction in &self.instructions {
+                let Some(&Operand::Register(to)) = instruction.operands.first() else {
+                    continue;
+                };
+                let found = self.space(instruction);
+                let known = self.spaces[to as usize];
+                let both = match (known, found) {
+                    (None, found) => found,
+                    (known, None) => known,
+                    (Some(a), Some(b)) if a == b => known,
+                    _ => Some(Space::Generic),
+                };
+                changed |= both != known;
+                self.spaces[to as usize] = both;
+            }
+        }
+    }
+
+    /// The space that an instruction's result points into, as far as is known.
+    fn space(&self, instruction: &Instruction<'t>) -> Option<Space> {
+        let of = |operand: &Operand<'t>| match operand {
+            Operand::Register(register) => self.spaces[*register as usize],
+            Operand::Symbol(name) => space_of(self.variables.get(name)?.space),
+            Operand::Address(base, _) => match &**base {
+                Operand::Symbol(name) => space_of(self.variables.get(name)?.space),
+                _ => None,
+            },
+            _ => None,
+        };
+        match instruction.opcode {
+            "ld" => {
+                let param = self.loaded_param(instruction)?;
+                // What the host passes points into global memory.
+                self.pointers[param].then_some(Space::Global)
+            }
+            "cvta" if instruction.has("to") => {
+                let named = instruction.modifiers.iter().find_map(|word| space_of(word));
+                named.or_else(|| of(instruction.operands.get(1)?))
+            }
+            "cvta" => {
+                let from = of(instruction.operands.get(1)?);
+                from.or_else(|| instruction.modifiers.iter().find_map(|word| space_of(word)))
+            }
+            // The difference of two pointers is a number.
+            "sub" if instruction.operands.get(2).and_then(of).is_some() => None,
+            _ => passed(instruction).iter().find_map(of),
+        }
+    }
+
+    /// What registers of plain bits hold, told by the instructions around them.
+    fn numbers(&self, body: &Body<'t>) -> Vec<Option<Type>> {
+        let mut votes: Vec<(u32, u32, Option<Type>)> = vec![(0, 0, None); body.registers.len()];
+        let mut vote = |operand: &Operand<'t>, ty: &str| {
+            let Some(ty) = type_of(ty) else { return };
+            operand.for_each_register(&mut |register| {
+                let vote = &mut votes[register as usize];
+                if type_of(body.registers[register as usize].ty).map(Type::bits) != Some(ty.bits()) {
+                    return;
+                }
+                match ty.is_float() {
+                    true => {
+                        vote.0 += 1;
+                        vote.2 = Some(ty);
+                    }
+                    false => vote.1 += 1,
+                }
+            });
+        };
+        let mut copies: Vec<(Register, Register)> = Vec::new();
+        for instruction in &self.instructions {
+            let last = instruction.last();
+            match instruction.opcode {
+                "mov" | "ld" | "st" | "selp" | "atom" | "red" | "shfl" => {
+                    let untyped = last.starts_with('b') && last != "bf16";
+                    for operand in &instruction.operands {
+                        if !matches!(operand, Operand::Address(..)) && (!untyped || last == "pred") && last.starts_with(['f', 'b']) {
+                            vote(operand, last);
+                        }
+                    }
+                    if let ("mov", [Operand::Register(to), Operand::Register(from)]) =
+                        (instruction.opcode, &instruction.operands[..])
+                    {
+                        copies.push((*to, *from));
+                    }
+                    if let ("selp", [Operand::Register(to), Operand::Register(a), ..]) =
+                        (instruction.opcode, &instruction.operands[..])
+                    {
+                        copies.push((*to, *a));
+                    }
+                }
+                "cvt" => {
+                    let count = instruction.modifiers.len();
+                    if let ([to, from], Some(to_type)) = (
+                        &instruction.operands[..],
+                        count.checked_sub(2).map(|at| instruction.modifiers[at]),
+                    ) {
+                        vote(to, to_type);
+                        vote(from, last);
+                    }
+                }
+                "cvta" => {}
+                // The result is a truth value, the operands are compared.
+                "setp" | "testp" => instruction.operands.iter().for_each(|operand| vote(operand, last)),
+                "mul" | "mad" if instruction.has("wide") => {
+                    instruction.operands.iter().skip(1).take(2).for_each(|operand| vote(operand, last));
+                }
+                "bra" | "call" => {}
+                _ => instruction.operands.iter().for_each(|operand| vote(operand, last)),
+            }
+        }
+        let mut kinds: Vec<Option<Type>> = votes
+            .iter()
+            .map(|&(floats, integers, ty)| ty.filter(|_| floats > integers))
+            .collect();
+        let mut decided: Vec<bool> = votes.iter().map(|&(floats, integers, _)| floats + integers > 0).collect();
+        // Copies of bits are what they are copied from, or to.
+        for _ in 0..4 {
+            for &(a, b) in copies.iter().chain(copies.iter().rev()) {
+                for (from, to) in [(a as usize, b as usize), (b as usize, a as usize)] {
+                    if decided[from] && !decided[to] {
+                        decided[to] = true;
+                        kinds[to] = kinds[from];
+                    }
+                }
+            }
+        }
+        kinds
+    }
+}

@@ -1,0 +1,155 @@
+//! PTX as a way in: what nvcc, clang, Triton, Numba or Rust wrote becomes IR.
+//!
+//! ```text
+//! text ─ lexer ─ parse, body ─► tree        words, nothing interpreted
+//!      ─ flow ─ ssa ─ kinds ─►              blocks, parameters of blocks, what registers hold
+//!      ─ structure, with values, arithmetic, compare, convert, bits, memory ─► ir::Kernel
+//! ```
+//!
+//! [`read`] gives one entry of a module as a verified kernel. Any reducible flow graph becomes nested regions
+//! without flag variables; an irreducible one, and `brx.idx`, are refused by name. Registers become SSA
+//! values; pointers are followed from parameters, variables and `cvta` through additions, so that an access is
+//! a root and an index wherever the text lets one see it. An instruction that the IR cannot express is only an
+//! error if the entry needs it.
+//!
+//! What PTX does not say comes from the caller, as [`Facts`]: how long buffers are, which of them nothing writes,
+//! which share no memory with others. `ld.global.nc` itself says that what it reads is not written.
+//!
+//! Where PTX leaves room the IR's meaning is taken: quotients by zero, the bits of NaNs, approximations (`ex2.approx`,
+//! `div.full`, …), which become the correctly rounded operation or one of [`math`](crate::math).
+
+mod arithmetic;
+mod bits;
+mod body;
+mod compare;
+mod convert;
+mod facts;
+mod flow;
+mod kinds;
+mod lexer;
+mod memory;
+mod parse;
+mod ssa;
+mod structure;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod values;
+
+pub use facts::{Facts, ParameterFacts};
+
+use std::collections::{HashMap, HashSet};
+
+use crate::error::{Error, Result};
+use crate::ir::{Kernel, verify};
+use crate::suggest::{accepted, quoted};
+use tree::{Body, Function, Module, Operand, Statement, Variable};
+
+/// Most other entries that are tried to say which of them could be read.
+const MOST_TRIED: usize = 16;
+
+/// The names of a module's entries, in the order of the text.
+///
+/// # Errors
+/// The text is no PTX module: what, and in which line.
+pub fn entries(text: &str) -> Result<Vec<String>> {
+    let module = parse::module(text)?;
+    Ok(entries_of(&module).map(|entry| entry.name.to_owned()).collect())
+}
+
+/// Reads an entry of a PTX module; `file` is what messages and source places call the text, `entry` may be left out
+/// where the module has only one.
+///
+/// # Errors
+/// The text is no PTX module, has no such entry, or the entry needs what the IR does not have: which instruction, in
+/// which line, and which other entries could be read.
+pub fn read(text: &str, file: &str, entry: Option<&str>, facts: &Facts) -> Result<Kernel> {
+    let module = parse::module(text)?;
+    let names: Vec<&str> = entries_of(&module).map(|entry| entry.name).collect();
+    let chosen = match (entry, &names[..]) {
+        (_, []) => return Err(Error::input("the module has no entry").accepted("a module with `.entry`")),
+        (Some(name), _) => *names.iter().find(|&&other| other == name).ok_or_else(|| {
+            Error::usage(format!("the module has no entry {}", quoted(name)))
+                .accepted(accepted(name, "entries", names.iter().copied()))
+        })?,
+        (None, [only]) => only,
+        (None, _) => {
+            return Err(Error::usage(format!("the module has {} entries", names.len()))
+                .accepted(format!("one of {}", listed(&names))));
+        }
+    };
+    translate(text, file, &module, chosen, facts).map_err(|error| {
+        if names.len() == 1 {
+            return error;
+        }
+        let others = names.iter().filter(|&&name| name != chosen).take(MOST_TRIED);
+        let readable: Vec<&str> = others
+            .filter(|name| translate(text, file, &module, name, facts).is_ok())
+            .copied()
+            .collect();
+        match readable.is_empty() {
+            true => error,
+            false => error.accepted(format!("entries that can be read: {}", listed(&readable))),
+        }
+    })
+}
+
+fn listed(names: &[&str]) -> String {
+    let shown: Vec<String> = names.iter().take(MOST_TRIED).map(|name| quoted(name)).collect();
+    let more = if names.len() > MOST_TRIED { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn entries_of<'m, 't>(module: &'m Module<'t>) -> impl Iterator<Item = &'m Function<'t>> {
+    module.functions.iter().filter(|function| function.is_entry)
+}
+
+/// Turns one entry into a verified kernel.
+fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Facts) -> Result<Kernel> {
+    let about = |error: Error| error.about(format!("entry {}", quoted(name)));
+    let function = entries_of(module)
+        .find(|entry| entry.name == name)
+        .ok_or_else(|| Error::bug("an entry that was found is lost"))?;
+    let body = body::body(text, function).map_err(about)?;
+    let variables = used_variables(module, &body);
+    let flow = flow::Flow::new(&body).map_err(about)?;
+    let kinds = kinds::kinds(function, &body, &variables);
+    let kernel = structure::kernel(structure::Source {
+        file,
+        files: &module.files,
+        function,
+        body: &body,
+        variables: &variables,
+        flow: &flow,
+        kinds: &kinds,
+        facts,
+    })
+    .map_err(about)?;
+    verify(&kernel).map_err(about)?;
+    Ok(kernel)
+}
+
+/// The variables that a body mentions, its own and the module's, by name.
+fn used_variables<'m, 't>(module: &'m Module<'t>, body: &'m Body<'t>) -> HashMap<&'t str, &'m Variable<'t>> {
+    fn mention<'t>(operand: &Operand<'t>, into: &mut HashSet<&'t str>) {
+        match operand {
+            Operand::Symbol(name) => {
+                into.insert(name);
+            }
+            Operand::Address(base, _) => mention(base, into),
+            Operand::Vector(parts) | Operand::List(parts) => parts.iter().for_each(|part| mention(part, into)),
+            _ => {}
+        }
+    }
+    let mut mentioned = HashSet::new();
+    for statement in &body.statements {
+        if let Statement::Instruction(instruction) = statement {
+            instruction.operands.iter().for_each(|operand| mention(operand, &mut mentioned));
+        }
+    }
+    // A variable of the body hides one of the module.
+    let all = module.variables.iter().chain(&body.variables);
+    all.filter(|variable| mentioned.contains(variable.name))
+        .map(|variable| (variable.name, variable))
+        .collect()
+}

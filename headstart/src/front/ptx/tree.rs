@@ -1,0 +1,223 @@
+//! A module as it is written: entries, parameters, variables, and the statements of a body.
+//!
+//! Nothing is interpreted here. An instruction is its words; what they mean is decided when an entry
+//! needs it.
+
+/// A module.
+#[derive(Debug, Default)]
+pub(super) struct Module<'t> {
+    /// Entries and functions with a body, in the order of the text.
+    pub functions: Vec<Function<'t>>,
+    /// Variables outside functions.
+    pub variables: Vec<Variable<'t>>,
+    /// The `.file` directives: number and path.
+    pub files: Vec<(u64, &'t str)>,
+    /// Bits of an address, where the module says.
+    pub address_size: Option<u64>,
+}
+
+/// An entry or a device function.
+#[derive(Clone, Debug)]
+pub(super) struct Function<'t> {
+    /// Its name.
+    pub name: &'t str,
+    /// Whether it is launched rather than called.
+    pub is_entry: bool,
+    /// What it takes.
+    pub params: Vec<Param<'t>>,
+    /// What it gives back; only device functions do.
+    pub results: Vec<Param<'t>>,
+    /// The work-group size that it requires.
+    pub required_group: Option<[u32; 3]>,
+    /// Where its body starts, behind the brace: byte and line.
+    pub body: (usize, u32),
+}
+
+/// A parameter of an entry or a function.
+#[derive(Clone, Debug)]
+pub(super) struct Param<'t> {
+    /// Its name in the text.
+    pub name: &'t str,
+    /// Its type: `u64`, `f32`, `b8`.
+    pub ty: &'t str,
+    /// How many elements, if it is an array of bytes.
+    pub array: Option<u64>,
+    /// The space and alignment of what it points to, where it says that it is a pointer.
+    pub pointer: Option<(&'t str, u64)>,
+}
+
+/// A variable of a state space.
+#[derive(Clone, Debug)]
+pub(super) struct Variable<'t> {
+    /// Its name.
+    pub name: &'t str,
+    /// `global`, `const`, `shared` or `local`.
+    pub space: &'t str,
+    /// The type of an element.
+    pub ty: &'t str,
+    /// How many elements; nothing for `[]`, whose size the launch says.
+    pub length: Option<u64>,
+    /// Alignment in bytes; 0 where it is left to the element.
+    pub align: u64,
+    /// Where it is declared.
+    pub line: u32,
+}
+
+/// A register of a function, by number.
+pub(super) type Register = u32;
+
+/// A body.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Body<'t> {
+    /// Registers, in the order of their first appearance.
+    pub registers: Vec<RegisterData<'t>>,
+    /// Variables that the body declares.
+    pub variables: Vec<Variable<'t>>,
+    /// Instructions and labels, in order.
+    pub statements: Vec<Statement<'t>>,
+    /// The names of the labels.
+    pub labels: Vec<&'t str>,
+}
+
+/// A register.
+#[derive(Clone, Debug)]
+pub(super) struct RegisterData<'t> {
+    /// Its name.
+    pub name: &'t str,
+    /// Its declared type: `pred`, `b32`, `f64`.
+    pub ty: &'t str,
+}
+
+/// A part of a body.
+#[derive(Clone, Debug)]
+pub(super) enum Statement<'t> {
+    /// A place to jump to, by number.
+    Label(u32),
+    /// An instruction.
+    Instruction(Instruction<'t>),
+}
+
+/// A source line, as `.loc` gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Location {
+    /// The number of the file.
+    pub file: u64,
+    /// From 1.
+    pub line: u32,
+    /// From 1; 0 if unknown.
+    pub column: u32,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub(super) struct Instruction<'t> {
+    /// What comes before the first dot.
+    pub opcode: &'t str,
+    /// What comes behind the dots.
+    pub modifiers: Vec<&'t str>,
+    /// The predicate, and whether it is negated.
+    pub guard: Option<(Register, bool)>,
+    /// The operands.
+    pub operands: Vec<Operand<'t>>,
+    /// The line of the module's text.
+    pub line: u32,
+    /// The line of the source.
+    pub location: Option<Location>,
+}
+
+/// An operand.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Operand<'t> {
+    /// A register.
+    Register(Register),
+    /// A negated predicate register.
+    Not(Register),
+    /// A special register, without its percent sign: `tid.x`.
+    Special(&'t str, &'t str),
+    /// A variable, parameter or function.
+    Symbol(&'t str),
+    /// A label, by number.
+    Label(u32),
+    /// A whole number.
+    Integer(u64),
+    /// A single-precision constant, by its bits.
+    Single(u32),
+    /// A double-precision constant.
+    Double(f64),
+    /// `{a, b}`.
+    Vector(Vec<Operand<'t>>),
+    /// `[base + offset]`.
+    Address(Box<Operand<'t>>, i64),
+    /// `p|q`: two results.
+    Pair(Box<Operand<'t>>, Box<Operand<'t>>),
+    /// `(a, b)`: arguments or results of a call.
+    List(Vec<Operand<'t>>),
+    /// `_`: a result that is not wanted.
+    Sink,
+}
+
+impl Instruction<'_> {
+    /// The opcode with its modifiers, as it is written.
+    pub fn spelling(&self) -> String {
+        let mut text = self.opcode.to_owned();
+        for modifier in &self.modifiers {
+            text.push('.');
+            text.push_str(modifier);
+        }
+        text
+    }
+
+    /// Whether a modifier is there.
+    pub fn has(&self, modifier: &str) -> bool {
+        self.modifiers.contains(&modifier)
+    }
+
+    /// The last modifier: nearly always the type.
+    pub fn last(&self) -> &str {
+        self.modifiers.last().copied().unwrap_or_default()
+    }
+}
+
+impl Operand<'_> {
+    /// Calls `visit` on each register in the operand.
+    pub fn for_each_register(&self, visit: &mut impl FnMut(Register)) {
+        match self {
+            Operand::Register(register) | Operand::Not(register) => visit(*register),
+            Operand::Vector(parts) | Operand::List(parts) => {
+                parts.iter().for_each(|part| part.for_each_register(visit));
+            }
+            Operand::Address(base, _) => base.for_each_register(visit),
+            Operand::Pair(a, b) => {
+                a.for_each_register(visit);
+                b.for_each_register(visit);
+            }
+            Operand::Special(..)
+            | Operand::Symbol(_)
+            | Operand::Label(_)
+            | Operand::Integer(_)
+            | Operand::Single(_)
+            | Operand::Double(_)
+            | Operand::Sink => {}
+        }
+    }
+}
+
+impl<'t> Instruction<'t> {
+    /// The operands that are written: the first, for instructions that have a result.
+    pub fn written(&self) -> &[Operand<'t>] {
+        let count = match self.opcode {
+            "st" | "stu" | "red" | "prefetch" | "prefetchu" | "membar" | "fence" | "bra" | "ret" | "exit" | "trap"
+            | "brkpt" | "cp" | "nanosleep" | "barrier" | "discard" | "griddepcontrol" | "pmevent" | "wgmma"
+            | "setmaxnreg" => 0,
+            "bar" if !self.has("red") => 0,
+            "call" => usize::from(matches!(self.operands.first(), Some(Operand::List(_)))),
+            _ => 1,
+        };
+        &self.operands[..count.min(self.operands.len())]
+    }
+
+    /// The operands that are read.
+    pub fn read(&self) -> &[Operand<'t>] {
+        &self.operands[self.written().len()..]
+    }
+}

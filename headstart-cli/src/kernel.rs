@@ -36,12 +36,18 @@ pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>>
             Some(path) => LaunchFile::read(path)?,
             None => LaunchFile::default(),
         };
-        let text = read_text(Path::new(&options.kernel))?;
-        let kernel = match places {
-            Places::Filled => headstart::ir::read(&text, &options.kernel),
-            Places::Kept => headstart::ir::parse(&text, &options.kernel),
+        let (file, entry) = file_and_entry(&options.kernel);
+        let text = read_text(Path::new(file))?;
+        let kernel = match (is_ptx(file), places) {
+            (true, _) => headstart::front::ptx::read(&text, file, entry, &launch.facts()),
+            (false, _) if launch.is_for_ptx() => Err(Error::usage(
+                "`readonly`, `unaliased` and `shared_bytes` of a launch file are for kernels in PTX",
+            )
+            .accepted("the kernel's own facts, such as `readonly`")),
+            (false, Places::Filled) => headstart::ir::read(&text, file),
+            (false, Places::Kept) => headstart::ir::parse(&text, file),
         };
-        let in_file = |error: Error| error.within(&options.kernel);
+        let in_file = |error: Error| error.within(file);
         let kernel = kernel.map_err(in_file)?;
         headstart::ir::verify(&kernel).map_err(in_file)?;
         return Ok(Box::new(FileSubject::new(Arc::new(kernel), launch)));
@@ -58,6 +64,20 @@ pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>>
 /// Gallery names have neither dots nor slashes.
 fn is_file(kernel: &str) -> bool {
     kernel.contains(['.', '/', '\\'])
+}
+
+fn is_ptx(file: &str) -> bool {
+    Path::new(file)
+        .extension()
+        .is_some_and(|extension| extension == "ptx")
+}
+
+/// `FILE.ptx:entry` as its two parts; any other name is a file's.
+fn file_and_entry(kernel: &str) -> (&str, Option<&str>) {
+    match kernel.rsplit_once(':') {
+        Some((file, entry)) if is_ptx(file) && !Path::new(kernel).exists() => (file, Some(entry)),
+        _ => (kernel, None),
+    }
 }
 
 /// The entry of a trace: `FILE`, or `FILE#3` for another than the first that gathers.
@@ -83,12 +103,15 @@ fn read_text(path: &Path) -> Result<String> {
     let unreadable = |error: std::io::Error| {
         Error::usage(format!("the kernel cannot be read: {error}"))
             .at(&place)
-            .accepted("a kernel of `headstart kernels`, or a file FILE.hsir")
+            .accepted("a kernel of `headstart kernels`, or a file FILE.hsir or FILE.ptx[:entry]")
     };
-    if path.extension().is_some_and(|extension| extension != "hsir") {
+    if path
+        .extension()
+        .is_some_and(|extension| extension != "hsir" && extension != "ptx")
+    {
         return Err(Error::usage("this kind of file is not read")
             .at(&place)
-            .accepted("a file FILE.hsir"));
+            .accepted("a file FILE.hsir or FILE.ptx[:entry]"));
     }
     let file = File::open(path).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.is_dir() {

@@ -22,6 +22,14 @@
 //! value = 8
 //! ```
 //!
+//! For a kernel that was read from PTX, which says less than a Rust slice:
+//!
+//! ```toml
+//! readonly = ["param_0"]        # nothing writes this memory while the kernel runs
+//! unaliased = ["param_2"]       # no other parameter reaches this memory
+//! shared_bytes = 4096           # dynamic shared memory of a work-group
+//! ```
+//!
 //! A parameter that is the length of another is left out: it gets that buffer's length. Without a launch file a kernel
 //! gets [`LaunchFile::default`], which is stated in [`LaunchFile::workload`].
 
@@ -36,6 +44,7 @@ use super::subject::Subject;
 use super::workload::{Given, Workload};
 use crate::device::{Fill, Pattern};
 use crate::error::{Error, Result};
+use crate::front::ptx::{Facts, ParameterFacts};
 use crate::ir::{Kernel, Param, Type};
 use crate::suggest::{accepted, quoted};
 
@@ -58,6 +67,14 @@ pub struct LaunchFile {
     groups: Option<Extent>,
     /// Work-items of a work-group.
     group: Option<Extent>,
+    /// Parameters whose memory nothing writes.
+    #[serde(default)]
+    readonly: Vec<String>,
+    /// Parameters that share no memory with another.
+    #[serde(default)]
+    unaliased: Vec<String>,
+    /// Bytes of dynamic shared memory.
+    shared_bytes: Option<u32>,
     /// What each parameter gets, by name.
     #[serde(default)]
     parameters: BTreeMap<String, Parameter>,
@@ -157,6 +174,29 @@ impl LaunchFile {
             let said = error.message().lines().collect::<Vec<_>>().join("; ");
             Error::input(format!("not a launch file: {said}")).at(format!("{place}, line {line}"))
         })
+    }
+
+    /// What the file says of a PTX entry that the entry does not say itself.
+    pub fn facts(&self) -> Facts {
+        let mut parameters: BTreeMap<String, ParameterFacts> = BTreeMap::new();
+        for (name, parameter) in &self.parameters {
+            parameters.entry(name.clone()).or_default().length = parameter.length;
+        }
+        for name in &self.readonly {
+            parameters.entry(name.clone()).or_default().read_only = true;
+        }
+        for name in &self.unaliased {
+            parameters.entry(name.clone()).or_default().unaliased = true;
+        }
+        Facts {
+            parameters,
+            dynamic_shared_bytes: self.shared_bytes,
+        }
+    }
+
+    /// Whether the file says what only PTX leaves open.
+    pub fn is_for_ptx(&self) -> bool {
+        !self.readonly.is_empty() || !self.unaliased.is_empty() || self.shared_bytes.is_some()
     }
 
     /// The kernel with what this file gives it. What the file does not say: 4 work-groups of the size that the kernel

@@ -63,10 +63,17 @@ pub(super) fn float_mode(body: &Body<'_>) -> Result<FloatMode> {
 
 impl<'t> Translator<'_, 't> {
     /// Everything that computes and has no file of its own.
-    pub fn arithmetic(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    pub fn arithmetic(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         let numeric = match instruction.opcode {
-            "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "neg" | "abs" | "min" | "max" | "sad" | "rcp"
-            | "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" | "copysign" => last_type(instruction)?,
+            "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "neg" | "abs" | "min" | "max" | "sad"
+            | "rcp" | "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" | "copysign" => {
+                last_type(instruction)?
+            }
             "nanosleep" | "pmevent" => return Ok(()),
             _ => return Err(refused(instruction)),
         };
@@ -182,7 +189,11 @@ impl<'t> Translator<'_, 't> {
                 if let (Type::I64, Some((index, factor, addend)), Some(bits)) =
                     (ty, self.scaled(x), b.kernel.as_constant(y))
                 {
-                    let bytes = if adds { bits as i64 } else { (bits as i64).wrapping_neg() };
+                    let bytes = if adds {
+                        bits as i64
+                    } else {
+                        (bits as i64).wrapping_neg()
+                    };
                     self.note_scaled(result, index, factor, addend.wrapping_add(bytes));
                 }
                 result
@@ -202,7 +213,12 @@ impl<'t> Translator<'_, 't> {
         let (to, x, y, addend) = match &instruction.operands[..] {
             [to, x, y] if instruction.opcode == "mul" => (to, x, y, None),
             [to, x, y, c] if instruction.opcode == "mad" => (to, x, y, Some(c)),
-            _ => return Err(Error::input(format!("`{}` has too few or too many operands", instruction.spelling()))),
+            _ => {
+                return Err(Error::input(format!(
+                    "`{}` has too few or too many operands",
+                    instruction.spelling()
+                )));
+            }
         };
         let x = self.value(b, values, x, numeric.ty)?;
         let y = self.value(b, values, y, numeric.ty)?;
@@ -213,13 +229,21 @@ impl<'t> Translator<'_, 't> {
                     Type::I32 => Type::I64,
                     _ => return Err(refused(instruction)),
                 };
-                let op = if numeric.signed { ConvertOp::ExtendS } else { ConvertOp::ExtendU };
+                let op = if numeric.signed {
+                    ConvertOp::ExtendS
+                } else {
+                    ConvertOp::ExtendU
+                };
                 let x = b.convert(op, wide, x);
                 let y = b.convert(op, wide, y);
                 self.scaling(b, x, y)
             }
             (_, true) => {
-                let op = if numeric.signed { BinaryOp::MulHighS } else { BinaryOp::MulHighU };
+                let op = if numeric.signed {
+                    BinaryOp::MulHighS
+                } else {
+                    BinaryOp::MulHighU
+                };
                 b.binary(op, x, y)
             }
             _ => self.scaling(b, x, y),
@@ -243,7 +267,10 @@ impl<'t> Translator<'_, 't> {
         let product = b.mul(x, y);
         if b.kernel.ty(product) == Type::I64 {
             for (index, factor) in [(x, y), (y, x)] {
-                let factor = b.kernel.as_constant(factor).and_then(|factor| u32::try_from(factor).ok());
+                let factor = b
+                    .kernel
+                    .as_constant(factor)
+                    .and_then(|factor| u32::try_from(factor).ok());
                 if let Some(factor) = factor.filter(|&factor| factor > 0)
                     && b.kernel.as_constant(index).is_none()
                 {
@@ -300,7 +327,11 @@ impl<'t> Translator<'_, 't> {
             ("neg", &[x]) => Ok(b.unary(UnaryOp::FNeg, x)),
             ("abs", &[x]) => Ok(b.unary(UnaryOp::FAbs, x)),
             ("min" | "max", &[x, y]) => {
-                let op = if instruction.opcode == "min" { BinaryOp::FMin } else { BinaryOp::FMax };
+                let op = if instruction.opcode == "min" {
+                    BinaryOp::FMin
+                } else {
+                    BinaryOp::FMax
+                };
                 let found = b.binary(op, x, y);
                 Ok(match instruction.has("NaN") {
                     false => found,

@@ -25,7 +25,12 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
-    fn logic(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    fn logic(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(instruction, &[])?;
         let ty = last_type(instruction)?.ty;
         if ty.is_float() {
@@ -53,7 +58,12 @@ impl<'t> Translator<'_, 't> {
         self.set(b, values, to, result, false)
     }
 
-    fn shift(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    fn shift(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(instruction, &[])?;
         let [to, x, count] = operands::<3>(instruction)?;
         let numeric = last_type(instruction)?;
@@ -85,7 +95,12 @@ impl<'t> Translator<'_, 't> {
         self.set(b, values, to, result, numeric.signed)
     }
 
-    fn count(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    fn count(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(instruction, &["shiftamt"])?;
         let [to, x] = operands::<2>(instruction)?;
         let numeric = last_type(instruction)?;
@@ -136,14 +151,25 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// A position or length: the low byte of an operand, in the type of what it goes into.
-    fn byte(&mut self, b: &mut Builder<'_>, values: &Values, operand: &Operand<'t>, ty: Type) -> Result<Value> {
+    fn byte(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        operand: &Operand<'t>,
+        ty: Type,
+    ) -> Result<Value> {
         let value = self.value(b, values, operand, Type::I32)?;
         let mask = b.i32(0xff);
         let value = b.and(value, mask);
         Ok(b.convert(ConvertOp::ExtendU, ty, value))
     }
 
-    fn field(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    fn field(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(instruction, &[])?;
         let numeric = last_type(instruction)?;
         let ty = numeric.ty;
@@ -197,7 +223,12 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `lop3.b32 d, a, b, c, table`: any function of three bits.
-    fn table(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    fn table(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(instruction, &[])?;
         let [to, x, y, z, table] = operands::<5>(instruction)?;
         let Operand::Integer(table) = *table else {
@@ -221,7 +252,12 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `shf.l.wrap.b32 d, low, high, count`.
-    fn funnel(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    fn funnel(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(instruction, &["l", "r", "wrap", "clamp"])?;
         let [to, low, high, count] = operands::<4>(instruction)?;
         let low = self.value(b, values, low, Type::I32)?;
@@ -255,7 +291,12 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `prmt.b32 d, a, b, selector`: four bytes out of eight.
-    fn permutation(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    fn permutation(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(instruction, &[])?;
         let [to, low, high, selector] = operands::<4>(instruction)?;
         let low = self.value(b, values, low, Type::I32)?;

@@ -136,7 +136,9 @@ impl<'t> Reader<'t> {
     }
 
     fn scope(&mut self) -> &mut Scope<'t> {
-        self.scopes.last_mut().expect("the function's own scope is closed last")
+        self.scopes
+            .last_mut()
+            .expect("the function's own scope is closed last")
     }
 
     fn declare(&mut self, name: &'t str, ty: &'t str) -> Result<Register> {

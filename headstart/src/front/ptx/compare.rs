@@ -49,7 +49,12 @@ fn float_comparison(name: &str) -> Option<(CompareOp, bool, bool)> {
 
 impl<'t> Translator<'_, 't> {
     /// One of the instructions of this file.
-    pub fn comparison(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    pub fn comparison(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         match instruction.opcode {
             "setp" | "set" => self.set_on(b, values, instruction),
             "selp" => self.selection(b, values, instruction),
@@ -58,7 +63,14 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
-    fn compared(&mut self, b: &mut Builder<'_>, name: &str, numeric: Numeric, x: Value, y: Value) -> Result<Value> {
+    fn compared(
+        &mut self,
+        b: &mut Builder<'_>,
+        name: &str,
+        numeric: Numeric,
+        x: Value,
+        y: Value,
+    ) -> Result<Value> {
         let unknown = || Error::input(format!("comparison {} is not supported", quoted(name)));
         if numeric.ty.is_float() {
             match name {
@@ -68,7 +80,10 @@ impl<'t> Translator<'_, 't> {
                     return Ok(b.binary(BinaryOp::Or, below, above));
                 }
                 "equ" => {
-                    let (equal, odd) = (b.compare(CompareOp::FEq, x, y), b.compare(CompareOp::FUnordered, x, y));
+                    let (equal, odd) = (
+                        b.compare(CompareOp::FEq, x, y),
+                        b.compare(CompareOp::FUnordered, x, y),
+                    );
                     return Ok(b.binary(BinaryOp::Or, equal, odd));
                 }
                 _ => {}
@@ -81,21 +96,38 @@ impl<'t> Translator<'_, 't> {
         let (op, exchanged, negated) = found.ok_or_else(unknown)?;
         let (x, y) = if exchanged { (y, x) } else { (x, y) };
         let result = b.compare(op, x, y);
-        Ok(if negated { b.unary(UnaryOp::Not, result) } else { result })
+        Ok(if negated {
+            b.unary(UnaryOp::Not, result)
+        } else {
+            result
+        })
     }
 
     /// `setp.lt.and.s32 p|q, a, b, c` and `set.lt.u32.s32 d, a, b`.
-    fn set_on(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    fn set_on(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         let numeric_of = last_type(instruction)?;
         let Some((&name, rest)) = instruction.modifiers.split_first() else {
             return Err(refused(instruction));
         };
-        let combined = rest.iter().copied().find(|word| matches!(*word, "and" | "or" | "xor"));
+        let combined = rest
+            .iter()
+            .copied()
+            .find(|word| matches!(*word, "and" | "or" | "xor"));
         only(instruction, &[name, "and", "or", "xor", "ftz"])?;
         let (to, x, y, c) = match (&instruction.operands[..], combined) {
             ([to, x, y], None) => (to, x, y, None),
             ([to, x, y, c], Some(_)) => (to, x, y, Some(c)),
-            _ => return Err(Error::input(format!("`{}` has too few or too many operands", instruction.spelling()))),
+            _ => {
+                return Err(Error::input(format!(
+                    "`{}` has too few or too many operands",
+                    instruction.spelling()
+                )));
+            }
         };
         let x = self.value(b, values, x, numeric_of.ty)?;
         let y = self.value(b, values, y, numeric_of.ty)?;
@@ -137,7 +169,12 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `selp.b32 d, a, b, p`.
-    fn selection(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    fn selection(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(instruction, &[])?;
         let [to, x, y, p] = operands::<4>(instruction)?;
         let ty = last_type(instruction)?.ty;
@@ -161,23 +198,39 @@ impl<'t> Translator<'_, 't> {
         let [to, x, y, c] = operands::<4>(instruction)?;
         let by = last_type(instruction)?;
         let modifiers = instruction.modifiers.iter();
-        let ty = modifiers.copied().find_map(numeric).ok_or_else(|| refused(instruction))?.ty;
+        let ty = modifiers
+            .copied()
+            .find_map(numeric)
+            .ok_or_else(|| refused(instruction))?
+            .ty;
         let x = self.value(b, values, x, ty)?;
         let y = self.value(b, values, y, ty)?;
         let c = self.value(b, values, c, by.ty)?;
         let zero = b.constant(by.ty, 0);
-        let op = if by.ty.is_float() { CompareOp::FLe } else { CompareOp::LeS };
+        let op = if by.ty.is_float() {
+            CompareOp::FLe
+        } else {
+            CompareOp::LeS
+        };
         let holds = b.compare(op, zero, c);
         let result = b.select(holds, x, y);
         self.set(b, values, to, result, false)
     }
 
     /// `testp.finite.f32 p, a`.
-    fn test(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    fn test(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         let [to, x] = operands::<2>(instruction)?;
         let ty = last_type(instruction)?.ty;
         let (infinity, least_normal) = match ty {
-            Type::F32 => (u64::from(f32::INFINITY.to_bits()), u64::from(f32::MIN_POSITIVE.to_bits())),
+            Type::F32 => (
+                u64::from(f32::INFINITY.to_bits()),
+                u64::from(f32::MIN_POSITIVE.to_bits()),
+            ),
             Type::F64 => (f64::INFINITY.to_bits(), f64::MIN_POSITIVE.to_bits()),
             _ => return Err(refused(instruction)),
         };

@@ -9,7 +9,12 @@ use crate::ir::{Builder, ConvertOp, Type, UnaryOp, Value};
 
 impl<'t> Translator<'_, 't> {
     /// `cvt.rn.f32.s32 d, a`.
-    pub fn convert(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    pub fn convert(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(
             instruction,
             &["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "ftz", "sat"],
@@ -17,13 +22,18 @@ impl<'t> Translator<'_, 't> {
         let [to, from] = operands::<2>(instruction)?;
         let source = last_type(instruction)?;
         let count = instruction.modifiers.len();
-        let target = count.checked_sub(2).and_then(|at| numeric(instruction.modifiers[at]));
+        let target = count
+            .checked_sub(2)
+            .and_then(|at| numeric(instruction.modifiers[at]));
         let target = target.ok_or_else(|| refused(instruction))?;
         let value = self.value(b, values, from, source.ty)?;
         let result = match (source.ty.is_float(), target.ty.is_float()) {
             (false, false) => integer_to_integer(b, instruction, source, target, value)?,
             (false, true) => {
-                if ["rz", "rm", "rp"].into_iter().any(|rounding| instruction.has(rounding)) {
+                if ["rz", "rm", "rp"]
+                    .into_iter()
+                    .any(|rounding| instruction.has(rounding))
+                {
                     return Err(rounded_otherwise(instruction));
                 }
                 let op = match source.signed {
@@ -65,7 +75,11 @@ fn integer_to_integer(
         std::cmp::Ordering::Equal => value,
         std::cmp::Ordering::Less => b.convert(ConvertOp::Truncate, target.ty, value),
         std::cmp::Ordering::Greater => {
-            let op = if source.signed { ConvertOp::ExtendS } else { ConvertOp::ExtendU };
+            let op = if source.signed {
+                ConvertOp::ExtendS
+            } else {
+                ConvertOp::ExtendU
+            };
             b.convert(op, target.ty, value)
         }
     })
@@ -73,7 +87,12 @@ fn integer_to_integer(
 
 /// The value rounded to a whole number, where the instruction says how.
 fn whole(b: &mut Builder<'_>, instruction: &Instruction<'_>, value: Value) -> Value {
-    let op = match instruction.modifiers.iter().copied().find(|word| word.starts_with('r')) {
+    let op = match instruction
+        .modifiers
+        .iter()
+        .copied()
+        .find(|word| word.starts_with('r'))
+    {
         Some("rni") => UnaryOp::RoundEven,
         Some("rmi") => UnaryOp::Floor,
         Some("rpi") => UnaryOp::Ceil,
@@ -83,9 +102,18 @@ fn whole(b: &mut Builder<'_>, instruction: &Instruction<'_>, value: Value) -> Va
     b.unary(op, value)
 }
 
-fn float_to_float(b: &mut Builder<'_>, instruction: &Instruction<'_>, target: Type, value: Value) -> Result<Value> {
+fn float_to_float(
+    b: &mut Builder<'_>,
+    instruction: &Instruction<'_>,
+    target: Type,
+    value: Value,
+) -> Result<Value> {
     let source = b.kernel.ty(value);
-    if ["rz", "rm", "rp"].into_iter().any(|rounding| instruction.has(rounding)) && target.bits() < source.bits() {
+    if ["rz", "rm", "rp"]
+        .into_iter()
+        .any(|rounding| instruction.has(rounding))
+        && target.bits() < source.bits()
+    {
         return Err(rounded_otherwise(instruction));
     }
     let mut result = match instruction.has("rzi") {

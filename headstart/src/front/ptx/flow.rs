@@ -205,7 +205,9 @@ impl<'b, 't> Flow<'b, 't> {
     }
 
     fn irreducible(&self, to: BlockId, from: BlockId) -> Error {
-        let label = self.blocks[to].label.map(|label| format!(" at label {}", quoted(label)));
+        let label = self.blocks[to]
+            .label
+            .map(|label| format!(" at label {}", quoted(label)));
         Error::input(format!(
             "the flow graph is irreducible: the loop{} can be entered beside its first block",
             label.unwrap_or_default()
@@ -283,8 +285,10 @@ impl<'b, 't> Splitter<'b, 't> {
                 _ => return Err(at(Error::input("`bra` takes a label"))),
             },
             "brx" => {
-                return Err(at(Error::input("`brx.idx`, a computed jump, has no structured form")
-                    .accepted("compile the `switch` into branches")));
+                return Err(at(Error::input(
+                    "`brx.idx`, a computed jump, has no structured form",
+                )
+                .accepted("compile the `switch` into branches")));
             }
             "ret" | "exit" => None,
             _ => {
@@ -324,7 +328,9 @@ impl<'b, 't> Splitter<'b, 't> {
         };
         let line = instruction.line;
         // Part of the block before, if that is under the same guard and does not change it.
-        let before = position.checked_sub(1).map(|before| &self.body.statements[before]);
+        let before = position
+            .checked_sub(1)
+            .map(|before| &self.body.statements[before]);
         if let Some(Statement::Instruction(before)) = before
             && before.guard == instruction.guard
             && !matches!(before.opcode, "bra" | "ret" | "exit")
@@ -359,7 +365,9 @@ impl<'b, 't> Splitter<'b, 't> {
         for block in &mut self.blocks {
             block.end = block.end.map(resolved);
             if block.end.targets().any(|to| to >= LABELS) {
-                return Err(Error::input("a jump to a label that is nowhere").at(format!("line {}", block.line)));
+                return Err(
+                    Error::input("a jump to a label that is nowhere").at(format!("line {}", block.line))
+                );
             }
         }
         Ok(self.blocks)
@@ -416,7 +424,10 @@ fn dominators(predecessors: &[Vec<BlockId>]) -> Vec<BlockId> {
     while changed {
         changed = false;
         for block in 1..predecessors.len() {
-            let known = predecessors[block].iter().copied().filter(|&from| dominator[from] != UNKNOWN);
+            let known = predecessors[block]
+                .iter()
+                .copied()
+                .filter(|&from| dominator[from] != UNKNOWN);
             let common = known.reduce(|mut a, mut b| {
                 while a != b {
                     match a > b {

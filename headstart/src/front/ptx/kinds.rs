@@ -71,7 +71,11 @@ pub(super) fn kinds<'t>(
         instructions,
         roots: vec![BTreeSet::new(); body.registers.len()],
         spaces: vec![None; body.registers.len()],
-        pointers: function.params.iter().map(|param| param.pointer.is_some()).collect(),
+        pointers: function
+            .params
+            .iter()
+            .map(|param| param.pointer.is_some())
+            .collect(),
     };
     finder.find_roots();
     finder.find_pointers();
@@ -117,7 +121,14 @@ fn passed<'i, 't>(instruction: &'i Instruction<'t>) -> &'i [Operand<'t>] {
         "selp" => 1..3,
         // The multiplied factors make no pointer; the addend may be one.
         "mad" => 3..4,
-        "cvt" if matches!(instruction.modifiers[..], ["u64" | "s64" | "b64", "u64" | "s64" | "b64"]) => 1..2,
+        "cvt"
+            if matches!(
+                instruction.modifiers[..],
+                ["u64" | "s64" | "b64", "u64" | "s64" | "b64"]
+            ) =>
+        {
+            1..2
+        }
         _ => return &[],
     };
     operands.get(range).unwrap_or_default()
@@ -282,7 +293,10 @@ impl<'t> Finder<'_, 't> {
                 "mov" | "ld" | "st" | "selp" | "atom" | "red" | "shfl" => {
                     let untyped = last.starts_with('b') && last != "bf16";
                     for operand in &instruction.operands {
-                        if !matches!(operand, Operand::Address(..)) && (!untyped || last == "pred") && last.starts_with(['f', 'b']) {
+                        if !matches!(operand, Operand::Address(..))
+                            && (!untyped || last == "pred")
+                            && last.starts_with(['f', 'b'])
+                        {
                             vote(operand, last);
                         }
                     }
@@ -309,19 +323,33 @@ impl<'t> Finder<'_, 't> {
                 }
                 "cvta" => {}
                 // The result is a truth value, the operands are compared.
-                "setp" | "testp" => instruction.operands.iter().for_each(|operand| vote(operand, last)),
+                "setp" | "testp" => instruction
+                    .operands
+                    .iter()
+                    .for_each(|operand| vote(operand, last)),
                 "mul" | "mad" if instruction.has("wide") => {
-                    instruction.operands.iter().skip(1).take(2).for_each(|operand| vote(operand, last));
+                    instruction
+                        .operands
+                        .iter()
+                        .skip(1)
+                        .take(2)
+                        .for_each(|operand| vote(operand, last));
                 }
                 "bra" | "call" => {}
-                _ => instruction.operands.iter().for_each(|operand| vote(operand, last)),
+                _ => instruction
+                    .operands
+                    .iter()
+                    .for_each(|operand| vote(operand, last)),
             }
         }
         let mut kinds: Vec<Option<Type>> = votes
             .iter()
             .map(|&(floats, integers, ty)| ty.filter(|_| floats > integers))
             .collect();
-        let mut decided: Vec<bool> = votes.iter().map(|&(floats, integers, _)| floats + integers > 0).collect();
+        let mut decided: Vec<bool> = votes
+            .iter()
+            .map(|&(floats, integers, _)| floats + integers > 0)
+            .collect();
         // Copies of bits are what they are copied from, or to.
         for _ in 0..4 {
             for &(a, b) in copies.iter().chain(copies.iter().rev()) {

@@ -117,7 +117,9 @@ impl<'t> Lexer<'t> {
             self.at += rest.iter().take_while(|byte| dull(byte)).count();
         }
         // What follows the brace may have been passed as dull: go back to it.
-        let end = self.text.as_bytes()[..self.at].iter().rposition(|&byte| byte == b'}');
+        let end = self.text.as_bytes()[..self.at]
+            .iter()
+            .rposition(|&byte| byte == b'}');
         self.at = end.map_or(self.at, |end| end + 1);
         Ok(())
     }
@@ -155,7 +157,9 @@ impl<'t> Lexer<'t> {
                 match length.filter(|&length| rest[length] == b'"') {
                     Some(length) => {
                         self.at = start + length + 2;
-                        Ok(Token::Text(self.text.get(start + 1..start + 1 + length).unwrap_or_default()))
+                        Ok(Token::Text(
+                            self.text.get(start + 1..start + 1 + length).unwrap_or_default(),
+                        ))
                     }
                     None => Err(Error::input("a string is never closed")),
                 }

@@ -8,17 +8,46 @@ use super::tree::{Instruction, Operand, Register, Statement, Variable};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
 use crate::ir::{
-    ArrayData, Builder, CacheHint, CacheLevel, CacheUse, ConvertOp, Kernel, LoadData, OpKind, Param, PointerFacts,
-    Space, Type, Value, limits,
+    ArrayData, Builder, CacheHint, CacheLevel, CacheUse, ConvertOp, Kernel, LoadData, OpKind, Param,
+    PointerFacts, Space, Type, Value, limits,
 };
 use crate::suggest::quoted;
 
 /// What cache operators and eviction priorities an access may have: hints all.
 const HINTS: &[&str] = &[
-    "ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc", "volatile", "weak", "relaxed", "cta", "gpu", "sys", "global",
-    "shared", "shared::cta", "local", "param", "const", "v2", "v4", "L1::evict_normal", "L1::evict_unchanged",
-    "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::64B", "L2::128B", "L2::256B", "L2::evict_first",
-    "L2::evict_last", "L2::evict_normal",
+    "ca",
+    "cg",
+    "cs",
+    "cv",
+    "lu",
+    "wb",
+    "wt",
+    "nc",
+    "volatile",
+    "weak",
+    "relaxed",
+    "cta",
+    "gpu",
+    "sys",
+    "global",
+    "shared",
+    "shared::cta",
+    "local",
+    "param",
+    "const",
+    "v2",
+    "v4",
+    "L1::evict_normal",
+    "L1::evict_unchanged",
+    "L1::evict_first",
+    "L1::evict_last",
+    "L1::no_allocate",
+    "L2::64B",
+    "L2::128B",
+    "L2::256B",
+    "L2::evict_first",
+    "L2::evict_last",
+    "L2::evict_normal",
 ];
 
 /// What a parameter is called in the kernel: the PTX name without the entry's.
@@ -33,22 +62,35 @@ pub(super) fn declare(translator: &mut Translator<'_, '_>, kernel: &mut Kernel) 
     let source = translator.source;
     let function = source.function;
     for name in source.facts.parameters.keys() {
-        let names = || function.params.iter().map(|param| parameter_name(function.name, param.name));
+        let names = || {
+            function
+                .params
+                .iter()
+                .map(|param| parameter_name(function.name, param.name))
+        };
         if !names().any(|known| known == name) {
-            return Err(Error::usage(format!("`{}` has no parameter {}", function.name, quoted(name)))
-                .accepted(crate::suggest::accepted(name, "parameters", names())));
+            return Err(
+                Error::usage(format!("`{}` has no parameter {}", function.name, quoted(name)))
+                    .accepted(crate::suggest::accepted(name, "parameters", names())),
+            );
         }
     }
     for (number, param) in function.params.iter().enumerate() {
         let name = parameter_name(function.name, param.name);
         let at = |error: Error| error.at(format!("parameter `{name}`"));
         if param.array.is_some() {
-            return Err(at(Error::input("structures that are passed by value are not supported")
-                .accepted("their members as parameters of their own")));
+            return Err(at(Error::input(
+                "structures that are passed by value are not supported",
+            )
+            .accepted("their members as parameters of their own")));
         }
         let declared = type_of(param.ty).filter(|ty| *ty != Type::Bool);
-        let declared =
-            declared.ok_or_else(|| at(Error::input(format!("parameters of type `.{}` are not supported", param.ty))))?;
+        let declared = declared.ok_or_else(|| {
+            at(Error::input(format!(
+                "parameters of type `.{}` are not supported",
+                param.ty
+            )))
+        })?;
         let is_pointer = source.kinds.pointers[number] && declared == Type::I64;
         let ty = match is_pointer {
             true => Type::Ptr(Space::Global),
@@ -94,7 +136,11 @@ fn scalar_kind(translator: &Translator<'_, '_>, name: &str) -> Option<Type> {
 }
 
 /// What is known of the memory behind a pointer: by how it is read, and by what the caller says.
-fn pointer_facts(translator: &Translator<'_, '_>, kernel: &mut Kernel, number: usize) -> Result<PointerFacts> {
+fn pointer_facts(
+    translator: &Translator<'_, '_>,
+    kernel: &mut Kernel,
+    number: usize,
+) -> Result<PointerFacts> {
     let source = translator.source;
     let param = &source.function.params[number];
     let mut elements: HashMap<Type, usize> = HashMap::new();
@@ -104,7 +150,9 @@ fn pointer_facts(translator: &Translator<'_, '_>, kernel: &mut Kernel, number: u
             continue;
         };
         for operand in &instruction.operands {
-            let Operand::Address(base, _) = operand else { continue };
+            let Operand::Address(base, _) = operand else {
+                continue;
+            };
             let Operand::Register(base) = **base else { continue };
             if !reaches(translator, base, number) {
                 continue;
@@ -118,9 +166,14 @@ fn pointer_facts(translator: &Translator<'_, '_>, kernel: &mut Kernel, number: u
     }
     let commonest = elements.into_iter().max_by_key(|&(ty, count)| (count, ty));
     let element = commonest.map_or(Type::I8, |(ty, _)| ty);
-    let given = source.facts.parameters.get(parameter_name(source.function.name, param.name));
+    let given = source
+        .facts
+        .parameters
+        .get(parameter_name(source.function.name, param.name));
     let given = given.copied().unwrap_or_default();
-    let stated = param.pointer.map_or(0, |(_, align)| align.min(u64::from(limits::ALIGNMENT)) as u32);
+    let stated = param
+        .pointer
+        .map_or(0, |(_, align)| align.min(u64::from(limits::ALIGNMENT)) as u32);
     let align = stated.max(given.align.unwrap_or(0)).max(element.bytes());
     let length = given
         .length
@@ -128,7 +181,11 @@ fn pointer_facts(translator: &Translator<'_, '_>, kernel: &mut Kernel, number: u
         .transpose()?;
     Ok(PointerFacts {
         element,
-        align: if align.is_power_of_two() { align } else { element.bytes() },
+        align: if align.is_power_of_two() {
+            align
+        } else {
+            element.bytes()
+        },
         length: length.map(|length| kernel.constant(Type::I64, length as u64)),
         read_only: given.read_only || constant && !written,
         unaliased: given.unaliased,
@@ -170,7 +227,10 @@ fn array(translator: &Translator<'_, '_>, variable: &Variable<'_>) -> Result<Opt
         _ => return Ok(None),
     };
     let element = type_of(variable.ty).ok_or_else(|| {
-        at(Error::input(format!("variables of type `.{}` are not supported", variable.ty)))
+        at(Error::input(format!(
+            "variables of type `.{}` are not supported",
+            variable.ty
+        )))
     })?;
     let length = match (variable.length, translator.source.facts.dynamic_shared_bytes) {
         (Some(length), _) => length,
@@ -184,7 +244,9 @@ fn array(translator: &Translator<'_, '_>, variable: &Variable<'_>) -> Result<Opt
         }
     };
     let length = u32::try_from(length).map_err(|_| at(Error::input("a variable is too large")))?;
-    let align = u32::try_from(variable.align).unwrap_or(u32::MAX).max(element.bytes());
+    let align = u32::try_from(variable.align)
+        .unwrap_or(u32::MAX)
+        .max(element.bytes());
     // An array of no bytes may be declared, and is never touched.
     Ok((length > 0).then(|| ArrayData {
         name: variable.name.to_owned(),
@@ -205,15 +267,17 @@ fn cache_use(instruction: &Instruction<'_>) -> Result<CacheUse> {
             )));
         }
     }
-    Ok(if instruction.has("volatile") || instruction.has("relaxed") || instruction.has("cv") {
-        CacheUse::Volatile
-    } else if instruction.has("cg") || instruction.has("L1::no_allocate") {
-        CacheUse::Bypass
-    } else if instruction.has("cs") || instruction.has("lu") || instruction.has("L1::evict_first") {
-        CacheUse::Streaming
-    } else {
-        CacheUse::Default
-    })
+    Ok(
+        if instruction.has("volatile") || instruction.has("relaxed") || instruction.has("cv") {
+            CacheUse::Volatile
+        } else if instruction.has("cg") || instruction.has("L1::no_allocate") {
+            CacheUse::Bypass
+        } else if instruction.has("cs") || instruction.has("lu") || instruction.has("L1::evict_first") {
+            CacheUse::Streaming
+        } else {
+            CacheUse::Default
+        },
+    )
 }
 
 /// The registers of `{a, b}`, or of one operand alone.
@@ -226,7 +290,12 @@ fn parts<'o, 't>(operand: &'o Operand<'t>) -> &'o [Operand<'t>] {
 
 impl<'t> Translator<'_, 't> {
     /// `ld`: of a parameter, or of memory.
-    pub fn load(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    pub fn load(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(instruction, HINTS)?;
         let [to, from] = operands::<2>(instruction)?;
         let numeric = last_type(instruction)?;
@@ -234,8 +303,11 @@ impl<'t> Translator<'_, 't> {
             return self.load_parameter(b, values, instruction, to, from);
         }
         if instruction.has("const") {
-            return Err(Error::input(format!("`{}`: constant memory is not supported", instruction.spelling()))
-                .accepted("memory that is passed as a parameter"));
+            return Err(Error::input(format!(
+                "`{}`: constant memory is not supported",
+                instruction.spelling()
+            ))
+            .accepted("memory that is passed as a parameter"));
         }
         let pointer = self.access(b, values, instruction, from)?;
         let id = {
@@ -289,7 +361,13 @@ impl<'t> Translator<'_, 't> {
         let numeric = last_type(instruction)?;
         let number = match from {
             Operand::Address(base, 0) => {
-                let named = |name: &str| self.source.function.params.iter().position(|param| param.name == name);
+                let named = |name: &str| {
+                    self.source
+                        .function
+                        .params
+                        .iter()
+                        .position(|param| param.name == name)
+                };
                 match &**base {
                     Operand::Symbol(name) => named(name),
                     _ => None,
@@ -305,7 +383,10 @@ impl<'t> Translator<'_, 't> {
         };
         let value = self.param_values[number];
         if b.kernel.ty(value).bits() < numeric.ty.bits() {
-            return Err(Error::input(format!("`{}` reads more than the parameter", instruction.spelling())));
+            return Err(Error::input(format!(
+                "`{}` reads more than the parameter",
+                instruction.spelling()
+            )));
         }
         let value = match b.kernel.ty(value).bits() == numeric.ty.bits() {
             true => value,
@@ -315,7 +396,12 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `st`.
-    pub fn store(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    pub fn store(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(instruction, HINTS)?;
         let [to, from] = operands::<2>(instruction)?;
         let numeric = last_type(instruction)?;
@@ -339,11 +425,23 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `prefetch.global.L2 [a]`.
-    pub fn prefetch(&mut self, b: &mut Builder<'_>, values: &Values, instruction: &Instruction<'t>) -> Result<()> {
-        only(instruction, &["global", "L1", "L2", "L2::evict_last", "L2::evict_normal"])?;
+    pub fn prefetch(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
+        only(
+            instruction,
+            &["global", "L1", "L2", "L2::evict_last", "L2::evict_normal"],
+        )?;
         let [from] = operands::<1>(instruction)?;
         let pointer = self.access(b, values, instruction, from)?;
-        let level = if instruction.has("L1") { CacheLevel::L1 } else { CacheLevel::L2 };
+        let level = if instruction.has("L1") {
+            CacheLevel::L1
+        } else {
+            CacheLevel::L2
+        };
         let hint = CacheHint {
             level,
             nontemporal: false,
@@ -370,8 +468,16 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `cvta`, both ways.
-    pub fn cvta(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
-        only(instruction, &["to", "global", "shared", "shared::cta", "local", "const", "param"])?;
+    pub fn cvta(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
+        only(
+            instruction,
+            &["to", "global", "shared", "shared::cta", "local", "const", "param"],
+        )?;
         let [to, from] = operands::<2>(instruction)?;
         let space = instruction.modifiers.iter().find_map(|word| space_of(word));
         let space = space.ok_or_else(|| refused(instruction))?;
@@ -392,7 +498,12 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `mov`, with packing and unpacking.
-    pub fn mov(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    pub fn mov(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         only(instruction, &[])?;
         let [to, from] = operands::<2>(instruction)?;
         let ty = last_type(instruction)?.ty;

@@ -69,8 +69,11 @@ pub fn read(text: &str, file: &str, entry: Option<&str>, facts: &Facts) -> Resul
     let chosen = match (entry, &names[..]) {
         (_, []) => return Err(Error::input("the module has no entry").accepted("a module with `.entry`")),
         (Some(name), _) => *names.iter().find(|&&other| other == name).ok_or_else(|| {
-            Error::usage(format!("the module has no entry {}", quoted(name)))
-                .accepted(accepted(name, "entries", names.iter().copied()))
+            Error::usage(format!("the module has no entry {}", quoted(name))).accepted(accepted(
+                name,
+                "entries",
+                names.iter().copied(),
+            ))
         })?,
         (None, [only]) => only,
         (None, _) => {
@@ -137,14 +140,19 @@ fn used_variables<'m, 't>(module: &'m Module<'t>, body: &'m Body<'t>) -> HashMap
                 into.insert(name);
             }
             Operand::Address(base, _) => mention(base, into),
-            Operand::Vector(parts) | Operand::List(parts) => parts.iter().for_each(|part| mention(part, into)),
+            Operand::Vector(parts) | Operand::List(parts) => {
+                parts.iter().for_each(|part| mention(part, into))
+            }
             _ => {}
         }
     }
     let mut mentioned = HashSet::new();
     for statement in &body.statements {
         if let Statement::Instruction(instruction) = statement {
-            instruction.operands.iter().for_each(|operand| mention(operand, &mut mentioned));
+            instruction
+                .operands
+                .iter()
+                .for_each(|operand| mention(operand, &mut mentioned));
         }
     }
     // A variable of the body hides one of the module.

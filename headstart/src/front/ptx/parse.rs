@@ -183,7 +183,9 @@ impl<'t> Parser<'t> {
         }
         match module.address_size {
             None | Some(64) => Ok(module),
-            Some(_) => Err(Error::input("the module has addresses of 32 bits").accepted("`.address_size 64`")),
+            Some(_) => {
+                Err(Error::input("the module has addresses of 32 bits").accepted("`.address_size 64`"))
+            }
         }
     }
 
@@ -272,7 +274,10 @@ impl<'t> Parser<'t> {
                 _ => return Ok(()),
             };
             // A number, string or list may end a directive; the next dot begins another one.
-            if matches!(self.token, Token::Dot(_) | Token::Word(_) | Token::Mark('{' | '(')) {
+            if matches!(
+                self.token,
+                Token::Dot(_) | Token::Word(_) | Token::Mark('{' | '(')
+            ) {
                 return Ok(());
             }
             if self.token == Token::Mark(';') {

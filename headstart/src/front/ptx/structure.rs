@@ -23,7 +23,9 @@ use super::values::Shapes;
 use super::{kinds, memory};
 use crate::cleanup;
 use crate::error::{Error, Result};
-use crate::ir::{Array, Builder, Kernel, Label, LoopWishes, Op, OpKind, Place, PlaceData, Type, Value, limits};
+use crate::ir::{
+    Array, Builder, Kernel, Label, LoopWishes, Op, OpKind, Place, PlaceData, Type, Value, limits,
+};
 
 /// What an entry is made of.
 pub(super) struct Source<'a, 't> {
@@ -130,9 +132,11 @@ impl<'t> Translator<'_, 't> {
     fn blocks(&mut self, b: &mut Builder<'_>, block: BlockId, values: Values) -> Result<()> {
         self.depth += 1;
         if self.depth > limits::NESTING {
-            return Err(Error::input("the entry's branches and loops are nested too deeply")
-                .at(self.line_of(block))
-                .accepted(format!("at most {} inside each other", limits::NESTING)));
+            return Err(
+                Error::input("the entry's branches and loops are nested too deeply")
+                    .at(self.line_of(block))
+                    .accepted(format!("at most {} inside each other", limits::NESTING)),
+            );
         }
         let mut next = Some((block, values));
         while let Some((block, values)) = next {
@@ -150,7 +154,12 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// Writes a loop; what follows it is given back, to be written behind it.
-    fn loop_(&mut self, b: &mut Builder<'_>, header: BlockId, values: Values) -> Result<Option<(BlockId, Values)>> {
+    fn loop_(
+        &mut self,
+        b: &mut Builder<'_>,
+        header: BlockId,
+        values: Values,
+    ) -> Result<Option<(BlockId, Values)>> {
         let followers = std::mem::take(&mut self.followers[header].after_loop);
         let opened = self.open(b, followers.get(1..).unwrap_or_default())?;
         let results = match followers.first() {
@@ -195,13 +204,20 @@ impl<'t> Translator<'_, 't> {
     fn deeper(&mut self, block: BlockId) -> Result<()> {
         self.depth += 1;
         match self.depth > limits::NESTING {
-            true => Err(Error::input("the entry's branches and loops are nested too deeply").at(self.line_of(block))),
+            true => Err(
+                Error::input("the entry's branches and loops are nested too deeply").at(self.line_of(block)),
+            ),
             false => Ok(()),
         }
     }
 
     /// Writes a block; the one that stands behind it in the same region is given back.
-    fn block(&mut self, b: &mut Builder<'_>, block: BlockId, mut values: Values) -> Result<Option<(BlockId, Values)>> {
+    fn block(
+        &mut self,
+        b: &mut Builder<'_>,
+        block: BlockId,
+        mut values: Values,
+    ) -> Result<Option<(BlockId, Values)>> {
         let flow = self.source.flow;
         let source = &flow.blocks[block];
         for &instruction in &source.instructions {
@@ -276,7 +292,11 @@ impl<'t> Translator<'_, 't> {
             _ => true,
         };
         let own = b.kernel.label(None, Vec::new());
-        let (inside, stays) = if leaves { (then_edge, otherwise_edge) } else { (otherwise_edge, then_edge) };
+        let (inside, stays) = if leaves {
+            (then_edge, otherwise_edge)
+        } else {
+            (otherwise_edge, then_edge)
+        };
         let place = b.place();
         let before = b.begin_region();
         self.take(b, inside, &values)?;
@@ -285,7 +305,11 @@ impl<'t> Translator<'_, 't> {
         let before = b.begin_region();
         b.break_(own, Vec::new());
         let staying = b.end_region(before);
-        let (then, otherwise) = if leaves { (leaving, staying) } else { (staying, leaving) };
+        let (then, otherwise) = if leaves {
+            (leaving, staying)
+        } else {
+            (staying, leaving)
+        };
         let kind = OpKind::If {
             label: own,
             cond,
@@ -306,11 +330,19 @@ impl<'t> Translator<'_, 't> {
     fn size(&self, block: BlockId) -> usize {
         let flow = self.source.flow;
         let dominated = (block..flow.blocks.len()).take_while(|&other| flow.dominates(block, other));
-        dominated.map(|other| flow.blocks[other].instructions.len() + 1).sum()
+        dominated
+            .map(|other| flow.blocks[other].instructions.len() + 1)
+            .sum()
     }
 
     /// One side of a branch whose sides meet, as a region.
-    fn side(&mut self, b: &mut Builder<'_>, from: BlockId, to: BlockId, values: &Values) -> Result<crate::ir::Region> {
+    fn side(
+        &mut self,
+        b: &mut Builder<'_>,
+        from: BlockId,
+        to: BlockId,
+        values: &Values,
+    ) -> Result<crate::ir::Region> {
         let place = b.place();
         let edge = self.edge(b, from, to, values)?;
         let before = b.begin_region();
@@ -416,7 +448,10 @@ impl<'t> Translator<'_, 't> {
     }
 
     fn parameter_types(&self, block: BlockId) -> Result<Vec<Type>> {
-        self.parameters[block].iter().map(|&register| self.kind(register)).collect()
+        self.parameters[block]
+            .iter()
+            .map(|&register| self.kind(register))
+            .collect()
     }
 
     /// What a block's parameters get from here.
@@ -473,7 +508,12 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// Writes one instruction.
-    fn instruction(&mut self, b: &mut Builder<'_>, values: &mut Values, instruction: &Instruction<'t>) -> Result<()> {
+    fn instruction(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
         match instruction.opcode {
             "ld" | "ldu" => self.load(b, values, instruction),
             "st" => self.store(b, values, instruction),
@@ -483,8 +523,8 @@ impl<'t> Translator<'_, 't> {
             "cvta" => self.cvta(b, values, instruction),
             "cvt" => self.convert(b, values, instruction),
             "setp" | "set" | "selp" | "slct" | "testp" => self.comparison(b, values, instruction),
-            "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "lop3" | "shf" | "and" | "or" | "xor" | "not"
-            | "cnot" | "shl" | "shr" => self.bit_operation(b, values, instruction),
+            "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "lop3" | "shf" | "and" | "or"
+            | "xor" | "not" | "cnot" | "shl" | "shr" => self.bit_operation(b, values, instruction),
             _ => self.arithmetic(b, values, instruction),
         }
     }

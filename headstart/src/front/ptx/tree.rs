@@ -206,9 +206,9 @@ impl<'t> Instruction<'t> {
     /// The operands that are written: the first, for instructions that have a result.
     pub fn written(&self) -> &[Operand<'t>] {
         let count = match self.opcode {
-            "st" | "stu" | "red" | "prefetch" | "prefetchu" | "membar" | "fence" | "bra" | "ret" | "exit" | "trap"
-            | "brkpt" | "cp" | "nanosleep" | "barrier" | "discard" | "griddepcontrol" | "pmevent" | "wgmma"
-            | "setmaxnreg" => 0,
+            "st" | "stu" | "red" | "prefetch" | "prefetchu" | "membar" | "fence" | "bra" | "ret" | "exit"
+            | "trap" | "brkpt" | "cp" | "nanosleep" | "barrier" | "discard" | "griddepcontrol"
+            | "pmevent" | "wgmma" | "setmaxnreg" => 0,
             "bar" if !self.has("red") => 0,
             "call" => usize::from(matches!(self.operands.first(), Some(Operand::List(_)))),
             _ => 1,

@@ -42,7 +42,11 @@ pub(super) fn numeric(name: &str) -> Option<Numeric> {
 /// The type that an instruction ends with.
 pub(super) fn last_type(instruction: &Instruction<'_>) -> Result<Numeric> {
     numeric(instruction.last()).ok_or_else(|| {
-        Error::input(format!("`{}`: type {} is not supported", instruction.spelling(), quoted(instruction.last())))
+        Error::input(format!(
+            "`{}`: type {} is not supported",
+            instruction.spelling(),
+            quoted(instruction.last())
+        ))
     })
 }
 
@@ -62,7 +66,9 @@ pub(super) fn only(instruction: &Instruction<'_>, known: &[&str]) -> Result<()> 
 }
 
 /// The operands, if there are so many.
-pub(super) fn operands<'i, 't, const N: usize>(instruction: &'i Instruction<'t>) -> Result<&'i [Operand<'t>; N]> {
+pub(super) fn operands<'i, 't, const N: usize>(
+    instruction: &'i Instruction<'t>,
+) -> Result<&'i [Operand<'t>; N]> {
     <&[Operand<'t>; N]>::try_from(&instruction.operands[..]).map_err(|_| {
         Error::input(format!(
             "`{}` has {} operands where {N} are expected",
@@ -75,18 +81,20 @@ pub(super) fn operands<'i, 't, const N: usize>(instruction: &'i Instruction<'t>)
 impl<'t> Translator<'_, 't> {
     /// The IR's type of what a register holds.
     pub fn kind(&self, register: Register) -> Result<Type> {
-        self.source.kinds.registers[register as usize].ok_or_else(|| {
-            let data = &self.source.body.registers[register as usize];
-            Error::input(format!("registers of type `.{}` are not supported", data.ty))
-        })
+        self.source.kinds.registers[register as usize].ok_or_else(|| self.odd_register(register))
     }
 
     /// The declared width of a register, in bits.
     pub fn width(&self, register: Register) -> Result<u32> {
         let data = &self.source.body.registers[register as usize];
         let ty = type_of(data.ty);
-        ty.map(Type::bits)
-            .ok_or_else(|| Error::input(format!("registers of type `.{}` are not supported", data.ty)))
+        ty.map(Type::bits).ok_or_else(|| self.odd_register(register))
+    }
+
+    fn odd_register(&self, register: Register) -> Error {
+        let data = &self.source.body.registers[register as usize];
+        let name = quoted(data.name);
+        Error::input(format!("register {name} of type `.{}` is not supported", data.ty))
     }
 
     /// What a register holds now; 0 if nothing was written on the way here, which PTX leaves undefined.
@@ -131,7 +139,11 @@ impl<'t> Translator<'_, 't> {
             // An operand may be wider than the instruction: its low bits count.
             _ if from.bits() > ty.bits() => {
                 let integer = self.as_integer(b, value)?;
-                let low = b.convert(ConvertOp::Truncate, integer_of(ty.bits()).ok_or_else(mismatch)?, integer);
+                let low = b.convert(
+                    ConvertOp::Truncate,
+                    integer_of(ty.bits()).ok_or_else(mismatch)?,
+                    integer,
+                );
                 b.convert(ConvertOp::Bits, ty, low)
             }
             _ => return Err(mismatch()),
@@ -148,7 +160,13 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// An operand as a value of this type.
-    pub fn value(&mut self, b: &mut Builder<'_>, values: &Values, operand: &Operand<'t>, ty: Type) -> Result<Value> {
+    pub fn value(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        operand: &Operand<'t>,
+        ty: Type,
+    ) -> Result<Value> {
         match operand {
             Operand::Register(register) => {
                 let value = self.get(b, values, *register)?;
@@ -228,8 +246,11 @@ impl<'t> Translator<'_, 't> {
             "warpid" => Id::SubGroup,
             "nwarpid" => Id::SubGroupCount,
             _ => {
-                return Err(Error::input(format!("special register {} is not supported", quoted(&format!("%{name}"))))
-                    .accepted("%tid, %ntid, %ctaid, %nctaid, %laneid, %warpid, %nwarpid"));
+                return Err(Error::input(format!(
+                    "special register {} is not supported",
+                    quoted(&format!("%{name}"))
+                ))
+                .accepted("%tid, %ntid, %ctaid, %nctaid, %laneid, %warpid, %nwarpid"));
             }
         };
         Ok(b.id(id))
@@ -256,11 +277,17 @@ impl<'t> Translator<'_, 't> {
             value
         } else if ty.bits() < width && ty != Type::Bool {
             let integer = self.as_integer(b, value)?;
-            let op = if signed { ConvertOp::ExtendS } else { ConvertOp::ExtendU };
+            let op = if signed {
+                ConvertOp::ExtendS
+            } else {
+                ConvertOp::ExtendU
+            };
             let wide = integer_of(width).ok_or_else(|| Error::input("the result's register is too wide"))?;
             b.convert(op, wide, integer)
         } else {
-            return Err(Error::input(format!("a result of type {ty} goes into a register of {width} bits")));
+            return Err(Error::input(format!(
+                "a result of type {ty} goes into a register of {width} bits"
+            )));
         };
         values[register as usize] = Some(value);
         Ok(())
@@ -332,7 +359,10 @@ impl<'t> Translator<'_, 't> {
         operand: &Operand<'t>,
     ) -> Result<Value> {
         let Operand::Address(base, offset) = operand else {
-            return Err(Error::input(format!("`{}` takes an address", instruction.spelling())));
+            return Err(Error::input(format!(
+                "`{}` takes an address",
+                instruction.spelling()
+            )));
         };
         let named = instruction.modifiers.iter().find_map(|word| space_of(word));
         let pointer = match &**base {

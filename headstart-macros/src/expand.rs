@@ -93,7 +93,7 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
         let span = name.span();
         let made = match kind {
             ParameterKind::Slice { element, mutable } => {
-                lowering.scopes.declare(name, Binding::Memory);
+                lowering.scopes.declare(name, Binding::of_slice(element));
                 let function = if *mutable {
                     format_ident!("slice_mut")
                 } else {
@@ -174,7 +174,7 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
     for Parameter { name, mutable, kind } in &parameters(signature, false)? {
         match kind {
             ParameterKind::Slice { element, .. } => {
-                lowering.scopes.declare(name, Binding::Memory);
+                lowering.scopes.declare(name, Binding::of_slice(element));
                 inputs.push(quote_spanned!(name.span()=> #name: impl #record::AsMemory<#element>));
                 declarations
                     .push(quote_spanned!(name.span()=> let #name = #record::AsMemory::memory(#name);));

@@ -1,7 +1,7 @@
 //! The methods that a kernel can call, each with the number of its arguments.
 
 /// Methods of scalars. Every one is a function of the same name in the library's `record::methods`.
-pub const METHODS: [(&str, usize); 62] = [
+pub const METHODS: [(&str, usize); 64] = [
     ("abs", 0),
     ("abs_diff", 1),
     ("acos", 0),
@@ -54,6 +54,8 @@ pub const METHODS: [(&str, usize); 62] = [
     ("tan", 0),
     ("tanh", 0),
     ("to_bits", 0),
+    ("to_f32", 0),
+    ("to_f64", 0),
     ("trailing_ones", 0),
     ("trailing_zeros", 0),
     ("trunc", 0),
@@ -112,8 +114,9 @@ pub const OWN_METHODS: [&str; 22] = [
 ];
 
 /// The scalar types that the language has by name, for `u32::min(a, b)` and `f32::from(x)`.
-pub const SCALARS: [&str; 13] = [
-    "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "f32", "f64", "bool",
+pub const SCALARS: [&str; 15] = [
+    "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "f16", "bf16", "f32", "f64",
+    "bool",
 ];
 
 /// The integer types by name.

@@ -15,6 +15,23 @@ pub enum Binding {
     Reference,
     /// A slice or an array: it can be indexed and handed on, and nothing else.
     Memory,
+    /// A slice of vectors: its elements are read and written whole, or one scalar at a time.
+    Vectors,
+}
+
+impl Binding {
+    /// What a slice of these elements is.
+    pub fn of_slice(element: &syn::Type) -> Binding {
+        match element {
+            syn::Type::Array(_) => Binding::Vectors,
+            _ => Binding::Memory,
+        }
+    }
+
+    /// Whether it can be indexed.
+    pub fn is_memory(self) -> bool {
+        matches!(self, Binding::Memory | Binding::Vectors)
+    }
 }
 
 /// The names in scope, innermost last.

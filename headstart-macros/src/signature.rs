@@ -169,6 +169,14 @@ pub fn atomic_scalar(element: &Type) -> Option<&Type> {
     }
 }
 
+/// What a buffer of such elements holds: the `T` of a vector `[T; N]`, or the element itself.
+pub fn vector_scalar(element: &Type) -> &Type {
+    match element {
+        Type::Array(array) => &array.elem,
+        scalar => scalar,
+    }
+}
+
 /// The type of a recorded value whose ordinary type is `ty`: `Recorded<f32>` for `f32`, tuples part by part.
 pub fn recorded_type(ty: &Type) -> Result<TokenStream> {
     let record = record_path(ty.span());

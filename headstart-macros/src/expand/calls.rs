@@ -7,7 +7,8 @@ use syn::ItemFn;
 use super::mixed;
 use crate::attributes::KernelArguments;
 use crate::signature::{
-    Parameter, ParameterKind, as_arguments, atomic_scalar, without_constants, without_lifetimes,
+    Parameter, ParameterKind, as_arguments, atomic_scalar, vector_scalar, without_constants,
+    without_lifetimes,
 };
 
 /// The ways to call a kernel: on the CPU, and on a device with arguments that the compiler checks.
@@ -37,6 +38,7 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
                     steps.push(quote!(.slice_mut(#name)));
                     continue;
                 }
+                let element = vector_scalar(element);
                 buffers.push(quote!(#name: &::headstart::device::TypedBuffer<#element>));
                 steps.push(quote!(.slice(#name)));
             }
@@ -45,9 +47,10 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
                 mutable: true,
             } => {
                 types.push(quote!(&mut [#element]));
+                ordinary.push(quote!(#name: &mut [#element]));
+                let element = vector_scalar(element);
                 buffers.push(quote!(#name: &mut ::headstart::device::TypedBuffer<#element>));
                 steps.push(quote!(.slice_mut(#name)));
-                ordinary.push(quote!(#name: &mut [#element]));
                 passed.push(quote!(&mut *#name));
             }
             ParameterKind::Constant(ty) => {

@@ -5,6 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprAssign, Member, UnOp};
 
+use super::expression::Element;
 use super::{Lowering, record_path};
 use crate::scope::Binding;
 
@@ -16,7 +17,14 @@ impl Lowering {
     /// `place = value`. As in Rust, the value is computed before the place.
     pub fn assign(&mut self, assign: &ExprAssign) -> TokenStream {
         let span = assign.eq_token.span;
-        let value = self.value(&assign.right);
+        // A vector's scalars, if that is what is stored.
+        let value = match &*assign.right {
+            Expr::Array(array) => {
+                let parts: Vec<TokenStream> = array.elems.iter().map(|part| self.value(part)).collect();
+                quote_spanned!(array.span()=> [#(#parts),*])
+            }
+            right => self.value(right),
+        };
         let right = self.fresh("right", span);
         let store = self.store(&assign.left, &right, span);
         quote_spanned!(span=> { let #right = #value; #store; })
@@ -30,11 +38,25 @@ impl Lowering {
             Expr::Group(inner) => self.store(&inner.expr, right, span),
             Expr::Infer(_) => quote!(()),
             Expr::Index(index) => {
-                let Some(memory) = self.memory(&index.expr) else {
+                let Some(element) = self.element(&index.expr, &index.index) else {
                     return quote!(());
                 };
-                let (at, position) = (self.at(place.span()), self.value(&index.index));
-                quote_spanned!(place.span()=> #record::store(#at, #memory, #position, #right))
+                let at = self.at(place.span());
+                match element {
+                    Element::Scalar { memory, position } => {
+                        quote_spanned!(place.span()=> #record::store(#at, #memory, #position, #right))
+                    }
+                    Element::Vector { memory, position } => {
+                        quote_spanned!(place.span()=> #record::vectors::store(#at, #memory, #position, #right))
+                    }
+                    Element::Part {
+                        memory,
+                        position,
+                        part,
+                    } => quote_spanned!(place.span()=>
+                        #record::vectors::store_part(#at, #memory, #position, #part, #right)
+                    ),
+                }
             }
             Expr::Tuple(tuple) => {
                 let stores: Vec<TokenStream> = (0..)
@@ -107,10 +129,34 @@ impl Lowering {
         let at = self.at(span);
         let update = match without_parentheses(place) {
             Expr::Index(index) => {
-                let Some(memory) = self.memory(&index.expr) else {
+                let Some(element) = self.element(&index.expr, &index.index) else {
                     return quote!(());
                 };
-                let (here, number) = (self.at(place.span()), self.value(&index.index));
+                let here = self.at(place.span());
+                let (memory, number) = match element {
+                    Element::Scalar { memory, position } => (memory, position),
+                    Element::Part {
+                        memory,
+                        position,
+                        part,
+                    } => {
+                        let (position_of, part_of) = (self.fresh("vector", span), self.fresh("part", span));
+                        let left = self.fresh("left", span);
+                        let update = quote_spanned!(span=> {
+                            let (#position_of, #part_of) = (#position, #part);
+                            let #left = #record::vectors::load_part(#here, #memory, #position_of, #part_of);
+                            let #left = #record::#operator(#at, #left, #right);
+                            #record::vectors::store_part(#here, #memory, #position_of, #part_of, #left)
+                        });
+                        return quote_spanned!(span=> { let #right = #value; #update; });
+                    }
+                    Element::Vector { .. } => {
+                        return self.refuse(
+                            place.span(),
+                            "a vector has no operators; take it apart: `let [x, y] = a[i];`",
+                        );
+                    }
+                };
                 let (position, left) = (self.fresh("position", span), self.fresh("left", span));
                 quote_spanned!(span=> {
                     let #position = #number;

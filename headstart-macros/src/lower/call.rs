@@ -57,7 +57,7 @@ impl Lowering {
             Expr::Paren(inner) => self.argument(&inner.expr),
             Expr::Group(inner) => self.argument(&inner.expr),
             Expr::Path(path) => match path.path.get_ident().and_then(|name| self.scopes.find(name)) {
-                Some(Binding::Memory | Binding::Reference) => quote!(#path),
+                Some(Binding::Memory | Binding::Vectors | Binding::Reference) => quote!(#path),
                 _ => self.value(argument),
             },
             Expr::Reference(reference) => self.reference_argument(reference),
@@ -73,8 +73,10 @@ impl Lowering {
         };
         if let Expr::Path(path) = target {
             let binding = path.path.get_ident().and_then(|name| self.scopes.find(name));
-            if matches!(binding, Some(Binding::Memory | Binding::Reference))
-                || (binding == Some(Binding::Variable) && reference.mutability.is_some())
+            if matches!(
+                binding,
+                Some(Binding::Memory | Binding::Vectors | Binding::Reference)
+            ) || (binding == Some(Binding::Variable) && reference.mutability.is_some())
             {
                 return quote!(#path);
             }
@@ -97,7 +99,7 @@ impl Lowering {
         let record = record_path(span);
         let at = self.at(span);
         match (name, arguments.len()) {
-            ("from", 1) => {
+            ("from" | "from_f32" | "from_f64", 1) => {
                 let value = self.value(&arguments[0]);
                 quote_spanned!(span=> #record::cast::<#ty, _>(#at, #value))
             }
@@ -129,7 +131,11 @@ impl Lowering {
             return self.refuse(turbofish.span(), "the methods of a kernel have no type arguments");
         }
         if let Expr::Path(path) = &*call.receiver
-            && path.path.get_ident().and_then(|name| self.scopes.find(name)) == Some(Binding::Memory)
+            && path
+                .path
+                .get_ident()
+                .and_then(|name| self.scopes.find(name))
+                .is_some_and(Binding::is_memory)
         {
             let record = record_path(call.method.span());
             if !MEMORY_METHODS.contains(&name.as_str()) || !call.args.is_empty() {

@@ -5,6 +5,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprBinary, ExprCast, ExprLit, ExprUnary, Lit, Macro, Member, Type, UnOp};
 
+use super::assign::without_parentheses;
 use super::{Lowering, record_path};
 use crate::attributes::{is_untyped_float, is_untyped_integer, none_but_lints};
 use crate::diverge::diverges;
@@ -14,6 +15,33 @@ use crate::scope::Binding;
 /// What stands where a value is expected, in words for messages.
 const ACCEPTED: &str = "accepted: literals, names, operators, casts, indexing, calls of device functions and of \
                         known methods, `if`, loops, blocks, tuples, assignments";
+
+/// What an indexing expression names.
+pub enum Element {
+    /// `a[i]` of scalars.
+    Scalar {
+        /// `a`
+        memory: TokenStream,
+        /// `i`
+        position: TokenStream,
+    },
+    /// `a[i]` of vectors.
+    Vector {
+        /// `a`
+        memory: TokenStream,
+        /// `i`
+        position: TokenStream,
+    },
+    /// `a[i][k]` of vectors.
+    Part {
+        /// `a`
+        memory: TokenStream,
+        /// `i`
+        position: TokenStream,
+        /// `k`
+        part: TokenStream,
+    },
+}
 
 impl Lowering {
     /// An expression where a value is needed. One that never completes gives any value.
@@ -42,9 +70,19 @@ impl Lowering {
             Expr::Binary(binary) => self.binary(binary),
             Expr::Cast(cast) => self.cast(cast),
             Expr::Index(index) => {
-                let Some(memory) = self.memory(&index.expr) else { return quote!(()) };
-                let (at, position) = (self.at(span), self.value(&index.index));
-                quote_spanned!(span=> #record::load(#at, #memory, #position))
+                let Some(element) = self.element(&index.expr, &index.index) else { return quote!(()) };
+                let at = self.at(span);
+                match element {
+                    Element::Scalar { memory, position } => {
+                        quote_spanned!(span=> #record::load(#at, #memory, #position))
+                    }
+                    Element::Vector { memory, position } => {
+                        quote_spanned!(span=> #record::vectors::load(#at, #memory, #position))
+                    }
+                    Element::Part { memory, position, part } => {
+                        quote_spanned!(span=> #record::vectors::load_part(#at, #memory, #position, #part))
+                    }
+                }
             }
             Expr::Field(field) => match &field.member {
                 Member::Unnamed(number) => {
@@ -122,7 +160,7 @@ impl Lowering {
         match local.and_then(|name| self.scopes.find(name)) {
             Some(Binding::Value) => quote!(#path),
             Some(Binding::Variable) => quote_spanned!(path.span()=> #record::get(#path)),
-            Some(Binding::Memory) => self.refuse(
+            Some(Binding::Memory | Binding::Vectors) => self.refuse(
                 path.span(),
                 format!(
                     "`{name}` is memory, not a value; accepted: `{name}[i]`, `{name}.len()`, and handing it to a \
@@ -139,6 +177,41 @@ impl Lowering {
         }
     }
 
+    /// What `base[index]` names.
+    pub fn element(&mut self, base: &Expr, index: &Expr) -> Option<Element> {
+        if let Expr::Index(inner) = without_parentheses(base) {
+            let memory = self.memory(&inner.expr)?;
+            if !self.is_vectors(&inner.expr) {
+                self.refuse(
+                    base.span(),
+                    "an element of this slice is a scalar; vectors are `&[[T; 2]]` and `&[[T; 4]]`",
+                );
+                return None;
+            }
+            let (position, part) = (self.value(&inner.index), self.value(index));
+            return Some(Element::Part {
+                memory,
+                position,
+                part,
+            });
+        }
+        let memory = self.memory(base)?;
+        let position = self.value(index);
+        Some(match self.is_vectors(base) {
+            true => Element::Vector { memory, position },
+            false => Element::Scalar { memory, position },
+        })
+    }
+
+    fn is_vectors(&self, memory: &Expr) -> bool {
+        match without_parentheses(memory) {
+            Expr::Path(path) => {
+                path.path.get_ident().and_then(|name| self.scopes.find(name)) == Some(Binding::Vectors)
+            }
+            _ => false,
+        }
+    }
+
     /// The handle of a slice or array that is indexed, measured or handed on.
     pub fn memory(&mut self, expression: &Expr) -> Option<TokenStream> {
         match expression {
@@ -146,7 +219,7 @@ impl Lowering {
             Expr::Group(inner) => return self.memory(&inner.expr),
             Expr::Path(path) if path.qself.is_none() => {
                 let binding = path.path.get_ident().and_then(|name| self.scopes.find(name));
-                if binding == Some(Binding::Memory) {
+                if binding.is_some_and(Binding::is_memory) {
                     return Some(quote!(#path));
                 }
             }

@@ -85,7 +85,7 @@ impl Lowering {
         if name.by_ref.is_some() || name.subpat.is_some() {
             return self.refuse(
                 name.span(),
-                "a kernel binds plain names: `x`, `mut x`, `_`, or tuples of them",
+                "a kernel binds plain names: `x`, `mut x`, `_`, or tuples of them, or `[x, y]` of a vector",
             );
         }
         let text = name.ident.to_string();
@@ -128,6 +128,15 @@ impl Lowering {
                 variables.push(quote_spanned!(name.span()=> let #ident = #made;));
                 quote!(#ident)
             }
+            // The scalars of a vector.
+            Pat::Slice(slice) => {
+                let parts: Vec<TokenStream> = slice
+                    .elems
+                    .iter()
+                    .map(|part| self.pattern(part, variables))
+                    .collect();
+                quote_spanned!(slice.span()=> [#(#parts),*])
+            }
             Pat::Tuple(tuple) => {
                 let parts: Vec<TokenStream> = tuple
                     .elems
@@ -138,7 +147,7 @@ impl Lowering {
             }
             other => self.refuse(
                 other.span(),
-                "a kernel binds plain names: `x`, `mut x`, `_`, or tuples of them",
+                "a kernel binds plain names: `x`, `mut x`, `_`, or tuples of them, or `[x, y]` of a vector",
             ),
         }
     }

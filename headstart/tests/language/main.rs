@@ -20,4 +20,5 @@ mod ranges;
 mod refused;
 mod structure;
 mod sub_groups;
+mod types;
 mod work_items;

@@ -73,7 +73,7 @@ atomic!(AtomicInteger: i32 i64 isize u32 u64 usize);
 #[diagnostic::on_unimplemented(
     message = "memory in a kernel cannot hold `{Self}`",
     label = "not an element of a slice or array",
-    note = "accepted: the scalar types, and `Atomic<T>` of 32 and 64-bit ones"
+    note = "accepted: the scalar types, vectors `[T; 2]` and `[T; 4]` of them, and `Atomic<T>` of 32 and 64-bit ones"
 )]
 pub trait Stored {
     /// What is in memory.
@@ -81,6 +81,16 @@ pub trait Stored {
 
     /// Whether a `&[Self]` is written through.
     const SHARED_WRITES: bool;
+
+    /// Values in an element.
+    const COUNT: usize = 1;
+}
+
+/// A vector.
+impl<T: Scalar, const N: usize> Stored for [T; N] {
+    type Value = T;
+    const SHARED_WRITES: bool = false;
+    const COUNT: usize = N;
 }
 
 impl<T: Scalar> Stored for T {
@@ -92,6 +102,17 @@ impl<T: AtomicScalar> Stored for Atomic<T> {
     type Value = T;
     const SHARED_WRITES: bool = true;
 }
+
+/// What a `&mut [Self]` can hold: anything but atomic elements, which are shared by nature.
+#[diagnostic::on_unimplemented(
+    message = "a `&mut` slice in a kernel cannot hold `{Self}`",
+    note = "accepted: the scalar types and vectors of them; atomic elements are in `&[Atomic<T>]`"
+)]
+pub trait Exclusive: Stored {}
+
+impl<T: Scalar> Exclusive for T {}
+
+impl<T: Scalar, const N: usize> Exclusive for [T; N] {}
 
 /// An element that work-items change with nobody between: `bins: &[Atomic<u32>]`.
 ///

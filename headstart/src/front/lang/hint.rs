@@ -1,7 +1,6 @@
 //! Cache hints and shared arrays: what is written in a kernel as a call and has a form of its own.
 
 use super::atomic::Stored;
-use super::scalar::Scalar;
 use crate::ir::{CacheHint, CacheLevel};
 
 /// Into the cache nearest to the work-item.
@@ -44,7 +43,7 @@ impl CacheHint {
 /// It changes no result. The element may lie behind the slice's end; whether that is harmless depends on
 /// the device, and towards `L1` it is not (the functional engine reports it), so guard it there. Which level
 /// a device really fills, `headstart devices` says.
-pub fn prefetch<T: Scalar>(element: &T, hint: CacheHint) {
+pub fn prefetch<T: Stored>(element: &T, hint: CacheHint) {
     let _ = (element, hint);
 }
 

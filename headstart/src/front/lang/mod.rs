@@ -36,9 +36,11 @@
 //!
 //! # What is accepted
 //!
-//! - **Types:** `i8` to `i64`, `isize`, `u8` to `u64`, `usize`, `f32`, `f64`, `bool`, tuples of them. Literals
-//!   get their types as in Rust. Slices are indexed by `usize`.
-//! - **Parameters** of a kernel: `&[T]`, `&mut [T]`, `&[Atomic<T>]`, scalars, and `#[constant]` scalars, whose value is given
+//! - **Types:** `i8` to `i64`, `isize`, `u8` to `u64`, `usize`, `f16`, `bf16` (of the crate `half`), `f32`, `f64`,
+//!   `bool`, tuples of them. Literals get their types as in Rust. Slices are indexed by `usize`.
+//! - **Vectors:** `&[[T; N]]` and `&mut [[T; N]]` of 2 or 4 scalars are read and written whole: `let [x, y] = a[i];`,
+//!   `a[i] = [x, y];`, by aligned vector accesses, or one at a time: `a[i][0]`. Their argument is a buffer of `T`.
+//! - **Parameters** of a kernel: `&[T]`, `&mut [T]`, of vectors too, `&[Atomic<T>]`, scalars, and `#[constant]` scalars, whose value is given
 //!   when the kernel is built: `kernel(…)` takes them. They may stand in the attribute's sizes.
 //! - **Device functions** (`#[device_fn]`): called from kernels and each other, inlined, not recursive. They
 //!   also take `&[T; N]`, `&mut [T; N]`, `&mut T` and tuples, and return scalars and tuples.
@@ -100,7 +102,7 @@ pub mod prelude {
     pub use super::atomic::{Atomic, AtomicInteger, AtomicScalar, Ordering, Scope, Within, fence};
     pub use super::hint::{L1, L2, L3, L4, prefetch, shared};
     pub use super::launch::Geometry;
-    pub use super::scalar::{Float, Integer, Number, Scalar, Signed};
+    pub use super::scalar::{Float, Half, Integer, Number, Scalar, Signed};
     pub use super::select::select;
     pub use super::sub_group::{
         group_exclusive_scan_add, group_inclusive_scan_add, group_reduce_add, group_reduce_max,
@@ -115,5 +117,6 @@ pub mod prelude {
         group_id, group_id_y, group_id_z, group_size, group_size_y, group_size_z, local_id, local_id_y,
         local_id_z, max_sub_group_size, sub_group_count, sub_group_id, sub_group_local_id, sub_group_size,
     };
+    pub use half::{bf16, f16};
     pub use headstart_macros::{device_fn, kernel};
 }

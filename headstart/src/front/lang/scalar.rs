@@ -6,15 +6,18 @@ use std::ops::{
     MulAssign, Neg, Not, Rem, RemAssign, Shl, Shr, Sub, SubAssign,
 };
 
+use half::{bf16, f16};
+
 use crate::device::Element;
+use crate::ir::{BinaryOp, UnaryOp, eval};
 use crate::math::Function;
 
 /// A type whose values a kernel can compute with: integers of 8 to 64 bits, `usize`, `isize`, `f32`, `f64`,
-/// `bool`.
+/// `f16`, `bf16`, `bool`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no scalar type of the kernel language",
     label = "not a scalar of the kernel language",
-    note = "accepted: i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, bool"
+    note = "accepted: i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f16, bf16, f32, f64, bool"
 )]
 pub trait Scalar: Element + Default + PartialEq + Debug {
     /// Whether it is a signed integer.
@@ -24,7 +27,7 @@ pub trait Scalar: Element + Default + PartialEq + Debug {
 /// A scalar with arithmetic: any but `bool`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no arithmetic in the kernel language",
-    note = "accepted: integers, `f32`, `f64`; a generic type needs the bound `Number`, `Integer` or `Float`"
+    note = "accepted: integers, `f16`, `bf16`, `f32`, `f64`; a generic type needs the bound `Number`, `Integer` or `Float`"
 )]
 pub trait Number:
     Scalar
@@ -72,7 +75,7 @@ pub trait Integer:
 /// A binary floating-point number.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no floating-point type of the kernel language",
-    note = "accepted: f32, f64; a generic type needs the bound `Float`"
+    note = "accepted: f16, bf16, f32, f64; a generic type needs the bound `Float`"
 )]
 pub trait Float: Signed + FloatMethods {}
 
@@ -231,6 +234,89 @@ macro_rules! floats {
 
 floats!(f32 f64);
 
+macro_rules! casts {
+    ($($from:ident)+) => {$(
+        casts!(@from $from to i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);
+    )+};
+    (@from $from:ident to $($to:ident)+) => {$(
+        impl CastTo<$to> for $from {}
+    )+};
+}
+
+/// The value with these bits.
+fn computed<T: Element>(bits: u64) -> T {
+    T::from_bits(bits)
+}
+
+/// `f16` and `bf16` compute as the IR specifies: each operation rounds once.
+macro_rules! halves {
+    ($($rust:ident)+) => {$(
+        impl Scalar for $rust {
+            const SIGNED: bool = false;
+        }
+
+        impl NumberMethods for $rust {
+            fn min(self, other: Self) -> Self {
+                computed(eval::binary(BinaryOp::FMin, Self::TYPE, Element::to_bits(self), Element::to_bits(other)))
+            }
+
+            fn max(self, other: Self) -> Self {
+                computed(eval::binary(BinaryOp::FMax, Self::TYPE, Element::to_bits(self), Element::to_bits(other)))
+            }
+        }
+
+        impl Number for $rust {
+            const ZERO: Self = $rust::ZERO;
+            const ONE: Self = $rust::ONE;
+        }
+
+        impl FloatMethods for $rust {
+            fn abs(self) -> Self {
+                computed(eval::unary(UnaryOp::FAbs, Self::TYPE, Element::to_bits(self)))
+            }
+
+            fn sqrt(self) -> Self {
+                computed(eval::unary(UnaryOp::Sqrt, Self::TYPE, Element::to_bits(self)))
+            }
+
+            fn mul_add(self, a: Self, b: Self) -> Self {
+                let [x, a, b] = [self, a, b].map(Element::to_bits);
+                computed(eval::fma(Self::TYPE, x, a, b))
+            }
+
+            fn floor(self) -> Self {
+                computed(eval::unary(UnaryOp::Floor, Self::TYPE, Element::to_bits(self)))
+            }
+
+            fn ceil(self) -> Self {
+                computed(eval::unary(UnaryOp::Ceil, Self::TYPE, Element::to_bits(self)))
+            }
+
+            fn apply(function: Function, arguments: &[Self]) -> Self {
+                let arguments: Vec<f32> = arguments.iter().map(|&x| f32::from(x)).collect();
+                $rust::from_f32(function.f32(&arguments))
+            }
+        }
+
+        impl Float for $rust {}
+
+        impl Signed for $rust {}
+
+        impl Half for $rust {}
+
+        casts!(@from $rust to f32 f64);
+    )+};
+}
+
+/// A float of 16 bits: it is stored and computed with, and becomes another type by `f32::from(x)`,
+/// `x.to_f32()`, `f16::from_f32(x)` and their like, for Rust's `as` does not know it.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no float of 16 bits", note = "accepted: f16, bf16")]
+pub trait Half: Float + CastTo<f32> + CastTo<f64> {}
+
+halves!(f16 bf16);
+casts!(@from f32 to f16 bf16);
+casts!(@from f64 to f16 bf16);
+
 impl Scalar for bool {
     const SIGNED: bool = false;
 }
@@ -244,15 +330,6 @@ macro_rules! signed {
 }
 
 signed!(i8 i16 i32 i64 isize);
-
-macro_rules! casts {
-    ($($from:ident)+) => {$(
-        casts!(@from $from to i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);
-    )+};
-    (@from $from:ident to $($to:ident)+) => {$(
-        impl CastTo<$to> for $from {}
-    )+};
-}
 
 casts!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);
 casts!(@from bool to i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool);

@@ -7,7 +7,7 @@
 use super::state::recorder;
 use super::{At, Recorded};
 use crate::front::lang::scalar::{Bitwise, Integer, Number, Scalar, Signed};
-use crate::ir::{BinaryOp, Builder, CompareOp, NoWrapOp, UnaryOp, Value, Wrap};
+use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, NoWrapOp, Type, UnaryOp, Value, Wrap};
 use crate::math::Function;
 
 /// Appends an operation with one operand.
@@ -23,6 +23,21 @@ pub(super) fn binary<T: Scalar>(at: At, op: BinaryOp, a: Recorded<T>, b: Recorde
 /// Appends what `write` builds.
 pub(super) fn build<T>(at: At, write: impl FnOnce(&mut Builder<'_>) -> Value) -> Recorded<T> {
     Recorded::new(recorder(|recorder| recorder.build(at, write)))
+}
+
+/// A function that is expanded. Halves compute it in single precision, and round again.
+pub(super) fn function<T: Scalar>(at: At, function: Function, arguments: &[Value]) -> Recorded<T> {
+    build(at, |builder| {
+        if T::TYPE.bits() > 16 {
+            return function.emit(builder, arguments);
+        }
+        let wide: Vec<Value> = arguments
+            .iter()
+            .map(|&argument| builder.convert(ConvertOp::FloatToFloat, Type::F32, argument))
+            .collect();
+        let result = function.emit(builder, &wide);
+        builder.convert(ConvertOp::FloatToFloat, T::TYPE, result)
+    })
 }
 
 /// In which reading an integer type must not wrap.
@@ -85,7 +100,7 @@ pub fn div<T: Number>(at: At, a: Recorded<T>, b: Recorded<T>) -> Recorded<T> {
 /// `a % b`; `a` for an integer divided by 0, where Rust would stop. Of floats it is exact.
 pub fn rem<T: Number>(at: At, a: Recorded<T>, b: Recorded<T>) -> Recorded<T> {
     if T::TYPE.is_float() {
-        return build(at, |builder| Function::Rem.emit(builder, &[a.value, b.value]));
+        return function(at, Function::Rem, &[a.value, b.value]);
     }
     binary(
         at,

@@ -4,9 +4,11 @@ use super::state::{Frame, Recorder, exchange, recorder};
 use super::{At, Memory, Recorded, Scope, Values, end_block, needless, ssa};
 use crate::cleanup;
 use crate::device::Element;
-use crate::front::lang::atomic::Stored;
+use crate::front::lang::atomic::{Exclusive, Stored};
 use crate::front::lang::scalar::Scalar;
-use crate::ir::{Kernel, OpKind, Param, PointerFacts, Region, Space, Type, Value, limits, verify_derived};
+use crate::ir::{
+    BinaryOp, Kernel, OpKind, Param, PointerFacts, Region, Space, Type, Value, limits, verify_derived,
+};
 use crate::prefetch::Plan;
 use crate::suggest::accepted;
 use crate::{Error, Result};
@@ -75,7 +77,7 @@ pub fn slice<T: Stored>(name: &str, length: &str) -> Memory<T> {
 }
 
 /// A `&mut [T]` parameter: a pointer and a length. Rust promises that nothing else reaches it.
-pub fn slice_mut<T: Scalar>(name: &str, length: &str) -> Memory<T> {
+pub fn slice_mut<T: Exclusive>(name: &str, length: &str) -> Memory<T> {
     slice_with::<T>(name, length, false)
 }
 
@@ -93,7 +95,15 @@ fn slice_with<T: Stored>(name: &str, length_name: &str, read_only: bool) -> Memo
         };
         push_parameter(kernel, name.to_owned(), base, Some(facts));
         push_parameter(kernel, length_name.to_owned(), length, None);
-        (base, length)
+        // The parameter counts scalars; a slice of vectors is so many times shorter.
+        let count = match T::COUNT as u64 {
+            1 => length,
+            count => recorder.build(At(0, 0), |b| {
+                let count = b.constant(Type::I64, count);
+                b.binary(BinaryOp::DivU, length, count)
+            }),
+        };
+        (base, count)
     });
     Memory::new(base, length, name)
 }

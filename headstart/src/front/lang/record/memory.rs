@@ -48,6 +48,25 @@ impl<T> Memory<T> {
     }
 }
 
+impl<T, const N: usize> Memory<[T; N]> {
+    /// The same memory, scalar by scalar.
+    pub(super) fn of_scalars(self) -> Memory<T> {
+        Memory {
+            base: self.base,
+            length: self.length,
+            root: self.root,
+            element: PhantomData,
+        }
+    }
+}
+
+impl<T> Memory<T> {
+    /// Which slice or array of the source it is.
+    pub(super) fn root(&self) -> usize {
+        self.root
+    }
+}
+
 /// An array of `N` elements.
 #[derive(Debug)]
 pub struct Array<T, const N: usize>(Memory<T>);
@@ -110,9 +129,11 @@ pub fn is_empty<T>(at: At, memory: impl AsMemory<T>) -> Recorded<bool> {
 }
 
 /// `prefetch(&memory[index], hint)`: one element is wanted, and with it its cache line.
-pub fn prefetch<T: Scalar>(at: At, memory: impl AsMemory<T>, index: Recorded<usize>, hint: CacheHint) {
+pub fn prefetch<T: Stored>(at: At, memory: impl AsMemory<T>, index: Recorded<usize>, hint: CacheHint) {
     let memory = memory.memory();
-    let ptr = element(at, memory, T::TYPE, index.value);
+    let ty = T::Value::TYPE;
+    let first = super::mul(at, index, literal(T::COUNT));
+    let ptr = element(at, memory, ty, first.value);
     recorder(|recorder| {
         if recorder.kernel.ty(ptr) != Type::Ptr(Space::Global) {
             let error =
@@ -120,7 +141,7 @@ pub fn prefetch<T: Scalar>(at: At, memory: impl AsMemory<T>, index: Recorded<usi
                     .accepted("prefetch an element of a slice parameter");
             recorder.fail(at, error);
         }
-        recorder.build(at, |b| b.prefetch(ptr, T::TYPE.bytes(), hint, None));
+        recorder.build(at, |b| b.prefetch(ptr, ty.bytes() * T::COUNT as u32, hint, None));
     });
 }
 

@@ -3,12 +3,14 @@
 //! Where Rust leaves something to the platform (which zero `min` gives, a NaN's bits), the IR's operations
 //! say what it is.
 
+use half::{bf16, f16};
+
 use super::arithmetic::{bits, build, by_type, select, unary};
 use super::convert::{reinterpret, resize};
 use super::state::recorder;
-use super::{At, Recorded, div, eq, ge, gt, literal, lt, ne, neg, rem, shl, shr, sub};
+use super::{At, Recorded, cast, div, eq, ge, gt, literal, lt, ne, neg, rem, shl, shr, sub};
 use crate::front::lang::mathematics::for_each_function;
-use crate::front::lang::scalar::{Float, Integer, Number, Scalar, Signed};
+use crate::front::lang::scalar::{Float, Half, Integer, Number, Scalar, Signed};
 use crate::ir::{BinaryOp, Type, UnaryOp};
 use crate::math::Function;
 
@@ -24,6 +26,14 @@ impl FloatBits for f32 {
 
 impl FloatBits for f64 {
     type Bits = u64;
+}
+
+impl FloatBits for f16 {
+    type Bits = u16;
+}
+
+impl FloatBits for bf16 {
+    type Bits = u16;
 }
 
 /// The unsigned type of the same size.
@@ -177,7 +187,7 @@ macro_rules! functions {
     ($($name:ident($first:ident $(, $second:ident)?): $function:ident;)+) => {$(
         #[doc = concat!("`", stringify!($first), ".", stringify!($name), "(", $(stringify!($second),)? ")`, expanded into basic operations")]
         pub fn $name<T: Float>(at: At, $first: Recorded<T> $(, $second: Recorded<T>)?) -> Recorded<T> {
-            build(at, |builder| Function::$function.emit(builder, &[$first.value $(, $second.value)?]))
+            super::arithmetic::function(at, Function::$function, &[$first.value $(, $second.value)?])
         }
     )+};
 }
@@ -201,9 +211,21 @@ pub fn is_finite<T: Float>(at: At, a: Recorded<T>) -> Recorded<bool> {
 
 fn infinity<T: Float>() -> Recorded<T> {
     bits(match T::TYPE {
+        Type::F16 => u64::from(f16::INFINITY.to_bits()),
+        Type::Bf16 => u64::from(bf16::INFINITY.to_bits()),
         Type::F32 => u64::from(f32::INFINITY.to_bits()),
         _ => f64::INFINITY.to_bits(),
     })
+}
+
+/// `a.to_f32()` of a half: exact.
+pub fn to_f32<T: Half>(at: At, a: Recorded<T>) -> Recorded<f32> {
+    cast(at, a)
+}
+
+/// `a.to_f64()` of a half: exact.
+pub fn to_f64<T: Half>(at: At, a: Recorded<T>) -> Recorded<f64> {
+    cast(at, a)
 }
 
 /// `a.to_bits()`

@@ -23,6 +23,7 @@ mod ssa;
 mod state;
 mod tree;
 mod values;
+pub mod vectors;
 
 pub use arithmetic::{
     add, bit_and, bit_or, bit_xor, div, eq, ge, gt, le, lt, mul, ne, neg, not, rem, shl, shr, sub,

@@ -78,11 +78,27 @@ pub struct Tune {
 /// The options of `headstart advise`.
 #[derive(Args, Debug)]
 pub struct Advise {
-    #[command(flatten)]
-    pub kernel: KernelOptions,
-    /// The device, as `headstart devices` lists them, or a model file
-    #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
-    pub device: String,
+    /// A kernel of the gallery (see `headstart kernels`), or a file FILE.hsir; may be left out where a profile is given
+    #[arg(value_name = "KERNEL", required_unless_present_any = ["ncu", "vtune"])]
+    pub kernel: Option<String>,
+    /// Set a parameter of a gallery kernel; may be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Take the indices from an application's trace in Spatter's JSON, entry N of it
+    #[arg(long, value_name = "FILE[#N]")]
+    pub trace: Option<String>,
+    /// For a kernel from a file: its geometry and what its parameters get
+    #[arg(long, value_name = "FILE.toml")]
+    pub launch: Option<PathBuf>,
+    /// Take the evidence from Nsight Compute's CSV, raw or details page; launch N of it
+    #[arg(long, value_name = "FILE.csv[#N]", conflicts_with = "vtune")]
+    pub ncu: Option<String>,
+    /// Take the evidence from VTune's CSV of GPU compute tasks; task N of it
+    #[arg(long, value_name = "FILE.csv[#N]")]
+    pub vtune: Option<String>,
+    /// The device, as `headstart devices` lists them, or a model file [default: sim:h200, or what a profile was made on]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
     /// The share of a program's time that the kernel takes, above 0 and at most 1: says what the program gains
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,

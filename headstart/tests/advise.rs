@@ -120,7 +120,7 @@ fn a_starved_stream_is_to_be_fetched_early() {
 
 #[test]
 fn a_stream_at_full_occupancy_has_used_up_the_bandwidth() {
-    let advice = advised(&column_sum(FORWARD), &launch(132 * 16, 32));
+    let advice = advised(&column_sum(FORWARD), &launch(132 * 16, 192));
     let text = advice::text(&advice);
     assert_eq!(answer(&advice, "bandwidth"), Answer::No, "{text}");
     assert_eq!(answer(&advice, "too few"), Answer::No, "{text}");

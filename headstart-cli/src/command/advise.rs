@@ -1,10 +1,14 @@
 //! `headstart advise`: should this kernel be prefetched, and why?
 
+use std::path::Path;
+
+use headstart::advise::profiler::{self, Profiled, Profiler, Wanted};
 use headstart::advise::{self, Advice};
-use headstart::report::advice;
+use headstart::report::advice::text;
+use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
-use crate::arguments::Advise;
+use crate::arguments::{Advise, KernelOptions};
 use crate::device::Chosen;
 use crate::kernel::{self, Places};
 use crate::output::{Destination, json_line, print};
@@ -19,13 +23,13 @@ pub fn run(options: &Advise) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
-    let mut advice = of_kernel(options)?;
+    let mut advice = advice(options)?;
     if let Some(share) = options.share {
         advice = advice.within_program(share)?;
     }
     match json {
         Some(destination) => destination.write(&json_line(&advice)?),
-        None => print(&advice::text(&advice)),
+        None => print(&text(&advice)),
     }
 }
 
@@ -39,11 +43,79 @@ fn check_share(share: Option<f64>) -> Result<()> {
     }
 }
 
-/// The advice from a run of the kernel, and of the plans that are likely to help.
-fn of_kernel(options: &Advise) -> Result<Advice> {
-    let subject = kernel::find(&options.kernel, Places::Filled)?;
-    let device = Chosen::find(&options.device)?;
+/// The advice from a run of the kernel and the plans that are likely to help, or from a profile, or from both.
+fn advice(options: &Advise) -> Result<Advice> {
+    let given = options.device.as_deref().map(Chosen::find).transpose()?;
+    let profile = match (&options.ncu, &options.vtune) {
+        (Some(name), _) => Some((Profiler::NsightCompute, name)),
+        (None, Some(name)) => Some((Profiler::VTune, name)),
+        (None, None) => None,
+    };
+    let Some(kernel) = &options.kernel else {
+        if !options.set.is_empty() || options.trace.is_some() || options.launch.is_some() {
+            return Err(Error::usage("`--set`, `--trace` and `--launch` are for a kernel")
+                .accepted("a KERNEL beside them"));
+        }
+        let (profiler, name) =
+            profile.ok_or_else(|| Error::usage("neither a kernel nor a profile is given"))?;
+        return Ok(Advice::of_profiler(&read_profile(
+            profiler,
+            name,
+            None,
+            given.as_ref(),
+        )?));
+    };
+    let options = KernelOptions {
+        kernel: kernel.clone(),
+        set: options.set.clone(),
+        trace: options.trace.clone(),
+        launch: options.launch.clone(),
+    };
+    let subject = kernel::find(&options, Places::Filled)?;
+    let profiled = profile
+        .map(|(profiler, name)| read_profile(profiler, name, Some(subject.name()), given.as_ref()))
+        .transpose()?;
+    let device = match given {
+        Some(device) => device,
+        None => Chosen::find(match profile {
+            Some((Profiler::VTune, _)) => "sim:pvc-1550",
+            Some((Profiler::NsightCompute, _)) | None => "sim:h200",
+        })?,
+    };
     let bench = device.bench()?;
     let bar = Bar::new();
-    advise::advise(subject.as_ref(), bench.as_ref(), &bar)
+    match profiled {
+        Some(profiled) => Advice::of_profiled_kernel(&profiled, subject.as_ref(), bench.as_ref(), &bar),
+        None => advise::advise(subject.as_ref(), bench.as_ref(), &bar),
+    }
+}
+
+/// Reads `FILE`, or launch N of `FILE#N`. Without a number it is a launch of the kernel's name.
+fn read_profile(
+    profiler: Profiler,
+    name: &str,
+    kernel: Option<&str>,
+    device: Option<&Chosen>,
+) -> Result<Profiled> {
+    let (file, launch) = match name.rsplit_once('#') {
+        Some((file, launch)) if !Path::new(name).exists() => match launch.parse() {
+            Ok(launch) => (file, Some(launch)),
+            Err(_) => {
+                return Err(
+                    Error::usage(format!("{} is no launch of a profile", quoted(launch)))
+                        .accepted("`FILE.csv#N` with N from 0"),
+                );
+            }
+        },
+        _ => (name, None),
+    };
+    let wanted = Wanted {
+        kernel: kernel.filter(|_| launch.is_none()),
+        launch,
+        model: match device {
+            Some(Chosen::Simulated(model)) => Some(model.as_ref()),
+            Some(Chosen::Gpu(_)) | None => None,
+        },
+    };
+    profiler::read(profiler, Path::new(file), &wanted)
 }

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use super::Evidence;
 use super::bounds::Bounds;
 use super::instead::{Remedy, instead};
+use super::profiler::Profiled;
 use super::steps::{Answer, Case, Step, procedure};
 use super::structure::loop_loads;
-use super::{Evidence, Profile};
 use crate::error::{Error, Result};
 use crate::prefetch::Plan;
 use crate::report::{Geometry, Report, Verdict};
@@ -89,18 +90,39 @@ pub struct Program {
 /// # Errors
 /// As for [`tune::tune`].
 pub fn advise(subject: &dyn Subject, bench: &dyn Bench, progress: &dyn Progress) -> Result<Advice> {
+    advise_with(subject, bench, None, progress)
+}
+
+fn advise_with(
+    subject: &dyn Subject,
+    bench: &dyn Bench,
+    profiled: Option<&Profiled>,
+    progress: &dyn Progress,
+) -> Result<Advice> {
     let workload = subject.workload()?;
     let kernel = tune::plain(bench, &workload)?;
     let plans = likely_plans(&tune::search::main_loads(&kernel), &bench.levels())?;
     let found = tune::search(subject, bench, Some(&plans), progress)?;
     let loads = loop_loads(&kernel);
+    let own = found.baseline.profile.as_ref();
+    let seen = profiled.map(|profiled| profiled.profile.with_gaps_from(own));
     let case = Case {
-        evidence: &found.baseline.evidence,
-        profile: found.baseline.profile.as_ref(),
+        evidence: profiled.map_or(&found.baseline.evidence, |profiled| &profiled.evidence),
+        profile: seen.as_ref().or(own),
         loads: Some(&loads),
         footprint: Some(workload.bytes()),
     };
-    Ok(Advice::of_report(&case, &found.report, subject.may_be_split()))
+    let mut advice = Advice::of_report(&case, &found.report, subject.may_be_split());
+    if let Some(profiled) = profiled {
+        advice.time_ns = profiled.evidence.time_ns;
+        advice.notes.splice(0..0, profiled.notes.iter().cloned());
+        advice.notes.push(format!(
+            "The time above, bandwidth, stalls and occupancy are those of the profile ({} on {}); loops, loads and plans \
+             are from the run on {}.",
+            profiled.kernel, profiled.device, found.report.device
+        ));
+    }
+    Ok(advice)
 }
 
 impl Advice {
@@ -126,18 +148,19 @@ impl Advice {
     }
 
     /// The advice that follows from a profiler's numbers alone: the procedure decides, and no plan is named.
-    pub fn of_profiler(kernel: &str, device: &str, evidence: &Evidence, profile: &Profile) -> Advice {
+    pub fn of_profiler(profiled: &Profiled) -> Advice {
+        let evidence = &profiled.evidence;
         let case = Case {
             evidence,
-            profile: Some(profile),
+            profile: Some(&profiled.profile),
             loads: None,
             footprint: None,
         };
         let steps = procedure(&case);
         let (verdict, conclusion) = by_procedure(&steps, evidence);
         Advice {
-            kernel: kernel.to_owned(),
-            device: device.to_owned(),
+            kernel: profiled.kernel.clone(),
+            device: profiled.device.clone(),
             geometry: (evidence.groups > 0 && evidence.group > 0).then_some(Geometry {
                 groups: evidence.groups,
                 group: evidence.group,
@@ -145,15 +168,29 @@ impl Advice {
             parameters: Vec::new(),
             time_ns: evidence.time_ns,
             instead: instead(&case),
-            bounds: Bounds::of(evidence, Some(profile), &[]),
+            bounds: Bounds::of(evidence, case.profile, &[]),
             steps,
             choices: Vec::new(),
             verdict,
             conclusion,
             plan: None,
             program: None,
-            notes: Vec::new(),
+            notes: profiled.notes.clone(),
         }
+    }
+
+    /// The advice on a kernel whose run a profiler has seen, with the plans tried on `bench`. What the profiler does not
+    /// tell is taken from the run on `bench`: where the waiting is, and how many registers are to spare.
+    ///
+    /// # Errors
+    /// As for [`tune::tune`].
+    pub fn of_profiled_kernel(
+        profiled: &Profiled,
+        subject: &dyn Subject,
+        bench: &dyn Bench,
+        progress: &dyn Progress,
+    ) -> Result<Advice> {
+        advise_with(subject, bench, Some(profiled), progress)
     }
 
     /// Adds what the kernel's speedup means for a program of whose time it takes `share`.

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `evidence` | numbers of a run as a whole |
 //! | `profile` | where its time goes: reasons, loops, loads, units |
+//! | `profiler` | evidence from a profiler's CSV instead of a run |
 //! | `structure` | what the kernel's text tells of its loads |
 //! | `steps` | the procedure, question by question |
 //! | `instead` | what would help instead |
@@ -20,6 +21,7 @@ mod bounds;
 mod evidence;
 mod instead;
 mod profile;
+pub mod profiler;
 mod reasons;
 mod steps;
 mod structure;

@@ -180,6 +180,25 @@ impl Profile {
         }
     }
 
+    /// The same, with what is not known of it taken from another one of the same kernel.
+    pub fn with_gaps_from(&self, other: Option<&Profile>) -> Profile {
+        let Some(other) = other else {
+            return self.clone();
+        };
+        let or = |own: bool| if own { self } else { other };
+        Profile {
+            stalls: or(!self.stalls.is_empty()).stalls.clone(),
+            loops: or(!self.loops.is_empty()).loops.clone(),
+            loads: or(!self.loads.is_empty()).loads.clone(),
+            units: or(!self.units.is_empty()).units.clone(),
+            resources: self.resources.or(other.resources),
+            operations: self.operations.or(other.operations),
+            cache: self.cache.clone().or_else(|| other.cache.clone()),
+            bank_conflicts: self.bank_conflicts.or(other.bank_conflicts),
+            sub_group: self.sub_group.or(other.sub_group),
+        }
+    }
+
     /// Share of the resident sub-groups' time that one reason takes, 0 to 1.
     pub fn share(&self, reason: StallReason) -> f64 {
         let own = self.stalls.iter().find(|stall| stall.reason == reason);

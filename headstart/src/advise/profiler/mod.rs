@@ -1,0 +1,111 @@
+//! Evidence from a profiler's file: Nsight Compute's CSV, VTune's CSV.
+//!
+//! A profiler writes what its user asked for, among what the program printed, in the spelling of the user's country. So
+//! everything is looked for by name and nothing is required but a time: what is missing is said, with the command that
+//! collects it.
+
+mod ncu;
+mod number;
+mod table;
+mod vtune;
+
+use std::path::Path;
+
+use super::{Evidence, Profile};
+use crate::device::model::DeviceModel;
+use crate::error::{Error, Result};
+use crate::suggest::quoted;
+
+/// The longest file, in bytes.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Which profiler wrote a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profiler {
+    /// NVIDIA's Nsight Compute.
+    NsightCompute,
+    /// Intel's VTune.
+    VTune,
+}
+
+/// What a file tells of one launch.
+#[derive(Clone, Debug)]
+pub struct Profiled {
+    /// The kernel's name, as the profiler has it.
+    pub kernel: String,
+    /// The device, as the profiler has it.
+    pub device: String,
+    /// Numbers of the launch as a whole.
+    pub evidence: Evidence,
+    /// Where its time goes.
+    pub profile: Profile,
+    /// Which launch it is, what is missing, and how to collect it.
+    pub notes: Vec<String>,
+}
+
+/// What to look for in a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    /// The launches of kernels whose names begin with this; of all, if none.
+    pub kernel: Option<&'a str>,
+    /// The launch of this number, counted from 0 as the profiler does.
+    pub launch: Option<u64>,
+    /// The device, where the user says so; else it is told by the file.
+    pub model: Option<&'a DeviceModel>,
+}
+
+/// Reads a profiler's file.
+///
+/// # Errors
+/// It cannot be read, or is no such file, or has no launch that is wanted: where, and what would be accepted.
+pub fn read(profiler: Profiler, path: &Path, wanted: &Wanted<'_>) -> Result<Profiled> {
+    let place = quoted(&path.to_string_lossy());
+    let unreadable =
+        |error: std::io::Error| Error::usage(format!("the profile cannot be read: {error}")).at(&place);
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(unreadable(std::io::Error::other("it is a folder")));
+    }
+    if metadata.len() > MAX_BYTES {
+        return Err(Error::input("the profile is too large")
+            .at(&place)
+            .accepted("at most 64 MiB"));
+    }
+    parse(profiler, &std::fs::read(path).map_err(unreadable)?, wanted).map_err(|error| error.within(&place))
+}
+
+/// Reads the bytes of a profiler's file.
+///
+/// # Errors
+/// As for [`read`], without the file's name.
+pub fn parse(profiler: Profiler, bytes: &[u8], wanted: &Wanted<'_>) -> Result<Profiled> {
+    let text = decode(bytes)?;
+    match profiler {
+        Profiler::NsightCompute => ncu::parse(&text, wanted),
+        Profiler::VTune => vtune::parse(&text, wanted),
+    }
+}
+
+/// The text: UTF-8, or UTF-16 as a redirection of PowerShell leaves it.
+fn decode(bytes: &[u8]) -> Result<String> {
+    let wide = |from_bytes: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes[2..]
+            .chunks_exact(2)
+            .map(|pair| from_bytes([pair[0], pair[1]]))
+            .collect();
+        String::from_utf16_lossy(&units)
+    };
+    match bytes {
+        [] => Err(Error::input("the profile is empty")),
+        [0xff, 0xfe, ..] => Ok(wide(u16::from_le_bytes)),
+        [0xfe, 0xff, ..] => Ok(wide(u16::from_be_bytes)),
+        // What the program printed need not be UTF-8; what the profiler writes is.
+        _ if bytes.contains(&0) => Err(Error::input("the profile is not text").accepted(
+            "a CSV file; a report of Nsight Compute becomes one by `ncu --import FILE.ncu-rep --csv --page raw`",
+        )),
+        _ => Ok(String::from_utf8_lossy(bytes).into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

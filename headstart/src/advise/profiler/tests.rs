@@ -1,0 +1,226 @@
+//! Profiles made by hand (`tests/data/profiles/README.md`), whole, mangled and cut short.
+
+use super::*;
+use crate::advise::{Advice, Answer};
+use crate::report::Verdict;
+
+const RAW: &str = include_str!("../../../tests/data/profiles/ncu-raw.csv");
+const DETAILS: &str = include_str!("../../../tests/data/profiles/ncu-details-comma.csv");
+const VTUNE: &str = include_str!("../../../tests/data/profiles/vtune-synthetic.csv");
+
+fn ncu(text: &str) -> Result<Profiled> {
+    parse(Profiler::NsightCompute, text.as_bytes(), &Wanted::default())
+}
+
+fn close(found: Option<f64>, expected: f64) -> bool {
+    found.is_some_and(|found| (found - expected).abs() <= 0.01 * expected.abs())
+}
+
+#[test]
+fn the_raw_page_is_found_behind_what_the_program_printed() {
+    let profiled = ncu(RAW).expect("a profile");
+    assert!(profiled.kernel.starts_with("gather("), "{}", profiled.kernel);
+    assert_eq!(profiled.device, "NVIDIA H200");
+    let evidence = &profiled.evidence;
+    assert_eq!((evidence.cores, evidence.groups, evidence.group), (132, 132, 128));
+    assert_eq!(evidence.time_ns, 1_273_440.0);
+    assert!(close(evidence.memory_bytes, 1_205.93e6), "{evidence:?}");
+    assert!(close(evidence.waiting_for_loads, 12.40 / 15.18), "{evidence:?}");
+    assert_eq!(evidence.resident(), Some(4));
+    assert!(close(evidence.issued, 0.0612));
+    let resources = profiled
+        .profile
+        .resources
+        .expect("registers and shared memory are there");
+    assert_eq!((resources.registers, resources.shared), (32, 0));
+    // Two launches: the longer one is taken, and that is said.
+    assert_eq!(profiled.notes.len(), 1, "{:?}", profiled.notes);
+    assert!(profiled.notes[0].contains("Launch 0 of the profile, the longest of 2"));
+}
+
+#[test]
+fn another_launch_is_taken_by_name_or_number() {
+    let by_name = Wanted {
+        kernel: Some("clear"),
+        ..Wanted::default()
+    };
+    let by_number = Wanted {
+        launch: Some(1),
+        ..Wanted::default()
+    };
+    for wanted in [by_name, by_number] {
+        let profiled = parse(Profiler::NsightCompute, RAW.as_bytes(), &wanted).expect("there");
+        assert_eq!(profiled.evidence.group, 256);
+    }
+    let wanted = Wanted {
+        kernel: Some("scatter"),
+        ..Wanted::default()
+    };
+    let refused = parse(Profiler::NsightCompute, RAW.as_bytes(), &wanted).expect_err("not there");
+    assert!(refused.to_string().contains("no kernel `scatter`"), "{refused}");
+    assert!(refused.to_string().contains("gather("), "{refused}");
+}
+
+#[test]
+fn the_details_page_tells_stalls_in_a_sentence_and_numbers_with_a_comma() {
+    let profiled = ncu(DETAILS).expect("a profile");
+    let evidence = &profiled.evidence;
+    assert_eq!(evidence.time_ns, 1_273_440.0);
+    assert!(close(evidence.delivered(), 947.02), "{evidence:?}");
+    assert!(close(evidence.waiting_for_loads, 0.817), "{evidence:?}");
+    assert!(close(
+        profiled.profile.cache.as_ref().map(|cache| cache.hits),
+        0.0086
+    ));
+    assert_eq!(evidence.resident(), Some(4));
+    assert!(profiled.notes.is_empty(), "{:?}", profiled.notes);
+}
+
+#[test]
+fn the_procedure_runs_on_a_profile() {
+    for text in [RAW, DETAILS] {
+        let profiled = ncu(text).expect("a profile");
+        let advice = Advice::of_profiler(&profiled);
+        assert_eq!(advice.verdict, Verdict::MoreWorkGroups, "{advice:?}");
+        let answers: Vec<Answer> = advice.steps.iter().map(|step| step.answer).collect();
+        assert_eq!(&answers[..2], [Answer::Yes, Answer::Yes]);
+        // Without the kernel nobody knows its loops.
+        assert_eq!(answers[3], Answer::Unknown);
+        assert!(advice.bounds.is_some());
+    }
+}
+
+#[test]
+fn what_is_missing_is_named_with_the_command_that_collects_it() {
+    // The names of the stalls are spoilt, as if they had not been collected.
+    let text = RAW.replace("issue_stalled_", "issue_");
+    let profiled = ncu(&text).expect("a profile without stalls");
+    assert_eq!(profiled.evidence.waiting_for_loads, None);
+    let note = profiled.notes.last().expect("a note");
+    assert!(
+        note.contains("smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio"),
+        "{note}"
+    );
+    assert!(note.contains("ncu --csv --page raw --metrics"), "{note}");
+    let advice = Advice::of_profiler(&profiled);
+    assert_eq!(advice.steps[1].answer, Answer::Unknown);
+    assert_eq!(advice.verdict, Verdict::LeaveIt);
+
+    // Not available is as good as not collected.
+    let wanted = Wanted {
+        launch: Some(1),
+        ..Wanted::default()
+    };
+    let other = parse(Profiler::NsightCompute, RAW.as_bytes(), &wanted).expect("there");
+    assert!(
+        other.evidence.memory_bytes.is_some(),
+        "the share of the bandwidth stands in"
+    );
+
+    let without_time = ncu(&RAW.replace("gpu__time_duration.sum", "gpu__other.sum")).expect_err("no time");
+    assert!(
+        without_time.to_string().contains("gpu__time_duration.sum"),
+        "{without_time}"
+    );
+}
+
+#[test]
+fn files_of_other_kinds_are_refused_in_one_line() {
+    for (bytes, expected) in [
+        (&b""[..], "the profile is empty"),
+        (b"hello\n", "ncu --csv --page raw"),
+        (b"\x7fNVR\0\0\0\x01", "ncu --import"),
+        (
+            VTUNE.as_bytes(),
+            "no line of the profile has the columns `ID`, `Kernel Name`",
+        ),
+        (b"\"ID\",\"Kernel Name\"\n", "no launch"),
+        (b"\"ID\",\"Kernel Name\"\n\"x\",\"k\"\n", "number `x`"),
+        (
+            b"\"ID\",\"Kernel Name\"\n\"0\",\"k\",\"1\"\n",
+            "a row has 3 cells, its header has 2",
+        ),
+    ] {
+        let error = parse(Profiler::NsightCompute, bytes, &Wanted::default()).expect_err("refused");
+        let text = error.to_string();
+        assert!(text.contains(expected), "{expected}: {text}");
+        assert!(!text.contains('\n'), "{text}");
+    }
+}
+
+#[test]
+fn wide_text_is_read_as_text() {
+    let mut bytes = vec![0xff, 0xfe];
+    bytes.extend(RAW.encode_utf16().flat_map(u16::to_le_bytes));
+    let profiled = parse(Profiler::NsightCompute, &bytes, &Wanted::default()).expect("a profile");
+    assert_eq!(profiled.evidence.time_ns, 1_273_440.0);
+}
+
+#[test]
+fn vtune_s_columns_are_found_by_what_their_names_hold() {
+    let profiled = parse(Profiler::VTune, VTUNE.as_bytes(), &Wanted::default()).expect("a profile");
+    assert_eq!(profiled.kernel, "gather");
+    let evidence = &profiled.evidence;
+    assert!((evidence.time_ns - 1_720_000.0).abs() < 1.0, "{evidence:?}");
+    assert!(close(evidence.waiting_for_loads, 0.884 * 0.93), "{evidence:?}");
+    assert!(close(evidence.delivered(), 613.5), "{evidence:?}");
+    let advice = Advice::of_profiler(&profiled);
+    assert_eq!(advice.verdict, Verdict::Prefetch, "{advice:?}");
+
+    let other = VTUNE.replace("XVE Array", "Array");
+    let profiled = parse(Profiler::VTune, other.as_bytes(), &Wanted::default()).expect("a profile");
+    assert!(
+        profiled
+            .notes
+            .iter()
+            .all(|note| !note.contains("XVE Array: Stalled")),
+        "the reason is enough"
+    );
+    let refused = parse(Profiler::VTune, RAW.as_bytes(), &Wanted::default()).expect_err("another profiler's");
+    assert!(refused.to_string().contains("vtune -report"), "{refused}");
+}
+
+/// Cut short anywhere, or with bytes changed anywhere, a file ends in advice or in one line, never in a panic.
+#[test]
+fn mangled_files_end_in_one_line() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    let check = |profiler, bytes: &[u8]| match parse(profiler, bytes, &Wanted::default()) {
+        Ok(profiled) => {
+            let advice = Advice::of_profiler(&profiled);
+            assert!(advice.time_ns > 0.0);
+            crate::report::advice::text(&advice);
+        }
+        Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+    };
+    for (profiler, text) in [
+        (Profiler::NsightCompute, RAW),
+        (Profiler::NsightCompute, DETAILS),
+        (Profiler::VTune, VTUNE),
+    ] {
+        let bytes = text.as_bytes();
+        for _ in 0..150 {
+            check(profiler, &bytes[..random(bytes.len())]);
+            let mut mangled = bytes.to_vec();
+            for _ in 0..=random(8) {
+                let at = random(mangled.len());
+                match random(4) {
+                    0 => drop(mangled.remove(at)),
+                    1 => mangled.insert(at, b"\",;\n.-9e%("[random(10)]),
+                    2 => mangled[at] = random(256) as u8,
+                    _ => mangled.truncate(at + 1),
+                }
+            }
+            check(profiler, &mangled);
+        }
+    }
+    // Cut in the middle of a row, it is said to be so.
+    let cut = RAW.len() - 100;
+    let error = ncu(&RAW[..cut]).expect_err("cut short");
+    assert!(error.to_string().contains("the whole file"), "{error}");
+}

@@ -1,0 +1,182 @@
+//! VTune's CSV of GPU compute tasks: `vtune -report hotspots -group-by computing-task -format csv -csv-delimiter comma`.
+//!
+//! The columns are found by what their names hold, since VTune has renamed them with each generation of GPUs (`EU Array`
+//! became `XVE Array`): what is stalled, what waits for the scoreboard (SBID), occupancy, and the memory's bandwidth.
+
+use super::number::Spelling;
+use super::table::Table;
+use super::{Profiled, Wanted};
+use crate::advise::Evidence;
+use crate::advise::profile::{Profile, Stall};
+use crate::device::model;
+use crate::device::sim::timer::StallReason;
+use crate::error::{Error, Result};
+
+/// What the first column is called.
+const TASK: &str = "Computing Task";
+
+/// Reads the text of a file.
+pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
+    let expected = "a report that `vtune -report hotspots -group-by computing-task -format csv -csv-delimiter comma` \
+                    writes of a `gpu-hotspots` collection";
+    let table = Table::find(text, TASK, &[TASK]).map_err(|error| match error.what() {
+        what if what.starts_with("no line") => error.accepted(expected),
+        _ => error,
+    })?;
+    let columns = Columns::of(&table);
+    let time = columns
+        .time
+        .ok_or_else(|| Error::input("the profile has no column with the task's time").accepted(expected))?;
+    let spelling = Spelling::of(table.rows.iter().flatten().map(String::as_str));
+    let number =
+        |row: &[String], column: Option<usize>| spelling.number(row[column?].trim_end_matches(['s', '%']));
+    let task = |row: &[String]| row[columns.task].clone();
+    let mut rows: Vec<(usize, &Vec<String>)> = table.rows.iter().enumerate().collect();
+    rows.retain(|(position, row)| {
+        wanted.launch.is_none_or(|launch| launch == *position as u64)
+            && wanted.kernel.is_none_or(|kernel| task(row).contains(kernel))
+            && number(row, Some(time)).is_some_and(|seconds| seconds > 0.0)
+    });
+    let longest = rows.iter().max_by(|(_, one), (_, other)| {
+        let seconds = |row: &[String]| number(row, Some(time)).unwrap_or(0.0);
+        seconds(one).total_cmp(&seconds(other))
+    });
+    let Some((position, row)) = longest else {
+        let names: Vec<String> = table.rows.iter().take(8).map(|row| task(row)).collect();
+        let what = match (wanted.kernel, wanted.launch) {
+            (_, Some(launch)) => format!("the profile has no task {launch} with a time"),
+            (Some(kernel), None) => format!("the profile has no task `{kernel}` with a time"),
+            (None, None) => "the profile has no task with a time".to_owned(),
+        };
+        return Err(Error::usage(what).accepted(match names.as_slice() {
+            [] => expected.to_owned(),
+            names => format!("its tasks are {}", names.join(", ")),
+        }));
+    };
+    let mut notes = Vec::new();
+    if rows.len() > 1 {
+        notes.push(format!(
+            "Task {position} of the profile, the one of {} that takes longest; FILE.csv#N takes another.",
+            rows.len()
+        ));
+    }
+    let share = |column: Option<usize>| {
+        number(row, column)
+            .map(|percent| percent / 100.0)
+            .filter(|share| (0.0..=1.0).contains(share))
+    };
+    let instances = number(row, columns.instances)
+        .filter(|&count| count >= 1.0)
+        .unwrap_or(1.0);
+    let time_ns = number(row, Some(time)).unwrap_or(0.0) * 1e9 / instances;
+    let rate = match (number(row, columns.read), number(row, columns.written)) {
+        (None, None) => None,
+        (read, written) => Some(read.unwrap_or(0.0) + written.unwrap_or(0.0)),
+    };
+    let (stalled, scoreboard) = (share(columns.stalled), share(columns.scoreboard));
+    let missing: Vec<&str> = [
+        (stalled.is_none() && scoreboard.is_none(), "XVE Array: Stalled"),
+        (scoreboard.is_none(), "the scoreboard (SBID) share of the stalls"),
+        (rate.is_none(), "GPU Memory Bandwidth"),
+    ]
+    .into_iter()
+    .filter_map(|(is_missing, name)| is_missing.then_some(name))
+    .collect();
+    if !missing.is_empty() {
+        notes.push(format!(
+            "Missing in the profile: {}. To collect them: `vtune -collect gpu-hotspots -knob profiling-mode=characterization \
+             -knob characterization-mode=overview PROGRAM`, and for the stalls' reasons `-knob profiling-mode=source-analysis \
+             -knob source-analysis=stall-sampling`.",
+            missing.join(", ")
+        ));
+    }
+    let chosen = wanted.model.cloned();
+    let model = chosen.or_else(|| model::built_in("pvc-1550", &[]).ok());
+    let waiting = match (stalled, scoreboard) {
+        // The scoreboard's share is one of the stalls, which are a share of the time.
+        (Some(stalled), Some(scoreboard)) if columns.scoreboard_is_part => Some(stalled * scoreboard),
+        (_, Some(scoreboard)) => Some(scoreboard),
+        (stalled, None) => stalled,
+    };
+    let model = model.as_ref();
+    let evidence = Evidence {
+        cores: model.map_or(0, |model| *model.core.count),
+        places: model.map_or(0, |model| *model.core.sub_groups),
+        groups: 0,
+        group: 0,
+        // VTune tells the occupancy that was reached, not what would fit.
+        fits: None,
+        time_ns,
+        memory_bytes: rate.map(|rate| rate * time_ns),
+        bandwidth: model.map(|model| *model.dram.bandwidth),
+        scattered_bandwidth: None,
+        latency_ns: model.map(|model| model.nanoseconds(f64::from(*model.dram.latency))),
+        bytes_in_flight: None,
+        waiting_for_loads: waiting,
+        issued: share(columns.active),
+    };
+    if let Some(occupancy) = share(columns.occupancy) {
+        notes.push(format!(
+            "The profile's occupancy of threads is {}.",
+            crate::report::number::percent(occupancy)
+        ));
+    }
+    let stalls = waiting.map(|share| Stall {
+        reason: StallReason::LongScoreboard,
+        share,
+    });
+    Ok(Profiled {
+        kernel: task(row),
+        device: model.map_or("an Intel GPU".to_owned(), |model| model.title.clone()),
+        evidence,
+        profile: Profile {
+            stalls: stalls.into_iter().collect(),
+            ..Profile::default()
+        },
+        notes,
+    })
+}
+
+/// Where the columns are.
+struct Columns {
+    task: usize,
+    time: Option<usize>,
+    instances: Option<usize>,
+    active: Option<usize>,
+    stalled: Option<usize>,
+    scoreboard: Option<usize>,
+    /// Whether the scoreboard's share is one of the stalls and not of the time.
+    scoreboard_is_part: bool,
+    occupancy: Option<usize>,
+    read: Option<usize>,
+    written: Option<usize>,
+}
+
+impl Columns {
+    fn of(table: &Table) -> Columns {
+        let names: Vec<String> = table
+            .header
+            .iter()
+            .map(|name| name.to_ascii_lowercase())
+            .collect();
+        let find = |parts: &[&str]| {
+            names
+                .iter()
+                .position(|name| parts.iter().all(|part| name.contains(part)))
+        };
+        let array = |what: &str| find(&["xve array", what]).or_else(|| find(&["eu array", what]));
+        let scoreboard = find(&["sbid"]).or_else(|| find(&["scoreboard"]));
+        Columns {
+            task: table.column(TASK).unwrap_or(0),
+            time: find(&["total time"]).or_else(|| find(&["time"])),
+            instances: find(&["instance count"]),
+            active: array("active"),
+            stalled: array("stalled"),
+            scoreboard_is_part: scoreboard.is_some_and(|column| names[column].contains("of stall")),
+            scoreboard,
+            occupancy: find(&["occupancy"]),
+            read: find(&["gpu memory bandwidth", "read"]),
+            written: find(&["gpu memory bandwidth", "writ"]),
+        }
+    }
+}

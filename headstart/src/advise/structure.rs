@@ -53,16 +53,25 @@ fn refusal(kernel: &Kernel, candidate: &Candidate) -> Option<String> {
     applied.err().map(|error| error.what().to_owned())
 }
 
-/// The parents of a load: those that have fewer parents themselves come first.
+/// The loads that lead to a load's address, each behind those that lead to its own.
 fn chain(candidate: &Candidate, all: &[Candidate]) -> Vec<String> {
-    let in_loop = |other: &&Candidate| other.looped == candidate.looped && other.id != candidate.id;
-    let mut parents: Vec<&Candidate> = all
-        .iter()
-        .filter(in_loop)
-        .filter(|other| candidate.parents.contains(&other.id))
-        .collect();
-    parents.sort_by_key(|parent| parent.parents.len());
-    parents.iter().map(|parent| parent.name.to_string()).collect()
+    fn collect<'c>(candidate: &'c Candidate, all: &'c [Candidate], found: &mut Vec<&'c Candidate>) {
+        for parent in all.iter().filter(|other| other.looped == candidate.looped) {
+            let is_known = parent.id == candidate.id || found.iter().any(|known| known.id == parent.id);
+            if candidate.parents.contains(&parent.id) && !is_known {
+                // Known before its own parents are looked at: a load may lead to itself in the next iteration.
+                let at = found.len();
+                found.push(parent);
+                collect(parent, all, found);
+                let parent = found.remove(at);
+                found.push(parent);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(candidate, all, &mut found);
+    let others = found.iter().filter(|parent| parent.id != candidate.id);
+    others.map(|parent| parent.name.to_string()).collect()
 }
 
 impl LoopLoad {

@@ -94,7 +94,14 @@ fn launches(table: &Table) -> Result<Vec<Launch>> {
         table.column("Metric Unit"),
         table.column("Metric Value"),
     );
-    let spelling = Spelling::of(table.rows.iter().flatten().map(String::as_str));
+    // Compute capabilities and versions look like numbers with a point everywhere.
+    let holds_numbers = |column: usize| match value {
+        Some(value) => column == value,
+        None => table.header[column].contains("__"),
+    };
+    let cells = table.rows.iter().flat_map(|row| row.iter().enumerate());
+    let numbers = cells.filter(|&(column, _)| holds_numbers(column));
+    let spelling = Spelling::of(numbers.map(|(_, cell)| cell.as_str()));
     let mut launches: Vec<Launch> = Vec::new();
     let mut units: Vec<String> = vec![String::new(); table.header.len()];
     for row in &table.rows {

@@ -7,9 +7,6 @@ use super::table::{align_numbers, on_one_line, plain_table, wrapped};
 use super::{Verdict, explain};
 use crate::advise::{Advice, Answer, Bounds, Choice, Step};
 
-/// Roofs that are listed.
-const ROOFS: usize = 4;
-
 /// The whole advice, ending with a line break.
 pub fn text(advice: &Advice) -> String {
     // Writing to a String cannot fail.
@@ -112,61 +109,17 @@ fn choices(choices: &[Choice]) -> String {
 
 /// How much there is to gain at most, and because of what.
 fn gains(bounds: &Bounds, advice: &Advice) -> String {
-    let mut text = "\nHow much there is to gain\n".to_owned();
-    let reached = advice
-        .choices
-        .iter()
-        .find(|choice| choice.chosen)
-        .map_or(String::new(), |choice| {
-            format!(
-                "; the advice reaches {} of it",
-                percent((choice.speedup / bounds.best_speedup).min(1.0))
-            )
-        });
-    if let Some(roof) = bounds.roofs.first() {
-        let sentence = format!(
-            "At most {}: {} alone takes {}{reached}.",
-            speedup(bounds.best_speedup),
-            roof.name,
-            duration(roof.least_ns)
-        );
-        text.push_str(&wrapped(&sentence, "  - ", "    "));
-    }
-    let others: Vec<String> = bounds
-        .roofs
-        .iter()
-        .skip(1)
-        .take(ROOFS - 1)
-        .map(|roof| format!("{} {}", roof.name, duration(roof.least_ns)))
-        .collect();
-    if !others.is_empty() {
-        text.push_str(&wrapped(
-            &format!("The next limits: {}.", others.join(", ")),
-            "  - ",
-            "    ",
-        ));
-    }
-    if let Some(factor) = bounds.without_waiting {
-        let sentence = format!(
-            "If no sub-group waited for a load and nothing else changed: {} (Amdahl).",
-            speedup(factor)
-        );
-        text.push_str(&wrapped(&sentence, "  - ", "    "));
-    }
-    if let Some(distance) = bounds.distance {
-        let iterations = if distance == 1 { "iteration" } else { "iterations" };
-        let sentence = format!("A load has to start {distance} {iterations} ahead to be there in time.");
-        text.push_str(&wrapped(&sentence, "  - ", "    "));
-    }
-    if let Some(program) = advice.program {
-        let sentence = format!(
+    let chosen = advice.choices.iter().find(|choice| choice.chosen);
+    let mut sentences = super::gains::sentences(bounds, chosen.map(|choice| choice.speedup));
+    sentences.extend(advice.program.map(|program| {
+        format!(
             "A program that spends {} of its time in this kernel becomes {} as fast with the advice, and at most {} \
              (Amdahl).",
             percent(program.share),
             speedup(program.speedup),
             speedup(program.at_most)
-        );
-        text.push_str(&wrapped(&sentence, "  - ", "    "));
-    }
-    text
+        )
+    }));
+    let lines = sentences.iter().map(|sentence| wrapped(sentence, "  - ", "    "));
+    format!("\nHow much there is to gain\n{}", lines.collect::<String>())
 }

@@ -5,6 +5,7 @@
 
 pub mod advice;
 pub mod explain;
+pub mod gains;
 pub mod number;
 pub mod page;
 pub mod series;
@@ -226,6 +227,14 @@ impl Report {
         let time = |trial: &Trial| trial.measured().map_or(f64::INFINITY, |(time_ns, _)| time_ns);
         ran.sort_by(|one, other| time(one).total_cmp(&time(other)));
         ran
+    }
+
+    /// The speedup of what the verdict advises.
+    pub fn advised_speedup(&self) -> f64 {
+        match (self.verdict, &self.plain_best_geometry) {
+            (Verdict::MoreWorkGroups, Some(other)) => other.speedup,
+            _ => self.best.speedup,
+        }
     }
 
     /// The trials that did not run, in the order they were tried.

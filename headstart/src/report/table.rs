@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use super::{Outcome, Outputs, Report, explain, number, series};
+use super::{Outcome, Outputs, Report, explain, gains, number, series};
 
 /// How many of the fastest plans are listed.
 const FASTEST: usize = 5;
@@ -49,6 +49,12 @@ pub fn text(report: &Report) -> String {
     let _ = writeln!(text, "\nWhy");
     for reason in &report.reasons {
         text.push_str(&wrapped(reason, "  - ", "    "));
+    }
+    if let Some(bounds) = &report.bounds {
+        let _ = writeln!(text, "\nHow much there is to gain");
+        for sentence in gains::sentences(bounds, Some(report.advised_speedup())) {
+            text.push_str(&wrapped(&sentence, "  - ", "    "));
+        }
     }
     text.push_str(&rejected(report));
     for note in &report.notes {

@@ -6,6 +6,7 @@
 mod escape;
 mod figure;
 mod look;
+mod roofline;
 
 use std::fmt::{Display, Write};
 
@@ -14,7 +15,7 @@ use figure::{Shape, speedup_by_distance};
 use look::Look;
 
 use super::series::{self, Series};
-use super::{Outcome, Outputs, Report, Verdict, explain, number};
+use super::{Outcome, Outputs, Report, Verdict, explain, gains, number};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -39,6 +40,7 @@ pub fn html(report: &Report) -> String {
     page.push_str("<main>\n");
     reasons(&mut page, report);
     figures(&mut page, report);
+    gain(&mut page, report);
     plan(&mut page, report);
     counters(&mut page, report);
     trials(&mut page, report);
@@ -254,6 +256,36 @@ fn layouts_of(page: &mut String, report: &Report, all: &[Series]) {
         page.push_str("</figure>\n");
     }
     page.push_str("</div>\n");
+}
+
+/// How much there is to gain: the bounds in sentences, and the plans under the device's roofs.
+fn gain(page: &mut String, report: &Report) {
+    let Some(bounds) = &report.bounds else { return };
+    page.push_str("<section id=\"gain\">\n<h2>How much there is to gain</h2>\n<ul class=\"reasons\">\n");
+    for sentence in gains::sentences(bounds, Some(report.advised_speedup())) {
+        put(page, format_args!("<li>{}</li>\n", Prose(&sentence)));
+    }
+    page.push_str("</ul>\n");
+    let figures = report.roofline.as_ref().map(|found| {
+        let wide = roofline::figure(found, &report.best.plan, &roofline::WIDE);
+        format!(
+            "{wide}\n{}",
+            roofline::figure(found, &report.best.plan, &roofline::NARROW)
+        )
+    });
+    if let Some(figures) = figures.filter(|figures| figures.contains("<svg")) {
+        put(
+            page,
+            format_args!(
+                "<figure class=\"panel roofline\">\n{figures}\n<figcaption>The roofline: to the left a kernel is limited by \
+                 device memory, to the right by the units that compute. An operation is an instruction, counted for every \
+                 work-item that it acts on; those of the plain kernel stand for all plans, so higher is faster. The square \
+                 is the plain kernel, the circled diamond the plan, the dots are the other plans; both axes are \
+                 logarithmic.</figcaption>\n</figure>\n"
+            ),
+        );
+    }
+    page.push_str("</section>\n");
 }
 
 fn plan(page: &mut String, report: &Report) {

@@ -1,0 +1,77 @@
+//! How much there is to gain at most, in sentences: a reader knows when to stop.
+
+use super::number::{duration, percent, speedup};
+use crate::advise::Bounds;
+
+/// Limits that are listed.
+const ROOFS: usize = 4;
+
+/// The bounds in sentences. `reached` is the speedup of what is advised.
+pub fn sentences(bounds: &Bounds, reached: Option<f64>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(roof) = bounds.roofs.first() {
+        let reached = reached.map_or(String::new(), |reached| {
+            let share = (reached / bounds.best_speedup).min(1.0);
+            format!("; what is advised reaches {} of it", percent(share))
+        });
+        sentences.push(format!(
+            "At most {}: {} alone takes {}{reached}.",
+            speedup(bounds.best_speedup),
+            roof.name,
+            duration(roof.least_ns)
+        ));
+    }
+    let others: Vec<String> = bounds
+        .roofs
+        .iter()
+        .skip(1)
+        .take(ROOFS - 1)
+        .map(|roof| format!("{} {}", roof.name, duration(roof.least_ns)))
+        .collect();
+    if !others.is_empty() {
+        sentences.push(format!("The next limits: {}.", others.join(", ")));
+    }
+    sentences.extend(bounds.without_waiting.map(|factor| {
+        format!(
+            "If no sub-group waited for a load and nothing else changed: {} (Amdahl).",
+            speedup(factor)
+        )
+    }));
+    sentences.extend(bounds.distance.map(|distance| match distance {
+        1 => "A load has to start at least 1 iteration ahead to be there in time.".to_owned(),
+        _ => format!("A load has to start at least {distance} iterations ahead to be there in time."),
+    }));
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advise::Roof;
+
+    #[test]
+    fn the_longest_limit_is_the_bound() {
+        let roof = |name: &str, least_ns| Roof {
+            name: name.to_owned(),
+            least_ns,
+        };
+        let bounds = Bounds {
+            roofs: vec![
+                roof("bandwidth of device memory", 441e3),
+                roof("issue of instructions", 55e3),
+            ],
+            best_speedup: 2.78,
+            without_waiting: Some(5.81),
+            distance: Some(1),
+        };
+        assert_eq!(
+            sentences(&bounds, Some(2.78)),
+            [
+                "At most 2.78×: bandwidth of device memory alone takes 441 µs; what is advised reaches 100 % of it.",
+                "The next limits: issue of instructions 55 µs.",
+                "If no sub-group waited for a load and nothing else changed: 5.81× (Amdahl).",
+                "A load has to start at least 1 iteration ahead to be there in time.",
+            ]
+        );
+    }
+}

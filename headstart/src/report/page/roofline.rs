@@ -1,0 +1,351 @@
+//! The roofline as SVG: operations a nanosecond over operations a byte, both logarithmic.
+//!
+//! The roofs are lines with their names; the plain kernel, the chosen plan and the others differ by the shape of their
+//! marks, and every mark has its plan and numbers as a tooltip.
+
+use std::fmt::Write;
+
+use super::escape::Escaped;
+use crate::advise::{Roofline, RooflinePoint};
+use crate::prefetch::Plan;
+use crate::report::number;
+
+/// What a figure is drawn for.
+pub(super) struct Shape {
+    width: f64,
+    height: f64,
+    id: &'static str,
+    class: &'static str,
+}
+
+/// For a wide page.
+pub(super) const WIDE: Shape = Shape {
+    width: 900.0,
+    height: 360.0,
+    id: "roofline-wide",
+    class: "wide",
+};
+
+/// For a phone.
+pub(super) const NARROW: Shape = Shape {
+    width: 340.0,
+    height: 300.0,
+    id: "roofline-narrow",
+    class: "narrow",
+};
+
+/// Where the numbers lie on the drawing.
+struct Axes {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+    /// Logarithms of the ends.
+    intensities: (f64, f64),
+    rates: (f64, f64),
+}
+
+impl Axes {
+    fn x(&self, intensity: f64) -> f64 {
+        let (first, last) = self.intensities;
+        let share = (intensity.log10() - first) / (last - first);
+        self.left + share.clamp(0.0, 1.0) * (self.right - self.left)
+    }
+
+    fn y(&self, rate: f64) -> f64 {
+        let (first, last) = self.rates;
+        let share = (rate.log10() - first) / (last - first);
+        self.bottom - share.clamp(0.0, 1.0) * (self.bottom - self.top)
+    }
+}
+
+/// The figure, or nothing where there are no points.
+pub(super) fn figure(roofline: &Roofline, best: &Plan, shape: &Shape) -> String {
+    let is_shown = |point: &&RooflinePoint| point.intensity > 0.0 && point.rate > 0.0;
+    let points: Vec<&RooflinePoint> = roofline.points.iter().filter(is_shown).collect();
+    let known = roofline.bandwidth > 0.0 && roofline.operations_per_ns > 0.0;
+    if points.is_empty() || !known {
+        return String::new();
+    }
+    // The ridge, where both roofs meet, is always in the picture.
+    let ridge = roofline.operations_per_ns / roofline.bandwidth;
+    let intensities = points.iter().map(|point| point.intensity).chain([ridge]);
+    let rates = points
+        .iter()
+        .map(|point| point.rate)
+        .chain([roofline.operations_per_ns]);
+    let axes = Axes {
+        left: 62.0,
+        top: 30.0,
+        right: shape.width - 14.0,
+        bottom: shape.height - 48.0,
+        intensities: ends(intensities, 3.0),
+        rates: ends(rates, 1.6),
+    };
+    let mut svg = String::new();
+    let _ = write!(
+        svg,
+        "<svg class=\"figure {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-title \
+         {id}-description\" xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-title\">The plans under the roofs of \
+         the device</title><desc id=\"{id}-description\">{description}</desc>",
+        class = shape.class,
+        width = shape.width,
+        height = shape.height,
+        id = shape.id,
+        description = Escaped(description(roofline, &points, best)),
+    );
+    draw_axes(&mut svg, &axes);
+    draw_roof(
+        &mut svg,
+        &axes,
+        roofline.bandwidth,
+        roofline.operations_per_ns,
+        "",
+        "device memory",
+    );
+    if let Some(scattered) = roofline.scattered_bandwidth {
+        let peak = roofline.operations_per_ns;
+        draw_roof(
+            &mut svg,
+            &axes,
+            scattered,
+            peak,
+            " scattered",
+            "scattered accesses",
+        );
+    }
+    let _ = write!(
+        svg,
+        "<text class=\"name over\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">units that compute</text>",
+        axes.right - 4.0,
+        axes.y(roofline.operations_per_ns) - 7.0
+    );
+    // The plain kernel and the plan lie over the others.
+    let mut order = points;
+    order.sort_by_key(|point| (point.plan == *best, point.plan.is_none()));
+    for point in order {
+        draw_point(&mut svg, &axes, point, best);
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+/// Logarithms of the least and greatest number, with room around them.
+fn ends(numbers: impl Iterator<Item = f64>, room: f64) -> (f64, f64) {
+    let (least, greatest) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, greatest), number| {
+        (least.min(number), greatest.max(number))
+    });
+    ((least / room).log10(), (greatest * room).log10())
+}
+
+fn rate(rate: f64) -> String {
+    format!("{} G/s", number::figures(rate))
+}
+
+/// The figure in words, for those who do not see it.
+fn description(roofline: &Roofline, points: &[&RooflinePoint], best: &Plan) -> String {
+    let of = |plan: &Plan, name: &str| {
+        let point = points.iter().find(|point| point.plan == *plan)?;
+        Some(format!(
+            " {name} does {} operations at {} operations a byte.",
+            rate(point.rate),
+            number::figures(point.intensity)
+        ))
+    };
+    let none = Plan::none();
+    let plain = of(&none, "The plain kernel").unwrap_or_default();
+    let chosen = if best.is_none() {
+        None
+    } else {
+        of(best, "The plan")
+    };
+    format!(
+        "Operations over operations a byte. Device memory delivers {} GB/s, the units that compute do {} operations.{plain}{}",
+        number::figures(roofline.bandwidth),
+        rate(roofline.operations_per_ns),
+        chosen.unwrap_or_default()
+    )
+}
+
+/// Powers of ten, and twice and five times each where there are few.
+fn ticks((first, last): (f64, f64)) -> Vec<f64> {
+    let steps: &[f64] = if last - first < 2.0 {
+        &[1.0, 2.0, 5.0]
+    } else {
+        &[1.0]
+    };
+    let mut ticks = Vec::new();
+    let mut decade = first.floor();
+    while decade <= last {
+        ticks.extend(steps.iter().map(|step| step * 10f64.powf(decade)));
+        decade += 1.0;
+    }
+    ticks.retain(|tick| (first..=last).contains(&tick.log10()));
+    ticks
+}
+
+fn draw_axes(svg: &mut String, axes: &Axes) {
+    let Axes {
+        left,
+        right,
+        top,
+        bottom,
+        ..
+    } = *axes;
+    let _ = write!(
+        svg,
+        "<text class=\"axis-name\" x=\"4\" y=\"14\">operations a second, in billions</text>\
+         <text class=\"axis-name\" x=\"{middle:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">operations a byte of device \
+         memory</text>",
+        middle = f64::midpoint(left, right),
+        below = bottom + 38.0,
+    );
+    for tick in ticks(axes.rates) {
+        let y = axes.y(tick);
+        let _ = write!(
+            svg,
+            "<line class=\"grid\" x1=\"{left}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
+             <text class=\"tick\" x=\"{x}\" y=\"{middle:.1}\" text-anchor=\"end\">{tick}</text>",
+            x = left - 6.0,
+            middle = y + 4.0,
+            tick = number::figures(tick),
+        );
+    }
+    for tick in ticks(axes.intensities) {
+        let x = axes.x(tick);
+        let _ = write!(
+            svg,
+            "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top}\" y2=\"{bottom}\"/>\
+             <text class=\"tick\" x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{tick}</text>",
+            y = bottom + 19.0,
+            tick = number::figures(tick),
+        );
+    }
+    let _ = write!(
+        svg,
+        "<line class=\"axis\" x1=\"{left}\" x2=\"{right}\" y1=\"{bottom}\" y2=\"{bottom}\"/>"
+    );
+}
+
+/// A roof: memory's slope up to the units' ceiling.
+fn draw_roof(svg: &mut String, axes: &Axes, bandwidth: f64, peak: f64, class: &str, name: &str) {
+    let (first, last) = (10f64.powf(axes.intensities.0), 10f64.powf(axes.intensities.1));
+    let lowest = 10f64.powf(axes.rates.0);
+    // The slope enters the picture at its left edge or at its bottom.
+    let start = first.max(lowest / bandwidth);
+    let ridge = (peak / bandwidth).clamp(start, last);
+    let corner = (bandwidth * ridge).min(peak);
+    let _ = write!(
+        svg,
+        "<polyline class=\"roof{class}\" points=\"{:.1},{:.1} {:.1},{:.1} {:.1},{:.1}\"/>",
+        axes.x(start),
+        axes.y(bandwidth * start),
+        axes.x(ridge),
+        axes.y(corner),
+        axes.x(last),
+        axes.y(peak.min(bandwidth * last)),
+    );
+    // The name stands beside the lower part of the slope: the scattered one's below, the other's above.
+    let is_scattered = !class.is_empty();
+    let along = start * (ridge / start).powf(if is_scattered { 0.3 } else { 0.62 });
+    let (x, y) = (axes.x(along), axes.y(bandwidth * along));
+    let (anchor, dx, dy) = if is_scattered {
+        ("start", 8.0, 14.0)
+    } else {
+        ("end", -8.0, -4.0)
+    };
+    let _ = write!(
+        svg,
+        "<text class=\"name over\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{name} \
+         <tspan class=\"value\">{} GB/s</tspan></text>",
+        x + dx,
+        y + dy,
+        number::figures(bandwidth)
+    );
+}
+
+fn draw_point(svg: &mut String, axes: &Axes, point: &RooflinePoint, best: &Plan) {
+    let (x, y) = (axes.x(point.intensity), axes.y(point.rate));
+    let tooltip = format!(
+        "{}: {} at {} operations a byte",
+        point.plan,
+        rate(point.rate),
+        number::figures(point.intensity)
+    );
+    let (class, mark) = if point.plan == *best && !best.is_none() {
+        (
+            "s5",
+            format!(
+                "<circle class=\"halo\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"11\"/><path class=\"solid\" d=\"M{x:.1} {:.1}l6 6l-6 \
+                 6l-6 -6z\"/>",
+                y - 6.0
+            ),
+        )
+    } else if point.plan.is_none() {
+        (
+            "s0",
+            format!(
+                "<rect class=\"solid\" x=\"{:.1}\" y=\"{:.1}\" width=\"11\" height=\"11\"/>",
+                x - 5.5,
+                y - 5.5
+            ),
+        )
+    } else {
+        (
+            "s2 other",
+            format!("<circle class=\"solid\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>"),
+        )
+    };
+    let _ = write!(
+        svg,
+        "<g class=\"mark {class}\"><title>{}</title>{mark}</g>",
+        Escaped(tooltip)
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roofline() -> Roofline {
+        let mut roofline = Roofline {
+            operations: 2e9,
+            bandwidth: 4540.0,
+            scattered_bandwidth: Some(2602.0),
+            operations_per_ns: 30_000.0,
+            points: Vec::new(),
+        };
+        roofline.add(Plan::none(), 1_230_000.0, 1.15e9);
+        roofline.add("unroll:8".parse().expect("a plan"), 490_000.0, 1.15e9);
+        roofline
+    }
+
+    #[test]
+    fn the_figure_says_in_words_what_it_shows() {
+        let best: Plan = "unroll:8".parse().expect("a plan");
+        let svg = figure(&roofline(), &best, &WIDE);
+        for expected in [
+            "Device memory delivers 4,540 GB/s",
+            "The plain kernel does 1,626 G/s operations",
+            "The plan does 4,082 G/s operations",
+            "scattered accesses",
+            "<title>unroll:8: 4,082 G/s",
+        ] {
+            assert!(svg.contains(expected), "{expected}\n{svg}");
+        }
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+
+    #[test]
+    fn without_points_there_is_no_figure() {
+        let mut roofline = roofline();
+        roofline.points.clear();
+        assert_eq!(figure(&roofline, &Plan::none(), &NARROW), "");
+    }
+
+    #[test]
+    fn ticks_are_round_and_within_the_axis() {
+        assert_eq!(ticks((0.5, 1.5)), [5.0, 10.0, 20.0]);
+        assert_eq!(ticks((0.0, 3.0)), [1.0, 10.0, 100.0, 1000.0]);
+    }
+}

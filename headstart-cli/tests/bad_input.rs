@@ -432,3 +432,103 @@ fn a_reader_that_goes_away_is_no_error() {
         assert!(said.is_empty(), "{arguments:?} said: {said}");
     }
 }
+
+#[test]
+fn advice_from_what_is_no_profile() {
+    let folder = folder();
+    let empty = write(folder.path(), "empty.csv", "");
+    let words = write(folder.path(), "words.csv", "nothing to see\n");
+    let cut = write(folder.path(), "cut.csv", "\"ID\",\"Kernel Name\"\n\"0\",\"k");
+    let bare = write(folder.path(), "bare.csv", "\"ID\",\"Kernel Name\"\n\"0\",\"k\"\n");
+    refused(
+        &["advise", "--ncu", "no-such.csv"],
+        2,
+        &["no-such.csv", "cannot be read"],
+    );
+    refused(
+        &["advise", "--ncu", &empty],
+        1,
+        &["empty.csv", "the profile is empty"],
+    );
+    refused(
+        &["advise", "--ncu", &words],
+        1,
+        &["words.csv", "ncu --csv --page raw"],
+    );
+    refused(&["advise", "--ncu", &cut], 1, &["cut.csv", "the whole file"]);
+    refused(
+        &["advise", "--ncu", &bare],
+        1,
+        &["bare.csv", "no duration", "gpu__time_duration.sum"],
+    );
+    refused(
+        &["advise", "--ncu", &format!("{bare}#x")],
+        2,
+        &["no launch of a profile"],
+    );
+    refused(
+        &["advise", "--ncu", &format!("{bare}#7")],
+        2,
+        &["no launch 7", "0 to 0"],
+    );
+    refused(
+        &["advise", "--ncu", &bare, "--set", "items=4"],
+        2,
+        &["for a kernel"],
+    );
+    refused(&["advise", "--vtune", &words], 1, &["words.csv", "vtune -report"]);
+    refused(
+        &["advise", "gather", "--share", "1.5"],
+        2,
+        &["--share 1.5", "at most 1"],
+    );
+    refused(&["advise", "gather", "--share", "NaN"], 2, &["no share"]);
+    refused(&["advise", "gathr"], 2, &["did you mean `gather`?"]);
+}
+
+#[test]
+fn occupancy_tells_both_accounts_of_intel_s_rules() {
+    let run = |arguments: &[&str]| {
+        let output = headstart(arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let guide = [
+        "occupancy",
+        "--device",
+        "sim:gen11",
+        "--group",
+        "448",
+        "--sub-group",
+        "8",
+        "--barrier",
+    ];
+    let text = run(&guide);
+    for expected in [
+        "disagree",
+        "Intel's calculator: 0",
+        "the optimization guide: 1",
+        "32 to 448",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&[&guide[..], &["--json", "-"]].concat())).expect("JSON");
+    assert_eq!(json["groups_per_core"], 0);
+    assert_eq!(json["guide"]["groups_per_core"], 1);
+    let json: serde_json::Value = serde_json::from_str(&run(&[
+        "occupancy",
+        "--device",
+        "sim:a100",
+        "--group",
+        "256",
+        "--registers",
+        "65",
+        "--json",
+        "-",
+    ]))
+    .expect("JSON");
+    assert_eq!(json["groups_per_core"], 3);
+    assert_eq!(json["occupancy"], 0.375);
+    assert_eq!(json["limit"], "registers");
+}

@@ -4,6 +4,7 @@ use headstart::device::model::occupancy::{Footprint, Occupancy};
 use headstart::device::model::{self, Registers};
 use headstart::report::number;
 use headstart::{Error, Result};
+use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::output::{Destination, json_line, print};
@@ -41,10 +42,68 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
         ..Footprint::new(options.group, sub_group)
     };
     let occupancy = model.occupancy(&footprint);
-    match json {
-        Some(destination) => destination.write(&json_line(&occupancy)?),
-        None => print(&text(&occupancy)),
+    // Intel's rules have two accounts; where they disagree, both are told.
+    let intel = model.intel_occupancy(&footprint);
+    let spilled = match &model.registers {
+        Registers::Pooled(_) => None,
+        Registers::Fixed(registers) => {
+            let modes = if options.large_grf { 2 } else { 1 };
+            let own = modes * u32::try_from(*registers.per_sub_group / 4).unwrap_or(u32::MAX) / sub_group;
+            (options.registers > own).then_some(own)
+        }
+    };
+    if let Some(destination) = json {
+        let mut value = as_json(&occupancy);
+        if let Some(intel) = &intel {
+            value["guide"] = as_json(&intel.guide);
+            value["sub_groups_spread"] = json!(intel.spread);
+            value["disagreement"] = json!(intel.disagreement());
+            value["recommended_group"] = json!(
+                model
+                    .recommended_group(sub_group)
+                    .map(|range| [*range.start(), *range.end()])
+            );
+            value["registers_per_work_item"] = json!(spilled.unwrap_or(options.registers));
+        }
+        return destination.write(&json_line(&value)?);
     }
+    let mut text = text(&occupancy);
+    if let Some(intel) = &intel {
+        if let Some(disagreement) = intel.disagreement() {
+            text.push_str(&format!("The accounts of the rules disagree. {disagreement}.\n"));
+        }
+        if intel.spread {
+            text.push_str("Without barrier and shared memory the sub-groups of a work-group may run in several cores.\n");
+        }
+        if let Some(range) = model.recommended_group(sub_group) {
+            text.push_str(&format!(
+                "Recommended with sub-groups of {sub_group}: work-groups of {} to {} work-items.\n",
+                range.start(),
+                range.end()
+            ));
+        }
+    }
+    if let Some(own) = spilled {
+        text.push_str(&format!(
+            "A work-item has {own} registers; {} of {} are spilled to memory.\n",
+            options.registers - own,
+            options.registers
+        ));
+    }
+    print(&text)
+}
+
+fn as_json(occupancy: &Occupancy) -> Value {
+    json!({
+        "groups_per_core": occupancy.groups_per_core,
+        "occupancy": occupancy.occupancy,
+        "limit": occupancy.limit(),
+        "limits": occupancy.limits,
+        "sub_groups_per_group": occupancy.sub_groups_per_group,
+        "sub_groups_per_core": occupancy.sub_groups_per_core,
+        "registers_per_group": occupancy.registers_per_group,
+        "shared_per_group": occupancy.shared_per_group,
+    })
 }
 
 fn text(occupancy: &Occupancy) -> String {

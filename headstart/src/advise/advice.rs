@@ -289,10 +289,15 @@ fn by_procedure(steps: &[Step], evidence: &Evidence) -> (Verdict, String) {
                 .to_owned(),
         );
     }
+    let filled = match evidence.occupancy() {
+        Some(_) => ", and no more work-groups fit",
+        None => "",
+    };
     (
         Verdict::Prefetch,
-        "The kernel waits for memory that has bandwidth to spare, and no more work-groups fit: unroll the loop or \
-         prefetch in it. With the kernel as FILE.hsir, Headstart says with which plan."
-            .to_owned(),
+        format!(
+            "The kernel waits for memory that has bandwidth to spare{filled}: unroll the loop or prefetch in it. With the \
+             kernel as FILE.hsir, Headstart says with which plan."
+        ),
     )
 }

@@ -1,8 +1,10 @@
 //! What a core has, and the rules by which work-groups share it.
 
+use std::ops::RangeInclusive;
+
 use serde::Deserialize;
 
-use super::occupancy::intel::IntelCore;
+use super::occupancy::intel::{IntelCore, IntelOccupancy};
 use super::occupancy::nvidia::NvidiaCore;
 use super::occupancy::{Footprint, Occupancy};
 use super::quantity::{Bytes, Count, Megahertz, Quantities, Quantity};
@@ -74,6 +76,22 @@ impl DeviceModel {
         match &self.registers {
             Registers::Pooled(registers) => self.nvidia_core(registers).occupancy(footprint),
             Registers::Fixed(registers) => self.intel_core(registers).occupancy(footprint).calculator,
+        }
+    }
+
+    /// The same by both accounts of Intel's rules; none for other makers.
+    pub fn intel_occupancy(&self, footprint: &Footprint) -> Option<IntelOccupancy> {
+        match &self.registers {
+            Registers::Pooled(_) => None,
+            Registers::Fixed(registers) => Some(self.intel_core(registers).occupancy(footprint)),
+        }
+    }
+
+    /// Work-items that Intel's guide recommends for a work-group with sub-groups of this size; none for other makers.
+    pub fn recommended_group(&self, sub_group: u32) -> Option<RangeInclusive<u32>> {
+        match &self.registers {
+            Registers::Pooled(_) => None,
+            Registers::Fixed(registers) => Some(self.intel_core(registers).recommended_group(sub_group)),
         }
     }
 

@@ -39,6 +39,8 @@ pub enum Command {
     Tune(Tune),
     /// Should this kernel be prefetched? The documents' procedure, step by step, with numbers
     Advise(Advise),
+    /// Put the logs of several searches, or of the parts of one, together
+    Merge(Merge),
     /// Run one plan: its time, what was counted, a checksum of each output
     Run(Run),
     /// Print a kernel, with a plan carried out or as it is
@@ -67,6 +69,12 @@ pub struct Tune {
     /// Try these plans only, set apart by semicolons
     #[arg(long, value_name = "PLAN;…")]
     pub plans: Option<String>,
+    /// Write each trial to FILE when it ends, and do not make again those that it has: a killed search goes on
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Try only part I of N of the plans, counted from 1; `headstart merge` puts the logs together
+    #[arg(long, value_name = "I/N", requires = "log")]
+    pub shard: Option<String>,
     /// Write the report as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -105,6 +113,17 @@ pub struct Advise {
     /// Write the advice as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// The options of `headstart merge`.
+#[derive(Args, Debug)]
+pub struct Merge {
+    /// Logs that `headstart tune --log` wrote; of trials that several have, the last one counts
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Write the merged log to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub log: PathBuf,
 }
 
 /// The options of `headstart run`.

@@ -532,3 +532,29 @@ fn occupancy_tells_both_accounts_of_intel_s_rules() {
     assert_eq!(json["occupancy"], 0.375);
     assert_eq!(json["limit"], "registers");
 }
+
+#[test]
+fn logs_that_are_none_and_parts_that_are_none() {
+    let folder = folder();
+    let notes = write(folder.path(), "notes.txt", "my notes\n");
+    let log = folder.path().join("log.jsonl").to_string_lossy().into_owned();
+    refused(
+        &["tune", "gather", "--log", &notes],
+        1,
+        &["notes.txt, line 1", "tune --log"],
+    );
+    assert_eq!(fs::read_to_string(&notes).expect("there"), "my notes\n");
+    refused(
+        &["tune", "gather", "--log", "no/such/log"],
+        2,
+        &["no/such/log", "cannot be used"],
+    );
+    refused(
+        &["tune", "gather", "--log", &log, "--shard", "3/2"],
+        2,
+        &["`3/2`", "I from 1 to N"],
+    );
+    refused(&["merge", &notes, "--log", &log], 1, &["notes.txt, line 1"]);
+    refused(&["merge", "no-such-log", "--log", &log], 2, &["no-such-log"]);
+    assert!(!Path::new(&log).exists());
+}

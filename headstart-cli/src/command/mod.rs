@@ -5,6 +5,7 @@ pub mod bench;
 pub mod devices;
 pub mod emit;
 pub mod kernels;
+pub mod merge;
 pub mod occupancy;
 pub mod run;
 pub mod tune;

@@ -2,7 +2,8 @@
 
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, page, table};
-use headstart::{Error, Result, tune};
+use headstart::tune::{self, Asked, Log, Shard};
+use headstart::{Error, Result};
 
 use crate::arguments::Tune;
 use crate::device::Chosen;
@@ -32,9 +33,17 @@ pub fn run(options: &Tune) -> Result<()> {
         return Err(Error::usage("`--json` and `--html` name the same file").accepted("two files"));
     }
 
+    let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
+    let log = options.log.as_deref().map(Log::open).transpose()?;
+    let asked = Asked {
+        plans: plans.as_deref(),
+        shard,
+        log: log.as_ref(),
+    };
+
     let bench = device.bench()?;
     let bar = Bar::new();
-    let report = tune::tune(subject.as_ref(), bench.as_ref(), plans.as_deref(), &bar)?;
+    let report = tune::search(subject.as_ref(), bench.as_ref(), &asked, &bar)?.report;
     drop(bar);
 
     if let Some(html) = &html {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::prefetch::Plan;
 use crate::report::{Geometry, Report, Verdict};
 use crate::tune::space::likely_plans;
-use crate::tune::{self, Bench, Progress, Subject};
+use crate::tune::{self, Asked, Bench, Progress, Subject};
 
 /// What to do about a kernel, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -102,7 +102,15 @@ fn advise_with(
     let workload = subject.workload()?;
     let kernel = tune::plain(bench, &workload)?;
     let plans = likely_plans(&tune::search::main_loads(&kernel), &bench.levels())?;
-    let found = tune::search(subject, bench, Some(&plans), progress)?;
+    let found = tune::search(
+        subject,
+        bench,
+        &Asked {
+            plans: Some(&plans),
+            ..Asked::default()
+        },
+        progress,
+    )?;
     let loads = loop_loads(&kernel);
     let own = found.baseline.profile.as_ref();
     let seen = profiled.map(|profiled| profiled.profile.with_gaps_from(own));

@@ -223,6 +223,10 @@ impl Bench for MeasuredBench {
         &self.device
     }
 
+    fn identity(&self) -> String {
+        format!("{:?} {:?}", self.facts, self.timing)
+    }
+
     fn target(&self) -> prefetch::Target {
         prefetch::Target::default()
     }

@@ -14,6 +14,7 @@ pub mod choose;
 pub mod compare;
 pub mod gpu;
 pub mod launch_file;
+pub mod log;
 pub mod measured;
 pub mod search;
 pub mod simulated;
@@ -24,8 +25,9 @@ pub mod workload;
 
 pub use compare::{Compare, checksum};
 pub use launch_file::{FileSubject, LaunchFile};
+pub use log::{Log, Shard};
 pub use measured::MeasuredBench;
-pub use search::{Bench, Found, Progress, Timed, derive, plain, search, tune};
+pub use search::{Asked, Bench, Found, Progress, Timed, derive, plain, search, tune};
 pub use simulated::SimulatedBench;
 pub use subject::{Reshaped, Subject};
 pub use workload::{Bound, Given, Workload};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::check::{Checks, compare};
 use super::choose::{THRESHOLD, choose};
+use super::log::{self, Entry, Log, Shard};
 use super::space::default_plans;
 use super::subject::Subject;
 use super::threads;
@@ -21,6 +22,11 @@ use crate::report::{Counter, Outcome, Outputs, PlainBest, Report, Trial};
 pub trait Bench: Sync {
     /// Where the data lies, and what runs small kernels whole: a GPU, or the simulator's functional engine.
     fn device(&self) -> &dyn Device;
+
+    /// Everything that its times depend on, for the log: what it is, its driver or its model.
+    fn identity(&self) -> String {
+        format!("{:?}", self.device().description())
+    }
 
     /// What the passes must know of the device.
     fn target(&self) -> prefetch::Target;
@@ -123,7 +129,27 @@ pub fn tune(
     plans: Option<&[Plan]>,
     progress: &dyn Progress,
 ) -> Result<Report> {
-    search(subject, bench, plans, progress).map(|found| found.report)
+    search(
+        subject,
+        bench,
+        &Asked {
+            plans,
+            ..Asked::default()
+        },
+        progress,
+    )
+    .map(|found| found.report)
+}
+
+/// What a search is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'a> {
+    /// The plans to try; none asks for the default space.
+    pub plans: Option<&'a [Plan]>,
+    /// The part of them that is tried; none asks for all.
+    pub shard: Option<Shard>,
+    /// Where trials are looked for before they are made, and written when they end.
+    pub log: Option<&'a Log>,
 }
 
 /// What a search found.
@@ -135,23 +161,25 @@ pub struct Found {
     pub baseline: Timed,
 }
 
-/// The same, with the plain kernel's run.
+/// The same, with the plain kernel's run, in parts, and with a log.
 ///
 /// # Errors
-/// As for [`tune`].
+/// As for [`tune`]; the log cannot be written.
 pub fn search(
     subject: &dyn Subject,
     bench: &dyn Bench,
-    plans: Option<&[Plan]>,
+    asked: &Asked<'_>,
     progress: &dyn Progress,
 ) -> Result<Found> {
     let workload = subject.workload()?;
     let kernel = plain(bench, &workload)?;
-    let plans = match plans {
+    let plans = match asked.plans {
         Some(plans) => plans.to_vec(),
         None => default_plans(&main_loads(&kernel), &bench.levels())?,
     };
     let plans: Vec<Plan> = plans.into_iter().filter(|plan| !plan.is_none()).collect();
+    let plans = asked.shard.map_or(plans.clone(), |shard| shard.of(plans));
+    let memory = Memory::new(asked.log, bench, &workload, &kernel);
     progress.begin(plans.len() + 1);
 
     // What is not legal is known at once, and what is legal is checked at sizes that follow from the plan.
@@ -186,6 +214,10 @@ pub fn search(
         let baseline = bench.time(&bound, &kernel)?;
         let none = plain_trial(&baseline);
         let try_plan = |pair: &(&Plan, &Result<Derived>)| {
+            if let Some(known) = memory.known(pair.1, &baseline, true) {
+                progress.done(&known.0);
+                return known;
+            }
             let run = || -> Result<(Timed, Outputs)> {
                 let (derived, mut outputs) = check(pair.1)?;
                 let timed = bench.time(&bound, &derived.kernel)?;
@@ -197,13 +229,22 @@ pub fn search(
                 }
                 Ok((timed, outputs))
             };
-            trial_of(pair, baseline.time_ns, shielded(run))
+            let tried = trial_of(pair, baseline.time_ns, shielded(run));
+            memory.keep(&tried);
+            tried
         };
         let tried = threads::map(&pairs, try_plan);
         (baseline, none, tried)
     } else {
-        let checked = threads::map(&pairs, |(_, derived)| shielded(|| check(derived)));
-        let right = checked.iter().flatten().map(|(derived, _)| &derived.kernel);
+        let is_new = |derived: &Result<Derived>| !memory.has(derived);
+        let checked = threads::map(&pairs, |(_, derived)| {
+            is_new(derived).then(|| shielded(|| check(derived)))
+        });
+        let right = checked
+            .iter()
+            .flatten()
+            .flatten()
+            .map(|(derived, _)| &derived.kernel);
         let kernels: Vec<Arc<Kernel>> = std::iter::once(&kernel).chain(right).map(Arc::clone).collect();
         let mut timed = bench.time_in_turns(&bound, &kernels)?.into_iter();
         let mut next = || {
@@ -214,6 +255,11 @@ pub fn search(
         let baseline = next()?.0;
         let none = plain_trial(&baseline);
         let tried = pairs.iter().zip(checked).map(|(pair, checked)| {
+            if let Some(known) = memory.known(pair.1, &baseline, false) {
+                progress.done(&known.0);
+                return known;
+            }
+            let checked = checked.unwrap_or_else(|| Err(Error::bug("a trial of the log went away")));
             let result = checked.and_then(|(_, small)| {
                 let (timed, full) = next().map_err(wrong_output)?;
                 let same = small == Outputs::Identical && full == Outputs::Identical;
@@ -226,7 +272,9 @@ pub fn search(
                     },
                 ))
             });
-            trial_of(pair, baseline.time_ns, result)
+            let tried = trial_of(pair, baseline.time_ns, result);
+            memory.keep(&tried);
+            tried
         });
         let tried = tried.collect();
         (baseline, none, tried)
@@ -236,6 +284,7 @@ pub fn search(
         return Err(refusal);
     }
 
+    asked.log.map_or(Ok(()), Log::check)?;
     let (trials, runs): (Vec<Trial>, Vec<Option<Timed>>) = tried.into_iter().unzip();
     let trials: Vec<Trial> = std::iter::once(none).chain(trials).collect();
     let plain_best = plain_best(subject, bench, baseline_ns)?;
@@ -283,6 +332,69 @@ pub fn search(
         notes: vec![baseline.note.clone()],
     };
     Ok(Found { report, baseline })
+}
+
+/// The log, as one search sees it.
+struct Memory<'a> {
+    log: Option<(&'a Log, String)>,
+}
+
+impl<'a> Memory<'a> {
+    fn new(log: Option<&'a Log>, bench: &dyn Bench, workload: &Workload, kernel: &Kernel) -> Memory<'a> {
+        Memory {
+            log: log.map(|log| (log, log::key(bench, workload, kernel))),
+        }
+    }
+
+    fn find(&self, derived: &Result<Derived>) -> Option<Entry> {
+        let (log, key) = self.log.as_ref()?;
+        log.find(key, &derived.as_ref().ok()?.plan)
+    }
+
+    fn has(&self, derived: &Result<Derived>) -> bool {
+        self.find(derived).is_some()
+    }
+
+    /// The trial as the log has it, beside today's plain kernel. A simulator's clock is the same every day; elsewhere the
+    /// speedup stands, which was measured in turns with the plain kernel of that day.
+    fn known(
+        &self,
+        derived: &Result<Derived>,
+        baseline: &Timed,
+        same_clock: bool,
+    ) -> Option<(Trial, Option<Timed>)> {
+        let entry = self.find(derived)?;
+        let mut trial = entry.trial;
+        let Outcome::Ok { time_ns, speedup, .. } = &mut trial.outcome else {
+            return Some((trial, None));
+        };
+        match same_clock {
+            true => *speedup = baseline.time_ns / *time_ns,
+            false => *time_ns = baseline.time_ns / *speedup,
+        }
+        let mut timed = baseline.clone();
+        timed.time_ns = *time_ns;
+        timed.evidence.memory_bytes = entry.memory_bytes;
+        let counted = timed
+            .counted
+            .iter()
+            .filter_map(|&(name, unit, _)| Some((name, unit, *entry.counted.get(name)?)));
+        timed.counted = counted.collect();
+        Some((trial, Some(timed)))
+    }
+
+    fn keep(&self, (trial, timed): &(Trial, Option<Timed>)) {
+        let Some((log, key)) = &self.log else { return };
+        let counted = timed.iter().flat_map(|timed| &timed.counted);
+        log.add(Entry {
+            key: key.clone(),
+            trial: trial.clone(),
+            memory_bytes: timed.as_ref().and_then(|timed| timed.evidence.memory_bytes),
+            counted: counted
+                .map(|&(name, _, value)| (name.to_owned(), value))
+                .collect(),
+        });
+    }
 }
 
 /// A kernel that passed its checks and computes something else at full size is a bug of ours.

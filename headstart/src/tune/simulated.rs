@@ -66,6 +66,10 @@ impl Bench for SimulatedBench {
         &self.device
     }
 
+    fn identity(&self) -> String {
+        format!("{:?}", self.model)
+    }
+
     fn target(&self) -> prefetch::Target {
         let line = self.model.l1.as_ref().map_or(&self.model.l2.line, |l1| &l1.line);
         prefetch::Target {

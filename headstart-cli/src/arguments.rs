@@ -224,6 +224,9 @@ pub struct Bench {
     /// Only the cases whose names contain this; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub case: Vec<String>,
+    /// Without the plans that contain this; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub except: Vec<String>,
     /// A folder of CUDA programs to compare with: each .cu file is built and run, and the times that it prints
     /// are kept
     #[arg(long, value_name = "DIR")]

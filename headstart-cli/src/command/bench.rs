@@ -1,7 +1,7 @@
 //! `headstart bench`: the gallery's kernels under many plans on a GPU, beside CUDA written by hand, in one run.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use headstart::device::cuda::timing::TimingOptions;
 use headstart::device::sim::Simulator;
@@ -76,12 +76,36 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     let command: Vec<String> = std::env::args().collect();
     let report = json!({
         "command": command.join(" "),
+        "date": date(),
+        "driver": driver(),
         "version": env!("CARGO_PKG_VERSION"),
         "device": facts,
         "cases": results,
         "peers": peers,
     });
     destination.write(&json_line(&report)?)
+}
+
+/// Today, in UTC.
+fn date() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Days since 1 March of the year 0, in eras of 400 years (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+    let days = now.as_secs() / 86_400 + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// The driver's own version, where the system tells it.
+fn driver() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
+    let word = |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
+    text.split_whitespace().find(word).map(str::to_owned)
 }
 
 /// Measures one case.
@@ -99,7 +123,9 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
         false => subject.workload()?,
     };
     let start = Instant::now();
-    let (kernels, refused) = derive(&workload, &case.plans)?;
+    let wanted = |plan: &&String| !options.except.iter().any(|text| plan.contains(text));
+    let plans: Vec<String> = case.plans.iter().filter(wanted).cloned().collect();
+    let (kernels, refused) = derive(&workload, &plans)?;
     let derive_time = start.elapsed();
 
     let start = Instant::now();

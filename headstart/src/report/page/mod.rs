@@ -19,6 +19,25 @@ use super::{Outcome, Outputs, Report, Verdict, explain, gains, number};
 
 const STYLE: &str = include_str!("style.css");
 
+/// The figure alone, as a drawing for a document: speedup by distance, a line for each strategy and layout. None where
+/// no plan has a distance.
+pub fn drawing(report: &Report, title: &str) -> Option<String> {
+    let all = series::of(report);
+    let shape = Shape {
+        width: 860.0,
+        plot_height: 380.0,
+        names: 250.0,
+        id: "drawing",
+        class: "drawing",
+    };
+    let lines: Vec<&Series> = all.iter().collect();
+    let drawn = speedup_by_distance(&lines, &report.best.plan, None, title, &shape);
+    let (start, rest) = drawn.split_once('>')?;
+    Some(format!(
+        "{start} font-family=\"system-ui, sans-serif\">\n<style>\n{STYLE}</style>\n{rest}\n"
+    ))
+}
+
 /// The page, a whole HTML document.
 pub fn html(report: &Report) -> String {
     let mut page = String::new();

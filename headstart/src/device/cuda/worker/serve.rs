@@ -224,20 +224,22 @@ impl State {
         let threads = thread::available_parallelism()
             .map_or(1, usize::from)
             .min(modules.len());
-        thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let (Some(module), Some(slot)) = (modules.get(index), compiled.get(index)) else {
-                            break;
-                        };
-                        let function = self.gpu.load(&module.ptx, &module.entry);
-                        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(function);
-                    }
-                });
+        let work = || {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let (Some(module), Some(slot)) = (modules.get(index), compiled.get(index)) else {
+                    break;
+                };
+                let function = self.gpu.load(&module.ptx, &module.entry);
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(function);
             }
-        });
+        };
+        // The compiler takes milliseconds longer the first time on a thread.
+        if threads <= 1 {
+            work();
+        } else {
+            thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        }
         let compiled = compiled
             .into_iter()
             .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));

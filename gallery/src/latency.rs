@@ -1,7 +1,7 @@
 //! `latency`: one load at a time with arithmetic in between, so that a hint has time to act and only it can help.
 //!
-//! An iteration takes as long as the arithmetic and one load that nothing hides. The difference to an iteration whose
-//! load hits L1 (`stride=0`) is what a prefetch leaves of the latency.
+//! An iteration takes as long as the arithmetic and one load that nothing hides. With `stride=0` the load leaves the
+//! loop; the difference is what a prefetch leaves of the latency.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ static PARAMETERS: [Parameter; 5] = [
     },
     Parameter {
         name: "stride",
-        meaning: "elements from one load to the next; with 0 all but the first hit L1",
+        meaning: "elements from one load to the next; with 0 there is one load",
         default: 32_768,
         range: 0..=1 << 20,
     },

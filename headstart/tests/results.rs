@@ -174,10 +174,10 @@ fn latency(results: &Results) -> String {
         let steps = 2048.0;
         milliseconds * clock / steps
     };
-    let without = cycles(results.plain("latency of L1"));
+    let without = cycles(results.plain("latency, no load"));
     let mut text = String::from(
         "\n## What a hint leaves of a load's latency\n\nThe kernel `latency`, whose loads nothing else hides; cycles that an \
-         iteration takes more than one whose load hits L1:\n\n| plan | cycles |\n|---|---|\n",
+         iteration takes more than its arithmetic (`stride=0`, where the load leaves the loop):\n\n| plan | cycles |\n|---|---|\n",
     );
     for (plan, time) in results.trials("latency") {
         let _ = writeln!(text, "| `{plan}` | {:.0} |", cycles(time) - without);

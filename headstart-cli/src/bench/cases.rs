@@ -70,7 +70,7 @@ pub fn all() -> Vec<Case> {
             cache: CacheState::Flushed,
             ..case("latency", "latency", &[], latency_hints())
         },
-        case("latency of L1", "latency", &["stride=0"], Vec::new()),
+        case("latency, no load", "latency", &["stride=0"], Vec::new()),
     ]
 }
 

@@ -26,7 +26,7 @@ pub fn drawing(report: &Report, title: &str) -> Option<String> {
     let shape = Shape {
         width: 860.0,
         plot_height: 380.0,
-        names: 250.0,
+        names: 275.0,
         id: "drawing",
         class: "drawing",
     };

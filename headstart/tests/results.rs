@@ -19,7 +19,10 @@ const STRATEGIES: [(&str, &[&str]); 6] = [
     ("arr=rolling-registers", &["scalar rolling"]),
     ("arr=batched-shared", &["smem batched"]),
     ("arr=rolling-shared", &["smem rolling"]),
-    ("arr=rolling-async", &["smem async", "smem async pad", "smem async T"]),
+    (
+        "arr=rolling-async",
+        &["smem async", "smem async pad", "smem async T"],
+    ),
 ];
 
 fn repository() -> PathBuf {
@@ -77,7 +80,11 @@ impl Results {
             .expect("the program ran");
         let times = peer["times"].as_array().expect("times").iter();
         times
-            .filter(|time| time["section"].as_str().is_some_and(|text| text.contains(section)))
+            .filter(|time| {
+                time["section"]
+                    .as_str()
+                    .is_some_and(|text| text.contains(section))
+            })
             .map(|time| {
                 let milliseconds = time["time_ns"].as_f64().expect("a time") * 1e-6;
                 (time["name"].as_str().expect("a name"), milliseconds)
@@ -124,9 +131,10 @@ fn document(results: &Results) -> String {
                 .fastest("article", |plan| plan == exact || plan.starts_with(&layouts))
                 .1;
             let named = |name: &str| {
-                by_hand
-                    .iter()
-                    .any(|form| name.starts_with(form) && name.replace(' ', "") == format!("{form}P={distance}").replace(' ', ""))
+                by_hand.iter().any(|form| {
+                    name.starts_with(form)
+                        && name.replace(' ', "") == format!("{form}P={distance}").replace(' ', "")
+                })
             };
             let theirs = results.peer("article.cu", "W=1 blocks=132", named).1;
             let _ = write!(text, " {ours:.3} / {theirs:.3} = {:.2} |", ours / theirs);
@@ -139,7 +147,11 @@ fn document(results: &Results) -> String {
         ("gather", "gather_tuned.cu", "gather W=8 132x128"),
         ("gather, more work", "gather.cu", "W=64 blocks=132"),
         ("gather, full occupancy", "gather.cu", "W=8 blocks=1056"),
-        ("gather, more work-groups", "gather_tuned.cu", "gather W=8 528x256"),
+        (
+            "gather, more work-groups",
+            "gather_tuned.cu",
+            "gather W=8 528x256",
+        ),
     ];
     for (case, file, section) in rows {
         let (plan, ours) = results.fastest(case, |_| true);
@@ -196,9 +208,17 @@ fn compiling(results: &Results) -> String {
          (`scripts/cuda/nvrtc.cu`), in milliseconds.\n\n| kernel | ours | NVRTC | ours / NVRTC |\n|---|---|---|---|\n",
     );
     for kernel in ["article", "gather"] {
-        let ours = results.case(kernel)["kernel_to_module_ms"].as_f64().expect("a time");
-        let theirs = results.peer("nvrtc.cu", "NVRTC", |name| name.starts_with(kernel)).1;
-        let _ = writeln!(text, "| {kernel} | {ours:.1} | {theirs:.1} | {:.2} |", ours / theirs);
+        let ours = results.case(kernel)["kernel_to_module_ms"]
+            .as_f64()
+            .expect("a time");
+        let theirs = results
+            .peer("nvrtc.cu", "NVRTC", |name| name.starts_with(kernel))
+            .1;
+        let _ = writeln!(
+            text,
+            "| {kernel} | {ours:.1} | {theirs:.1} | {:.2} |",
+            ours / theirs
+        );
     }
     text
 }

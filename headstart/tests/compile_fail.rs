@@ -2,7 +2,8 @@
 //!
 //! A comment `//~ E0308 22` says that the compiler reports error E0308 in that line, at column 22; a message
 //! of the macro's own has no number: `//~ macro 14`. Nothing else may be reported. The sources are compiled
-//! against the library that this test was built with.
+//! against the library that this test was built with. `HEADSTART_BLESS=1` rewrites the comments: read the
+//! messages before you believe them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -83,6 +84,20 @@ fn expected(source: &Path) -> Reports {
     reports.collect()
 }
 
+/// Makes a source's comments expect what was reported.
+fn rewrite(source: &Path, reports: &Reports) {
+    let text = std::fs::read_to_string(source).expect("the source is there");
+    let mut rewritten = String::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        rewritten.push_str(line.split("//~").next().unwrap_or(line).trim_end());
+        for (_, column, code) in reports.iter().filter(|(line, ..)| *line == number) {
+            rewritten.push_str(&format!(" //~ {code} {column}"));
+        }
+        rewritten.push('\n');
+    }
+    std::fs::write(source, rewritten).expect("the source can be written");
+}
+
 #[test]
 fn errors_point_into_the_kernel() {
     let this = std::env::current_exe().expect("a test has a path");
@@ -102,6 +117,9 @@ fn errors_point_into_the_kernel() {
                     .any(|(_, _, code)| OTHER_BUILD.contains(&code.as_str()))
             });
         let reports = reports.expect("the library that this test was built with lies beside it");
+        if std::env::var_os("HEADSTART_BLESS").is_some() {
+            rewrite(&source, &reports);
+        }
         assert_eq!(
             reports,
             expected(&source),

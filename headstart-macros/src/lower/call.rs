@@ -163,6 +163,12 @@ impl Lowering {
 
     fn method(&mut self, name: &str, receiver: TokenStream, arguments: &[&Expr], span: Span) -> TokenStream {
         let record = record_path(span);
+        if matches!(name, "compare_exchange" | "compare_exchange_weak") {
+            return self.refuse(
+                span,
+                "a kernel has no `Result`; `compare_and_swap(current, new, order)` gives what was there before",
+            );
+        }
         let Some((_, count)) = METHODS.iter().find(|(known, _)| *known == name) else {
             return self.refuse(
                 span,
@@ -196,6 +202,14 @@ impl Lowering {
             return self.refuse(
                 span,
                 format!("`{name}` takes {values} values and an order, such as `Ordering::Relaxed`"),
+            );
+        }
+        if let Some(order) = call.args.last()
+            && !is_named_order(order)
+        {
+            return self.refuse(
+                order.span(),
+                "an order is named, not computed: `Ordering::Relaxed`, `Ordering::AcqRel.within(Scope::WorkGroup)`",
             );
         }
         let Some(memory) = self.memory(&index.expr) else {
@@ -244,6 +258,15 @@ impl Lowering {
         // The level is no value of the kernel's: it is known when the kernel is built.
         let hint = hint.to_token_stream();
         quote_spanned!(call.span()=> #record::prefetch(#at, #memory, #index, #hint))
+    }
+}
+
+/// `Ordering::Relaxed`, a constant, or either with `.within(…)`.
+fn is_named_order(order: &Expr) -> bool {
+    match order {
+        Expr::Path(_) => true,
+        Expr::MethodCall(call) => call.method == "within" && is_named_order(&call.receiver),
+        _ => false,
     }
 }
 

@@ -15,12 +15,12 @@ fn mismatched(values: &[f32], out: &mut [f32], n: u32) {
 
 #[kernel]
 fn shifted(values: &[f32], out: &mut [f32]) {
-    out[0] = values[0] << 2; //~ E0369 24 //~ E0277 14
+    out[0] = values[0] << 2; //~ E0277 14 //~ E0369 24
 }
 
 #[kernel]
 fn generic<T: Number>(values: &[T], out: &mut [T]) {
-    out[0] = values[0].sqrt(); //~ E0599 24 //~ E0277 14
+    out[0] = values[0].sqrt(); //~ E0277 14 //~ E0599 24
 }
 
 fn arguments(device: &dyn Device) -> headstart::Result<()> {

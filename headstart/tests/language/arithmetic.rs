@@ -3,6 +3,7 @@
 use headstart::prelude::*;
 
 use crate::agree::{agree, noise};
+use crate::conformance::Feature;
 
 const ONE: Geometry = Geometry {
     groups: [1, 1, 1],
@@ -246,3 +247,31 @@ fn signed_indices_agree() {
         .collect();
     agree!(signed_indices, ONE, input, vec![0i32; 128], 16);
 }
+
+/// What this module shows of the language.
+pub const FEATURES: &[Feature] = &[
+    Feature {
+        name: "integers of 8 to 64 bits, wrapping and not",
+        spelled: "`a + b`, `a.wrapping_mul(b)`, `a.rotate_left(n)`",
+        kernel: wrapping::kernel,
+        test: wrapping_agrees,
+    },
+    Feature {
+        name: "division, remainder, comparison",
+        spelled: "`a / b`, `a % b`, `a.abs_diff(b)`",
+        kernel: integers::kernel,
+        test: integers_agree,
+    },
+    Feature {
+        name: "casts",
+        spelled: "`x as i16`, `f32::from_bits(x)`",
+        kernel: casts::kernel,
+        test: casts_agree,
+    },
+    Feature {
+        name: "floats",
+        spelled: "`x.mul_add(y, z)`, `x.sqrt()`",
+        kernel: floats::kernel,
+        test: floats_agree,
+    },
+];

@@ -5,6 +5,7 @@ use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
 
 use crate::agree::{devices, lowers, noise};
+use crate::conformance::Feature;
 
 /// Every operation whose result in memory does not depend on the order, on elements of their own.
 #[kernel]
@@ -279,3 +280,25 @@ fn results_do_not_depend_on_threads() {
     let expected: Vec<u32> = (0..2048).collect();
     assert_eq!(out.read(&*queue).expect("written"), expected);
 }
+
+/// What this module shows of the language.
+pub const FEATURES: &[Feature] = &[
+    Feature {
+        name: "atomic integer arithmetic",
+        spelled: "`bins[i].fetch_add(1, Ordering::Relaxed)`",
+        kernel: commuting::kernel::<u32>,
+        test: operations_that_commute_agree,
+    },
+    Feature {
+        name: "atomic exchange, compare and swap, float addition",
+        spelled: "`x[0].compare_and_swap(a, b, Ordering::AcqRel)`",
+        kernel: places::kernel,
+        test: places_from_a_counter_are_all_taken,
+    },
+    Feature {
+        name: "fences, orders, scopes, shared atomics",
+        spelled: "`fence(Ordering::Acquire.within(Scope::WorkGroup))`",
+        kernel: last_one_sums::kernel,
+        test: the_last_work_group_sees_what_all_have_written,
+    },
+];

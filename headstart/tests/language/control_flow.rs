@@ -3,6 +3,7 @@
 use headstart::prelude::*;
 
 use crate::agree::{agree, noise};
+use crate::conformance::Feature;
 
 const GEOMETRY: Geometry = Geometry {
     groups: [3, 1, 1],
@@ -283,3 +284,31 @@ fn order(input: &[u32], output: &mut [u32]) {
 fn order_agrees() {
     agree!(order, GEOMETRY, noise(ITEMS), vec![1u32; ITEMS * 4]);
 }
+
+/// What this module shows of the language.
+pub const FEATURES: &[Feature] = &[
+    Feature {
+        name: "`if`, loops, labels, `break` with a value",
+        spelled: "`'a: loop { break 'a x; }`",
+        kernel: labels::kernel,
+        test: labels_agree,
+    },
+    Feature {
+        name: "early `return`",
+        spelled: "`return;`",
+        kernel: early_return::kernel,
+        test: early_return_agrees,
+    },
+    Feature {
+        name: "conditions with short circuit",
+        spelled: "`i < n && a[i] > 0`",
+        kernel: short_circuit::kernel,
+        test: short_circuit_agrees,
+    },
+    Feature {
+        name: "variables, tuples, destructuring",
+        spelled: "`let (mut a, b) = (1, 2);`",
+        kernel: variables::kernel,
+        test: variables_agree,
+    },
+];

@@ -3,6 +3,7 @@
 use headstart::prelude::*;
 
 use crate::agree::{agree, noise};
+use crate::conformance::Feature;
 
 const ONE: Geometry = Geometry {
     groups: [2, 1, 1],
@@ -145,3 +146,19 @@ fn constants_choose_the_code() {
         3
     );
 }
+
+/// What this module shows of the language.
+pub const FEATURES: &[Feature] = &[
+    Feature {
+        name: "device functions",
+        spelled: "`#[device_fn] fn f(x: &mut u32)`",
+        kernel: calls::kernel,
+        test: calls_agree,
+    },
+    Feature {
+        name: "generic kernels, const generics",
+        spelled: "`fn k<T: Float, const N: usize>`",
+        kernel: generic::kernel::<f32>,
+        test: generic_kernels_agree_for_both_floats,
+    },
+];

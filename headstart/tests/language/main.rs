@@ -12,6 +12,7 @@
 mod agree;
 mod arithmetic;
 mod atomics;
+mod conformance;
 mod control_flow;
 mod functions;
 mod mathematics;

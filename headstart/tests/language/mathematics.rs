@@ -3,6 +3,7 @@
 use headstart::prelude::*;
 
 use crate::agree::{agree, noise};
+use crate::conformance::Feature;
 
 const ONE: Geometry = Geometry {
     groups: [1, 1, 1],
@@ -141,3 +142,25 @@ fn funnel_shifts_shift_across() {
         );
     }
 }
+
+/// What this module shows of the language.
+pub const FEATURES: &[Feature] = &[
+    Feature {
+        name: "mathematical functions",
+        spelled: "`x.sin()`, `x.powf(y)`, `x.erf()`, `x % y`",
+        kernel: functions::kernel::<f64>,
+        test: functions_agree,
+    },
+    Feature {
+        name: "infinities, zeros, subnormal numbers",
+        spelled: "`x.atan2(-0.0)`",
+        kernel: odd_floats::kernel,
+        test: odd_floats_agree,
+    },
+    Feature {
+        name: "bits, funnel shifts, selection",
+        spelled: "`x.swap_bytes()`, `x.funnel_shl(y, n)`, `select(c, a, b)`",
+        kernel: bits::kernel,
+        test: bits_agree,
+    },
+];

@@ -5,6 +5,7 @@ use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
 
 use crate::agree::{agree, noise};
+use crate::conformance::Feature;
 
 const ONE: Geometry = Geometry {
     groups: [2, 1, 1],
@@ -125,3 +126,31 @@ fn hints_agree() {
     let input: Vec<u32> = noise(300).iter().map(|bits| bits >> 8).collect();
     agree!(hints, ONE, input, vec![0u32; 64]);
 }
+
+/// What this module shows of the language.
+pub const FEATURES: &[Feature] = &[
+    Feature {
+        name: "private arrays",
+        spelled: "`let mut a = [0; 8];`",
+        kernel: sort::kernel::<5>,
+        test: private_arrays_agree,
+    },
+    Feature {
+        name: "truth values in memory",
+        spelled: "`&[bool]`",
+        kernel: truth::kernel,
+        test: truth_values_agree,
+    },
+    Feature {
+        name: "shared arrays, barriers",
+        spelled: "`shared::<f64, 64>()`, `barrier()`",
+        kernel: turn_around::kernel::<64>,
+        test: shared_arrays_are_of_the_work_group,
+    },
+    Feature {
+        name: "cache hints",
+        spelled: "`prefetch(&a[i], L2)`",
+        kernel: hints::kernel,
+        test: hints_agree,
+    },
+];

@@ -3,6 +3,7 @@
 use headstart::prelude::*;
 
 use crate::agree::agree;
+use crate::conformance::Feature;
 
 const ONE: Geometry = Geometry {
     groups: [1, 1, 1],
@@ -158,3 +159,11 @@ fn known_bounds(input: &[u32], output: &mut [u64]) {
 fn known_bounds_agree() {
     agree!(known_bounds, ONE, crate::agree::noise(128), vec![0u64; 64]);
 }
+
+/// What this module shows of the language.
+pub const FEATURES: &[Feature] = &[Feature {
+    name: "counted loops",
+    spelled: "`for i in (a..b).rev().step_by(3)`",
+    kernel: known_bounds::kernel,
+    test: known_bounds_agree,
+}];

@@ -5,6 +5,7 @@ use headstart::device::{Device, Element, TypedBuffer};
 use headstart::prelude::*;
 
 use crate::agree::{devices, lowers, noise};
+use crate::conformance::Feature;
 
 /// Runs `kernel(&input, &mut output)` on every device there is; the outputs.
 macro_rules! outputs {
@@ -308,3 +309,31 @@ fn who_is_missing_is_reported() {
     let error = votes::reference(Geometry::new(1, 4), &[0; 4], &mut [0; 16]).expect_err("alone");
     assert!(error.to_string().contains("wait for each other"), "{error}");
 }
+
+/// What this module shows of the language.
+pub const FEATURES: &[Feature] = &[
+    Feature {
+        name: "shuffles, broadcast",
+        spelled: "`sub_group_shuffle_xor(x, 1)`",
+        kernel: shuffles::kernel::<f64>,
+        test: shuffles_of_every_type_agree,
+    },
+    Feature {
+        name: "any, all, ballot",
+        spelled: "`sub_group_ballot(c)`",
+        kernel: votes::kernel,
+        test: votes_agree,
+    },
+    Feature {
+        name: "sub-group reductions and scans",
+        spelled: "`sub_group_inclusive_scan_add(x)`",
+        kernel: reductions::kernel::<i32>,
+        test: reductions_and_scans_agree,
+    },
+    Feature {
+        name: "work-group reductions and scans",
+        spelled: "`group_reduce_add(x)`",
+        kernel: whole_group::kernel,
+        test: work_groups_reduce_and_scan,
+    },
+];

@@ -4,6 +4,7 @@ use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
 
 use crate::agree::{agree, devices, lowers, noise};
+use crate::conformance::Feature;
 
 const ONE: Geometry = Geometry {
     groups: [2, 1, 1],
@@ -180,3 +181,19 @@ fn vectors_of_other_sizes_are_refused() {
         "{error}"
     );
 }
+
+/// What this module shows of the language.
+pub const FEATURES: &[Feature] = &[
+    Feature {
+        name: "floats of 16 bits",
+        spelled: "`f16`, `bf16`, `f32::from(x)`",
+        kernel: halves::kernel::<f16>,
+        test: halves_agree,
+    },
+    Feature {
+        name: "vectors of 2 and 4",
+        spelled: "`let [x, y] = a[i];`, `a[i] = [x, y];`",
+        kernel: vectors::kernel,
+        test: vectors_agree,
+    },
+];

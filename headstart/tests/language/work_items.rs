@@ -3,6 +3,7 @@
 use headstart::prelude::*;
 
 use crate::agree::agree;
+use crate::conformance::Feature;
 
 #[kernel]
 fn questions(input: &[u32], output: &mut [u64]) {
@@ -53,3 +54,11 @@ fn answers_agree() {
         agree!(questions, geometry, vec![11u32], vec![0u64; items as usize]);
     }
 }
+
+/// What this module shows of the language.
+pub const FEATURES: &[Feature] = &[Feature {
+    name: "work-item, sub-group and work-group ids and sizes",
+    spelled: "`global_id()`, `sub_group_size()`",
+    kernel: questions::kernel,
+    test: answers_agree,
+}];

@@ -1,0 +1,55 @@
+//! Functions that can be no kernels, and attributes that do not fit.
+
+use headstart::prelude::*;
+
+#[kernel]
+fn gives_a_value(values: &[f32]) -> f32 { //~ macro 37
+    values[0]
+}
+
+#[kernel]
+async fn asynchronous(values: &[f32]) {} //~ macro 1
+
+#[kernel]
+unsafe fn dangerous(values: &[f32]) {} //~ macro 1
+
+#[kernel]
+fn owns_a_vector(values: Vec<f32>) {} //~ E0277 18 //~ E0507 18 //~ E0277 26
+
+#[kernel]
+fn takes_a_string(name: &str) {} //~ macro 25
+
+#[kernel]
+fn takes_a_pattern((a, b): (u32, u32)) {} //~ macro 20
+
+#[kernel]
+fn takes_a_reference(n: &mut u32) {} //~ macro 25
+
+#[kernel]
+fn takes_wide_integers(values: &[u128]) {} //~ E0277 24 //~ E0277 34
+
+#[kernel(work_group = 64, work_group = 32)] //~ macro 27
+fn given_twice(values: &[f32]) {}
+
+#[kernel(work_group = (1, 2, 3, 4))] //~ macro 23
+fn four_dimensions(values: &[f32]) {}
+
+#[device_fn]
+fn constant_of_a_function(#[constant] n: u32) -> u32 { //~ macro 27
+    n
+}
+
+#[kernel]
+fn plan_that_is_none(values: &[f32], out: &mut [f32], n: u32) {
+    #[prefetch("everything")] //~ macro 16
+    for i in 0..n as usize {
+        out[i] = values[i];
+    }
+}
+
+#[kernel]
+fn attribute_off_a_loop(out: &mut [f32]) {
+    #[unroll] //~ macro 5 //~ macro 7
+    let x = 1.0;
+    out[0] = x;
+}

@@ -6,7 +6,7 @@
 //! A kernel is well formed, ends, keeps all accesses inside their buffers and never reads what was not
 //! written, whatever the seed. It has loops that count in many ways, loops that data end, branches,
 //! early exits, address chains up to three links, loads under conditions, trip counts that differ by
-//! work-item, private and shared arrays, barriers, stores in loops.
+//! work-item, private and shared arrays, barriers, stores in loops, atomics, fences, shuffles, votes.
 
 mod case;
 mod loops;
@@ -17,6 +17,7 @@ mod run;
 mod shrink;
 mod statements;
 mod tables;
+mod together;
 mod values;
 
 use std::sync::Arc;

@@ -149,6 +149,9 @@ impl Generator {
             70..76 if self.uniform => self.exchange(b, pool, frame),
             76..78 => self.copy(b, pool, frame),
             78..80 => self.hint(b, pool, frame),
+            80..83 => self.tally(b, pool, frame),
+            83 => self.fence(b),
+            84..88 if self.uniform => self.shuffle(b, pool),
             _ => self.arithmetic(b, pool),
         }
     }
@@ -170,7 +173,7 @@ impl Generator {
     }
 
     /// An index into a table: one that is known to fit, or any number made to fit.
-    fn index(&mut self, b: &mut Builder<'_>, pool: &Pool, length: u64) -> Value {
+    pub fn index(&mut self, b: &mut Builder<'_>, pool: &Pool, length: u64) -> Value {
         if let Some(index) = pool.index(&mut self.random, length)
             && self.random.chance(85)
         {

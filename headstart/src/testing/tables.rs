@@ -7,6 +7,9 @@ use crate::device::{Fill, Pattern};
 use crate::ir::{Kernel, Param, PointerFacts, Space, Type, Value};
 use crate::tune::{Compare, Given};
 
+/// Elements that all work-items change.
+pub(super) const TALLIES: u64 = 8;
+
 /// A global array.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
@@ -27,6 +30,8 @@ pub(super) struct Tables {
     pub counts: Table,
     /// An element each, read and written.
     pub kept: Table,
+    /// A few elements that all change by atomic operations.
+    pub tallies: Table,
     /// An element each, written.
     pub outputs: Vec<Table>,
     /// Scalars that are trip counts, and what they are: an `I32` and an `I64`.
@@ -87,6 +92,8 @@ impl Tables {
             items,
             Fill::Pattern(Pattern::Fractions { low: 1.0 }),
         );
+        let zero = Fill::Pattern(Pattern::Constant(0));
+        let tallies = declaring.output("tallies", Type::I32, TALLIES, zero);
         let outputs = [Type::F32, Type::F64, Type::I32, Type::I64]
             .map(|element| {
                 let fill = Fill::Pattern(Pattern::Constant(0));
@@ -108,6 +115,7 @@ impl Tables {
             inputs,
             counts,
             kept,
+            tallies,
             outputs,
             trips,
             flag,

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use common::operations::{self, Operation};
 use headstart::device::cuda::device::CudaDevice;
+use headstart::device::sim::functional::Options;
 use headstart::device::{Argument, Command, Device, Fill, Launch, Pattern};
 use headstart::ir::Type;
+use headstart::prefetch::{self, Plan};
+use headstart::testing::{self, Random, Size};
 
 /// The first GPU, or why there is none.
 fn gpu() -> Option<CudaDevice> {
@@ -147,4 +150,51 @@ fn patterns_are_what_they_are_on_the_host() {
             );
         }
     }
+}
+
+/// Random kernels over everything that the IR has, atomics and shuffles included, and half of them under a
+/// random plan: the GPU's bits are the simulator's. The seed rotates; `HEADSTART_CASES` says how many.
+#[test]
+fn random_kernels_compute_the_same_as_on_the_simulator() {
+    let Some(device) = gpu() else { return };
+    let base = testing::base_seed();
+    let mut complaints = Vec::new();
+    let (mut cases, mut planned) = (0, 0);
+    for seed in base..base + testing::count("HEADSTART_CASES", 100) {
+        let size = if seed % 4 == 0 { Size::LARGE } else { Size::SMALL };
+        let workload = testing::random_workload(seed, size);
+        let mut kernel = Arc::clone(&workload.kernel);
+        let mut plan = Plan::default();
+        if seed % 2 == 1 {
+            let random = testing::random_plan(&mut Random::new(seed), &kernel);
+            let target = prefetch::Target {
+                group_size: Some([workload.group[0], 1, 1]),
+                ..prefetch::Target::default()
+            };
+            if let Ok(applied) = prefetch::apply(&kernel, &random, &target) {
+                kernel = Arc::new(applied.kernel);
+                plan = random;
+                planned += 1;
+            }
+        }
+        let right = testing::run(&workload, &workload.kernel, Options::FAST)
+            .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let ran = workload
+            .bind(&device)
+            .and_then(|bound| bound.run(&device, &kernel));
+        match ran {
+            Err(error) => complaints.push(format!("seed {seed}, {plan}: {error}")),
+            Ok((_, found)) => {
+                let differs = right
+                    .iter()
+                    .zip(&found)
+                    .find(|((_, right), found)| right != *found);
+                complaints
+                    .extend(differs.map(|((name, _), _)| format!("seed {seed}, {plan}: `{name}` differs")));
+            }
+        }
+        cases += 1;
+    }
+    println!("{cases} kernels, {planned} of them under a plan");
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }

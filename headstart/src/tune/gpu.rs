@@ -80,28 +80,29 @@ impl GpuBench {
         }
     }
 
-    /// From a kernel to a loaded module, so many times, with nothing else to do: to PTX, and from there.
+    /// How long a kernel takes to PTX, and from there to a loaded module: the medians of so many times, one after the
+    /// other, with nothing else to do.
     ///
     /// # Errors
     /// The kernel cannot be emitted or compiled, or the worker is lost for good.
-    pub fn compile_times(
+    pub fn compile_time(
         &mut self,
         workload: &Workload,
         kernel: &Kernel,
-        times: usize,
-    ) -> Result<Vec<(Duration, Duration)>> {
+        times: u32,
+    ) -> Result<(Duration, Duration)> {
         let options = self.options(workload);
-        let once = |_| {
+        let ptx = ptx::emit(kernel, &options)?;
+        let emit = |_| {
             let start = Instant::now();
-            let ptx = ptx::emit(kernel, &options)?;
-            let emitted = start.elapsed();
-            let name = "alone".to_owned();
-            let loaded = self.worker.load(vec![module(&name, &ptx, workload)])?.pop();
-            self.worker.unload(&[name])?;
-            let loaded = loaded.ok_or_else(|| Error::bug("a module was not loaded"))??;
-            Ok((emitted, loaded.compiled.load_time))
+            ptx::emit(kernel, &options).map(|_| start.elapsed())
         };
-        (0..times).map(once).collect()
+        let emitted = (0..times).map(emit).collect::<Result<Vec<_>>>()?;
+        // The first time on a thread is longer.
+        let loaded = self
+            .worker
+            .compile(module("alone", &ptx, workload), times + 1)?;
+        Ok((median(emitted), median(loaded[1..].to_vec())))
     }
 
     /// Compiles kernels, checks the outputs of each against the right ones, and times them against each other.
@@ -182,6 +183,11 @@ impl GpuBench {
         self.worker.unload(&names)?;
         Ok(outcomes)
     }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// A kernel's PTX, and how the workload launches it.

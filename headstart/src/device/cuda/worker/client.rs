@@ -181,6 +181,17 @@ impl Worker {
         }
     }
 
+    /// Compiles a module so many times, one after the other: how long each took, from PTX to a loaded module.
+    ///
+    /// # Errors
+    /// The module cannot be compiled, or the worker was lost.
+    pub fn compile(&mut self, module: Module, times: u32) -> Result<Vec<Duration>, Failure> {
+        match self.request(&Request::Compile { module, times }, PATIENCE)? {
+            Reply::Compiled(times) => Ok(times),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// Forgets modules.
     ///
     /// # Errors

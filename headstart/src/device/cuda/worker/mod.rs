@@ -56,6 +56,13 @@ pub enum Request {
         /// The modules.
         modules: Vec<Module>,
     },
+    /// Compile a module so many times, one after the other, and forget it.
+    Compile {
+        /// The module.
+        module: Module,
+        /// How often.
+        times: u32,
+    },
     /// Fill the outputs anew, launch a module once, and write the outputs to files.
     Check {
         /// Its name.
@@ -89,6 +96,8 @@ pub enum Reply {
     Bound,
     /// To [`Request::Load`]: what came of each module, in order.
     Loaded(Vec<Result<Loaded, Failure>>),
+    /// To [`Request::Compile`]: from PTX to a loaded module, each time.
+    Compiled(Vec<Duration>),
     /// To [`Request::Check`]: the launch's time on the GPU, in nanoseconds.
     Checked {
         /// From event to event.

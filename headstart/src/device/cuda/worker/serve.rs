@@ -97,6 +97,10 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             Ok(Reply::Bound)
         }
         Request::Load { modules } => Ok(Reply::Loaded(state.load(&modules))),
+        Request::Compile { module, times } => (0..times)
+            .map(|_| Ok(state.gpu.load(&module.ptx, &module.entry)?.compiled().load_time))
+            .collect::<Result<_, Failure>>()
+            .map(Reply::Compiled),
         Request::Check {
             module,
             limit,

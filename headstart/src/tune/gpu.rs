@@ -99,9 +99,7 @@ impl GpuBench {
         };
         let emitted = (0..times).map(emit).collect::<Result<Vec<_>>>()?;
         // The first time on a thread is longer.
-        let loaded = self
-            .worker
-            .compile(module("alone", &ptx, workload), times + 1)?;
+        let loaded = self.worker.compile(module("alone", &ptx, workload), times + 1)?;
         Ok((median(emitted), median(loaded[1..].to_vec())))
     }
 

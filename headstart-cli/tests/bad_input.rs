@@ -541,7 +541,7 @@ fn logs_that_are_none_and_parts_that_are_none() {
     refused(
         &["tune", "gather", "--log", &notes],
         1,
-        &["notes.txt, line 1", "tune --log"],
+        &["notes.txt`, line 1", "tune --log"],
     );
     assert_eq!(fs::read_to_string(&notes).expect("there"), "my notes\n");
     refused(
@@ -554,7 +554,7 @@ fn logs_that_are_none_and_parts_that_are_none() {
         2,
         &["`3/2`", "I from 1 to N"],
     );
-    refused(&["merge", &notes, "--log", &log], 1, &["notes.txt, line 1"]);
+    refused(&["merge", &notes, "--log", &log], 1, &["notes.txt`, line 1"]);
     refused(&["merge", "no-such-log", "--log", &log], 2, &["no-such-log"]);
     assert!(!Path::new(&log).exists());
 }

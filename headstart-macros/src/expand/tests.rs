@@ -113,7 +113,7 @@ fn signatures() {
         (
             "fn k(x: &[u32; 4]) { }",
             "&[u32; 4]) { }",
-            "accepted: `&[T]`, `&mut [T]`, a scalar",
+            "accepted: `&[T]`, `&mut [T]`, `&[Atomic<T>]`, a scalar",
         ),
         (
             "fn k((x, y): (u32, u32)) { }",

@@ -74,6 +74,8 @@ impl Needed {
                     search.need(from);
                 }
                 OpKind::Wait(token) => search.need(token),
+                // It fails where this is not below 32.
+                OpKind::Shuffle { by, .. } => search.need(by),
                 _ => {}
             }
         }

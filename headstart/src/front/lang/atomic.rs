@@ -26,7 +26,7 @@
 //! histogram::compile(&device)?.launch(&*queue, Geometry::new(4, 64), arguments).wait()?;
 //! let bins = bins.read(&*queue)?;
 //! assert_eq!(bins.iter().sum::<u32>(), 256);
-//! assert_eq!(bins[1], 16); // the odd numbers whose square leaves 1
+//! assert_eq!(bins[1], 16); // four of 64 squares leave 1
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //! Orders are Rust's own, [`Ordering`]. They hold for the whole device, unless

@@ -310,6 +310,30 @@ macro_rules! halves {
 
 /// A float of 16 bits: it is stored and computed with, and becomes another type by `f32::from(x)`,
 /// `x.to_f32()`, `f16::from_f32(x)` and their like, for Rust's `as` does not know it.
+///
+/// ```
+/// use headstart::device::sim::Simulator;
+/// use headstart::device::{Device, TypedBuffer};
+/// use headstart::prelude::*;
+///
+/// /// Four halves at a time, computed with in single precision.
+/// #[kernel]
+/// fn norms(points: &[[f16; 4]], result: &mut [f32]) {
+///     let [x, y, z, w] = points[global_id()];
+///     let (x, y, z, w) = (f32::from(x), f32::from(y), f32::from(z), w.to_f32());
+///     result[global_id()] = (x * x + y * y + z * z + w * w).sqrt();
+/// }
+///
+/// let device = Simulator::untimed();
+/// let queue = device.queue()?;
+/// let points = [1.0f32, 2.0, 2.0, 4.0, 0.5, 0.5, 0.5, 0.5].map(f16::from_f32);
+/// let points = TypedBuffer::from_slice(&device, &points)?;
+/// let mut result = TypedBuffer::uninitialized(&device, 2)?;
+/// let arguments = norms::arguments(&points, &mut result);
+/// norms::compile(&device)?.launch(&*queue, Geometry::new(1, 2), arguments).wait()?;
+/// assert_eq!(result.read(&*queue)?, [5.0, 1.0]);
+/// # Ok::<(), headstart::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(message = "`{Self}` is no float of 16 bits", note = "accepted: f16, bf16")]
 pub trait Half: Float + CastTo<f32> + CastTo<f64> {}
 

@@ -11,7 +11,7 @@ use crate::front::lang::scalar::Scalar;
 use crate::ir::{CacheUse, OpKind, limits};
 
 /// The number of a vector's first scalar. Notes an error if there are no vectors of `N`.
-fn first<T: Scalar, const N: usize>(at: At, index: Recorded<usize>) -> Recorded<usize> {
+fn first<const N: usize>(at: At, index: Recorded<usize>) -> Recorded<usize> {
     if !matches!(N, 2 | 4) {
         let error = Error::input(format!("a vector of {N} scalars"))
             .accepted("vectors of 2 and 4: `[T; 2]`, `[T; 4]`");
@@ -34,7 +34,7 @@ pub fn load<T: Scalar, const N: usize>(
     index: Recorded<usize>,
 ) -> [Recorded<T>; N] {
     let memory = memory.memory();
-    let first = first::<T, N>(at, index);
+    let first = first::<N>(at, index);
     let mut parts = Vec::with_capacity(N);
     let width = at_once::<T>(N);
     for start in (0..N).step_by(width) {
@@ -61,7 +61,7 @@ pub fn store<T: Scalar, const N: usize>(
     values: [Recorded<T>; N],
 ) {
     let memory = memory.memory();
-    let first = first::<T, N>(at, index);
+    let first = first::<N>(at, index);
     let width = at_once::<T>(N);
     for (number, values) in values.chunks(width).enumerate() {
         let position = add(at, first, literal(number * width));
@@ -82,7 +82,7 @@ fn part_of<T: Scalar, const N: usize>(
     index: Recorded<usize>,
     part: Recorded<usize>,
 ) -> (Memory<T>, Recorded<usize>) {
-    let first = first::<T, N>(at, index);
+    let first = first::<N>(at, index);
     (memory.memory().of_scalars(), add(at, first, part))
 }
 

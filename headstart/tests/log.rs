@@ -104,6 +104,7 @@ fn what_is_known_is_not_measured_again_and_the_report_is_the_same() {
     let (again, timed) = run(GATHER, 19, &[], None, &log);
     // The plain kernel, and the two that were lost.
     assert_eq!(timed, 3);
+    assert_eq!(again.trials, first.trials);
     assert_eq!(again, first);
     let (known, timed) = run(GATHER, 19, &[], None, &log);
     assert_eq!((known, timed), (first, 1));

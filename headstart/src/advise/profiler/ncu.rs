@@ -18,6 +18,9 @@ use crate::report::number::duration;
 /// Work-items of a warp, on every NVIDIA GPU.
 const WARP: u32 = 32;
 
+/// On the details page a metric's row ends here; only a rule's has the columns behind.
+const LAST: &str = "Rule Name";
+
 /// The metrics that the procedure needs, as the raw page calls them.
 const DURATION: &str = "gpu__time_duration.sum";
 const BYTES_READ: &str = "dram__bytes_read.sum";
@@ -60,12 +63,13 @@ enum Unit {
 
 /// Reads the text of a file.
 pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
-    let table = Table::find(text, "ID", &["ID", "Kernel Name"]).map_err(|error| match error.what() {
-        what if what.starts_with("no line") => {
-            error.accepted("what `ncu --csv --page raw --set full PROGRAM` writes, or the details page")
-        }
-        _ => error,
-    })?;
+    let table =
+        Table::find(text, "ID", &["ID", "Kernel Name"], LAST).map_err(|error| match error.what() {
+            what if what.starts_with("no line") => {
+                error.accepted("what `ncu --csv --page raw --set full PROGRAM` writes, or the details page")
+            }
+            _ => error,
+        })?;
     let launches = launches(&table)?;
     let (launch, notes) = choose(&launches, wanted)?;
     let time_ns = launch
@@ -546,7 +550,7 @@ impl Launch {
 
 /// What Nsight Compute calls the reasons, and what they are here; `selected` and some others only count in the sum. Where
 /// one name begins with another, the longer one comes first.
-const REASONS: [(&str, Option<StallReason>); 18] = [
+const REASONS: [(&str, Option<StallReason>); 20] = [
     ("long_scoreboard", Some(StallReason::LongScoreboard)),
     ("short_scoreboard", Some(StallReason::ShortScoreboard)),
     ("wait", Some(StallReason::Wait)),
@@ -561,10 +565,12 @@ const REASONS: [(&str, Option<StallReason>); 18] = [
     ("selected", None),
     ("dispatch_stall", None),
     ("drain", None),
+    ("gmma", None),
     ("imc_miss", None),
     ("membar", None),
     ("misc", None),
     ("sleeping", None),
+    ("warpgroup_arrive", None),
 ];
 
 /// The metrics of the reasons that advice needs.

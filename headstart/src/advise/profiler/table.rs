@@ -16,11 +16,12 @@ pub(super) struct Table {
 
 impl Table {
     /// The table that begins at the first line that has all of these column names. What stands before it is what the
-    /// program printed, also where that did not end its line; after it, lines of the profiler's own.
+    /// program printed, also where that did not end its line; after it, lines of the profiler's own. Rows may end at the
+    /// column `last`, if there is one of that name.
     ///
     /// # Errors
     /// There is no such line, or a row has another number of cells.
-    pub(super) fn find(text: &str, first: &str, names: &[&str]) -> Result<Table> {
+    pub(super) fn find(text: &str, first: &str, names: &[&str], last: &str) -> Result<Table> {
         let (start, separator) = header(text, first, names).ok_or_else(|| {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             Error::input(format!(
@@ -51,6 +52,11 @@ impl Table {
             // The profiler says goodbye among the rows: `==PROF== Disconnected from process 1234`.
             if cells.first().is_some_and(|cell| cell.starts_with("==")) {
                 continue;
+            }
+            let last = header.iter().position(|own| own.eq_ignore_ascii_case(last));
+            let mut cells = cells;
+            if last.is_some_and(|last| cells.len() == last + 1) {
+                cells.resize(header.len(), String::new());
             }
             if cells.len() != header.len() {
                 return Err(Error::input(format!(

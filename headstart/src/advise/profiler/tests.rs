@@ -1,4 +1,4 @@
-//! Profiles made by hand (`tests/data/profiles/README.md`), whole, mangled and cut short.
+//! Profiles recorded and made by hand (`tests/data/profiles/README.md`), whole, mangled and cut short.
 
 use super::*;
 use crate::advise::{Advice, Answer};
@@ -7,6 +7,10 @@ use crate::report::Verdict;
 const RAW: &str = include_str!("../../../tests/data/profiles/ncu-raw.csv");
 const DETAILS: &str = include_str!("../../../tests/data/profiles/ncu-details-comma.csv");
 const VTUNE: &str = include_str!("../../../tests/data/profiles/vtune-synthetic.csv");
+
+const RECORDED_RAW: &str = include_str!("../../../tests/data/profiles/recorded-raw.csv");
+const RECORDED_DETAILS: &str = include_str!("../../../tests/data/profiles/recorded-details.csv");
+const RECORDED_BASIC: &str = include_str!("../../../tests/data/profiles/recorded-basic.csv");
 
 fn ncu(text: &str) -> Result<Profiled> {
     parse(Profiler::NsightCompute, text.as_bytes(), &Wanted::default())
@@ -36,6 +40,40 @@ fn the_raw_page_is_found_behind_what_the_program_printed() {
     // Two launches: the longer one is taken, and that is said.
     assert_eq!(profiled.notes.len(), 1, "{:?}", profiled.notes);
     assert!(profiled.notes[0].contains("Launch 0 of the profile, the longest of 2"));
+}
+
+#[test]
+fn recorded_profiles_of_one_program_agree() {
+    for (text, waiting) in [(RECORDED_RAW, 18.0 / 22.95), (RECORDED_DETAILS, 0.784)] {
+        let profiled = ncu(text).expect("a profile");
+        let evidence = &profiled.evidence;
+        assert!(profiled.kernel.starts_with("gather("), "{}", profiled.kernel);
+        assert_eq!((evidence.cores, evidence.groups, evidence.group), (132, 132, 128));
+        assert!((1.2e6..1.3e6).contains(&evidence.time_ns), "{evidence:?}");
+        assert!(close(evidence.delivered(), 936.0), "{evidence:?}");
+        assert!(close(evidence.waiting_for_loads, waiting), "{evidence:?}");
+        assert_eq!(evidence.resident(), Some(4));
+        let resources = profiled.profile.resources.expect("there");
+        assert_eq!((resources.registers, resources.shared), (20, 0));
+        assert_eq!(profiled.notes.len(), 1, "{:?}", profiled.notes);
+        assert_eq!(Advice::of_profiler(&profiled).verdict, Verdict::MoreWorkGroups);
+    }
+    let basic = ncu(RECORDED_BASIC).expect("a profile");
+    assert_eq!(basic.evidence.waiting_for_loads, None);
+    assert!(
+        basic
+            .notes
+            .last()
+            .is_some_and(|note| note.contains("issue_stalled_long_scoreboard"))
+    );
+    // With sixteen times the work-groups memory delivers what scattered accesses can get.
+    let full = Wanted {
+        launch: Some(2),
+        ..Wanted::default()
+    };
+    let full = parse(Profiler::NsightCompute, RECORDED_RAW.as_bytes(), &full).expect("there");
+    let advice = Advice::of_profiler(&full);
+    assert_eq!(advice.steps.last().map(|step| step.answer), Some(Answer::No));
 }
 
 #[test]
@@ -201,6 +239,7 @@ fn mangled_files_end_in_one_line() {
     for (profiler, text) in [
         (Profiler::NsightCompute, RAW),
         (Profiler::NsightCompute, DETAILS),
+        (Profiler::NsightCompute, RECORDED_BASIC),
         (Profiler::VTune, VTUNE),
     ] {
         let bytes = text.as_bytes();

@@ -189,7 +189,10 @@ impl Profile {
         Profile {
             stalls: or(!self.stalls.is_empty()).stalls.clone(),
             loops: or(!self.loops.is_empty()).loops.clone(),
-            loads: or(!self.loads.is_empty()).loads.clone(),
+            // A profiler may know its loads only all together, without their places.
+            loads: or(self.loads.iter().any(|load| !load.place.is_empty()))
+                .loads
+                .clone(),
             units: or(!self.units.is_empty()).units.clone(),
             resources: self.resources.or(other.resources),
             operations: self.operations.or(other.operations),

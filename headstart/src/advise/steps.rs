@@ -152,7 +152,7 @@ fn waits_for_loads(case: &Case<'_>) -> Step {
     let load = case
         .profile
         .and_then(|profile| profile.loads.first())
-        .filter(|load| load.waiting > 0.0);
+        .filter(|load| load.waiting > 0.0 && !load.place.is_empty());
     let found = case.evidence.waiting_for_loads.map(|share| {
         let mut text = format!("They spend {} of their time waiting for loads", percent(share));
         if let Some(load) = load {

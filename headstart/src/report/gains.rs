@@ -1,4 +1,5 @@
-//! How much there is to gain at most, in sentences: a reader knows when to stop.
+//! How much there is to gain at most, in sentences: a reader knows when to stop. The limits are as exact as the device's
+//! model: what scattered accesses can get is within some per cent.
 
 use super::number::{duration, percent, speedup};
 use crate::advise::Bounds;
@@ -15,7 +16,7 @@ pub fn sentences(bounds: &Bounds, reached: Option<f64>) -> Vec<String> {
             format!("; what is advised reaches {} of it", percent(share))
         });
         sentences.push(format!(
-            "At most {}: {} alone takes {}{reached}.",
+            "At most about {}: {} alone takes {}{reached}.",
             speedup(bounds.best_speedup),
             roof.name,
             duration(roof.least_ns)
@@ -67,7 +68,7 @@ mod tests {
         assert_eq!(
             sentences(&bounds, Some(2.78)),
             [
-                "At most 2.78×: bandwidth of device memory alone takes 441 µs; what is advised reaches 100 % of it.",
+                "At most about 2.78×: bandwidth of device memory alone takes 441 µs; what is advised reaches 100 % of it.",
                 "The next limits: issue of instructions 55 µs.",
                 "If no sub-group waited for a load and nothing else changed: 5.81× (Amdahl).",
                 "A load has to start at least 1 iteration ahead to be there in time.",

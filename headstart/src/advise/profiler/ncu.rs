@@ -8,7 +8,7 @@ use super::number::Spelling;
 use super::table::Table;
 use super::{Profiled, Wanted};
 use crate::advise::Evidence;
-use crate::advise::profile::{Cache, Profile, Resources, Stall};
+use crate::advise::profile::{Cache, LoadTime, Profile, Resources, Stall};
 use crate::device::model::occupancy::{Footprint, Limit, Occupancy};
 use crate::device::model::{self, DeviceModel, Vendor};
 use crate::device::sim::timer::StallReason;
@@ -20,6 +20,9 @@ const WARP: u32 = 32;
 
 /// On the details page a metric's row ends here; only a rule's has the columns behind.
 const LAST: &str = "Rule Name";
+
+/// Bytes of a sector, of which a load that is coalesced uses all.
+const SECTOR: f64 = 32.0;
 
 /// The metrics that the procedure needs, as the raw page calls them.
 const DURATION: &str = "gpu__time_duration.sum";
@@ -33,6 +36,7 @@ const REGISTERS: &str = "launch__registers_per_thread";
 const SHARED_STATIC: &str = "launch__shared_mem_per_block_static";
 const SHARED_DYNAMIC: &str = "launch__shared_mem_per_block_dynamic";
 const CACHE_HITS: &str = "lts__t_sector_hit_rate.pct";
+const BYTES_OF_SECTOR: &str = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio";
 const ISSUED: &str = "smsp__issue_active.avg.pct_of_peak_sustained_active";
 
 /// One launch of a kernel.
@@ -478,6 +482,18 @@ impl Launch {
                 command(&names)
             ));
         }
+        let loads = self
+            .find(&[BYTES_OF_SECTOR], Unit::Bytes)
+            .filter(|&used| 0.0 < used && used < SECTOR / 2.0);
+        let loads = loads.map(|used| LoadTime {
+            name: "global memory".to_owned(),
+            place: String::new(),
+            // Of 4 bytes for each work-item.
+            lines: f64::from(4 * WARP) / used,
+            fetched: SECTOR / used,
+            memory_bytes: memory_bytes.unwrap_or(0.0),
+            waiting: 1.0,
+        });
         let resources = match (model, &footprint, &fits) {
             (Some(model), Some(footprint), Some(fits)) if shared.is_some() => {
                 Some(Resources::of(model, footprint, fits, groups.max(1)))
@@ -490,6 +506,7 @@ impl Launch {
             evidence,
             profile: Profile {
                 stalls,
+                loads: loads.into_iter().collect(),
                 resources,
                 cache: hits.map(|hits| Cache {
                     name: "L2".to_owned(),

@@ -74,6 +74,14 @@ fn recorded_profiles_of_one_program_agree() {
     let full = parse(Profiler::NsightCompute, RECORDED_RAW.as_bytes(), &full).expect("there");
     let advice = Advice::of_profiler(&full);
     assert_eq!(advice.steps.last().map(|step| step.answer), Some(Answer::No));
+    assert_eq!(advice.steps[0].answer, Answer::No, "{:?}", advice.steps[0]);
+    assert_eq!(advice.verdict, Verdict::LeaveIt);
+    assert!(
+        advice
+            .instead
+            .iter()
+            .any(|remedy| remedy.finding.contains("4.50 bytes for each one asked for"))
+    );
 }
 
 #[test]

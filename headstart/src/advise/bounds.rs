@@ -132,9 +132,8 @@ fn serial_ns(evidence: &Evidence, profile: &Profile, loads: &[LoopLoad]) -> Opti
         .filter(|load| load.loop_place == main.place)
         .peekable();
     of_loop.peek()?;
-    of_loop
-        .all(|load| load.refusal.is_some())
-        .then(|| evidence.time_ns * waiting * main.waiting)
+    let refused = of_loop.all(|load| load.refusal.is_some());
+    refused.then_some(evidence.time_ns * waiting * main.waiting)
 }
 
 /// Iterations ahead at which a load is there in time.

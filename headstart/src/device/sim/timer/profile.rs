@@ -1,6 +1,6 @@
 //! Where a launch spends its time: by load of the source, by loop, by unit of a core.
 //!
-//! Cycles are counted where a sub-group waits, which is where a value is used; [`loads`] says which load it waited
+//! Cycles are counted where a sub-group waits, which is where a value is used; [`LoadProfile::waited`] says which load it waited
 //! for, by the register that was not ready.
 
 use super::code::{Code, Coded};

@@ -18,7 +18,7 @@ Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the devic
 /// Which kernel, and its data.
 #[derive(Args, Debug)]
 pub struct KernelOptions {
-    /// A kernel of the gallery (see `headstart kernels`), or a file FILE.hsir
+    /// A kernel of the gallery (see `headstart kernels`), or a file FILE.hsir or FILE.ptx[:entry]
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
     /// Set a parameter of a gallery kernel; may be given several times
@@ -49,6 +49,8 @@ pub enum Command {
     Devices(Devices),
     /// List the kernels of the gallery and their parameters
     Kernels(Kernels),
+    /// Print a launch file to start from, for a kernel from a file
+    LaunchTemplate(LaunchTemplate),
     /// Say how many work-groups fit into a core, and what limits it
     Occupancy(Occupancy),
     /// Measure the gallery's kernels under many plans on a GPU, beside CUDA written by hand
@@ -81,6 +83,14 @@ pub struct Tune {
     /// Write the report as one self-contained page to FILE
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+}
+
+/// The options of `headstart launch-template`.
+#[derive(Args, Debug)]
+pub struct LaunchTemplate {
+    /// A file FILE.hsir or FILE.ptx[:entry]
+    #[arg(value_name = "KERNEL")]
+    pub kernel: String,
 }
 
 /// The options of `headstart advise`.

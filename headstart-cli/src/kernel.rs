@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use headstart::ir::limits;
+use headstart::ir::{Kernel, limits};
 use headstart::suggest::quoted;
 use headstart::tune::{FileSubject, LaunchFile, Subject};
 use headstart::{Error, Result};
@@ -36,20 +36,7 @@ pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>>
             Some(path) => LaunchFile::read(path)?,
             None => LaunchFile::default(),
         };
-        let (file, entry) = file_and_entry(&options.kernel);
-        let text = read_text(Path::new(file))?;
-        let kernel = match (is_ptx(file), places) {
-            (true, _) => headstart::front::ptx::read(&text, file, entry, &launch.facts()),
-            (false, _) if launch.is_for_ptx() => Err(Error::usage(
-                "`readonly`, `unaliased` and `shared_bytes` of a launch file are for kernels in PTX",
-            )
-            .accepted("the kernel's own facts, such as `readonly`")),
-            (false, Places::Filled) => headstart::ir::read(&text, file),
-            (false, Places::Kept) => headstart::ir::parse(&text, file),
-        };
-        let in_file = |error: Error| error.within(file);
-        let kernel = kernel.map_err(in_file)?;
-        headstart::ir::verify(&kernel).map_err(in_file)?;
+        let kernel = from_file(&options.kernel, places, &launch)?;
         return Ok(Box::new(FileSubject::new(Arc::new(kernel), launch)));
     }
     if options.launch.is_some() {
@@ -65,6 +52,45 @@ pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>>
 fn is_file(kernel: &str) -> bool {
     kernel.contains(['.', '/', '\\'])
 }
+
+/// The kernel in a file, verified.
+fn from_file(name: &str, places: Places, launch: &LaunchFile) -> Result<Kernel> {
+    let (file, entry) = file_and_entry(name);
+    let text = read_text(Path::new(file))?;
+    let kernel = match (is_ptx(file), places) {
+        (true, _) => headstart::front::ptx::read(&text, file, entry, &launch.facts()),
+        (false, _) if launch.is_for_ptx() => Err(Error::usage(
+            "`readonly`, `unaliased`, `no_overflow` and `shared_bytes` of a launch file are for kernels in PTX",
+        )
+        .accepted("the kernel's own facts, such as `readonly`")),
+        (false, Places::Filled) => headstart::ir::read(&text, file),
+        (false, Places::Kept) => headstart::ir::parse(&text, file),
+    };
+    let in_file = |error: Error| error.within(file);
+    let kernel = kernel.map_err(in_file)?;
+    headstart::ir::verify(&kernel).map_err(in_file)?;
+    Ok(kernel)
+}
+
+/// The kernel in a file that nothing is known of yet, and how much dynamic shared memory it was assumed to get, if
+/// it cannot do without.
+pub fn read_for_template(name: &str) -> Result<(Kernel, Option<u32>)> {
+    if !is_file(name) {
+        return Err(Error::usage("kernels of the gallery need no launch file")
+            .accepted("a file FILE.hsir or FILE.ptx[:entry]"));
+    }
+    let plain = from_file(name, Places::Filled, &LaunchFile::default());
+    if plain.is_err() && is_ptx(file_and_entry(name).0) {
+        let assumed = LaunchFile::parse(&format!("shared_bytes = {ASSUMED_SHARED_BYTES}"), "launch file")?;
+        if let Ok(kernel) = from_file(name, Places::Filled, &assumed) {
+            return Ok((kernel, Some(ASSUMED_SHARED_BYTES)));
+        }
+    }
+    Ok((plain?, None))
+}
+
+/// Dynamic shared memory in a launch file to start from.
+const ASSUMED_SHARED_BYTES: u32 = 1024;
 
 fn is_ptx(file: &str) -> bool {
     Path::new(file)

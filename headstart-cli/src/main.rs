@@ -47,6 +47,7 @@ fn run(command: Command) -> Result<()> {
         Command::Emit(options) => command::emit::run(&options),
         Command::Kernels(options) => command::kernels::run(&options),
         Command::Merge(options) => command::merge::run(&options),
+        Command::LaunchTemplate(options) => command::launch_template::run(&options),
         Command::Tune(options) => command::tune::run(&options),
         Command::Run(options) => command::run::run(&options),
         Command::Occupancy(options) => command::occupancy::run(&options),

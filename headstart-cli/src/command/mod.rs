@@ -6,6 +6,7 @@ pub mod devices;
 pub mod emit;
 pub mod kernels;
 pub mod merge;
+pub mod launch_template;
 pub mod occupancy;
 pub mod run;
 pub mod tune;

@@ -27,6 +27,7 @@
 //! ```toml
 //! readonly = ["param_0"]        # nothing writes this memory while the kernel runs
 //! unaliased = ["param_2"]       # no other parameter reaches this memory
+//! no_overflow = true            # signed loop counters do not overflow, as C++ has it
 //! shared_bytes = 4096           # dynamic shared memory of a work-group
 //! ```
 //!
@@ -73,6 +74,9 @@ pub struct LaunchFile {
     /// Parameters that share no memory with another.
     #[serde(default)]
     unaliased: Vec<String>,
+    /// Whether signed loop counters are known not to overflow.
+    #[serde(default)]
+    no_overflow: bool,
     /// Bytes of dynamic shared memory.
     shared_bytes: Option<u32>,
     /// What each parameter gets, by name.
@@ -191,12 +195,16 @@ impl LaunchFile {
         Facts {
             parameters,
             dynamic_shared_bytes: self.shared_bytes,
+            no_overflow: self.no_overflow,
         }
     }
 
     /// Whether the file says what only PTX leaves open.
     pub fn is_for_ptx(&self) -> bool {
-        !self.readonly.is_empty() || !self.unaliased.is_empty() || self.shared_bytes.is_some()
+        !self.readonly.is_empty()
+            || !self.unaliased.is_empty()
+            || self.no_overflow
+            || self.shared_bytes.is_some()
     }
 
     /// The kernel with what this file gives it. What the file does not say: 4 work-groups of the size that the kernel

@@ -9,6 +9,8 @@ pub struct Facts {
     pub parameters: BTreeMap<String, ParameterFacts>,
     /// Bytes of dynamic shared memory that the launch asks for.
     pub dynamic_shared_bytes: Option<u32>,
+    /// The source's signed loop counters do not overflow, as C++ and Rust have it.
+    pub no_overflow: bool,
 }
 
 /// Facts about the memory behind a pointer.

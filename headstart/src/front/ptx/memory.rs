@@ -25,10 +25,6 @@ const HINTS: &[&str] = &[
     "nc",
     "volatile",
     "weak",
-    "relaxed",
-    "cta",
-    "gpu",
-    "sys",
     "global",
     "shared",
     "shared::cta",
@@ -258,26 +254,16 @@ fn array(translator: &Translator<'_, '_>, variable: &Variable<'_>) -> Result<Opt
 }
 
 /// What an access asks of the caches.
-fn cache_use(instruction: &Instruction<'_>) -> Result<CacheUse> {
-    for strict in ["acquire", "release", "mmio"] {
-        if instruction.has(strict) {
-            return Err(Error::input(format!(
-                "`{}`: ordering `.{strict}` is not supported",
-                instruction.spelling()
-            )));
-        }
+fn cache_use(instruction: &Instruction<'_>) -> CacheUse {
+    if instruction.has("volatile") || instruction.has("cv") {
+        CacheUse::Volatile
+    } else if instruction.has("cg") || instruction.has("L1::no_allocate") {
+        CacheUse::Bypass
+    } else if instruction.has("cs") || instruction.has("lu") || instruction.has("L1::evict_first") {
+        CacheUse::Streaming
+    } else {
+        CacheUse::Default
     }
-    Ok(
-        if instruction.has("volatile") || instruction.has("relaxed") || instruction.has("cv") {
-            CacheUse::Volatile
-        } else if instruction.has("cg") || instruction.has("L1::no_allocate") {
-            CacheUse::Bypass
-        } else if instruction.has("cs") || instruction.has("lu") || instruction.has("L1::evict_first") {
-            CacheUse::Streaming
-        } else {
-            CacheUse::Default
-        },
-    )
 }
 
 /// The registers of `{a, b}`, or of one operand alone.
@@ -320,7 +306,7 @@ impl<'t> Translator<'_, 't> {
         let kind = OpKind::Load {
             ptr: pointer,
             id,
-            cache: cache_use(instruction)?,
+            cache: cache_use(instruction),
         };
         let results = b.push(kind, &vec![ty; to.len()]);
         for (register, result) in to.iter().zip(results) {
@@ -418,7 +404,7 @@ impl<'t> Translator<'_, 't> {
         let kind = OpKind::Store {
             ptr: pointer,
             values: stored,
-            cache: cache_use(instruction)?,
+            cache: cache_use(instruction),
         };
         b.push(kind, &[]);
         Ok(())

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! text ─ lexer ─ parse, body ─► tree        words, nothing interpreted
-//!      ─ flow ─ ssa ─ kinds ─►              blocks, parameters of blocks, what registers hold
-//!      ─ structure, with values, arithmetic, compare, convert, bits, memory ─► ir::Kernel
+//!      ─ inline ─ flow ─ ssa ─ kinds ─►     calls written out; blocks, parameters of blocks, what registers hold
+//!      ─ structure, with values, arithmetic, compare, convert, bits, memory, together;
+//!        counters ─► ir::Kernel
 //! ```
 //!
 //! [`read`] gives one entry of a module as a verified kernel. Any reducible flow graph becomes nested regions
@@ -23,8 +24,10 @@ mod bits;
 mod body;
 mod compare;
 mod convert;
+mod counters;
 mod facts;
 mod flow;
+mod inline;
 mod kinds;
 mod lexer;
 mod memory;
@@ -33,6 +36,7 @@ mod ssa;
 mod structure;
 #[cfg(test)]
 mod tests;
+mod together;
 mod tree;
 mod values;
 
@@ -113,7 +117,7 @@ fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Fa
     let function = entries_of(module)
         .find(|entry| entry.name == name)
         .ok_or_else(|| Error::bug("an entry that was found is lost"))?;
-    let body = body::body(text, function).map_err(about)?;
+    let body = inline::expanded(text, module, function).map_err(about)?;
     let variables = used_variables(module, &body);
     let flow = flow::Flow::new(&body).map_err(about)?;
     let kinds = kinds::kinds(function, &body, &variables);

@@ -18,9 +18,10 @@ use super::facts::Facts;
 use super::flow::{BlockId, End, Flow};
 use super::kinds::Kinds;
 use super::ssa::{left_loop, parameters};
+use super::together::is_atomic_access;
 use super::tree::{Body, Function, Instruction, Location, Operand, Register, Variable};
 use super::values::Shapes;
-use super::{kinds, memory};
+use super::{counters, kinds, memory};
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{
@@ -123,6 +124,8 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
     translator.blocks(&mut builder, 0, nothing)?;
     let body = builder.finish();
     kernel.body = body;
+    cleanup::tidy(&mut kernel);
+    counters::prepare(&mut kernel, source.facts.no_overflow);
     cleanup::tidy(&mut kernel);
     Ok(kernel)
 }
@@ -515,8 +518,11 @@ impl<'t> Translator<'_, 't> {
         instruction: &Instruction<'t>,
     ) -> Result<()> {
         match instruction.opcode {
+            "ld" if is_atomic_access(instruction) => self.atomic_load(b, values, instruction),
             "ld" | "ldu" => self.load(b, values, instruction),
+            "st" if is_atomic_access(instruction) => self.atomic_store(b, values, instruction),
             "st" => self.store(b, values, instruction),
+            "atom" | "red" | "membar" | "fence" | "shfl" | "vote" => self.together(b, values, instruction),
             "prefetch" => self.prefetch(b, values, instruction),
             "bar" | "barrier" => self.barrier(b, instruction),
             "mov" => self.mov(b, values, instruction),

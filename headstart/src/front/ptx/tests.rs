@@ -1,6 +1,8 @@
 //! Entries as compilers write them, run on the functional engine against the same loops in Rust.
 
+mod corpus;
 mod graphs;
+mod mutations;
 
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use crate::testing::Case;
 use crate::testing::run;
 use crate::tune::LaunchFile;
 
-const NVCC: &str = include_str!("../../../tests/ptx_in/nvcc.ptx");
+const NVCC: &str = include_str!("../../../../corpus/first.ptx");
 
 /// The outputs of an entry under a launch file.
 fn outputs(text: &str, entry: &str, launch: &str) -> (Arc<Kernel>, Vec<(String, Vec<u8>)>) {

@@ -1,0 +1,199 @@
+//! Loop counters as the passes look for them.
+//!
+//! ```text
+//! before                                        after
+//! loop (%i = 0: i32) {                          %m = and %n, -4
+//!   …                                           loop (%i = 0: i32) {
+//!   %next = add %i, 4                             …
+//!   %t = add %start, %next                        %next = add %i, 4
+//!   %more = ne %t, 0                              %more = ne %next, %m
+//! ```
+//!
+//! Compilers compare a counter behind an addition of something that the loop does not change. An equality of
+//! wrapping sums stays one when the addend changes sides, so the counter itself is compared. `-(n & -4)`, written
+//! `(n & 3) - n` by nvcc, is recognised on the way.
+//!
+//! Where the caller says that counters do not overflow, the steps of those that a signed test bounds promise so; the
+//! simulator checks the promise.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::ir::{BinaryOp, CompareOp, Kernel, NoWrapOp, Op, OpKind, Region, Value, Wrap};
+
+/// Rewrites the tests and steps of every loop.
+pub(super) fn prepare(kernel: &mut Kernel, no_overflow: bool) {
+    let mut body = std::mem::take(&mut kernel.body);
+    let mut pure = HashMap::new();
+    body.walk(&mut |op| {
+        if let (OpKind::Binary(..), [result]) = (&op.kind, &op.results[..]) {
+            pure.insert(*result, op.kind.clone());
+        }
+    });
+    region(kernel, &pure, &mut body, no_overflow);
+    kernel.body = body;
+}
+
+type Pure = HashMap<Value, OpKind>;
+
+fn region(kernel: &mut Kernel, pure: &Pure, region_: &mut Region, no_overflow: bool) {
+    let mut ops = Vec::with_capacity(region_.ops.len());
+    for mut op in std::mem::take(&mut region_.ops) {
+        if let OpKind::Loop { params, body, .. } = &mut op.kind {
+            let mut before = Vec::new();
+            let inside = defined(params, body);
+            compare_counters(kernel, pure, &inside, body, &mut before);
+            if no_overflow {
+                promise_steps(params, &inside, body);
+            }
+            ops.extend(before);
+        }
+        for inner in op.kind.regions_mut() {
+            region(kernel, pure, inner, no_overflow);
+        }
+        ops.push(op);
+    }
+    region_.ops = ops;
+}
+
+fn defined(params: &[Value], body: &Region) -> HashSet<Value> {
+    let mut inside: HashSet<Value> = params.iter().copied().collect();
+    body.walk(&mut |op| {
+        inside.extend(&op.results);
+        if let OpKind::Loop { params, .. } = &op.kind {
+            inside.extend(params);
+        }
+    });
+    inside
+}
+
+/// `add %start, %next == %y` becomes `%next == %y - %start`, the difference before the loop.
+fn compare_counters(
+    kernel: &mut Kernel,
+    pure: &Pure,
+    inside: &HashSet<Value>,
+    body: &mut Region,
+    before: &mut Vec<Op>,
+) {
+    body.walk_mut(&mut |op| {
+        let OpKind::Compare(CompareOp::Eq | CompareOp::Ne, x, y) = &mut op.kind else {
+            return;
+        };
+        if inside.contains(y) {
+            std::mem::swap(x, y);
+        }
+        let Some(&OpKind::Binary(BinaryOp::Add, a, b)) = pure.get(x).filter(|_| inside.contains(x)) else {
+            return;
+        };
+        let (start, counter) = match (inside.contains(&a), inside.contains(&b)) {
+            (false, true) => (a, b),
+            (true, false) => (b, a),
+            _ => return,
+        };
+        // A counter's own step is no start.
+        if inside.contains(y) || kernel.as_constant(start).is_some() {
+            return;
+        }
+        let ty = kernel.ty(start);
+        let multiple = negated_multiple(kernel, pure, start).filter(|_| kernel.as_constant(*y) == Some(0));
+        let kind = match multiple {
+            Some((number, mask)) => {
+                let mask = kernel.constant(ty, !mask);
+                OpKind::Binary(BinaryOp::And, number, mask)
+            }
+            None => OpKind::Binary(BinaryOp::Sub, *y, start),
+        };
+        let bound = kernel.value(ty);
+        before.push(Op {
+            kind,
+            results: vec![bound],
+            place: op.place,
+        });
+        (*x, *y) = (counter, bound);
+    });
+}
+
+/// The number and the mask, where a value is `(number & mask) - number` and the mask has only low bits.
+fn negated_multiple(kernel: &Kernel, pure: &Pure, value: Value) -> Option<(Value, u64)> {
+    let &OpKind::Binary(BinaryOp::Sub, rest, number) = pure.get(&value)? else {
+        return None;
+    };
+    let &OpKind::Binary(BinaryOp::And, a, b) = pure.get(&rest)? else {
+        return None;
+    };
+    let mask = kernel.as_constant(b)?;
+    (a == number && mask.wrapping_add(1).is_power_of_two()).then_some((number, mask))
+}
+
+/// Steps of counters that a signed test bounds promise not to overflow.
+fn promise_steps(params: &[Value], inside: &HashSet<Value>, body: &mut Region) {
+    let mut bounded: HashSet<Value> = HashSet::new();
+    body.walk(&mut |op| {
+        if let OpKind::Compare(CompareOp::LtS | CompareOp::LeS, x, y) = op.kind {
+            // Against something that the loop does not change.
+            match (inside.contains(&x), inside.contains(&y)) {
+                (true, false) => bounded.insert(x),
+                (false, true) => bounded.insert(y),
+                _ => false,
+            };
+        }
+    });
+    body.walk_mut(&mut |op| {
+        let OpKind::Binary(step @ (BinaryOp::Add | BinaryOp::Sub), a, b) = op.kind else {
+            return;
+        };
+        let counter = [a, b].into_iter().find(|value| params.contains(value));
+        let other = if counter == Some(a) { b } else { a };
+        let Some(counter) =
+            counter.filter(|counter| bounded.contains(counter) || bounded.contains(&op.results[0]))
+        else {
+            return;
+        };
+        if inside.contains(&other) || step == BinaryOp::Sub && counter != a {
+            return;
+        }
+        let step = if step == BinaryOp::Add {
+            NoWrapOp::Add
+        } else {
+            NoWrapOp::Sub
+        };
+        op.kind = OpKind::NoWrap(step, Wrap::NotSigned, a, b);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{parse, print, verify};
+
+    fn prepared(body: &str, no_overflow: bool) -> String {
+        let text = format!("hsir 1\nkernel @t(%n: i32) {{\n{body}\nreturn\n}}\n");
+        let mut kernel = parse(&text, "t.hsir").unwrap_or_else(|error| panic!("{error}"));
+        prepare(&mut kernel, no_overflow);
+        verify(&kernel).unwrap_or_else(|error| panic!("{error}"));
+        print(&kernel)
+    }
+
+    #[test]
+    fn a_counter_is_compared_itself() {
+        let text = prepared(
+            "%rest = and %n, 3:i32\n%start = sub %rest, %n\nloop 'l (%i = 0:i32) {\n%next = add %i, 4:i32\n\
+             %t = add %start, %next\n%more = ne %t, 0:i32\nif %more { yield } else { break }\ncontinue %next\n}",
+            false,
+        );
+        assert!(
+            text.contains("and %n, -4:i32") && text.contains("ne %next, "),
+            "{text}"
+        );
+        // `%i + 4 == n` is no test of `%i` against another bound.
+        let own = "loop 'l (%i = 0:i32) {\n%next = add %i, 4:i32\n%more = ne %next, %n\n\
+                   if %more { yield } else { break }\ncontinue %next\n}";
+        assert!(prepared(own, false).contains("ne %next, %n"));
+    }
+
+    #[test]
+    fn steps_promise_what_the_caller_says() {
+        let body = "loop 'l (%i = 0:i32) {\n%next = add %i, 4:i32\n%more = lt.s %next, %n\n\
+                    if %more { yield } else { break }\ncontinue %next\n}";
+        assert!(prepared(body, true).contains("add.nsw") && !prepared(body, false).contains("add.n"));
+    }
+}

@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn a_template_is_a_launch_file() {
-        let text = "hsir 1\nkernel @k(%from: ptr.global f32 align 4 readonly, %at: ptr.global i32 align 4 readonly,\n\
-                    %to: ptr.global f64 align 8, %n: i32, %b: i8, %x: f32) group 64,1,1 {\nreturn\n}\n";
+        let text = "hsir 1\nkernel @k(%from: ptr.global f32[] align 4 readonly, %at: ptr.global i32[] align 4 readonly,\n\
+                    %to: ptr.global f64[] align 8, %n: i32, %b: i8, %x: f32) group 64,1,1 {\nreturn\n}\n";
         let kernel = Arc::new(crate::ir::parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}")));
         let template = launch_template(&kernel, Some(2048));
         let launch =

@@ -14,6 +14,7 @@
 
 use super::tree::{Body, Instruction, Operand, Register, Statement};
 use crate::error::{Error, Result};
+use crate::ir::limits;
 use crate::suggest::quoted;
 
 /// A block's number, in reverse postorder.
@@ -171,6 +172,20 @@ impl<'b, 't> Flow<'b, 't> {
             self.mark(header, header, &mut work);
             while let Some(block) = work.pop() {
                 self.mark(block, header, &mut work);
+            }
+        }
+        self.check_nesting()
+    }
+
+    /// Refuses loops inside each other without end, before anything goes through all that are around a block.
+    fn check_nesting(&self) -> Result<()> {
+        let mut depth = vec![0; self.blocks.len()];
+        for header in (0..self.blocks.len()).filter(|&header| self.is_header[header]) {
+            depth[header] = self.outer_loop[header].map_or(1, |outer| depth[outer] + 1);
+            if depth[header] > limits::NESTING {
+                return Err(Error::input("the entry's loops are nested too deeply")
+                    .at(format!("line {}", self.blocks[header].line))
+                    .accepted(format!("at most {} inside each other", limits::NESTING)));
             }
         }
         Ok(())

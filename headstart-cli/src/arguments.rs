@@ -88,7 +88,7 @@ pub struct Tune {
 /// The options of `headstart launch-template`.
 #[derive(Args, Debug)]
 pub struct LaunchTemplate {
-    /// A file FILE.hsir or FILE.ptx[:entry]
+    /// A file, `FILE.hsir` or `FILE.ptx[:entry]`
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
 }

@@ -215,7 +215,7 @@ fn bits_permuted_shifted_and_counted() {
             y = y.wrapping_add(((both << (x & 31)) >> 32) as u32);
             let first = if x == 0 { 0 } else { x.trailing_zeros() + 1 };
             y = y.wrapping_mul(3).wrapping_add(first);
-            let high = (i64::from(x as i32) * i64::from(y as i32) >> 32) as u32;
+            let high = ((i64::from(x as i32) * i64::from(y as i32)) >> 32) as u32;
             let distance = x.abs_diff(y).wrapping_add(7);
             (y & x) | ((!y & (x >> 3)) ^ high.wrapping_add(distance))
         })

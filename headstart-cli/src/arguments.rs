@@ -18,7 +18,7 @@ Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the devic
 /// Which kernel, and its data.
 #[derive(Args, Debug)]
 pub struct KernelOptions {
-    /// A kernel of the gallery (see `headstart kernels`), or a file FILE.hsir or FILE.ptx[:entry]
+    /// A kernel of the gallery (see `headstart kernels`), or a file, `FILE.hsir` or `FILE.ptx[:entry]`
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
     /// Set a parameter of a gallery kernel; may be given several times

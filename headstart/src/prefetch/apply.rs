@@ -256,7 +256,7 @@ fn apply_to_loop(
         Ok(ops)
     })
     .map_err(|error| name_the_load(kernel, &summary, &strategies, error))?;
-    rotate(kernel, new_label, shape.group)?;
+    rotate(kernel, new_label)?;
     let order = summary
         .loads
         .iter()
@@ -539,10 +539,8 @@ fn fetch_for(
 /// A move of what a load has yet to bring waits for the load. In a ring of D copies of the body the moves at the end wait
 /// once for all D loads. More copies would save the moves, and no time: a sub-group has six scoreboards, ptxas gives all
 /// loads of the ring one, and whoever waits for one of them waits for all (measured on an H200: `rolling-registers:4`
-/// 0.553 ms with four copies, 0.637 with five). A ring of one `step` of several iterations takes two copies, which
-/// leave it no move. A step of one iteration stays: the move at its end hides the load behind the arithmetic
-/// (`gather` with `rolling-async:4` 0.53 ms, with two copies 0.72).
-fn rotate(kernel: &mut Kernel, label: Label, step: u32) -> Result<()> {
+/// 0.553 ms with four copies, 0.637 with five). A ring of one takes two copies, which leaves it no move.
+fn rotate(kernel: &mut Kernel, label: Label) -> Result<()> {
     cleanup::tidy(kernel);
     let Some(op) = find_loop(&kernel.body, label) else {
         return Ok(());
@@ -554,7 +552,7 @@ fn rotate(kernel: &mut Kernel, label: Label, step: u32) -> Result<()> {
     let room = (MAX_ROTATED / weight(body).max(1)).max(1) as u32;
     let group = if length <= 2 {
         // A ring of two that waits for nothing shifts with one move; that is cheaper than twice the code.
-        if !loaded || room < 2 || length * step < 2 {
+        if !loaded || room < 2 {
             return Ok(());
         }
         2

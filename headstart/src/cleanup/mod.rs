@@ -25,6 +25,7 @@ mod fold;
 mod hoist;
 mod merge;
 mod rotate;
+mod unreachable;
 
 use crate::ir::Kernel;
 
@@ -37,6 +38,7 @@ pub fn tidy(kernel: &mut Kernel) {
 /// The kernel as a back end lowers it.
 pub fn clean(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
+    unreachable::remove(&mut kernel);
     merge::merge(&mut kernel);
     dead::remove(&mut kernel);
     hoist::hoist(&mut kernel);
@@ -102,6 +104,16 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("mul"), "{text}");
+    }
+
+    #[test]
+    fn nothing_follows_a_loop_that_is_never_left() {
+        let text = body(
+            "load @a\n%y = loop 'l () -> i32 {\n%x = load i32 %a, @a\n%z = eq %x, 0:i32\n\
+             if %z { return } else { yield }\ncontinue\n}",
+            "store %a, %y\nreturn",
+        );
+        assert!(!text.contains("store"), "{text}");
     }
 
     #[test]

@@ -1,0 +1,43 @@
+//! What is never reached is removed.
+//!
+//! ```text
+//! before                              after
+//! loop 'l { …; return }               loop 'l { …; return }
+//! %x = load %p        (never run)     return
+//! store %q, %x
+//! ```
+//!
+//! A loop, block or `if` that no jump leaves for its end is the last that its region runs. A back end has no register
+//! for what such an operation would give.
+
+use cranelift_entity::EntitySet;
+
+use crate::ir::{Kernel, Label, Op, OpKind, Region};
+
+/// Removes what is never reached, in the whole kernel.
+pub(super) fn remove(kernel: &mut Kernel) {
+    prune(&mut kernel.body, &mut EntitySet::new());
+}
+
+/// Removes it from a region; `left` gets the labels that jumps in what remains leave for.
+fn prune(region: &mut Region, left: &mut EntitySet<Label>) {
+    for at in 0..region.ops.len() {
+        let op = &mut region.ops[at];
+        if let OpKind::Break(label, _) = op.kind {
+            left.insert(label);
+        }
+        for inner in op.kind.regions_mut() {
+            prune(inner, left);
+        }
+        if op.kind.label().is_some_and(|label| !left.contains(label)) {
+            let end = Op {
+                kind: OpKind::Return,
+                results: Vec::new(),
+                place: op.place,
+            };
+            region.ops.truncate(at + 1);
+            region.ops.push(end);
+            return;
+        }
+    }
+}

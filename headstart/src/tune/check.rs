@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::compare::Compare;
 use super::subject::Subject;
 use super::workload::{Bound, Given, Workload};
-use crate::device::sim::Simulator;
 use crate::device::sim::functional::Groups;
-use crate::device::{Device, Fill, Launch, Pattern};
+use crate::device::{Device, Fill, Pattern};
 use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
-use crate::prefetch::{self, Plan};
+use crate::prefetch::Plan;
+use crate::prefetch::check::Plain;
 use crate::report::Outputs;
 
 /// Work-groups that run at full size.
@@ -22,11 +22,10 @@ const FULL_SIZE_GROUPS: u32 = 2;
 /// The plain kernel's results at every size that the plans are checked at.
 pub struct Checks<'d> {
     device: &'d dyn Device,
-    plain: Arc<Kernel>,
     /// By number of iterations; the one at full size has none.
     runs: BTreeMap<Option<u64>, Run>,
-    /// By number of iterations: what the symbolic checker runs, on the simulator.
-    symbolic: BTreeMap<u64, Launch>,
+    /// By number of iterations: what the symbolic checker compares with.
+    symbolic: BTreeMap<u64, Plain>,
 }
 
 struct Run {
@@ -79,11 +78,9 @@ impl<'d> Checks<'d> {
     ) -> Result<Checks<'d>> {
         let mut checks = Checks {
             device,
-            plain: Arc::clone(plain),
             runs: BTreeMap::new(),
             symbolic: BTreeMap::new(),
         };
-        let simulator = Simulator::untimed();
         checks.add(None, few_groups(subject.workload()?), plain)?;
         for plan in plans {
             for iterations in iterations(plan) {
@@ -95,15 +92,8 @@ impl<'d> Checks<'d> {
                 };
                 checks.add(Some(iterations), zeroed(workload), plain)?;
             }
-            if let Some(iterations) = symbolic_iterations(plan)
-                && !checks.symbolic.contains_key(&iterations)
-                && let Some(workload) = subject.small(iterations)?
-                && workload.given.iter().all(compares_bits)
-            {
-                let bound = zeroed(workload).bind(&simulator)?;
-                checks
-                    .symbolic
-                    .insert(iterations, bound.prepare(&simulator)?.launch);
+            if let Some(iterations) = symbolic_iterations(plan) {
+                checks.add_symbolic(iterations, plain)?;
             }
         }
         Ok(checks)
@@ -113,6 +103,21 @@ impl<'d> Checks<'d> {
         let bound = workload.bind(self.device)?;
         let (_, outputs) = bound.run(self.device, plain)?;
         self.runs.insert(iterations, Run { bound, outputs });
+        Ok(())
+    }
+
+    /// One work-group of a size that was added before.
+    fn add_symbolic(&mut self, iterations: u64, plain: &Arc<Kernel>) -> Result<()> {
+        let bound = self.runs.get(&Some(iterations)).map(|run| &run.bound);
+        let Some(bound) = bound.filter(|bound| bound.workload().given.iter().all(compares_bits)) else {
+            return Ok(());
+        };
+        if !self.symbolic.contains_key(&iterations) {
+            let launch = bound.prepare(self.device)?.launch;
+            let sub_group = launch.sub_group_size(plain, self.device.description());
+            let plain = Plain::new(plain, &launch, sub_group, &Groups::Some(vec![0]))?;
+            self.symbolic.insert(iterations, plain);
+        }
         Ok(())
     }
 
@@ -136,11 +141,8 @@ impl<'d> Checks<'d> {
                 Err(error) => return Err(Error::bug(format!("{error}, {at}"))),
             }
         }
-        if let Some(launch) = symbolic_iterations(plan).and_then(|iterations| self.symbolic.get(&iterations))
-        {
-            let sub_group = launch.sub_group_size(derived, self.device.description());
-            let one = Groups::Some(vec![0]);
-            prefetch::check::check(&self.plain, derived, launch, sub_group, &one)?;
+        if let Some(plain) = symbolic_iterations(plan).and_then(|iterations| self.symbolic.get(&iterations)) {
+            plain.check(derived)?;
         }
         Ok(all)
     }

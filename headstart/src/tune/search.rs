@@ -20,7 +20,7 @@ use crate::report::{Counter, Outcome, Outputs, PlainBest, Report, Trial};
 
 /// A device on which plans are checked and timed.
 pub trait Bench: Sync {
-    /// Where the data lies, and what runs small kernels whole: a GPU, or the simulator's functional engine.
+    /// Where the data of checks lies, and what runs them: the simulator's functional engine.
     fn device(&self) -> &dyn Device;
 
     /// Everything that its times depend on, for the log: what it is, its driver or its model.

@@ -91,35 +91,68 @@ pub fn check(
     sub_group_size: u32,
     groups: &Groups,
 ) -> Result<Report> {
-    verify(plain)?;
-    verify_derived(derived)?;
-    let plain = Run::new(plain, launch, sub_group_size, groups, Options::CHECKING)?;
-    let options = Options {
-        check_prefetch_bounds: true,
-        ..Options::CHECKING
-    };
-    let derived = Run::new(derived, launch, sub_group_size, groups, options).map_err(of_derived)?;
-    let mut report = Report {
-        loads: load_counts(&plain, &derived),
-        ..Report::default()
-    };
-    let (state, derived_state) = (plain.state()?, derived.state()?);
-    for (&group, right) in &plain.written {
-        let nothing = Written::default();
-        let found = derived.written.get(&group).unwrap_or(&nothing);
-        report.groups += 1;
-        report.bytes += right.len();
-        if let Some(address) = first_difference(&state, right, &derived_state, found) {
-            return Err(explain::difference(&plain, &derived, group, address));
-        }
-        if right.scattered() != found.scattered() {
-            return Err(Error::bug(format!(
-                "the derived kernel differs: work-group {group} writes other values to the places that its \
-                 atomic operations hand out"
-            )));
-        }
+    Plain::new(plain, launch, sub_group_size, groups)?.check(derived)
+}
+
+/// What the plain kernel makes of a launch, to check many derived kernels against.
+pub struct Plain {
+    run: Run,
+    groups: Groups,
+}
+
+impl Plain {
+    /// Runs the plain kernel.
+    ///
+    /// # Errors
+    /// The plain kernel itself is wrong.
+    pub fn new(kernel: &Arc<Kernel>, launch: &Launch, sub_group_size: u32, groups: &Groups) -> Result<Plain> {
+        verify(kernel)?;
+        let run = Run::new(kernel, launch, sub_group_size, groups, Options::CHECKING)?;
+        let groups = groups.clone();
+        Ok(Plain { run, groups })
     }
-    Ok(report)
+
+    /// Checks a kernel derived from it on the same launch; see [`check`].
+    ///
+    /// # Errors
+    /// A bug of ours, as for [`check`].
+    pub fn check(&self, derived: &Arc<Kernel>) -> Result<Report> {
+        verify_derived(derived)?;
+        let plain = &self.run;
+        let options = Options {
+            check_prefetch_bounds: true,
+            ..Options::CHECKING
+        };
+        let derived = Run::new(
+            derived,
+            &plain.before,
+            plain.sub_group_size,
+            &self.groups,
+            options,
+        )
+        .map_err(of_derived)?;
+        let mut report = Report {
+            loads: load_counts(plain, &derived),
+            ..Report::default()
+        };
+        let (state, derived_state) = (plain.state()?, derived.state()?);
+        for (&group, right) in &plain.written {
+            let nothing = Written::default();
+            let found = derived.written.get(&group).unwrap_or(&nothing);
+            report.groups += 1;
+            report.bytes += right.len();
+            if let Some(address) = first_difference(&state, right, &derived_state, found) {
+                return Err(explain::difference(plain, &derived, group, address));
+            }
+            if right.scattered() != found.scattered() {
+                return Err(Error::bug(format!(
+                    "the derived kernel differs: work-group {group} writes other values to the places that its \
+                     atomic operations hand out"
+                )));
+            }
+        }
+        Ok(report)
+    }
 }
 
 /// One kernel's run of the launch, and what each work-group wrote.

@@ -11,6 +11,7 @@ use headstart::device::sim::Simulator;
 use headstart::ir::Kernel;
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Trial, Verdict};
+use headstart::testing;
 use headstart::tune::check::compare;
 use headstart::tune::gpu::Measured;
 use headstart::tune::measured::Measures;
@@ -28,21 +29,7 @@ struct MadeUp {
 
 impl MadeUp {
     fn new(times: &[Option<f64>], wrong: Option<usize>) -> Box<MadeUp> {
-        let facts = GpuFacts {
-            ordinal: 0,
-            name: "NVIDIA H200".into(),
-            capability: (9, 0),
-            driver: 13000,
-            cores: 132,
-            clock_khz: 1_980_000,
-            memory_bytes: 1 << 37,
-            l2_bytes: 60 << 20,
-            shared_bytes_per_group: 227 << 10,
-            shared_bytes_per_core: 228 << 10,
-            registers_per_core: 65536,
-            work_items_per_core: 2048,
-            sub_group: 32,
-        };
+        let facts = testing::h200();
         let times = times.to_vec();
         Box::new(MadeUp { facts, times, wrong })
     }

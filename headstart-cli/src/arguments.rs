@@ -21,6 +21,13 @@ pub struct KernelOptions {
     /// A kernel of the gallery (see `headstart kernels`), or a file, `FILE.hsir` or `FILE.ptx[:entry]`
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
+    #[command(flatten)]
+    pub data: DataOptions,
+}
+
+/// The data that a kernel runs on.
+#[derive(Args, Clone, Debug)]
+pub struct DataOptions {
     /// Set a parameter of a gallery kernel; may be given several times
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
@@ -99,15 +106,8 @@ pub struct Advise {
     /// A kernel of the gallery (see `headstart kernels`), or a file FILE.hsir; may be left out where a profile is given
     #[arg(value_name = "KERNEL", required_unless_present_any = ["ncu", "vtune"])]
     pub kernel: Option<String>,
-    /// Set a parameter of a gallery kernel; may be given several times
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
-    /// Take the indices from an application's trace in Spatter's JSON, entry N of it
-    #[arg(long, value_name = "FILE[#N]")]
-    pub trace: Option<String>,
-    /// For a kernel from a file: its geometry and what its parameters get
-    #[arg(long, value_name = "FILE.toml")]
-    pub launch: Option<PathBuf>,
+    #[command(flatten)]
+    pub data: DataOptions,
     /// Take the evidence from Nsight Compute's CSV, raw or details page; launch N of it
     #[arg(long, value_name = "FILE.csv[#N]", conflicts_with = "vtune")]
     pub ncu: Option<String>,

@@ -25,27 +25,28 @@ pub enum Places {
 
 /// Finds the kernel and its data.
 pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>> {
+    let data = &options.data;
     if is_file(&options.kernel) {
-        if !options.set.is_empty() || options.trace.is_some() {
+        if !data.set.is_empty() || data.trace.is_some() {
             return Err(
                 Error::usage("`--set` and `--trace` are for kernels of the gallery")
                     .accepted("for a file, `--launch FILE.toml` says what its parameters get"),
             );
         }
-        let launch = match &options.launch {
+        let launch = match &data.launch {
             Some(path) => LaunchFile::read(path)?,
             None => LaunchFile::default(),
         };
         let kernel = from_file(&options.kernel, places, &launch)?;
         return Ok(Box::new(FileSubject::new(Arc::new(kernel), launch)));
     }
-    if options.launch.is_some() {
+    if data.launch.is_some() {
         return Err(Error::usage("`--launch` is for kernels from a file")
             .accepted("for a kernel of the gallery, `--set name=value`"));
     }
     let kernel = kernels::find(&options.kernel)?;
-    let trace = options.trace.as_deref().map(read_trace).transpose()?;
-    Ok(Box::new(kernel.with(&options.set, trace)?))
+    let trace = data.trace.as_deref().map(read_trace).transpose()?;
+    Ok(Box::new(kernel.with(&data.set, trace)?))
 }
 
 /// Gallery names have neither dots nor slashes.

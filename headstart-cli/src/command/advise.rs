@@ -52,7 +52,8 @@ fn advice(options: &Advise) -> Result<Advice> {
         (None, None) => None,
     };
     let Some(kernel) = &options.kernel else {
-        if !options.set.is_empty() || options.trace.is_some() || options.launch.is_some() {
+        let data = &options.data;
+        if !data.set.is_empty() || data.trace.is_some() || data.launch.is_some() {
             return Err(Error::usage("`--set`, `--trace` and `--launch` are for a kernel")
                 .accepted("a KERNEL beside them"));
         }
@@ -67,9 +68,7 @@ fn advice(options: &Advise) -> Result<Advice> {
     };
     let options = KernelOptions {
         kernel: kernel.clone(),
-        set: options.set.clone(),
-        trace: options.trace.clone(),
-        launch: options.launch.clone(),
+        data: options.data.clone(),
     };
     let subject = kernel::find(&options, Places::Filled)?;
     let profiled = profile

@@ -51,58 +51,40 @@ struct Halves<A: Arithmetic, T: super::Float> {
     factor: Number<A, T>,
 }
 
+impl<A: Arithmetic, T: super::Float> Halves<A, T> {
+    /// `sinh |x|` with the sign of `x`.
+    #[inline(always)]
+    fn sinh(self, x: Number<A, T>) -> Number<A, T> {
+        let small = self.sum.mul_add(self.slope * self.r, self.difference * self.cosh);
+        (self.sum.mul_add(self.r, small) + self.difference) * self.factor.copy_sign(x)
+    }
+
+    /// `cosh x`.
+    #[inline(always)]
+    fn cosh(self) -> Number<A, T> {
+        let odd = self.difference * self.slope.mul_add(self.r, self.r);
+        (self.sum.mul_add(self.cosh, odd) + self.sum) * self.factor
+    }
+}
+
 /// `sinh x` in single precision.
 pub fn sinh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    let Halves {
-        sum,
-        difference,
-        cosh,
-        slope,
-        r,
-        factor,
-    } = halves_f32(x);
-    let small = sum.mul_add(slope * r, difference * cosh);
-    (sum.mul_add(r, small) + difference) * factor.copy_sign(x)
+    halves_f32(x).sinh(x)
 }
 
 /// `cosh x` in single precision.
 pub fn cosh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    let Halves {
-        sum,
-        difference,
-        cosh,
-        slope,
-        r,
-        factor,
-    } = halves_f32(x);
-    (sum.mul_add(cosh, difference * slope.mul_add(r, r)) + sum) * factor
+    halves_f32(x).cosh()
 }
 
 /// `sinh x` in double precision.
 pub fn sinh_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
-    let Halves {
-        sum,
-        difference,
-        cosh,
-        slope,
-        r,
-        factor,
-    } = halves_f64(x);
-    let small = sum.mul_add(slope * r, difference * cosh);
-    (sum.mul_add(r, small) + difference) * factor.copy_sign(x)
+    halves_f64(x).sinh(x)
 }
 
 /// `cosh x` in double precision.
 pub fn cosh_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
-    let Halves {
-        sum,
-        difference,
-        cosh,
-        slope,
-        r,
-        factor,
-    } = halves_f64(x);
-    (sum.mul_add(cosh, difference * slope.mul_add(r, r)) + sum) * factor
+    halves_f64(x).cosh()
 }
 
 /// `tanh x` in single precision.

@@ -9,6 +9,7 @@
 //! work-item, private and shared arrays, barriers, stores in loops, atomics, fences, shuffles, votes.
 
 mod case;
+mod gpu;
 mod loops;
 mod plans;
 pub mod ptxas;
@@ -26,6 +27,7 @@ use crate::ir::Kernel;
 use crate::tune::Workload;
 
 pub use case::{Case, texts};
+pub use gpu::h200;
 pub use plans::random_plan;
 pub use random::Random;
 pub use run::{bind, run};

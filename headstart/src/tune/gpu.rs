@@ -247,21 +247,7 @@ mod tests {
 
     #[test]
     fn registers_are_spent_only_where_cores_hold_few_work_items() {
-        let facts = GpuFacts {
-            ordinal: 0,
-            name: "H200".into(),
-            capability: (9, 0),
-            driver: 13000,
-            cores: 132,
-            clock_khz: 1_980_000,
-            memory_bytes: 1 << 37,
-            l2_bytes: 60 << 20,
-            shared_bytes_per_group: 227 << 10,
-            shared_bytes_per_core: 228 << 10,
-            registers_per_core: 65536,
-            work_items_per_core: 2048,
-            sub_group: 32,
-        };
+        let facts = crate::testing::h200();
         let of = |groups, group| {
             let workload = Workload {
                 kernel: Arc::new(Kernel::new("k")),

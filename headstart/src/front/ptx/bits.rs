@@ -274,14 +274,11 @@ impl<'t> Translator<'_, 't> {
             }
         };
         let count = b.convert(ConvertOp::ExtendU, Type::I64, count);
-        let half = b.i64(32);
-        let low = b.convert(ConvertOp::ExtendU, Type::I64, low);
-        let high = b.convert(ConvertOp::ExtendU, Type::I64, high);
-        let high = b.binary(BinaryOp::Shl, high, half);
-        let both = b.binary(BinaryOp::Or, low, high);
+        let both = joined(b, low, high);
         let shifted = match instruction.has("l") {
             true => {
                 let shifted = b.binary(BinaryOp::Shl, both, count);
+                let half = b.i64(32);
                 b.binary(BinaryOp::ShrU, shifted, half)
             }
             false => b.binary(BinaryOp::ShrU, both, count),
@@ -302,11 +299,7 @@ impl<'t> Translator<'_, 't> {
         let low = self.value(b, values, low, Type::I32)?;
         let high = self.value(b, values, high, Type::I32)?;
         let selector = self.value(b, values, selector, Type::I32)?;
-        let low = b.convert(ConvertOp::ExtendU, Type::I64, low);
-        let high = b.convert(ConvertOp::ExtendU, Type::I64, high);
-        let half = b.i64(32);
-        let high = b.binary(BinaryOp::Shl, high, half);
-        let both = b.binary(BinaryOp::Or, low, high);
+        let both = joined(b, low, high);
         let mut result = b.i32(0);
         for position in 0..4 {
             let count = b.i32(4 * position);
@@ -331,6 +324,15 @@ impl<'t> Translator<'_, 't> {
         }
         self.set(b, values, to, result, false)
     }
+}
+
+/// Two halves of 32 bits as one `I64`.
+fn joined(b: &mut Builder<'_>, low: Value, high: Value) -> Value {
+    let low = b.convert(ConvertOp::ExtendU, Type::I64, low);
+    let high = b.convert(ConvertOp::ExtendU, Type::I64, high);
+    let half = b.i64(32);
+    let high = b.binary(BinaryOp::Shl, high, half);
+    b.binary(BinaryOp::Or, low, high)
 }
 
 /// Any function of two bits, for all bits of two values: bit `2y + z` of the table.

@@ -14,8 +14,8 @@ use super::launch::{Arguments, Geometry};
 use super::memory::Buffer;
 use super::module::Function;
 
-/// How long a GPU is kept busy before anything is counted: one that idled is slow at first. On an H200 a kernel of
-/// 0.53 ms took 0.72 in the first ten launches.
+/// How long a GPU is kept busy before anything is counted, so that clocks and caches have settled. By choice; how much
+/// of it an H200 needs was not measured.
 const WARM_UP: Duration = Duration::from_millis(200);
 
 /// What the L2 cache holds when a timed launch starts.

@@ -11,7 +11,9 @@ use syn::{Error, ItemFn, Result, ReturnType};
 use crate::attributes::KernelArguments;
 use crate::lower::{Lowering, record_path};
 use crate::scope::Binding;
-use crate::signature::{Parameter, ParameterKind, parameters, recorded_type, without_lifetimes};
+use crate::signature::{
+    Parameter, ParameterKind, parameters, recorded_element, recorded_type, without_lifetimes,
+};
 use crate::verbatim::verbatim;
 
 /// Expands `#[kernel(...)]`.
@@ -84,7 +86,7 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
         ));
     }
     let parameters = parameters(signature, true)?;
-    let mut lowering = Lowering::new(None);
+    let mut lowering = Lowering::new(None, &signature.generics);
     let record = record_path(signature.ident.span());
     let mut declarations = Vec::new();
     let mut constants = Vec::new();
@@ -93,18 +95,34 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
         let span = name.span();
         let made = match kind {
             ParameterKind::Slice { element, mutable } => {
-                lowering.scopes.declare(name, Binding::of_slice(element));
+                lowering.scopes.declare(name, Binding::Memory);
                 let function = if *mutable {
                     format_ident!("slice_mut")
                 } else {
                     format_ident!("slice")
                 };
                 let length = length_name(&text, &parameters);
-                declarations
-                    .push(quote_spanned!(span=> let #name = #record::#function::<#element>(#text, #length);));
+                // What is wrong with the element is said where it stands.
+                let record = record_path(element.span());
+                let made = quote_spanned!(element.span()=> #record::#function::<#element>(#text, #length));
+                declarations.push(quote_spanned!(span=> let #name = #made;));
                 continue;
             }
-            ParameterKind::Scalar(ty) => quote_spanned!(ty.span()=> #record::scalar::<#ty>(#text)),
+            ParameterKind::Scalar(ty) => {
+                let others = parameters.iter().map(|other| other.name.to_string());
+                let record = record_path(ty.span());
+                quote_spanned!(ty.span()=> #record::parameter::<#ty>(#text, &[#(#others),*]))
+            }
+            ParameterKind::View(view) => {
+                lowering.scopes.declare(name, Binding::View);
+                let (element, dimensions, access) = (&view.element, view.dimensions, view.access());
+                let length = length_name(&text, &parameters);
+                let others = parameters.iter().map(|other| other.name.to_string());
+                declarations.push(quote_spanned!(span=>
+                    let #name = #record::views::view::<#element, #dimensions, #access>(#text, #length, &[#(#others),*]);
+                ));
+                continue;
+            }
             ParameterKind::Constant(ty) => {
                 constants.push(quote!(#name: #ty));
                 quote_spanned!(ty.span()=> #record::literal::<#ty>(#name))
@@ -167,29 +185,40 @@ fn mixed(name: &str) -> Ident {
 fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
     let signature = &function.sig;
     let handle = mixed("function");
-    let mut lowering = Lowering::new(Some(handle.clone()));
+    let generics = &signature.generics;
+    let mut lowering = Lowering::new(Some(handle.clone()), generics);
     let record = record_path(signature.ident.span());
     let mut inputs = Vec::new();
     let mut declarations = Vec::new();
     for Parameter { name, mutable, kind } in &parameters(signature, false)? {
         match kind {
             ParameterKind::Slice { element, .. } => {
-                lowering.scopes.declare(name, Binding::of_slice(element));
+                lowering.scopes.declare(name, Binding::Memory);
+                let element = recorded_element(element, generics)?;
                 inputs.push(quote_spanned!(name.span()=> #name: impl #record::AsMemory<#element>));
                 declarations
                     .push(quote_spanned!(name.span()=> let #name = #record::AsMemory::memory(#name);));
             }
             ParameterKind::Array { element, length } => {
                 lowering.scopes.declare(name, Binding::Memory);
+                let element = recorded_element(element, generics)?;
                 inputs.push(quote_spanned!(name.span()=> #name: #record::Array<#element, { #length }>));
+            }
+            ParameterKind::View(view) => {
+                lowering.scopes.declare(name, Binding::View);
+                let (dimensions, access) = (view.dimensions, view.access());
+                let element = recorded_element(&view.element, generics)?;
+                inputs.push(
+                    quote_spanned!(name.span()=> #name: #record::views::View<#element, #dimensions, #access>),
+                );
             }
             ParameterKind::Reference(ty) => {
                 lowering.scopes.declare(name, Binding::Reference);
-                let ty = recorded_type(ty)?;
+                let ty = recorded_type(ty, generics)?;
                 inputs.push(quote_spanned!(name.span()=> #name: #record::Variable<#ty>));
             }
             ParameterKind::Scalar(ty) | ParameterKind::Constant(ty) => {
-                let ty = recorded_type(ty)?;
+                let ty = recorded_type(ty, generics)?;
                 inputs.push(quote_spanned!(name.span()=> #name: #ty));
                 declarations.push(declare(&mut lowering, name, *mutable, quote!(#name)));
             }
@@ -197,7 +226,7 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
     }
     let output = match &signature.output {
         ReturnType::Default => quote!(()),
-        ReturnType::Type(_, ty) => recorded_type(ty)?,
+        ReturnType::Type(_, ty) => recorded_type(ty, generics)?,
     };
     let body = lowering.function_body(&handle, &function.block)?;
     let generics = without_lifetimes(&signature.generics);

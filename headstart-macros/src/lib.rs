@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod attributes;
+mod data;
 mod diverge;
 mod expand;
 mod lower;
@@ -36,4 +37,11 @@ pub fn device_fn(arguments: TokenStream, item: TokenStream) -> TokenStream {
     parse_macro_input!(arguments as syn::parse::Nothing);
     let function = parse_macro_input!(item as syn::ItemFn);
     expand::device_function(&function).into()
+}
+
+/// Makes a struct one that kernels compute with and keep in memory: its fields are scalars, vectors `[T; N]`, or
+/// such structs. It must be `Clone` and `Copy`.
+#[proc_macro_derive(Data)]
+pub fn data(item: TokenStream) -> TokenStream {
+    data::derive(&parse_macro_input!(item as syn::DeriveInput)).into()
 }

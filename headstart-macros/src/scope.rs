@@ -15,22 +15,14 @@ pub enum Binding {
     Reference,
     /// A slice or an array: it can be indexed and handed on, and nothing else.
     Memory,
-    /// A slice of vectors: its elements are read and written whole, or one scalar at a time.
-    Vectors,
+    /// A view: as memory, by a position along each dimension.
+    View,
 }
 
 impl Binding {
-    /// What a slice of these elements is.
-    pub fn of_slice(element: &syn::Type) -> Binding {
-        match element {
-            syn::Type::Array(_) => Binding::Vectors,
-            _ => Binding::Memory,
-        }
-    }
-
-    /// Whether it can be indexed.
+    /// Whether it can be indexed and handed on, and nothing else.
     pub fn is_memory(self) -> bool {
-        matches!(self, Binding::Memory | Binding::Vectors)
+        matches!(self, Binding::Memory | Binding::View)
     }
 }
 

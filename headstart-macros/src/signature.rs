@@ -9,6 +9,7 @@ use syn::{
 };
 
 use crate::lower::record_path;
+use crate::methods::SCALARS;
 
 /// A parameter, as it was declared.
 pub struct Parameter {
@@ -36,12 +37,56 @@ pub enum ParameterKind {
         /// `N`.
         length: Box<Expr>,
     },
-    /// `&mut T` of a scalar `T`; device functions only.
+    /// `View2<T, Access>`; in device functions behind a reference, too.
+    View(View),
+    /// `&mut T` of a value; device functions only.
     Reference(Type),
-    /// A scalar, or a tuple of scalars in device functions.
+    /// A scalar, vector or struct; a tuple of them in device functions.
     Scalar(Type),
     /// `#[constant]`: a scalar whose value is known when the kernel is built; kernels only.
     Constant(Type),
+}
+
+/// `View1`, `View2` or `View3` of elements, and what may be done to them.
+pub struct View {
+    /// How many dimensions.
+    pub dimensions: usize,
+    /// `T`.
+    pub element: Type,
+    /// `ReadOnly`, `WriteOnly` or `ReadWrite`; the last if there is none.
+    pub access: Option<Type>,
+}
+
+impl View {
+    /// The view that a type is by its name.
+    fn of(ty: &Type) -> Option<View> {
+        let Type::Path(path) = ty else { return None };
+        let last = path.path.segments.last()?;
+        let dimensions = ["View1", "View2", "View3"]
+            .iter()
+            .position(|name| last.ident == name)?
+            + 1;
+        let PathArguments::AngleBracketed(angle) = &last.arguments else {
+            return None;
+        };
+        let mut types = angle.args.iter().filter_map(|argument| match argument {
+            GenericArgument::Type(ty) => Some(ty.clone()),
+            _ => None,
+        });
+        Some(View {
+            dimensions,
+            element: types.next()?,
+            access: types.next(),
+        })
+    }
+
+    /// What may be done to it, as a type.
+    pub fn access(&self) -> TokenStream {
+        match &self.access {
+            Some(access) => quote!(#access),
+            None => quote!(::headstart::front::lang::view::ReadWrite),
+        }
+    }
 }
 
 /// Whether the attribute marks a parameter whose value is fixed when the kernel is built.
@@ -75,9 +120,9 @@ pub fn parameters(signature: &Signature, is_kernel: bool) -> Result<Vec<Paramete
 
 fn parameter(input: &FnArg, is_kernel: bool) -> Result<Parameter> {
     let accepted = if is_kernel {
-        "accepted: `&[T]`, `&mut [T]`, `&[Atomic<T>]`, a scalar, or `#[constant]` and a scalar"
+        "accepted: `&[T]`, `&mut [T]`, `&[Atomic<T>]`, a scalar, vector or struct, or `#[constant]` and a scalar"
     } else {
-        "accepted: `&[T]`, `&mut [T]`, `&[T; N]`, `&mut [T; N]`, `&mut T`, a scalar, or a tuple of scalars"
+        "accepted: `&[T]`, `&mut [T]`, `&[T; N]`, `&mut [T; N]`, `&mut T`, a scalar, vector, struct, or a tuple of them"
     };
     let FnArg::Typed(typed) = input else {
         return Err(Error::new(
@@ -142,13 +187,15 @@ fn kind(ty: &Type, is_kernel: bool) -> Option<ParameterKind> {
                     element: (*array.elem).clone(),
                     length: Box::new(array.len.clone()),
                 }),
+                view if !is_kernel && View::of(view).is_some() => View::of(view).map(ParameterKind::View),
                 scalar @ Type::Path(_) if !is_kernel && mutable => {
                     Some(ParameterKind::Reference(scalar.clone()))
                 }
                 _ => None,
             }
         }
-        Type::Path(_) => Some(ParameterKind::Scalar(ty.clone())),
+        view if View::of(view).is_some() => View::of(view).map(ParameterKind::View),
+        Type::Path(_) | Type::Array(_) => Some(ParameterKind::Scalar(ty.clone())),
         Type::Tuple(tuple) if !is_kernel && !tuple.elems.is_empty() => {
             Some(ParameterKind::Scalar(ty.clone()))
         }
@@ -177,27 +224,57 @@ pub fn vector_scalar(element: &Type) -> &Type {
     }
 }
 
-/// The type of a recorded value whose ordinary type is `ty`: `Recorded<f32>` for `f32`, tuples part by part.
-pub fn recorded_type(ty: &Type) -> Result<TokenStream> {
+/// The type of a recorded value whose ordinary type is `ty`: `Recorded<f32>` for `f32`, tuples and vectors part by
+/// part. A type by another name is looked up in its trait; a generic one is a scalar, and said to be, for a caller's
+/// types cannot be inferred through a trait.
+pub fn recorded_type(ty: &Type, generics: &Generics) -> Result<TokenStream> {
     let record = record_path(ty.span());
     match ty {
-        Type::Paren(inner) => recorded_type(&inner.elem),
-        Type::Group(inner) => recorded_type(&inner.elem),
+        Type::Paren(inner) => recorded_type(&inner.elem, generics),
+        Type::Group(inner) => recorded_type(&inner.elem, generics),
         Type::Infer(_) => Ok(quote!(#ty)),
-        Type::Path(_) => Ok(quote_spanned!(ty.span()=> #record::Recorded<#ty>)),
+        Type::Path(path) if is_scalar(path, generics) => {
+            Ok(quote_spanned!(ty.span()=> #record::Recorded<#ty>))
+        }
+        Type::Path(_) => Ok(quote_spanned!(ty.span()=> #record::Of<#ty>)),
+        Type::Array(array) => {
+            let (part, length) = (recorded_type(&array.elem, generics)?, &array.len);
+            Ok(quote_spanned!(ty.span()=> [#part; #length]))
+        }
         Type::Tuple(tuple) => {
             let parts = tuple
                 .elems
                 .iter()
-                .map(recorded_type)
+                .map(|part| recorded_type(part, generics))
                 .collect::<Result<Vec<_>>>()?;
             Ok(quote_spanned!(ty.span()=> (#(#parts,)*)))
         }
         _ => Err(Error::new(
             ty.span(),
-            "a kernel cannot compute with values of this type; accepted: integers, `f32`, `f64`, `bool`, tuples of \
-             them, and arrays of them in a `let`",
+            "a kernel cannot compute with values of this type; accepted: integers, `f32`, `f64`, `bool`, vectors \
+             `[T; N]`, structs with `#[derive(Data)]`, and tuples of them",
         )),
+    }
+}
+
+/// Whether a type is a scalar by its name, or a generic parameter.
+fn is_scalar(path: &syn::TypePath, generics: &Generics) -> bool {
+    path.path.get_ident().is_some_and(|name| {
+        SCALARS.iter().any(|known| name == known) || generics.type_params().any(|param| param.ident == *name)
+    })
+}
+
+/// The recorded form of the elements of a slice or array.
+pub fn recorded_element(ty: &Type, generics: &Generics) -> Result<TokenStream> {
+    let record = record_path(ty.span());
+    if let Some(scalar) = atomic_scalar(ty) {
+        return Ok(quote_spanned!(ty.span()=> #record::AtomicElement<#scalar>));
+    }
+    match ty {
+        Type::Path(path) if !is_scalar(path, generics) => {
+            Ok(quote_spanned!(ty.span()=> #record::ElementOf<#ty>))
+        }
+        _ => recorded_type(ty, generics),
     }
 }
 

@@ -11,7 +11,7 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, ItemFn};
 
 use crate::attributes::is_ours;
-use crate::lower::prefetched_element;
+use crate::lower::prefetched_place;
 use crate::methods::{OWN_METHODS, SCALARS};
 use crate::signature::is_constant;
 
@@ -56,13 +56,20 @@ impl VisitMut for Strip {
         visit_mut::visit_expr_mut(self, node);
         let replacement = match node {
             Expr::Call(call) if is_prefetch(&call.func) => {
-                let Some((memory, index)) = call.args.first().and_then(prefetched_element) else {
+                let Some(place) = call.args.first().and_then(prefetched_place) else {
                     return;
                 };
                 let (function, hint) = (&call.func, call.args.iter().skip(1));
+                // The index is computed, for it may count or overflow; the element may not be there.
+                let Expr::Index(element) = place else {
+                    let of = quote_spanned!(call.span()=> let _ = || #function(&#place, #(#hint),*););
+                    *node = syn::parse_quote!({ #of });
+                    return;
+                };
+                let (memory, index) = (&element.expr, &element.index);
                 let position = proc_macro2::Ident::new("position", proc_macro2::Span::mixed_site());
                 quote_spanned!(call.span()=> {
-                    let #position: usize = #index;
+                    let #position = #index;
                     let _ = || #function(&#memory[#position], #(#hint),*);
                 })
             }

@@ -1,8 +1,9 @@
 //! The functions that call a kernel: `reference`, `compile`, `arguments`.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::ItemFn;
+use syn::spanned::Spanned;
 
 use super::mixed;
 use crate::attributes::KernelArguments;
@@ -40,7 +41,7 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
                 }
                 let element = vector_scalar(element);
                 buffers.push(quote!(#name: &::headstart::device::TypedBuffer<#element>));
-                steps.push(quote!(.slice(#name)));
+                steps.push(quote_spanned!(element.span()=> .slice(#name)));
             }
             ParameterKind::Slice {
                 element,
@@ -50,8 +51,24 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
                 ordinary.push(quote!(#name: &mut [#element]));
                 let element = vector_scalar(element);
                 buffers.push(quote!(#name: &mut ::headstart::device::TypedBuffer<#element>));
-                steps.push(quote!(.slice_mut(#name)));
+                steps.push(quote_spanned!(element.span()=> .slice_mut(#name)));
                 passed.push(quote!(&mut *#name));
+            }
+            ParameterKind::View(view) => {
+                let (element, dimensions, access) = (&view.element, view.dimensions, view.access());
+                let ty = quote!(#lang::view::View<'_, #element, #dimensions, #access>);
+                types.push(ty.clone());
+                ordinary.push(quote!(mut #name: #ty));
+                passed.push(quote!(#name.reborrow()));
+                // What is written through is borrowed mutably, so that no other argument can be the same.
+                let is_read = view.access.as_ref().is_some_and(is_read_only);
+                let buffer = if is_read {
+                    quote!(BufferView)
+                } else {
+                    quote!(BufferViewMut)
+                };
+                buffers.push(quote!(#name: ::headstart::device::#buffer<'_, #element, #dimensions>));
+                steps.push(quote!(.view(&#name)));
             }
             ParameterKind::Constant(ty) => {
                 constants.push(quote!(#name: #ty));
@@ -65,7 +82,7 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
             | ParameterKind::Array { element: ty, .. } => {
                 types.push(quote!(#ty));
                 buffers.push(quote!(#name: #ty));
-                steps.push(quote!(.scalar(#name)));
+                steps.push(quote_spanned!(ty.span()=> .value(#name)));
                 ordinary.push(quote!(#name: #ty));
                 passed.push(quote!(#name));
             }
@@ -109,4 +126,10 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
             #lang::launch::Arguments::none() #(#steps)*
         }
     }
+}
+
+/// Whether a view's access is `ReadOnly`, by its name.
+fn is_read_only(access: &syn::Type) -> bool {
+    matches!(access, syn::Type::Path(path)
+        if path.path.segments.last().is_some_and(|last| last.ident == "ReadOnly"))
 }

@@ -1,30 +1,18 @@
-//! Assignments: `=`, `+=` and their like, to variables, elements, tuples.
+//! Assignments: `=`, `+=` and their like, to variables, elements, parts of both, tuples.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Expr, ExprAssign, Member, UnOp};
+use syn::{Expr, ExprAssign};
 
-use super::expression::Element;
+use super::place::To;
 use super::{Lowering, record_path};
-use crate::scope::Binding;
-
-/// What can stand on the left of an assignment, in words for messages.
-const ACCEPTED: &str = "accepted on the left: a `let mut` variable, an element `a[i]`, `*p` of a `&mut` parameter, \
-                        a tuple's field, `_`, and tuples of these";
 
 impl Lowering {
     /// `place = value`. As in Rust, the value is computed before the place.
     pub fn assign(&mut self, assign: &ExprAssign) -> TokenStream {
         let span = assign.eq_token.span;
-        // A vector's scalars, if that is what is stored.
-        let value = match &*assign.right {
-            Expr::Array(array) => {
-                let parts: Vec<TokenStream> = array.elems.iter().map(|part| self.value(part)).collect();
-                quote_spanned!(array.span()=> [#(#parts),*])
-            }
-            right => self.value(right),
-        };
+        let value = self.value(&assign.right);
         let right = self.fresh("right", span);
         let store = self.store(&assign.left, &right, span);
         quote_spanned!(span=> { let #right = #value; #store; })
@@ -37,27 +25,6 @@ impl Lowering {
             Expr::Paren(inner) => self.store(&inner.expr, right, span),
             Expr::Group(inner) => self.store(&inner.expr, right, span),
             Expr::Infer(_) => quote!(()),
-            Expr::Index(index) => {
-                let Some(element) = self.element(&index.expr, &index.index) else {
-                    return quote!(());
-                };
-                let at = self.at(place.span());
-                match element {
-                    Element::Scalar { memory, position } => {
-                        quote_spanned!(place.span()=> #record::store(#at, #memory, #position, #right))
-                    }
-                    Element::Vector { memory, position } => {
-                        quote_spanned!(place.span()=> #record::vectors::store(#at, #memory, #position, #right))
-                    }
-                    Element::Part {
-                        memory,
-                        position,
-                        part,
-                    } => quote_spanned!(place.span()=>
-                        #record::vectors::store_part(#at, #memory, #position, #part, #right)
-                    ),
-                }
-            }
             Expr::Tuple(tuple) => {
                 let stores: Vec<TokenStream> = (0..)
                     .zip(&tuple.elems)
@@ -73,51 +40,12 @@ impl Lowering {
                     .collect();
                 quote!({ #(#stores)* })
             }
-            Expr::Field(field) => {
-                let Member::Unnamed(number) = &field.member else {
-                    return self.refuse(field.span(), ACCEPTED);
-                };
-                let Some(variable) = self.variable(&field.base) else {
-                    return quote!(());
-                };
-                let tuple = self.fresh("tuple", span);
-                quote_spanned!(span=> {
-                    let mut #tuple = #record::get(#variable);
-                    #tuple.#number = #right;
-                    #record::set(#variable, #tuple)
-                })
-            }
+            Expr::Index(_) | Expr::Field(_) => self.store_in(place, right, span),
             other => match self.variable(other) {
                 Some(variable) => quote_spanned!(span=> #record::set(#variable, #right)),
                 None => quote!(()),
             },
         }
-    }
-
-    /// The variable that a place names.
-    fn variable(&mut self, place: &Expr) -> Option<TokenStream> {
-        match place {
-            Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => return self.reference(&unary.expr),
-            Expr::Path(path) => {
-                if let Some(name) = path.path.get_ident() {
-                    match self.scopes.find(name) {
-                        Some(Binding::Variable) => return Some(quote!(#path)),
-                        // The ordinary copy says that it is not mutable; the recorded one need not.
-                        Some(Binding::Value) => {
-                            let record = record_path(path.span());
-                            return Some(quote_spanned!(path.span()=> #record::variable("", #path)));
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
-        self.refuse(
-            place.span(),
-            format!("this cannot be assigned to in a kernel; {ACCEPTED}"),
-        );
-        None
     }
 
     /// `place op= value`. As in Rust for scalars, the value is computed first, then the place, once.
@@ -127,65 +55,31 @@ impl Lowering {
         let value = self.value(value);
         let right = self.fresh("right", span);
         let at = self.at(span);
-        let update = match without_parentheses(place) {
-            Expr::Index(index) => {
-                let Some(element) = self.element(&index.expr, &index.index) else {
-                    return quote!(());
-                };
-                let here = self.at(place.span());
-                let (memory, number) = match element {
-                    Element::Scalar { memory, position } => (memory, position),
-                    Element::Part {
-                        memory,
-                        position,
-                        part,
-                    } => {
-                        let (position_of, part_of) = (self.fresh("vector", span), self.fresh("part", span));
-                        let left = self.fresh("left", span);
-                        let update = quote_spanned!(span=> {
-                            let (#position_of, #part_of) = (#position, #part);
-                            let #left = #record::vectors::load_part(#here, #memory, #position_of, #part_of);
-                            let #left = #record::#operator(#at, #left, #right);
-                            #record::vectors::store_part(#here, #memory, #position_of, #part_of, #left)
-                        });
-                        return quote_spanned!(span=> { let #right = #value; #update; });
-                    }
-                    Element::Vector { .. } => {
-                        return self.refuse(
-                            place.span(),
-                            "a vector has no operators; take it apart: `let [x, y] = a[i];`",
-                        );
-                    }
-                };
-                let (position, left) = (self.fresh("position", span), self.fresh("left", span));
-                quote_spanned!(span=> {
-                    let #position = #number;
-                    let #left = #record::load(#here, #memory, #position);
-                    #record::store(#here, #memory, #position, #record::#operator(#at, #left, #right))
-                })
-            }
-            Expr::Field(field) => {
-                let Member::Unnamed(number) = &field.member else {
-                    return self.refuse(field.span(), ACCEPTED);
-                };
-                let Some(variable) = self.variable(&field.base) else {
-                    return quote!(());
-                };
-                let tuple = self.fresh("tuple", span);
-                quote_spanned!(span=> {
-                    let mut #tuple = #record::get(#variable);
-                    #tuple.#number = #record::#operator(#at, #tuple.#number, #right);
-                    #record::set(#variable, #tuple)
-                })
-            }
-            other => {
-                let Some(variable) = self.variable(other) else {
-                    return quote!(());
-                };
-                quote_spanned!(span=>
-                    #record::set(#variable, #record::#operator(#at, #record::get(#variable), #right))
-                )
-            }
+        let place = without_parentheses(place);
+        let update = if let Some(memory) = self.place(place, To::Change) {
+            let here = self.at(place.span());
+            let (lies, left) = (self.fresh("place", span), self.fresh("left", span));
+            quote_spanned!(span=> {
+                let #lies = #memory;
+                let #left = #record::read(#here, #lies);
+                #record::write(#here, #lies, #record::#operator(#at, #left, #right))
+            })
+        } else if let Expr::Index(_) | Expr::Field(_) = place {
+            let (at, right, operator) = (&at, &right, &operator);
+            self.change(
+                place,
+                span,
+                Box::new(
+                    |_, current| quote_spanned!(span=> #current = #record::#operator(#at, #current, #right);),
+                ),
+            )
+        } else {
+            let Some(variable) = self.variable(place) else {
+                return quote!(());
+            };
+            quote_spanned!(span=>
+                #record::set(#variable, #record::#operator(#at, #record::get(#variable), #right))
+            )
         };
         quote_spanned!(span=> { let #right = #value; #update; })
     }

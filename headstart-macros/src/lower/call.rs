@@ -7,6 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, ExprReference, Token, UnOp};
 
 use super::assign::without_parentheses;
+use super::place::To;
 use super::{Lowering, record_path};
 use crate::methods::{ATOMIC_METHODS, MEMORY_METHODS, METHODS, SCALARS, list};
 use crate::scope::Binding;
@@ -57,7 +58,7 @@ impl Lowering {
             Expr::Paren(inner) => self.argument(&inner.expr),
             Expr::Group(inner) => self.argument(&inner.expr),
             Expr::Path(path) => match path.path.get_ident().and_then(|name| self.scopes.find(name)) {
-                Some(Binding::Memory | Binding::Vectors | Binding::Reference) => quote!(#path),
+                Some(Binding::Memory | Binding::View | Binding::Reference) => quote!(#path),
                 _ => self.value(argument),
             },
             Expr::Reference(reference) => self.reference_argument(reference),
@@ -71,11 +72,16 @@ impl Lowering {
             Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => &*unary.expr,
             other => other,
         };
+        if let Expr::Index(index) = target
+            && let Expr::Range(range) = &*index.index
+        {
+            return self.part(&index.expr, range).unwrap_or_else(|| quote!(()));
+        }
         if let Expr::Path(path) = target {
             let binding = path.path.get_ident().and_then(|name| self.scopes.find(name));
             if matches!(
                 binding,
-                Some(Binding::Memory | Binding::Vectors | Binding::Reference)
+                Some(Binding::Memory | Binding::View | Binding::Reference)
             ) || (binding == Some(Binding::Variable) && reference.mutability.is_some())
             {
                 return quote!(#path);
@@ -86,6 +92,31 @@ impl Lowering {
             "a device function takes references to arrays, slices and `let mut` variables: `&a`, `&mut a`, \
              `&mut x`; scalars go by value",
         )
+    }
+
+    /// `a[i..j]`, `a[i..]`, `a[..j]`: memory again.
+    pub fn part(&mut self, memory: &Expr, range: &syn::ExprRange) -> Option<TokenStream> {
+        let span = range.span();
+        let record = record_path(span);
+        let memory = self.memory(memory)?;
+        let at = self.at(span);
+        let start = match &range.start {
+            Some(start) => self.value(start),
+            None => quote_spanned!(span=> #record::literal(0)),
+        };
+        let end = match &range.end {
+            Some(end) => {
+                let end = self.value(end);
+                match range.limits {
+                    syn::RangeLimits::HalfOpen(_) => quote_spanned!(span=> Some(#end)),
+                    syn::RangeLimits::Closed(_) => {
+                        quote_spanned!(span=> Some(#record::add(#at, #end, #record::literal(1))))
+                    }
+                }
+            }
+            None => quote!(None),
+        };
+        Some(quote_spanned!(span=> #record::part(#at, #memory, #start, #end)))
     }
 
     /// `f32::from(x)`, `f32::from_bits(x)`, `u32::min(a, b)`.
@@ -138,6 +169,10 @@ impl Lowering {
                 .is_some_and(Binding::is_memory)
         {
             let record = record_path(call.method.span());
+            if name == "size" && self.binding(&call.receiver) == Some(Binding::View) && call.args.len() == 1 {
+                let (at, dimension) = (self.at(call.method.span()), self.value(&call.args[0]));
+                return quote_spanned!(call.method.span()=> #record::views::size(#at, #path, #dimension));
+            }
             if !MEMORY_METHODS.contains(&name.as_str()) || !call.args.is_empty() {
                 return self.refuse(
                     call.method.span(),
@@ -244,20 +279,20 @@ impl Lowering {
         let record = record_path(call.span());
         let accepted =
             "accepted: `prefetch(&values[i], L1)`, with a level `L1` to `L4`, or `L1.nontemporal()`";
-        let (Some((memory, index)), Some(hint), 2) = (
-            call.args.first().and_then(prefetched_element),
+        let (Some(element), Some(hint), 2) = (
+            call.args.first().and_then(prefetched_place),
             call.args.get(1),
             call.args.len(),
         ) else {
             return self.refuse(call.span(), accepted);
         };
-        let Some(memory) = self.memory(memory) else {
-            return quote!(());
+        let Some(place) = self.place(element, To::Read) else {
+            return self.refuse(element.span(), accepted);
         };
-        let (at, index) = (self.at(call.span()), self.value(index));
+        let at = self.at(call.span());
         // The level is no value of the kernel's: it is known when the kernel is built.
         let hint = hint.to_token_stream();
-        quote_spanned!(call.span()=> #record::prefetch(#at, #memory, #index, #hint))
+        quote_spanned!(call.span()=> #record::prefetch(#at, #place, #hint))
     }
 }
 
@@ -270,11 +305,11 @@ fn is_named_order(order: &Expr) -> bool {
     }
 }
 
-/// The array and the index in `&values[i]`.
-pub fn prefetched_element(argument: &Expr) -> Option<(&Expr, &Expr)> {
+/// `values[i]` in `&values[i]`, or a part of it.
+pub fn prefetched_place(argument: &Expr) -> Option<&Expr> {
     match argument {
         Expr::Reference(reference) if reference.mutability.is_none() => match &*reference.expr {
-            Expr::Index(index) => Some((&*index.expr, &*index.index)),
+            place @ (Expr::Index(_) | Expr::Field(_)) => Some(place),
             _ => None,
         },
         _ => None,

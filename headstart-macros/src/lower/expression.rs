@@ -3,9 +3,8 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{BinOp, Expr, ExprBinary, ExprCast, ExprLit, ExprUnary, Lit, Macro, Member, Type, UnOp};
+use syn::{BinOp, Expr, ExprBinary, ExprCast, ExprLit, ExprUnary, Lit, Macro, Type, UnOp};
 
-use super::assign::without_parentheses;
 use super::{Lowering, record_path};
 use crate::attributes::{is_untyped_float, is_untyped_integer, none_but_lints};
 use crate::diverge::diverges;
@@ -13,35 +12,8 @@ use crate::methods::INTEGERS;
 use crate::scope::Binding;
 
 /// What stands where a value is expected, in words for messages.
-const ACCEPTED: &str = "accepted: literals, names, operators, casts, indexing, calls of device functions and of \
-                        known methods, `if`, loops, blocks, tuples, assignments";
-
-/// What an indexing expression names.
-pub enum Element {
-    /// `a[i]` of scalars.
-    Scalar {
-        /// `a`
-        memory: TokenStream,
-        /// `i`
-        position: TokenStream,
-    },
-    /// `a[i]` of vectors.
-    Vector {
-        /// `a`
-        memory: TokenStream,
-        /// `i`
-        position: TokenStream,
-    },
-    /// `a[i][k]` of vectors.
-    Part {
-        /// `a`
-        memory: TokenStream,
-        /// `i`
-        position: TokenStream,
-        /// `k`
-        part: TokenStream,
-    },
-}
+const ACCEPTED: &str = "accepted: literals, names, operators, casts, indexing, fields, calls of device functions and \
+                        of known methods, `if`, loops, blocks, tuples, structs, assignments";
 
 impl Lowering {
     /// An expression where a value is needed. One that never completes gives any value.
@@ -60,7 +32,6 @@ impl Lowering {
             return self.refuse_with(error);
         }
         let span = expression.span();
-        let record = record_path(span);
         match expression {
             Expr::Lit(literal) => self.literal(literal),
             Expr::Path(path) => self.name(path),
@@ -69,28 +40,8 @@ impl Lowering {
             Expr::Unary(unary) => self.unary(unary),
             Expr::Binary(binary) => self.binary(binary),
             Expr::Cast(cast) => self.cast(cast),
-            Expr::Index(index) => {
-                let Some(element) = self.element(&index.expr, &index.index) else { return quote!(()) };
-                let at = self.at(span);
-                match element {
-                    Element::Scalar { memory, position } => {
-                        quote_spanned!(span=> #record::load(#at, #memory, #position))
-                    }
-                    Element::Vector { memory, position } => {
-                        quote_spanned!(span=> #record::vectors::load(#at, #memory, #position))
-                    }
-                    Element::Part { memory, position, part } => {
-                        quote_spanned!(span=> #record::vectors::load_part(#at, #memory, #position, #part))
-                    }
-                }
-            }
-            Expr::Field(field) => match &field.member {
-                Member::Unnamed(number) => {
-                    let base = self.value(&field.base);
-                    quote_spanned!(span=> (#base).#number)
-                }
-                Member::Named(name) => self.refuse(name.span(), "a kernel has no structs yet; accepted: tuples"),
-            },
+            Expr::Index(index) => self.indexed(expression, &index.expr, &index.index),
+            Expr::Field(field) => self.field(expression, &field.base, &field.member),
             Expr::Tuple(tuple) => {
                 let parts: Vec<TokenStream> = tuple.elems.iter().map(|part| self.value(part)).collect();
                 quote_spanned!(span=> (#(#parts,)*))
@@ -107,10 +58,9 @@ impl Lowering {
             Expr::Continue(next) => self.next_iteration(next),
             Expr::Return(end) => self.end_function(end),
             Expr::Macro(call) => self.refuse_macro(&call.mac),
-            Expr::Array(_) | Expr::Repeat(_) => self.refuse(
-                span,
-                "an array here is memory, not a value; accepted: `let a = [x; N];`, `let a = [x, y];`",
-            ),
+            Expr::Array(array) => self.vector(array),
+            Expr::Repeat(repeat) => self.repeated_vector(repeat),
+            Expr::Struct(literal) => self.struct_literal(literal),
             Expr::Reference(_) => self.refuse(
                 span,
                 "a reference is accepted only as an argument of a device function, and in `prefetch(&a[i], L1)`",
@@ -121,7 +71,6 @@ impl Lowering {
             Expr::Closure(_) => {
                 self.refuse(span, "closures are not accepted in a kernel; write a `#[device_fn]`")
             }
-            Expr::Struct(_) => self.refuse(span, "a kernel has no structs yet; accepted: tuples"),
             Expr::Unsafe(_) => self.refuse(span, "`unsafe` is not accepted in a kernel; nothing here needs it"),
             Expr::Try(passing) => self.refuse(passing.question_token.span, "`?` is not accepted in a kernel: there is no error to pass on"),
             _ => self.refuse(span, format!("this is not accepted in a kernel; {ACCEPTED}")),
@@ -160,7 +109,7 @@ impl Lowering {
         match local.and_then(|name| self.scopes.find(name)) {
             Some(Binding::Value) => quote!(#path),
             Some(Binding::Variable) => quote_spanned!(path.span()=> #record::get(#path)),
-            Some(Binding::Memory | Binding::Vectors) => self.refuse(
+            Some(Binding::Memory | Binding::View) => self.refuse(
                 path.span(),
                 format!(
                     "`{name}` is memory, not a value; accepted: `{name}[i]`, `{name}.len()`, and handing it to a \
@@ -173,42 +122,7 @@ impl Lowering {
                 format!("`{name}` is a reference; write `*{name}`", name = path.to_token_stream()),
             ),
             // No local name, so a constant: its value is known when the kernel is built.
-            None => quote_spanned!(path.span()=> #record::literal(#path)),
-        }
-    }
-
-    /// What `base[index]` names.
-    pub fn element(&mut self, base: &Expr, index: &Expr) -> Option<Element> {
-        if let Expr::Index(inner) = without_parentheses(base) {
-            let memory = self.memory(&inner.expr)?;
-            if !self.is_vectors(&inner.expr) {
-                self.refuse(
-                    base.span(),
-                    "an element of this slice is a scalar; vectors are `&[[T; 2]]` and `&[[T; 4]]`",
-                );
-                return None;
-            }
-            let (position, part) = (self.value(&inner.index), self.value(index));
-            return Some(Element::Part {
-                memory,
-                position,
-                part,
-            });
-        }
-        let memory = self.memory(base)?;
-        let position = self.value(index);
-        Some(match self.is_vectors(base) {
-            true => Element::Vector { memory, position },
-            false => Element::Scalar { memory, position },
-        })
-    }
-
-    fn is_vectors(&self, memory: &Expr) -> bool {
-        match without_parentheses(memory) {
-            Expr::Path(path) => {
-                path.path.get_ident().and_then(|name| self.scopes.find(name)) == Some(Binding::Vectors)
-            }
-            _ => false,
+            None => quote_spanned!(path.span()=> #record::constant(#path)),
         }
     }
 
@@ -403,6 +317,7 @@ fn check_attributes(expression: &Expr) -> syn::Result<()> {
         Expr::Lit(e) => &e.attrs,
         Expr::MethodCall(e) => &e.attrs,
         Expr::Paren(e) => &e.attrs,
+        Expr::Struct(e) => &e.attrs,
         Expr::Path(e) => &e.attrs,
         Expr::Return(e) => &e.attrs,
         Expr::Tuple(e) => &e.attrs,

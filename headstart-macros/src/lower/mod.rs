@@ -23,13 +23,15 @@ mod assign;
 mod call;
 mod control;
 mod expression;
+mod place;
 mod statement;
+mod structs;
 
-pub use call::prefetched_element;
+pub use call::prefetched_place;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Block, Error};
+use syn::{Block, Error, Generics};
 
 use crate::scope::{Scopes, Targets};
 
@@ -41,18 +43,24 @@ pub struct Lowering {
     targets: Targets,
     /// The handle that `return` leaves through, in a device function; a kernel's `return` ends the work-item.
     function: Option<Ident>,
+    /// The function's generics.
+    generics: Generics,
+    /// How many types were given a name.
+    aliases: usize,
     errors: Vec<Error>,
 }
 
 impl Lowering {
     /// A fresh one. `function` is the name of the variable with the device function's handle, if it is one.
-    pub fn new(function: Option<Ident>) -> Lowering {
+    pub fn new(function: Option<Ident>, generics: &Generics) -> Lowering {
         let mut scopes = Scopes::default();
         scopes.enter();
         Lowering {
             scopes,
             targets: Targets::default(),
             function,
+            generics: generics.clone(),
+            aliases: 0,
             errors: Vec::new(),
         }
     }

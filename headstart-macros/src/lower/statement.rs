@@ -8,7 +8,7 @@ use syn::{Block, Expr, Item, Local, Pat, PatIdent, Stmt, Type};
 use super::{Lowering, record_path};
 use crate::attributes::none_but_lints;
 use crate::scope::Binding;
-use crate::signature::recorded_type;
+use crate::signature::{recorded_element, recorded_type};
 
 impl Lowering {
     /// A block, braces included; its value is that of its last expression.
@@ -60,7 +60,7 @@ impl Lowering {
             return array;
         }
         let value = self.value(&init.expr);
-        let annotation = match ty.map(recorded_type).transpose() {
+        let annotation = match ty.map(|ty| recorded_type(ty, &self.generics)).transpose() {
             Ok(ty) => ty.map(|ty| quote!(: #ty)),
             Err(error) => return self.refuse_with(error),
         };
@@ -72,9 +72,9 @@ impl Lowering {
                 quote_spanned!(local.span()=> let #ident = { let #initial #annotation = #value; #made })
             }
             pattern => {
-                let mut variables = Vec::new();
-                let lowered = self.pattern(pattern, &mut variables);
-                quote_spanned!(local.span()=> let #lowered #annotation = #value; #(#variables)*)
+                let (mut variables, mut before) = (Vec::new(), Vec::new());
+                let lowered = self.pattern(pattern, &mut variables, &mut before);
+                quote_spanned!(local.span()=> #(#before)* let #lowered #annotation = #value; #(#variables)*)
             }
         }
     }
@@ -85,7 +85,7 @@ impl Lowering {
         if name.by_ref.is_some() || name.subpat.is_some() {
             return self.refuse(
                 name.span(),
-                "a kernel binds plain names: `x`, `mut x`, `_`, or tuples of them, or `[x, y]` of a vector",
+                "a kernel binds plain names: `x`, `mut x`, `_`, or tuples of them, `[x, y]` of a vector, `P { x, y }` of a struct",
             );
         }
         let text = name.ident.to_string();
@@ -107,7 +107,7 @@ impl Lowering {
                 "without a value only a plain name can be declared: `let x;`",
             );
         };
-        let annotation = match ty.map(recorded_type).transpose() {
+        let annotation = match ty.map(|ty| recorded_type(ty, &self.generics)).transpose() {
             Ok(ty) => ty.map(|ty| quote!(: #record::Variable<#ty>)),
             Err(error) => return self.refuse_with(error),
         };
@@ -116,12 +116,17 @@ impl Lowering {
         quote_spanned!(name.span()=> let #ident #annotation = #record::declared(#text))
     }
 
-    /// A tuple pattern with the `mut` names taken out; `variables` gets the statements that turn them into
-    /// variables.
-    fn pattern(&mut self, pattern: &Pat, variables: &mut Vec<TokenStream>) -> TokenStream {
+    /// A pattern with the `mut` names taken out; `variables` gets the statements that turn them into
+    /// variables, `before` the types that it names.
+    pub(super) fn pattern(
+        &mut self,
+        pattern: &Pat,
+        variables: &mut Vec<TokenStream>,
+        before: &mut Vec<TokenStream>,
+    ) -> TokenStream {
         match pattern {
             Pat::Wild(wild) => quote!(#wild),
-            Pat::Paren(inner) => self.pattern(&inner.pat, variables),
+            Pat::Paren(inner) => self.pattern(&inner.pat, variables, before),
             Pat::Ident(name) => {
                 let ident = &name.ident;
                 let made = self.named(name, quote!(#ident));
@@ -133,21 +138,22 @@ impl Lowering {
                 let parts: Vec<TokenStream> = slice
                     .elems
                     .iter()
-                    .map(|part| self.pattern(part, variables))
+                    .map(|part| self.pattern(part, variables, before))
                     .collect();
                 quote_spanned!(slice.span()=> [#(#parts),*])
             }
+            Pat::Struct(fields) => self.struct_pattern(fields, variables, before),
             Pat::Tuple(tuple) => {
                 let parts: Vec<TokenStream> = tuple
                     .elems
                     .iter()
-                    .map(|part| self.pattern(part, variables))
+                    .map(|part| self.pattern(part, variables, before))
                     .collect();
                 quote_spanned!(tuple.span()=> (#(#parts,)*))
             }
             other => self.refuse(
                 other.span(),
-                "a kernel binds plain names: `x`, `mut x`, `_`, or tuples of them, or `[x, y]` of a vector",
+                "a kernel binds plain names: `x`, `mut x`, `_`, or tuples of them, `[x, y]` of a vector, `P { x, y }` of a struct",
             ),
         }
     }
@@ -184,16 +190,43 @@ impl Lowering {
                         let list = &angle.args;
                         Some(quote!(::<#list>))
                     }
-                    _ => None,
+                    // Nothing could tell the element from its recorded form.
+                    _ => match ty {
+                        Some(Type::Array(array)) => {
+                            let (element, length) = (&array.elem, &array.len);
+                            Some(quote!(::<#element, { #length }>))
+                        }
+                        _ => None,
+                    },
                 };
                 quote_spanned!(init.span()=> #record::shared_array #arguments (#at, #text))
             }
+            // `&a[i..j]`, `&mut a[i..]`: a part of memory is memory.
+            Expr::Reference(reference) => match &*reference.expr {
+                Expr::Index(index) => {
+                    let Expr::Range(range) = &*index.index else {
+                        return None;
+                    };
+                    if let Some(ty) = ty {
+                        return Some(self.refuse(ty.span(), "a part of a slice needs no type"));
+                    }
+                    let part = self.part(&index.expr, range).unwrap_or_else(|| quote!(()));
+                    self.scopes.declare(&name.ident, Binding::Memory);
+                    let ident = &name.ident;
+                    return Some(quote_spanned!(pattern.span()=> let #ident = #part));
+                }
+                _ => return None,
+            },
             _ => return None,
         };
         let annotation = match ty {
             None => None,
             Some(Type::Array(array)) => {
-                let (element, length) = (&array.elem, &array.len);
+                let length = &array.len;
+                let element = match recorded_element(&array.elem, &self.generics) {
+                    Ok(element) => element,
+                    Err(error) => return Some(self.refuse_with(error)),
+                };
                 Some(quote_spanned!(array.span()=> : #record::Array<#element, { #length }>))
             }
             Some(other) => {

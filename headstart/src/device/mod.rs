@@ -25,6 +25,7 @@ mod pattern;
 mod queue;
 pub mod sim;
 mod typed;
+mod view;
 
 use std::any::Any;
 use std::fmt;
@@ -39,7 +40,8 @@ pub use event::{Completion, Event, Outcome, Times};
 pub use launch::{Argument, ArgumentFacts, Launch};
 pub use pattern::{Pattern, splitmix64};
 pub use queue::WorkerQueue;
-pub use typed::{Element, TypedBuffer};
+pub use typed::{Element, Item, TypedBuffer};
+pub use view::{AsView, BufferView, BufferViewMut};
 
 /// A device that runs kernels.
 pub trait Device: Send + Sync {

@@ -90,13 +90,71 @@ impl Element for bool {
     }
 }
 
+/// What a [`TypedBuffer`] can hold: scalars, arrays of them, and structs (`#[derive(Data)]` makes one such).
+///
+/// On a device it lies as a sequence of scalars of one type, its unit, little-endian.
+#[diagnostic::on_unimplemented(
+    message = "a buffer cannot hold `{Self}`",
+    note = "accepted: i8 to i64, u8 to u64, isize, usize, f16, bf16, f32, f64, bool, arrays of them, and structs with \
+            `#[derive(Clone, Copy, Data)]`"
+)]
+pub trait Item: Copy + Send + Sync + 'static {
+    /// What the buffer underneath counts.
+    const UNIT: Type;
+
+    /// Its size on a device, a multiple of the unit's.
+    const BYTES: usize;
+
+    /// Writes it to the first `BYTES` bytes.
+    fn write(&self, bytes: &mut [u8]);
+
+    /// Reads it from the first `BYTES` bytes.
+    fn read(bytes: &[u8]) -> Self;
+}
+
+impl<T: Element> Item for T {
+    const UNIT: Type = T::TYPE;
+    const BYTES: usize = T::TYPE.bytes() as usize;
+
+    fn write(&self, bytes: &mut [u8]) {
+        bytes[..Self::BYTES].copy_from_slice(&self.to_bits().to_le_bytes()[..Self::BYTES]);
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        let mut bits = [0; 8];
+        bits[..Self::BYTES].copy_from_slice(&bytes[..Self::BYTES]);
+        T::from_bits(u64::from_le_bytes(bits))
+    }
+}
+
+impl<T: Item, const N: usize> Item for [T; N] {
+    const UNIT: Type = T::UNIT;
+    const BYTES: usize = {
+        assert!(N >= 1, "an array in a buffer has elements");
+        T::BYTES * N
+    };
+
+    fn write(&self, bytes: &mut [u8]) {
+        for (item, bytes) in self.iter().zip(bytes.chunks_mut(T::BYTES)) {
+            item.write(bytes);
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        std::array::from_fn(|number| T::read(&bytes[number * T::BYTES..]))
+    }
+}
+
 /// A buffer of `T`.
 pub struct TypedBuffer<T> {
     buffer: Buffer,
     element: PhantomData<fn() -> T>,
 }
 
-impl<T: Element> TypedBuffer<T> {
+impl<T: Item> TypedBuffer<T> {
+    /// Units that an element takes.
+    const UNITS: u64 = T::BYTES as u64 / T::UNIT.bytes() as u64;
+
     /// A buffer with these elements.
     ///
     /// # Errors
@@ -106,7 +164,7 @@ impl<T: Element> TypedBuffer<T> {
         TypedBuffer::filled(device, elements.len() as u64, fill)
     }
 
-    /// A buffer of `length` elements made by a pattern.
+    /// A buffer of `length` elements made by a pattern of their units.
     ///
     /// # Errors
     /// The device's.
@@ -123,8 +181,9 @@ impl<T: Element> TypedBuffer<T> {
     }
 
     fn filled(device: &dyn Device, length: u64, fill: Fill) -> Result<TypedBuffer<T>> {
+        let units = length.saturating_mul(Self::UNITS);
         Ok(TypedBuffer {
-            buffer: device.allocate(T::TYPE, length, fill)?,
+            buffer: device.allocate(T::UNIT, units, fill)?,
             element: PhantomData,
         })
     }
@@ -136,7 +195,7 @@ impl<T: Element> TypedBuffer<T> {
 
     /// Number of elements.
     pub fn length(&self) -> u64 {
-        self.buffer.length()
+        self.buffer.length() / Self::UNITS
     }
 
     /// Waits for what the queue has to do before, then reads every element.
@@ -150,14 +209,7 @@ impl<T: Element> TypedBuffer<T> {
             length: self.buffer.bytes(),
         };
         let outcome = queue.submit(command, &[]).wait()?;
-        let elements = outcome.bytes.chunks_exact(T::TYPE.bytes() as usize);
-        Ok(elements
-            .map(|bytes| {
-                let mut bits = [0; 8];
-                bits[..bytes.len()].copy_from_slice(bytes);
-                T::from_bits(u64::from_le_bytes(bits))
-            })
-            .collect())
+        Ok(outcome.bytes.chunks_exact(T::BYTES).map(T::read).collect())
     }
 
     /// Writes elements from index `first` on, and waits for it.
@@ -167,7 +219,7 @@ impl<T: Element> TypedBuffer<T> {
     pub fn write(&self, queue: &dyn Queue, first: u64, elements: &[T]) -> Result<()> {
         let command = Command::Write {
             buffer: self.buffer.clone(),
-            offset: first.saturating_mul(u64::from(T::TYPE.bytes())),
+            offset: first.saturating_mul(T::BYTES as u64),
             bytes: bytes_of(elements),
         };
         queue.submit(command, &[]).wait().map(drop)
@@ -189,10 +241,10 @@ impl<T> fmt::Debug for TypedBuffer<T> {
     }
 }
 
-fn bytes_of<T: Element>(elements: &[T]) -> Arc<[u8]> {
-    let size = T::TYPE.bytes() as usize;
-    elements
-        .iter()
-        .flat_map(|element| element.to_bits().to_le_bytes().into_iter().take(size))
-        .collect()
+fn bytes_of<T: Item>(elements: &[T]) -> Arc<[u8]> {
+    let mut bytes = vec![0; elements.len() * T::BYTES];
+    for (element, bytes) in elements.iter().zip(bytes.chunks_exact_mut(T::BYTES)) {
+        element.write(bytes);
+    }
+    bytes.into()
 }

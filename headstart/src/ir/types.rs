@@ -62,7 +62,7 @@ impl Type {
     ];
 
     /// Size in memory, in bytes. A `Bool` takes one byte; a `Token` is never in memory and has none.
-    pub fn bytes(self) -> u32 {
+    pub const fn bytes(self) -> u32 {
         match self {
             Type::Bool | Type::I8 => 1,
             Type::I16 | Type::F16 | Type::Bf16 => 2,
@@ -73,7 +73,7 @@ impl Type {
     }
 
     /// Number of significant bits in a value of this type. A `Token` counts copies in 64 bits.
-    pub fn bits(self) -> u32 {
+    pub const fn bits(self) -> u32 {
         match self {
             Type::Bool => 1,
             Type::Token => 64,

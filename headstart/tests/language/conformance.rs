@@ -28,6 +28,8 @@ const ALL: &[&[Feature]] = &[
     crate::arithmetic::FEATURES,
     crate::mathematics::FEATURES,
     crate::types::FEATURES,
+    crate::structs::FEATURES,
+    crate::views::FEATURES,
     crate::control_flow::FEATURES,
     crate::ranges::FEATURES,
     crate::functions::FEATURES,

@@ -42,8 +42,10 @@ use std::cell::Cell;
 use std::fmt;
 pub use std::sync::atomic::Ordering;
 
-use super::record::{At, atomics};
-use super::scalar::{Integer, Number, Scalar};
+use super::data::Data;
+use super::record::placed::Layout;
+use super::record::{At, AtomicElement, atomics};
+use super::scalar::{Integer, Number};
 use crate::ir::{MemoryOrder, MemoryScope};
 
 /// A type that atomic operations have: integers and floats of 32 and 64 bits.
@@ -69,50 +71,39 @@ macro_rules! atomic {
 atomic!(AtomicScalar: i32 i64 isize u32 u64 usize f32 f64);
 atomic!(AtomicInteger: i32 i64 isize u32 u64 usize);
 
-/// What slices and arrays can hold: scalars, and atomic ones.
+/// What slices and arrays can hold: [`Data`], and atomic scalars.
 #[diagnostic::on_unimplemented(
     message = "memory in a kernel cannot hold `{Self}`",
     label = "not an element of a slice or array",
-    note = "accepted: the scalar types, vectors `[T; 2]` and `[T; 4]` of them, and `Atomic<T>` of 32 and 64-bit ones"
+    note = "accepted: the scalar types, vectors `[T; N]`, structs with `#[derive(Data)]`, and `Atomic<T>` of 32 and \
+            64-bit scalars"
 )]
 pub trait Stored {
-    /// What is in memory.
-    type Value: Scalar;
+    /// What stands for an element in a recorded kernel.
+    type Element: Layout;
 
     /// Whether a `&[Self]` is written through.
     const SHARED_WRITES: bool;
-
-    /// Values in an element.
-    const COUNT: usize = 1;
 }
 
-/// A vector.
-impl<T: Scalar, const N: usize> Stored for [T; N] {
-    type Value = T;
-    const SHARED_WRITES: bool = false;
-    const COUNT: usize = N;
-}
-
-impl<T: Scalar> Stored for T {
-    type Value = T;
+impl<T: Data> Stored for T {
+    type Element = T::Recorded;
     const SHARED_WRITES: bool = false;
 }
 
 impl<T: AtomicScalar> Stored for Atomic<T> {
-    type Value = T;
+    type Element = AtomicElement<T>;
     const SHARED_WRITES: bool = true;
 }
 
 /// What a `&mut [Self]` can hold: anything but atomic elements, which are shared by nature.
 #[diagnostic::on_unimplemented(
     message = "a `&mut` slice in a kernel cannot hold `{Self}`",
-    note = "accepted: the scalar types and vectors of them; atomic elements are in `&[Atomic<T>]`"
+    note = "accepted: the scalar types, vectors and structs; atomic elements are in `&[Atomic<T>]`"
 )]
 pub trait Exclusive: Stored {}
 
-impl<T: Scalar> Exclusive for T {}
-
-impl<T: Scalar, const N: usize> Exclusive for [T; N] {}
+impl<T: Data> Exclusive for T {}
 
 /// An element that work-items change with nobody between: `bins: &[Atomic<u32>]`.
 ///

@@ -29,9 +29,9 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::scalar::Scalar;
+use super::data::{self, Data};
 use crate::Result;
-use crate::device::{Argument, Command, Device, Event, Launch, Program, Queue, TypedBuffer};
+use crate::device::{Argument, AsView, Command, Device, Event, Item, Launch, Program, Queue, TypedBuffer};
 use crate::ir::{Kernel, Type};
 
 /// How many work-items run, and in what groups.
@@ -130,11 +130,12 @@ impl<S> Arguments<S> {
         }
     }
 
-    /// For a `&[T]`: a pointer and a length.
+    /// For a `&[T]`: a pointer and a length, in the buffer's scalars.
     #[doc(hidden)]
     #[must_use]
-    pub fn slice<T: Scalar>(mut self, buffer: &TypedBuffer<T>) -> Arguments<S> {
-        self.list.push(Argument::Buffer(buffer.buffer().clone()));
+    pub fn slice<T: Item>(mut self, buffer: &TypedBuffer<T>) -> Arguments<S> {
+        let buffer = buffer.buffer();
+        self.list.push(Argument::Buffer(buffer.clone()));
         self.list.push(Argument::Scalar(Type::I64, buffer.length()));
         self
     }
@@ -142,15 +143,30 @@ impl<S> Arguments<S> {
     /// For a `&mut [T]`. The buffer is borrowed mutably so that no other argument can be the same one.
     #[doc(hidden)]
     #[must_use]
-    pub fn slice_mut<T: Scalar>(self, buffer: &mut TypedBuffer<T>) -> Arguments<S> {
+    pub fn slice_mut<T: Item>(self, buffer: &mut TypedBuffer<T>) -> Arguments<S> {
         self.slice(buffer)
     }
 
-    /// For a scalar.
+    /// For a view: a slice, and its size along each dimension if there are several.
     #[doc(hidden)]
     #[must_use]
-    pub fn scalar<T: Scalar>(mut self, value: T) -> Arguments<S> {
-        self.list.push(Argument::Scalar(T::TYPE, value.to_bits()));
+    pub fn view<T: Item, const D: usize>(self, view: &impl AsView<T, D>) -> Arguments<S> {
+        let (buffer, size) = view.parts();
+        let mut arguments = self.slice(buffer);
+        if D > 1 {
+            let sizes = size.map(|size| Argument::Scalar(Type::I64, size));
+            arguments.list.extend(sizes);
+        }
+        arguments
+    }
+
+    /// For a value: each of its scalars.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn value<T: Data>(mut self, value: T) -> Arguments<S> {
+        let scalars = data::scalars(&value).into_iter();
+        self.list
+            .extend(scalars.map(|(ty, bits)| Argument::Scalar(ty, bits)));
         self
     }
 

@@ -37,20 +37,24 @@
 //! # What is accepted
 //!
 //! - **Types:** `i8` to `i64`, `isize`, `u8` to `u64`, `usize`, `f16`, `bf16` (of the crate `half`), `f32`, `f64`,
-//!   `bool`, tuples of them. Literals get their types as in Rust. Slices are indexed by `usize`.
-//! - **Vectors:** `&[[T; N]]` and `&mut [[T; N]]` of 2 or 4 scalars are read and written whole: `let [x, y] = a[i];`,
-//!   `a[i] = [x, y];`, by aligned vector accesses, or one at a time: `a[i][0]`. Their argument is a buffer of `T`.
-//! - **Parameters** of a kernel: `&[T]`, `&mut [T]`, of vectors too, `&[Atomic<T>]`, scalars, and `#[constant]` scalars, whose value is given
-//!   when the kernel is built: `kernel(…)` takes them. They may stand in the attribute's sizes.
+//!   `bool`, vectors, structs, tuples of them. Literals get their types as in Rust. Slices are indexed by `usize`.
+//! - **Vectors:** `[T; N]` of 1 to 16 parts, as values (`let [x, y] = a[i];`, `v[k]`, `v[k] += x`) and in memory
+//!   (`&[[T; N]]`, `a[i] = [x, y];`, `a[i][k]`), there by aligned vector accesses. The argument for a slice of
+//!   vectors is a buffer of `T`.
+//! - **Structs** of these that derive [`Data`](data::Data): literals with `..rest`, fields, patterns in `let`.
+//! - **Parameters** of a kernel: `&[T]`, `&mut [T]` of scalars, vectors and structs, `&[Atomic<T>]`, views
+//!   ([`View2<T, ReadOnly>`](view)), scalars, vectors and structs by value, and `#[constant]` scalars, whose value is
+//!   given when the kernel is built: `kernel(…)` takes them. They may stand in the attribute's sizes.
 //! - **Device functions** (`#[device_fn]`): called from kernels and each other, inlined, not recursive. They
-//!   also take `&[T; N]`, `&mut [T; N]`, `&mut T` and tuples, and return scalars and tuples.
+//!   also take `&[T; N]`, `&mut [T; N]`, `&mut T`, references to views, and tuples, and return values and tuples.
 //! - **Generics:** types bounded by [`Number`](scalar::Number), [`Integer`](scalar::Integer),
 //!   [`Float`](scalar::Float); constants.
 //! - **Statements:** `let`, `let mut`, tuple patterns, shadowing, assignment and destructuring assignment,
 //!   `+=` and its like, `if`/`else` (as expressions too), `while`, `loop` with `break value`, `for` over
 //!   `a..b`, `a..=b`, `.rev()`, `.step_by(s)`, labels on loops and blocks, `break`, `continue`, early `return`,
 //!   inner `const`, `type`, `use`, and constants of the program.
-//! - **Arrays:** private ones are `let mut a = [x; N]`, shared ones `let mut tile = shared::<T, N>()`.
+//! - **Arrays:** private ones are `let mut a = [x; N]`, shared ones `let mut tile = shared::<T, N>()`. A part of a slice
+//!   or array is one again: `let row = &a[i..j];`, `f(&mut a[i..])`.
 //! - **Operators:** all of Rust's on scalars, `as`, `&&` and `||` with their short circuit.
 //! - **Methods:** `abs abs_diff acos asin atan atan2 cbrt ceil clamp copysign cos cosh count_ones count_zeros
 //!   div_ceil erf exp exp2 floor fract funnel_shl funnel_shr hypot is_finite is_infinite is_multiple_of
@@ -87,6 +91,7 @@
 //! IR when they run; variables become SSA there.
 
 pub mod atomic;
+pub mod data;
 pub mod hint;
 pub mod launch;
 mod mathematics;
@@ -95,11 +100,13 @@ pub mod reference;
 pub mod scalar;
 pub mod select;
 pub mod sub_group;
+pub mod view;
 pub mod work_item;
 
 /// Everything that a kernel's source needs: `use headstart::prelude::*;`.
 pub mod prelude {
     pub use super::atomic::{Atomic, AtomicInteger, AtomicScalar, Ordering, Scope, Within, fence};
+    pub use super::data::Data;
     pub use super::hint::{L1, L2, L3, L4, prefetch, shared};
     pub use super::launch::Geometry;
     pub use super::scalar::{Float, Half, Integer, Number, Scalar, Signed};
@@ -112,11 +119,12 @@ pub mod prelude {
         sub_group_reduce_min, sub_group_reduce_or, sub_group_reduce_xor, sub_group_shuffle,
         sub_group_shuffle_down, sub_group_shuffle_up, sub_group_shuffle_xor,
     };
+    pub use super::view::{ReadOnly, ReadWrite, View1, View2, View3, WriteOnly};
     pub use super::work_item::{
         barrier, global_id, global_id_y, global_id_z, global_size, group_count, group_count_y, group_count_z,
         group_id, group_id_y, group_id_z, group_size, group_size_y, group_size_z, local_id, local_id_y,
         local_id_z, max_sub_group_size, sub_group_count, sub_group_id, sub_group_local_id, sub_group_size,
     };
     pub use half::{bf16, f16};
-    pub use headstart_macros::{device_fn, kernel};
+    pub use headstart_macros::{Data, device_fn, kernel};
 }

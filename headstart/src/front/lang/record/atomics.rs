@@ -2,16 +2,16 @@
 
 use super::memory::element;
 use super::state::recorder;
-use super::{AsMemory, At, Recorded};
+use super::{AsMemory, At, AtomicElement, Recorded};
 use crate::Error;
-use crate::front::lang::atomic::{Atomic, AtomicInteger, AtomicScalar, Order};
+use crate::front::lang::atomic::{AtomicInteger, AtomicScalar, Order};
 use crate::ir::{AtomicOp, MemoryOrder, Value};
 
 /// Appends an operation on `memory[index]`; what was there before, if it gives that.
 fn operate<T: AtomicScalar>(
     at: At,
     op: AtomicOp,
-    memory: impl AsMemory<Atomic<T>>,
+    memory: impl AsMemory<AtomicElement<T>>,
     index: Recorded<usize>,
     values: Vec<Value>,
     order: impl Into<Order>,
@@ -40,7 +40,7 @@ fn operate<T: AtomicScalar>(
 fn exchange<T: AtomicScalar>(
     at: At,
     op: AtomicOp,
-    memory: impl AsMemory<Atomic<T>>,
+    memory: impl AsMemory<AtomicElement<T>>,
     index: Recorded<usize>,
     values: Vec<Value>,
     order: impl Into<Order>,
@@ -51,7 +51,7 @@ fn exchange<T: AtomicScalar>(
 /// `memory[index].load(order)`
 pub fn load<T: AtomicScalar>(
     at: At,
-    memory: impl AsMemory<Atomic<T>>,
+    memory: impl AsMemory<AtomicElement<T>>,
     index: Recorded<usize>,
     order: impl Into<Order>,
 ) -> Recorded<T> {
@@ -61,7 +61,7 @@ pub fn load<T: AtomicScalar>(
 /// `memory[index].store(value, order)`
 pub fn store<T: AtomicScalar>(
     at: At,
-    memory: impl AsMemory<Atomic<T>>,
+    memory: impl AsMemory<AtomicElement<T>>,
     index: Recorded<usize>,
     value: Recorded<T>,
     order: impl Into<Order>,
@@ -72,7 +72,7 @@ pub fn store<T: AtomicScalar>(
 /// `memory[index].compare_and_swap(current, new, order)`
 pub fn compare_and_swap<T: AtomicInteger>(
     at: At,
-    memory: impl AsMemory<Atomic<T>>,
+    memory: impl AsMemory<AtomicElement<T>>,
     index: Recorded<usize>,
     current: Recorded<T>,
     new: Recorded<T>,
@@ -85,7 +85,7 @@ pub fn compare_and_swap<T: AtomicInteger>(
 /// `memory[index].fetch_add(value, order)`
 pub fn fetch_add<T: AtomicScalar>(
     at: At,
-    memory: impl AsMemory<Atomic<T>>,
+    memory: impl AsMemory<AtomicElement<T>>,
     index: Recorded<usize>,
     value: Recorded<T>,
     order: impl Into<Order>,
@@ -102,7 +102,7 @@ macro_rules! methods {
         #[doc = concat!("`memory[index].", stringify!($name), "(value, order)`")]
         pub fn $name<T: $bound>(
             at: At,
-            memory: impl AsMemory<Atomic<T>>,
+            memory: impl AsMemory<AtomicElement<T>>,
             index: Recorded<usize>,
             value: Recorded<T>,
             order: impl Into<Order>,

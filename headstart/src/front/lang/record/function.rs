@@ -1,11 +1,11 @@
 //! Kernels and device functions: where recording begins and ends.
 
+use super::placed::{Layout, Placed};
 use super::state::{Frame, Recorder, exchange, recorder};
-use super::{At, Memory, Recorded, Scope, Values, end_block, needless, ssa};
+use super::{At, Memory, Scope, Values, end_block, needless, ssa};
 use crate::cleanup;
-use crate::device::Element;
 use crate::front::lang::atomic::{Exclusive, Stored};
-use crate::front::lang::scalar::Scalar;
+use crate::front::lang::data::Data;
 use crate::ir::{
     BinaryOp, Kernel, OpKind, Param, PointerFacts, Region, Space, Type, Value, limits, verify_derived,
 };
@@ -72,34 +72,35 @@ fn check_plan(kernel: &Kernel, body: &Region, plan: &str) -> Result<()> {
 
 /// A `&[T]` parameter: a pointer and a length. Rust promises that nothing writes it meanwhile.
 /// A `&[Atomic<T>]` is written through, but by atomic operations only.
-pub fn slice<T: Stored>(name: &str, length: &str) -> Memory<T> {
-    slice_with::<T>(name, length, !T::SHARED_WRITES)
+pub fn slice<T: Stored>(name: &str, length: &str) -> Memory<T::Element> {
+    slice_with(name, length, !T::SHARED_WRITES)
 }
 
 /// A `&mut [T]` parameter: a pointer and a length. Rust promises that nothing else reaches it.
-pub fn slice_mut<T: Exclusive>(name: &str, length: &str) -> Memory<T> {
-    slice_with::<T>(name, length, false)
+pub fn slice_mut<T: Exclusive>(name: &str, length: &str) -> Memory<T::Element> {
+    slice_with(name, length, false)
 }
 
-fn slice_with<T: Stored>(name: &str, length_name: &str, read_only: bool) -> Memory<T> {
+pub(super) fn slice_with<V: Layout>(name: &str, length_name: &str, read_only: bool) -> Memory<V> {
+    let unit = V::UNIT.bytes();
     let (base, length) = recorder(|recorder| {
         let kernel = &mut recorder.kernel;
         let base = kernel.value(Type::Ptr(Space::Global));
         let length = kernel.value(Type::I64);
         let facts = PointerFacts {
-            element: T::Value::TYPE,
-            align: limits::BUFFER_ALIGNMENT.max(T::Value::TYPE.bytes()),
+            element: V::UNIT,
+            align: limits::BUFFER_ALIGNMENT.max(unit),
             length: Some(length),
             read_only,
             unaliased: true,
         };
         push_parameter(kernel, name.to_owned(), base, Some(facts));
         push_parameter(kernel, length_name.to_owned(), length, None);
-        // The parameter counts scalars; a slice of vectors is so many times shorter.
-        let count = match T::COUNT as u64 {
+        // The parameter counts scalars; a slice of vectors or structs is so many times shorter.
+        let count = match V::SIZE / unit {
             1 => length,
             count => recorder.build(At(0, 0), |b| {
-                let count = b.constant(Type::I64, count);
+                let count = b.constant(Type::I64, u64::from(count));
                 b.binary(BinaryOp::DivU, length, count)
             }),
         };
@@ -108,14 +109,29 @@ fn slice_with<T: Stored>(name: &str, length_name: &str, read_only: bool) -> Memo
     Memory::new(base, length, name)
 }
 
-/// A scalar parameter.
-pub fn scalar<T: Scalar>(name: &str) -> Recorded<T> {
-    Recorded::new(recorder(|recorder| {
+/// A parameter that is a value: one of the IR's for each scalar in it. Of a struct `p` with a field `x` it is
+/// `p_x`, unless a parameter in `others` is called so.
+pub fn parameter<T: Data>(name: &str, others: &[&str]) -> T::Recorded {
+    let (mut types, mut names) = (Vec::new(), Vec::new());
+    T::Recorded::types(&mut types);
+    T::Recorded::names(name, &mut names);
+    let values: Vec<Value> = recorder(|recorder| {
         let kernel = &mut recorder.kernel;
-        let value = kernel.value(T::TYPE);
-        push_parameter(kernel, name.to_owned(), value, None);
-        value
-    }))
+        let both = types.into_iter().zip(names);
+        both.map(|(ty, mut part)| {
+            let is_taken = |kernel: &Kernel, part: &str| {
+                kernel.param(part).is_some() || (part != name && others.contains(&part))
+            };
+            while is_taken(kernel, &part) {
+                part.push('_');
+            }
+            let value = kernel.value(ty);
+            push_parameter(kernel, part, value, None);
+            value
+        })
+        .collect()
+    });
+    T::Recorded::from_parts(&mut values.into_iter())
 }
 
 fn push_parameter(kernel: &mut Kernel, name: String, value: Value, facts: Option<PointerFacts>) {

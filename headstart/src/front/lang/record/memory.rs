@@ -2,11 +2,11 @@
 
 use std::marker::PhantomData;
 
+use super::placed::{Layout, Place, Placed, array_alignment, place, read, write};
 use super::range::{begin_for, counter, range};
 use super::state::recorder;
 use super::{At, Recorded, Wishes, end_loop, literal};
 use crate::Error;
-use crate::device::Element;
 use crate::front::lang::atomic::Stored;
 use crate::front::lang::scalar::Scalar;
 use crate::ir::{ArrayData, CacheHint, Space, Type, Value};
@@ -14,27 +14,27 @@ use crate::ir::{ArrayData, CacheHint, Space, Type, Value};
 /// The most elements that are initialised one after the other; more take a loop.
 const UNROLLED: u64 = 16;
 
-/// A slice or array of `T`.
+/// A slice or array of `V`, which is the recorded form of its elements.
 #[derive(Debug)]
-pub struct Memory<T> {
+pub struct Memory<V> {
     base: Value,
     length: Value,
     /// Which slice or array of the source it is.
     root: usize,
-    element: PhantomData<fn() -> T>,
+    element: PhantomData<fn() -> V>,
 }
 
-impl<T> Clone for Memory<T> {
+impl<V> Clone for Memory<V> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Memory<T> {}
+impl<V> Copy for Memory<V> {}
 
-impl<T> Memory<T> {
+impl<V> Memory<V> {
     /// Memory from `base` on, of `length` elements (an `I64`).
-    pub(super) fn new(base: Value, length: Value, name: &str) -> Memory<T> {
+    pub(super) fn new(base: Value, length: Value, name: &str) -> Memory<V> {
         let root = recorder(|recorder| {
             recorder.roots.push(name.to_owned());
             recorder.roots.len() - 1
@@ -46,21 +46,12 @@ impl<T> Memory<T> {
             element: PhantomData,
         }
     }
-}
 
-impl<T, const N: usize> Memory<[T; N]> {
-    /// The same memory, scalar by scalar.
-    pub(super) fn of_scalars(self) -> Memory<T> {
-        Memory {
-            base: self.base,
-            length: self.length,
-            root: self.root,
-            element: PhantomData,
-        }
+    /// Its first element's address.
+    pub(super) fn base(&self) -> Value {
+        self.base
     }
-}
 
-impl<T> Memory<T> {
     /// Which slice or array of the source it is.
     pub(super) fn root(&self) -> usize {
         self.root
@@ -69,71 +60,87 @@ impl<T> Memory<T> {
 
 /// An array of `N` elements.
 #[derive(Debug)]
-pub struct Array<T, const N: usize>(Memory<T>);
+pub struct Array<V, const N: usize>(Memory<V>);
 
-impl<T, const N: usize> Clone for Array<T, N> {
+impl<V, const N: usize> Clone for Array<V, N> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T, const N: usize> Copy for Array<T, N> {}
+impl<V, const N: usize> Copy for Array<V, N> {}
 
 /// What can be indexed, and handed on where a slice is wanted.
-pub trait AsMemory<T>: Copy {
+pub trait AsMemory<V>: Copy {
     /// Its memory.
-    fn memory(self) -> Memory<T>;
+    fn memory(self) -> Memory<V>;
 }
 
-impl<T> AsMemory<T> for Memory<T> {
-    fn memory(self) -> Memory<T> {
+impl<V> AsMemory<V> for Memory<V> {
+    fn memory(self) -> Memory<V> {
         self
     }
 }
 
-impl<T, const N: usize> AsMemory<T> for Array<T, N> {
-    fn memory(self) -> Memory<T> {
+impl<V, const N: usize> AsMemory<V> for Array<V, N> {
+    fn memory(self) -> Memory<V> {
         self.0
     }
 }
 
 /// The address of `memory[index]`, whose elements have this type.
-pub(super) fn element<T>(at: At, memory: Memory<T>, ty: Type, index: Value) -> Value {
+pub(super) fn element<V>(at: At, memory: Memory<V>, ty: Type, index: Value) -> Value {
     recorder(|recorder| recorder.build(at, |b| b.element(memory.base, ty, index)))
 }
 
-/// `memory[index]`
-pub fn load<T: Scalar>(at: At, memory: impl AsMemory<T>, index: Recorded<usize>) -> Recorded<T> {
-    let memory = memory.memory();
-    let ptr = element(at, memory, T::TYPE, index.value);
-    Recorded::new(recorder(|recorder| {
-        let id = recorder.load_id(at, memory.root);
-        recorder.build(at, |b| b.load(T::TYPE, ptr, id))
-    }))
+/// `memory[index]` of scalars.
+pub fn load<T: Scalar>(at: At, memory: impl AsMemory<Recorded<T>>, index: Recorded<usize>) -> Recorded<T> {
+    read(at, place(at, memory, index))
 }
 
-/// `memory[index] = value`
-pub fn store<T: Scalar>(at: At, memory: impl AsMemory<T>, index: Recorded<usize>, value: Recorded<T>) {
-    let ptr = element(at, memory.memory(), T::TYPE, index.value);
-    recorder(|recorder| recorder.build(at, |b| b.store(ptr, value.value)));
+/// `memory[index] = value` of scalars.
+pub fn store<T: Scalar>(
+    at: At,
+    memory: impl AsMemory<Recorded<T>>,
+    index: Recorded<usize>,
+    value: Recorded<T>,
+) {
+    write(at, place(at, memory, index), value);
+}
+
+/// `&memory[start..end]`: the elements from `start` on, up to the end of the memory if none is given.
+///
+/// Whether the end lies inside is not checked; each access is.
+pub fn part<V: Layout>(
+    at: At,
+    memory: impl AsMemory<V>,
+    start: Recorded<usize>,
+    end: Option<Recorded<usize>>,
+) -> Memory<V> {
+    let memory = memory.memory();
+    let end = end.unwrap_or(Recorded::new(memory.length));
+    let length = super::sub(at, end, start);
+    Memory {
+        base: place(at, memory, start).address(at, 0),
+        length: length.value,
+        root: memory.root,
+        element: PhantomData,
+    }
 }
 
 /// `memory.len()`
-pub fn len<T>(_: At, memory: impl AsMemory<T>) -> Recorded<usize> {
+pub fn len<V>(_: At, memory: impl AsMemory<V>) -> Recorded<usize> {
     Recorded::new(memory.memory().length)
 }
 
 /// `memory.is_empty()`
-pub fn is_empty<T>(at: At, memory: impl AsMemory<T>) -> Recorded<bool> {
+pub fn is_empty<V>(at: At, memory: impl AsMemory<V>) -> Recorded<bool> {
     super::eq(at, len(at, memory), literal(0))
 }
 
-/// `prefetch(&memory[index], hint)`: one element is wanted, and with it its cache line.
-pub fn prefetch<T: Stored>(at: At, memory: impl AsMemory<T>, index: Recorded<usize>, hint: CacheHint) {
-    let memory = memory.memory();
-    let ty = T::Value::TYPE;
-    let first = super::mul(at, index, literal(T::COUNT));
-    let ptr = element(at, memory, ty, first.value);
+/// `prefetch(&memory[index], hint)`: what lies there is wanted, and with it its cache lines.
+pub fn prefetch<V: Layout>(at: At, place: Place<V>, hint: CacheHint) {
+    let ptr = place.address(at, 0);
     recorder(|recorder| {
         if recorder.kernel.ty(ptr) != Type::Ptr(Space::Global) {
             let error =
@@ -141,44 +148,48 @@ pub fn prefetch<T: Stored>(at: At, memory: impl AsMemory<T>, index: Recorded<usi
                     .accepted("prefetch an element of a slice parameter");
             recorder.fail(at, error);
         }
-        recorder.build(at, |b| b.prefetch(ptr, ty.bytes() * T::COUNT as u32, hint, None));
+        recorder.build(at, |b| b.prefetch(ptr, V::SIZE, hint, None));
     });
 }
 
 /// `let name = shared::<T, N>();`
-pub fn shared_array<T: Stored, const N: usize>(at: At, name: &str) -> Array<T, N> {
+pub fn shared_array<T: Stored, const N: usize>(at: At, name: &str) -> Array<T::Element, N> {
     array(at, name, Space::Shared)
 }
 
 /// `let name = [value; N];`
-pub fn array_of<T: Scalar, const N: usize>(at: At, name: &str, value: Recorded<T>) -> Array<T, N> {
-    let made: Array<T, N> = array(at, name, Space::Private);
+pub fn array_of<V: Placed, const N: usize>(at: At, name: &str, value: V) -> Array<V, N> {
+    let made: Array<V, N> = array(at, name, Space::Private);
     if N as u64 <= UNROLLED {
         for index in 0..N {
-            store(at, made, literal(index), value);
+            write(at, place(at, made, literal(index)), value);
         }
     } else {
         let scope = begin_for(at, "", Wishes::none(), range(at, literal(0), literal(N), false));
-        store(at, made, counter(scope), value);
+        write(at, place(at, made, counter(scope)), value);
         end_loop(scope);
     }
     made
 }
 
 /// `let name = [values];`
-pub fn array_from<T: Scalar, const N: usize>(at: At, name: &str, values: [Recorded<T>; N]) -> Array<T, N> {
-    let made: Array<T, N> = array(at, name, Space::Private);
+pub fn array_from<V: Placed, const N: usize>(at: At, name: &str, values: [V; N]) -> Array<V, N> {
+    let made: Array<V, N> = array(at, name, Space::Private);
     for (index, value) in values.into_iter().enumerate() {
-        store(at, made, literal(index), value);
+        write(at, place(at, made, literal(index)), value);
     }
     made
 }
 
 /// A new array. Its address is taken where it is declared.
-fn array<T: Stored, const N: usize>(at: At, name: &str, space: Space) -> Array<T, N> {
+fn array<V: Layout, const N: usize>(at: At, name: &str, space: Space) -> Array<V, N> {
+    let unit = V::UNIT.bytes();
     let (base, length) = recorder(|recorder| {
-        let elements = u32::try_from(N).ok().filter(|&elements| elements > 0);
-        if elements.is_none() {
+        let units = u32::try_from(N)
+            .ok()
+            .and_then(|elements| elements.checked_mul(V::SIZE / unit))
+            .filter(|&units| units > 0);
+        if units.is_none() {
             let error = Error::input(format!("the array `{name}` has {N} elements"))
                 .accepted("an array has at least 1 element and fewer than 2^32");
             recorder.fail(at, error);
@@ -186,9 +197,9 @@ fn array<T: Stored, const N: usize>(at: At, name: &str, space: Space) -> Array<T
         let array = recorder.kernel.arrays.push(ArrayData {
             name: name.to_owned(),
             space,
-            element: T::Value::TYPE,
-            length: elements.unwrap_or(1),
-            align: T::Value::TYPE.bytes(),
+            element: V::UNIT,
+            length: units.unwrap_or(1),
+            align: array_alignment::<V>(V::SIZE == unit),
         });
         recorder.build(at, |b| {
             // The length lives in the type; as a value it is a constant.

@@ -18,12 +18,13 @@ mod function;
 mod memory;
 pub mod methods;
 mod needless;
+pub mod placed;
 mod range;
 mod ssa;
 mod state;
 mod tree;
 mod values;
-pub mod vectors;
+pub mod views;
 
 pub use arithmetic::{
     add, bit_and, bit_or, bit_xor, div, eq, ge, gt, le, lt, mul, ne, neg, not, rem, shl, shr, sub,
@@ -34,13 +35,23 @@ pub use control::{
 };
 pub use convert::cast;
 pub use function::{
-    enter_function, kernel, leave_function, require_sub_group, require_work_group, scalar, slice, slice_mut,
+    enter_function, kernel, leave_function, parameter, require_sub_group, require_work_group, slice,
+    slice_mut,
 };
 pub use memory::{
-    Array, AsMemory, Memory, array_from, array_of, is_empty, len, load, prefetch, shared_array, store,
+    Array, AsMemory, Memory, array_from, array_of, is_empty, len, load, part, prefetch, shared_array, store,
 };
+pub use placed::{AtomicElement, Place, fields, item, item_of, place, read, set_item, write};
 pub use range::{Range, begin_for, counter, range};
-pub use values::{Recorded, Values, Variable, absent, declared, get, literal, named, of_type, set, variable};
+pub use values::{
+    Recorded, Values, Variable, absent, constant, declared, get, literal, named, of_type, set, variable,
+};
+
+/// The recorded form of a type: `Recorded<f32>` of `f32`.
+pub type Of<T> = <T as super::data::Data>::Recorded;
+
+/// The recorded form of the elements of a slice or array of `T`s.
+pub type ElementOf<T> = <T as super::atomic::Stored>::Element;
 
 pub(super) use arithmetic::select as select_value;
 pub(super) use state::{recorder, usize_from_u32};

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use super::state::recorder;
 use super::tree::VariableId;
+use crate::front::lang::data::{self, Data};
 use crate::front::lang::scalar::Scalar;
 use crate::ir::{Type, Value};
 
@@ -33,7 +34,7 @@ impl<T> Clone for Recorded<T> {
 
 impl<T> Copy for Recorded<T> {}
 
-/// What an expression can give: a scalar, nothing, or a tuple.
+/// What an expression can give: a scalar, nothing, a tuple, a vector, a struct.
 pub trait Values: Copy {
     /// Appends the types of the scalars in it.
     fn types(types: &mut Vec<Type>);
@@ -65,6 +66,24 @@ impl Values for () {
     fn parts(self, _: &mut Vec<Value>) {}
 
     fn from_parts(_: &mut dyn Iterator<Item = Value>) -> Self {}
+}
+
+impl<V: Values, const N: usize> Values for [V; N] {
+    fn types(types: &mut Vec<Type>) {
+        for _ in 0..N {
+            V::types(types);
+        }
+    }
+
+    fn parts(self, parts: &mut Vec<Value>) {
+        for part in self {
+            part.parts(parts);
+        }
+    }
+
+    fn from_parts(parts: &mut dyn Iterator<Item = Value>) -> Self {
+        std::array::from_fn(|_| V::from_parts(parts))
+    }
 }
 
 macro_rules! tuples {
@@ -155,6 +174,15 @@ fn types_of<V: Values>() -> Vec<Type> {
 pub fn literal<T: Scalar>(value: T) -> Recorded<T> {
     let bits = value.to_bits();
     Recorded::new(recorder(|recorder| recorder.kernel.constant(T::TYPE, bits)))
+}
+
+/// A constant of the program, of any type that a kernel has.
+pub fn constant<T: Data>(value: T) -> T::Recorded {
+    let parts: Vec<Value> = data::scalars(&value)
+        .into_iter()
+        .map(|(ty, bits)| recorder(|recorder| recorder.kernel.constant(ty, bits)))
+        .collect();
+    T::Recorded::from_parts(&mut parts.into_iter())
 }
 
 /// Says the type of a value: `f32::sqrt(x)`.

@@ -39,30 +39,15 @@ pub fn article(
 }
 
 static PARAMETERS: [Parameter; 4] = [
-    Parameter {
-        name: "groups",
-        meaning: "work-groups",
-        default: 132,
-        range: 1..=1 << 20,
-    },
-    Parameter {
-        name: "group",
-        meaning: "work-items of a work-group",
-        default: 128,
-        range: 1..=1 << 16,
-    },
-    Parameter {
-        name: "elements",
-        meaning: "elements of a work-group's part",
-        default: 400_000,
-        range: 1..=1 << 31,
-    },
-    Parameter {
-        name: "work",
-        meaning: "terms of each element",
-        default: 1,
-        range: 0..=64,
-    },
+    Parameter::number("groups", "work-groups", 132, 1..=1 << 20),
+    Parameter::number("group", "work-items of a work-group", 128, 1..=1 << 16),
+    Parameter::number(
+        "elements",
+        "elements of a work-group's part",
+        400_000,
+        1..=1 << 31,
+    ),
+    Parameter::number("work", "terms of each element", 1, 0..=64),
 ];
 
 /// `article`.
@@ -76,7 +61,7 @@ pub(crate) static ARTICLE: GalleryKernel = GalleryKernel {
 };
 
 fn workload(settings: &Settings, _trace: Option<&Entry>) -> Result<Workload> {
-    let small = |name: &str| u32::try_from(settings.get(name)).expect("the parameter's range fits 32 bits");
+    let small = |name: &str| settings.small(name);
     let (groups, group, elements) = (small("groups"), small("group"), small("elements"));
     let length = u64::from(groups) * u64::from(elements);
     Workload::new(Arc::new(article::kernel(group, small("work"))?), groups, group)

@@ -122,36 +122,21 @@ pub fn gather_hint_l1(
 }
 
 static PARAMETERS: [Parameter; 5] = [
-    Parameter {
-        name: "groups",
-        meaning: "work-groups",
-        default: 132,
-        range: 1..=1 << 20,
-    },
-    Parameter {
-        name: "group",
-        meaning: "work-items of a work-group, a multiple of 32",
-        default: 128,
-        range: 32..=1 << 16,
-    },
-    Parameter {
-        name: "items",
-        meaning: "indices that each work-item follows",
-        default: 1024,
-        range: 1..=1 << 20,
-    },
-    Parameter {
-        name: "table",
-        meaning: "values that the indices choose from",
-        default: 1 << 28,
-        range: 1..=1 << 31,
-    },
-    Parameter {
-        name: "work",
-        meaning: "square roots of each value",
-        default: 8,
-        range: 0..=256,
-    },
+    Parameter::number("groups", "work-groups", 132, 1..=1 << 20),
+    Parameter::number(
+        "group",
+        "work-items of a work-group, a multiple of 32",
+        128,
+        32..=1 << 16,
+    ),
+    Parameter::number("items", "indices that each work-item follows", 1024, 1..=1 << 20),
+    Parameter::number(
+        "table",
+        "values that the indices choose from",
+        1 << 28,
+        1..=1 << 31,
+    ),
+    Parameter::number("work", "square roots of each value", 8, 0..=256),
 ];
 
 const fn variant(
@@ -196,7 +181,7 @@ fn workload(
     settings: &Settings,
     trace: Option<&Entry>,
 ) -> Result<Workload> {
-    let small = |name: &str| u32::try_from(settings.get(name)).expect("the parameter's range fits 32 bits");
+    let small = |name: &str| settings.small(name);
     let (groups, group, items) = (small("groups"), small("group"), small("items"));
     if !group.is_multiple_of(32) {
         return Err(Error::usage(format!("`group` cannot be {group}")).accepted("a multiple of 32"));

@@ -1,12 +1,15 @@
 //! The gallery's kernels by name.
 
-use headstart::report::Geometry;
 use headstart::suggest::{accepted, quoted};
 use headstart::tune::{Reshaped, Subject, Workload};
 use headstart::{Error, Result};
 
 use crate::settings::{Parameter, Settings};
 use crate::spatter::Entry;
+use crate::workloads::{
+    attention, bfs, binary_search, btree, chase, cross_section, embedding_bag, hash_probe, nbody,
+    option_pricing, pagerank, select, spmv, triad,
+};
 use crate::{article, gather, latency};
 
 /// A kernel of the gallery.
@@ -33,15 +36,45 @@ pub(crate) enum Iterations {
     Are(&'static str),
     /// It is this parameter divided by the work-items of a work-group, rounded up for some of them.
     ShareOfGroup(&'static str),
+    /// The kernel says it itself.
+    Given {
+        /// The settings at which a few work-groups go through this many iterations; some may go through fewer.
+        small: fn(&Settings, u64) -> Settings,
+        /// The same work in other geometries.
+        shapes: fn(&Settings) -> Vec<Settings>,
+    },
+}
+
+/// The settings with one parameter at each of these values but its own: the same work in other geometries.
+pub(crate) fn others(settings: &Settings, name: &str, values: &[u64]) -> Vec<Settings> {
+    let own = settings.get(name);
+    let other = values.iter().filter(|&&value| value != own);
+    other.map(|&value| settings.with(name, value)).collect()
 }
 
 /// Every kernel of the gallery.
-pub static KERNELS: [&GalleryKernel; 5] = [
+pub static KERNELS: [&GalleryKernel; 21] = [
     &gather::PLAIN,
     &gather::HINT_L3,
     &gather::HINT_L1,
     &article::ARTICLE,
     &latency::LATENCY,
+    &embedding_bag::KERNEL,
+    &spmv::KERNEL,
+    &spmv::BLOCKS,
+    &select::SELECT,
+    &select::SCATTER,
+    &hash_probe::KERNEL,
+    &binary_search::KERNEL,
+    &btree::KERNEL,
+    &bfs::KERNEL,
+    &pagerank::KERNEL,
+    &cross_section::KERNEL,
+    &option_pricing::KERNEL,
+    &attention::KERNEL,
+    &chase::KERNEL,
+    &triad::KERNEL,
+    &nbody::KERNEL,
 ];
 
 /// The kernel of this name.
@@ -104,11 +137,22 @@ impl Chosen {
             .map_err(|error| error.at(format!("kernel `{}`", self.kernel.name)))
     }
 
-    fn data_parameter(&self) -> &'static str {
-        match self.kernel.iterations {
-            Iterations::Are(parameter) | Iterations::ShareOfGroup(parameter) => parameter,
-        }
+    /// The work of another geometry.
+    fn reshaped(&self, settings: &Settings) -> Result<Reshaped> {
+        let workload = self.workload_with(settings)?;
+        let before: Vec<(String, String)> = self.settings.all();
+        let differs = |after: &(String, String)| !before.contains(after) && !is_geometry(&after.0);
+        Ok(Reshaped {
+            geometry: workload.geometry(),
+            parameters: settings.all().into_iter().filter(differs).collect(),
+            workload,
+        })
     }
+}
+
+/// Parameters that reports show as the geometry.
+fn is_geometry(name: &str) -> bool {
+    name == "groups" || name == "group"
 }
 
 impl Subject for Chosen {
@@ -117,8 +161,6 @@ impl Subject for Chosen {
     }
 
     fn parameters(&self) -> Vec<(String, String)> {
-        // The geometry is shown as such.
-        let is_geometry = |name: &str| name == "groups" || name == "group";
         self.settings
             .all()
             .into_iter()
@@ -131,44 +173,39 @@ impl Subject for Chosen {
     }
 
     fn small(&self, iterations: u64) -> Result<Option<Workload>> {
-        let data = match self.kernel.iterations {
-            Iterations::Are(_) => iterations,
+        let few = || self.settings.with("groups", 2);
+        let settings = match self.kernel.iterations {
+            Iterations::Are(parameter) => few().with(parameter, iterations),
             // Half of the work-items get one iteration fewer, so that the last one is not the same for all.
-            Iterations::ShareOfGroup(_) => {
+            Iterations::ShareOfGroup(parameter) => {
                 let group = self.settings.get("group");
-                (iterations * group).saturating_sub(group / 2)
+                few().with(parameter, (iterations * group).saturating_sub(group / 2))
             }
+            Iterations::Given { small, .. } => small(&self.settings, iterations),
         };
-        let settings = self.settings.with("groups", 2).with(self.data_parameter(), data);
         self.workload_with(&settings).map(Some)
     }
 
     fn same_work(&self) -> Result<Vec<Reshaped>> {
-        let (groups, group) = (self.settings.get("groups"), self.settings.get("group"));
-        let parameter = self.data_parameter();
-        let data = self.settings.get(parameter);
-        // Each work-group still has some iterations left.
-        let least = match self.kernel.iterations {
-            Iterations::Are(_) => 8,
-            Iterations::ShareOfGroup(_) => 8 * group,
+        let (parameter, least) = match self.kernel.iterations {
+            // Each work-group still has some iterations left.
+            Iterations::Are(parameter) => (parameter, 8),
+            Iterations::ShareOfGroup(parameter) => (parameter, 8 * self.settings.get("group")),
+            Iterations::Given { shapes, .. } => {
+                return shapes(&self.settings)
+                    .iter()
+                    .map(|settings| self.reshaped(settings))
+                    .collect();
+            }
         };
+        let (groups, data) = (self.settings.get("groups"), self.settings.get(parameter));
         let factors = [2, 4, 8, 16, 32]
             .into_iter()
             .filter(|factor| data.is_multiple_of(*factor) && data / factor >= least);
         factors
             .map(|factor| {
-                let settings = self
-                    .settings
-                    .with("groups", groups * factor)
-                    .with(parameter, data / factor);
-                Ok(Reshaped {
-                    geometry: Geometry {
-                        groups: groups * factor,
-                        group: u32::try_from(group).unwrap_or(u32::MAX),
-                    },
-                    parameters: vec![(parameter.to_owned(), (data / factor).to_string())],
-                    workload: self.workload_with(&settings)?,
-                })
+                let settings = self.settings.with("groups", groups * factor);
+                self.reshaped(&settings.with(parameter, data / factor))
             })
             .collect()
     }
@@ -197,7 +234,15 @@ mod tests {
                     .expect("a small workload")
                     .expect("iterations can be chosen");
                 assert_eq!(small.given.len(), workload.given.len());
-                assert_eq!(small.geometry().groups, 2);
+                // One kernel is checked at all sizes.
+                let [one, other] = [&workload, &small].map(|of| headstart::ir::print(&of.kernel));
+                assert_eq!(one, other, "{}", kernel.name);
+                assert!(
+                    small.geometry().groups <= 16,
+                    "{}: {:?}",
+                    kernel.name,
+                    small.geometry()
+                );
             }
         }
     }

@@ -39,36 +39,16 @@ pub fn latency(
 }
 
 static PARAMETERS: [Parameter; 5] = [
-    Parameter {
-        name: "groups",
-        meaning: "work-groups",
-        default: 1,
-        range: 1..=1 << 16,
-    },
-    Parameter {
-        name: "group",
-        meaning: "work-items of a work-group",
-        default: 32,
-        range: 1..=1024,
-    },
-    Parameter {
-        name: "steps",
-        meaning: "loads, one after the other",
-        default: 2048,
-        range: 1..=1 << 20,
-    },
-    Parameter {
-        name: "stride",
-        meaning: "elements from one load to the next; with 0 there is one load",
-        default: 32_768,
-        range: 0..=1 << 20,
-    },
-    Parameter {
-        name: "work",
-        meaning: "multiplications between two loads",
-        default: 400,
-        range: 0..=1024,
-    },
+    Parameter::number("groups", "work-groups", 1, 1..=1 << 16),
+    Parameter::number("group", "work-items of a work-group", 32, 1..=1024),
+    Parameter::number("steps", "loads, one after the other", 2048, 1..=1 << 20),
+    Parameter::number(
+        "stride",
+        "elements from one load to the next; with 0 there is one load",
+        32_768,
+        0..=1 << 20,
+    ),
+    Parameter::number("work", "multiplications between two loads", 400, 0..=1024),
 ];
 
 /// `latency`.
@@ -82,7 +62,7 @@ pub(crate) static LATENCY: GalleryKernel = GalleryKernel {
 };
 
 fn workload(settings: &Settings, _trace: Option<&Entry>) -> Result<Workload> {
-    let small = |name: &str| u32::try_from(settings.get(name)).expect("the parameter's range fits 32 bits");
+    let small = |name: &str| settings.small(name);
     let (groups, group, steps, stride) = (small("groups"), small("group"), small("steps"), small("stride"));
     let kernel = latency::kernel(group, stride, small("work"))?;
     Workload::new(Arc::new(kernel), groups, group)

@@ -9,8 +9,10 @@
 #![warn(missing_docs)]
 
 pub mod article;
+pub mod data;
 pub mod gather;
 pub mod kernels;
 pub mod latency;
 pub mod settings;
 pub mod spatter;
+pub mod workloads;

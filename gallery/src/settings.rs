@@ -1,4 +1,5 @@
-//! The parameters of gallery kernels: whole numbers with a default and a range, set as `name=value`.
+//! The parameters of gallery kernels: whole numbers with a default and a range, or one of a few words, set as
+//! `name=value`.
 
 use std::ops::RangeInclusive;
 
@@ -17,6 +18,52 @@ pub struct Parameter {
     pub default: u64,
     /// The values that it may have.
     pub range: RangeInclusive<u64>,
+    /// The words for its values, from 0 on; none where it is a number.
+    pub words: &'static [&'static str],
+}
+
+impl Parameter {
+    /// A whole number.
+    pub const fn number(
+        name: &'static str,
+        meaning: &'static str,
+        default: u64,
+        range: RangeInclusive<u64>,
+    ) -> Parameter {
+        Parameter {
+            name,
+            meaning,
+            default,
+            range,
+            words: &[],
+        }
+    }
+
+    /// One of these words, the first of them where it is not set.
+    pub const fn choice(
+        name: &'static str,
+        meaning: &'static str,
+        words: &'static [&'static str],
+    ) -> Parameter {
+        Parameter {
+            name,
+            meaning,
+            default: 0,
+            range: 0..=words.len() as u64 - 1,
+            words,
+        }
+    }
+
+    /// A value as it is written: a word or a number.
+    pub fn written(&self, value: u64) -> String {
+        match usize::try_from(value)
+            .ok()
+            .and_then(|value| self.words.get(value))
+        {
+            Some(word) => (*word).to_owned(),
+            None => value.to_string(),
+        }
+    }
 }
 
 /// The values of a kernel's parameters.
@@ -56,6 +103,19 @@ impl Settings {
             );
         };
         let parameter = &self.parameters[position];
+        if !parameter.words.is_empty() {
+            let word = parameter.words.iter().position(|word| *word == value);
+            let Some(word) = word else {
+                return Err(
+                    Error::usage(format!("{} is no value for `{name}`", quoted(value))).accepted(accepted(
+                        value,
+                        "values",
+                        parameter.words.iter().copied(),
+                    )),
+                );
+            };
+            return self.put(position, word as u64);
+        }
         let range = format!(
             "{} to {}",
             grouped(*parameter.range.start()),
@@ -68,7 +128,12 @@ impl Settings {
         if !parameter.range.contains(&number) {
             return Err(Error::usage(format!("`{name}` cannot be {}", grouped(number))).accepted(range));
         }
-        if self.values[position].replace(number).is_some() {
+        self.put(position, number)
+    }
+
+    fn put(&mut self, position: usize, value: u64) -> Result<()> {
+        if self.values[position].replace(value).is_some() {
+            let name = self.parameters[position].name;
             return Err(Error::usage(format!("`{name}` is set twice")));
         }
         Ok(())
@@ -110,8 +175,25 @@ impl Settings {
     pub fn all(&self) -> Vec<(String, String)> {
         self.parameters
             .iter()
-            .map(|parameter| (parameter.name.to_owned(), self.get(parameter.name).to_string()))
+            .map(|parameter| {
+                (
+                    parameter.name.to_owned(),
+                    parameter.written(self.get(parameter.name)),
+                )
+            })
             .collect()
+    }
+
+    /// A value that fits 32 bits, as the ranges of most parameters do.
+    pub fn small(&self, name: &str) -> u32 {
+        u32::try_from(self.get(name)).expect("the parameter's range fits 32 bits")
+    }
+
+    /// The word that a parameter of words was set to.
+    pub fn word(&self, name: &str) -> &'static str {
+        let parameter = self.parameters.iter().find(|parameter| parameter.name == name);
+        let words = parameter.map_or(&[][..], |parameter| parameter.words);
+        words.get(self.get(name) as usize).copied().unwrap_or_default()
     }
 }
 
@@ -133,19 +215,24 @@ mod tests {
     use super::*;
 
     static PARAMETERS: [Parameter; 2] = [
-        Parameter {
-            name: "items",
-            meaning: "items of a work-item",
-            default: 1024,
-            range: 1..=1 << 20,
-        },
-        Parameter {
-            name: "table",
-            meaning: "elements of the table",
-            default: 1 << 28,
-            range: 1..=1 << 31,
-        },
+        Parameter::number("items", "items of a work-item", 1024, 1..=1 << 20),
+        Parameter::number("table", "elements of the table", 1 << 28, 1..=1 << 31),
     ];
+
+    #[test]
+    fn words_are_values() {
+        static WORDS: [Parameter; 1] = [Parameter::choice("order", "of the rows", &["sorted", "random"])];
+        let mut settings = Settings::defaults(&WORDS);
+        assert_eq!(settings.word("order"), "sorted");
+        settings.set("order=random").expect("a word");
+        assert_eq!((settings.word("order"), settings.get("order")), ("random", 1));
+        assert_eq!(settings.all(), [("order".into(), "random".into())]);
+        let message = Settings::defaults(&WORDS)
+            .set("order=sortd")
+            .expect_err("no word")
+            .to_string();
+        assert!(message.contains("did you mean `sorted`?"), "{message}");
+    }
 
     #[test]
     fn values_are_set_read_and_listed() {

@@ -1,5 +1,5 @@
-//! Every default plan of every gallery kernel becomes PTX that NVIDIA's assembler takes, and none spills. The registers
-//! are in `ptx.txt`; `HEADSTART_BLESS=1` rewrites it.
+//! Every default plan of the documents' kernels becomes PTX that NVIDIA's assembler takes, and none spills; their
+//! registers are in `ptx.txt`, and `HEADSTART_BLESS=1` rewrites it. Some plans of every workload are assembled, too.
 
 use std::path::Path;
 
@@ -10,51 +10,65 @@ use headstart::testing::ptxas::{Assembled, Ptxas};
 use headstart::tune::Subject;
 use headstart::tune::search::main_loads;
 use headstart::tune::space::default_plans;
-use headstart_gallery::kernels::KERNELS;
+use headstart_gallery::kernels::{GalleryKernel, KERNELS};
 use rayon::prelude::*;
+
+/// The documents' kernels come first.
+const DOCUMENTS: usize = 5;
+/// Of the workloads' plans one of so many is assembled.
+const APART: usize = 12;
+
+/// What the assembler made of a kernel's plans, by kernel, plan and target.
+fn assemble(
+    ptxas: &Ptxas,
+    kernel: &'static GalleryKernel,
+    apart: usize,
+) -> Vec<(String, Result<Assembled, String>)> {
+    let workload = kernel
+        .with(&[], None)
+        .and_then(|chosen| chosen.workload())
+        .expect("the defaults are right");
+    let target = prefetch::Target {
+        group_size: Some(workload.group),
+        ..prefetch::Target::default()
+    };
+    let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
+    let plans = default_plans(&main_loads(&plain), &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
+    let derived: Vec<_> = plans
+        .into_iter()
+        .step_by(apart)
+        .filter_map(|plan| {
+            Some((
+                plan.to_string(),
+                prefetch::apply(&plain, &plan, &target).ok()?.kernel,
+            ))
+        })
+        .collect();
+    assert!(!derived.is_empty(), "{} takes a plan", kernel.name);
+    derived
+        .par_iter()
+        .flat_map_iter(|(plan, derived)| {
+            [Target::Sm80, Target::Sm90].into_iter().map(move |target| {
+                let options = Options {
+                    groups_per_core: Some(1),
+                    lines: false,
+                    ..Options::new(target)
+                };
+                let made = emit(derived, &options).map_err(|error| error.to_string());
+                let made = made.and_then(|ptx| ptxas.assemble(&ptx, target));
+                (format!("{} {plan} {}", kernel.name, target.name()), made)
+            })
+        })
+        .collect()
+}
 
 #[test]
 fn no_default_plan_spills() {
     let Some(ptxas) = &Ptxas::find() else { return };
     let mut lines = Vec::new();
     let mut complaints = Vec::new();
-    for kernel in KERNELS {
-        let workload = kernel
-            .with(&[], None)
-            .and_then(|chosen| chosen.workload())
-            .expect("the defaults are right");
-        let target = prefetch::Target {
-            group_size: Some(workload.group),
-            ..prefetch::Target::default()
-        };
-        let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
-        let plans = default_plans(&main_loads(&plain), &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
-        let derived: Vec<_> = plans
-            .into_iter()
-            .filter_map(|plan| {
-                Some((
-                    plan.to_string(),
-                    prefetch::apply(&plain, &plan, &target).ok()?.kernel,
-                ))
-            })
-            .collect();
-        assert!(!derived.is_empty(), "{} takes a plan", kernel.name);
-        let assembled: Vec<(String, Result<Assembled, String>)> = derived
-            .par_iter()
-            .flat_map_iter(|(plan, derived)| {
-                [Target::Sm80, Target::Sm90].into_iter().map(move |target| {
-                    let options = Options {
-                        groups_per_core: Some(1),
-                        lines: false,
-                        ..Options::new(target)
-                    };
-                    let made = emit(derived, &options).map_err(|error| error.to_string());
-                    let made = made.and_then(|ptx| ptxas.assemble(&ptx, target));
-                    (format!("{} {plan} {}", kernel.name, target.name()), made)
-                })
-            })
-            .collect();
-        for (name, made) in assembled {
+    for kernel in &KERNELS[..DOCUMENTS] {
+        for (name, made) in assemble(ptxas, kernel, 1) {
             match made {
                 Ok(Assembled {
                     spilled_bytes: 0,
@@ -80,4 +94,14 @@ fn no_default_plan_spills() {
         "{} differs; HEADSTART_BLESS=1 rewrites it",
         golden.display()
     );
+}
+
+#[test]
+fn plans_of_the_workloads_are_assembled() {
+    let Some(ptxas) = &Ptxas::find() else { return };
+    for kernel in &KERNELS[DOCUMENTS..] {
+        for (name, made) in assemble(ptxas, kernel, APART) {
+            made.unwrap_or_else(|said| panic!("{name}: {said}"));
+        }
+    }
 }

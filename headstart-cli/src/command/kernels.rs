@@ -25,6 +25,7 @@ pub fn run(options: &arguments::Kernels) -> Result<()> {
                             "default": parameter.default,
                             "least": parameter.range.start(),
                             "most": parameter.range.end(),
+                            "words": parameter.words,
                         })
                     })
                     .collect();
@@ -37,9 +38,12 @@ pub fn run(options: &arguments::Kernels) -> Result<()> {
     for kernel in KERNELS {
         text.push_str(&format!("{}\n    {}\n", kernel.name, kernel.summary));
         for parameter in kernel.parameters {
-            let default = grouped(parameter.default);
+            let (values, default) = match parameter.words {
+                [] => ("…".to_owned(), grouped(parameter.default)),
+                words => (words.join("|"), parameter.written(parameter.default)),
+            };
             text.push_str(&format!(
-                "    --set {}=…  {} [{default}]\n",
+                "    --set {}={values}  {} [{default}]\n",
                 parameter.name, parameter.meaning
             ));
         }

@@ -14,7 +14,7 @@ use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, loop_loads, r
 use crate::device::Device;
 use crate::error::{Error, Fault, Result};
 use crate::ir::{CacheLevel, Kernel};
-use crate::prefetch::plan::LoadName;
+use crate::prefetch::plan::{Distance, LoadName, Strategy};
 use crate::prefetch::{self, Plan};
 use crate::report::{Counter, Outcome, Outputs, PlainBest, Report, Trial};
 
@@ -405,9 +405,10 @@ fn wrong_output(error: Error) -> Error {
     }
 }
 
-/// The loads that plans of the default space name: those that may be fetched early and lead to no other load.
+/// The loads that plans of the default space name: those that can be fetched early and lead to no other such load.
 pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
-    let all = prefetch::candidates(kernel);
+    let mut all = prefetch::candidates(kernel);
+    all.retain(|load| can_be_early(kernel, &load.name));
     let leads_on = |id| {
         all.iter()
             .any(|other| other.id != id && other.parents.contains(&id))
@@ -418,6 +419,15 @@ pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
     let mut names: Vec<LoadName> = main.map(|load| load.name.clone()).collect();
     names.dedup();
     names
+}
+
+/// Whether a load can be fetched even one iteration early: what a ring of registers says, which asks for nothing but an
+/// address.
+fn can_be_early(kernel: &Kernel, load: &LoadName) -> bool {
+    let one = Distance::new(1).map(|distance| Strategy::RollingRegisters { distance });
+    let plan = one.and_then(|strategy| Plan::none().with(load.clone(), strategy));
+    plan.and_then(|plan| prefetch::apply(kernel, &plan, &prefetch::Target::default()))
+        .is_ok()
 }
 
 /// What was counted, side by side.

@@ -1,0 +1,194 @@
+//! Sparse matrices in compressed rows: the fixed list that products are measured on.
+//!
+//! Columns are sorted within a row and none stands twice. What is random follows from the row and a seed, so that a
+//! matrix is the same on every machine.
+
+use std::sync::Arc;
+
+use headstart::device::splitmix64;
+
+use super::{Words, kept};
+
+const SEED: u64 = 11;
+
+/// What a matrix looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// 16 entries a row, anywhere.
+    Random16,
+    /// 16 entries a row, side by side at the diagonal.
+    Banded,
+    /// Rows of 5 to 65,539 entries, mean 16: half of them have 5, and twice as long ones are half as many. Anywhere.
+    PowerLaw,
+    /// The 27 neighbours in a cube; fewer at its sides.
+    Stencil27,
+    /// 4 entries a row, anywhere.
+    Random4,
+    /// 256 entries a row, anywhere.
+    Random256,
+}
+
+impl Shape {
+    /// The words for them in settings, in this order.
+    pub const WORDS: &'static [&'static str] = &[
+        "random16",
+        "banded",
+        "power-law",
+        "stencil27",
+        "random4",
+        "random256",
+    ];
+    const ALL: [Shape; 6] = [
+        Shape::Random16,
+        Shape::Banded,
+        Shape::PowerLaw,
+        Shape::Stencil27,
+        Shape::Random4,
+        Shape::Random256,
+    ];
+
+    /// The one that a setting means.
+    pub fn of(setting: u64) -> Shape {
+        Self::ALL[(setting as usize).min(Self::ALL.len() - 1)]
+    }
+}
+
+/// A square matrix: where each row starts, and its columns. The entries are nobody's business here.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    /// One more than there are rows.
+    pub starts: Words,
+    /// One for each entry.
+    pub columns: Words,
+    /// Rows, and columns.
+    pub rows: u32,
+    /// Entries.
+    pub entries: u64,
+}
+
+impl Matrix {
+    /// A matrix of this shape with about as many rows: a stencil's are a cube. Built once, then kept.
+    pub fn new(shape: Shape, rows: u32) -> Arc<Matrix> {
+        kept(&format!("matrix {shape:?} {rows}"), || build(shape, rows))
+    }
+
+    /// The rows of each work-group, so that none has more than `most` entries or `most_rows` rows, and a row of
+    /// more than `alone` entries is by itself: the first row of each, and the number of rows at the end.
+    pub fn blocks(&self, most: u32, most_rows: u32, alone: u32) -> Words {
+        let mut firsts = vec![0];
+        let (mut first, mut held) = (0, 0);
+        for row in 0..self.rows {
+            let own = self.starts.get(row as usize + 1) - self.starts.get(row as usize);
+            let is_long = own > alone;
+            if row > first && (held + own > most || row - first >= most_rows || is_long) {
+                firsts.push(row);
+                (first, held) = (row, 0);
+            }
+            held += own;
+            if is_long && row + 1 < self.rows {
+                firsts.push(row + 1);
+                (first, held) = (row + 1, 0);
+            }
+        }
+        if self.rows > 0 {
+            firsts.push(self.rows);
+        }
+        Words::new(&firsts)
+    }
+}
+
+fn build(shape: Shape, rows: u32) -> Matrix {
+    let side = f64::from(rows).cbrt().round() as u32;
+    let rows = match shape {
+        Shape::Stencil27 => side * side * side,
+        _ => rows,
+    };
+    let mut starts = Vec::with_capacity(rows as usize + 1);
+    let mut columns = Vec::new();
+    starts.push(0);
+    for row in 0..rows {
+        match shape {
+            Shape::Random16 => spread(&mut columns, row, rows, 16),
+            Shape::Random4 => spread(&mut columns, row, rows, 4),
+            Shape::Random256 => spread(&mut columns, row, rows, 256),
+            Shape::PowerLaw => {
+                let bits = splitmix64(u64::from(row), SEED);
+                let octave = (bits >> 32).trailing_zeros().min(15);
+                let length = 4 + (1 << octave) + (bits as u32) % (1 << octave);
+                spread(&mut columns, row, rows, length);
+            }
+            Shape::Banded => {
+                let width = 16.min(rows);
+                let first = row.saturating_sub(8).min(rows - width);
+                columns.extend(first..first + width);
+            }
+            Shape::Stencil27 => neighbours(&mut columns, row, side),
+        }
+        starts.push(columns.len() as u32);
+    }
+    Matrix {
+        entries: columns.len() as u64,
+        starts: Words::new(&starts),
+        columns: Words::new(&columns),
+        rows,
+    }
+}
+
+/// Columns anywhere, one in each of `count` equal parts of the row.
+fn spread(columns: &mut Vec<u32>, row: u32, rows: u32, count: u32) {
+    let count = u64::from(count.min(rows));
+    let part = u64::from(rows) / count.max(1);
+    for entry in 0..count {
+        let bits = splitmix64(u64::from(row) * 65_537 + entry, SEED + 1);
+        columns.push((entry * part + bits % part) as u32);
+    }
+}
+
+/// The points at most one step away in each direction.
+fn neighbours(columns: &mut Vec<u32>, row: u32, side: u32) {
+    let near = |at: u32| at.saturating_sub(1)..=(at + 1).min(side - 1);
+    let (x, y, z) = (row % side, row / side % side, row / side / side);
+    for z in near(z) {
+        for y in near(y) {
+            columns.extend(near(x).map(|x| (z * side + y) * side + x));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shape_is_a_sorted_square_matrix_with_its_mean() {
+        for (setting, mean) in [16.0, 16.0, 16.0, 25.35, 4.0, 256.0].into_iter().enumerate() {
+            let shape = Shape::of(setting as u64);
+            let matrix = Matrix::new(shape, 32_768);
+            assert_eq!(matrix.starts.len(), matrix.rows as usize + 1);
+            let found = matrix.entries as f64 / f64::from(matrix.rows);
+            let width = if shape == Shape::PowerLaw { 0.25 } else { 0.02 };
+            assert!((found / mean - 1.0).abs() < width, "{shape:?}: {found}");
+            for row in [0, 1, 77, matrix.rows as usize - 1] {
+                let own = matrix.starts.get(row) as usize..matrix.starts.get(row + 1) as usize;
+                let own: Vec<u32> = own.map(|entry| matrix.columns.get(entry)).collect();
+                assert!(own.is_sorted_by(|a, b| a < b), "{shape:?} {own:?}");
+                assert!(own.iter().all(|&column| column < matrix.rows));
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_hold_whole_rows_and_no_more_than_they_may() {
+        for setting in 0..6 {
+            let matrix = Matrix::new(Shape::of(setting), 3000);
+            let blocks: Vec<u32> = matrix.blocks(1024, 100, 256).iter().collect();
+            assert_eq!((blocks[0], blocks[blocks.len() - 1]), (0, matrix.rows));
+            for pair in blocks.windows(2) {
+                assert!(pair[0] < pair[1]);
+                let entries = matrix.starts.get(pair[1] as usize) - matrix.starts.get(pair[0] as usize);
+                assert!(entries <= 1024 || pair[1] - pair[0] == 1);
+                assert!(pair[1] - pair[0] <= 100);
+            }
+        }
+    }
+}

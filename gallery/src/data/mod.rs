@@ -1,0 +1,130 @@
+//! Data for the gallery's kernels: how buffers are given, and what is built once and used by many workloads.
+
+pub mod graph;
+pub mod matrix;
+pub mod skew;
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use headstart::device::{Fill, Pattern};
+use headstart::ir::Type;
+use headstart::tune::{Compare, Given};
+
+/// An input that holds a function of the index.
+pub(crate) fn input(element: Type, length: u64, pattern: Pattern) -> Given {
+    Given::Input {
+        element,
+        length,
+        fill: Fill::Pattern(pattern),
+    }
+}
+
+/// An input of floats from 1 to 2.
+pub(crate) fn fractions(element: Type, length: u64) -> Given {
+    input(element, length, Pattern::Fractions { low: 1.0 })
+}
+
+/// An input of integers whose function has no closed form.
+pub(crate) fn computed(element: Type, length: u64, of: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Given {
+    input(element, length, Pattern::Function(Arc::new(of)))
+}
+
+/// An input of 32-bit integers.
+pub(crate) fn words(values: &Words) -> Given {
+    Given::Input {
+        element: Type::I32,
+        length: values.0.len() as u64 / 4,
+        fill: Fill::Bytes(Arc::clone(&values.0)),
+    }
+}
+
+/// An output that holds nothing before the kernel writes it, compared by its bits.
+pub(crate) fn output(element: Type, length: u64) -> Given {
+    Given::Output {
+        element,
+        length,
+        fill: Fill::Uninitialized,
+        compare: Compare::Bits,
+    }
+}
+
+/// An output that holds zeros before, compared by its bits.
+pub(crate) fn zeroed(element: Type, length: u64) -> Given {
+    Given::Output {
+        element,
+        length,
+        fill: Fill::Pattern(Pattern::Constant(0)),
+        compare: Compare::Bits,
+    }
+}
+
+/// A 32-bit scalar.
+pub(crate) fn scalar(value: u32) -> Given {
+    Given::Scalar(Type::I32, u64::from(value))
+}
+
+/// 32-bit integers as a buffer holds them, shared by all workloads that read them.
+#[derive(Clone, Debug)]
+pub struct Words(Arc<[u8]>);
+
+impl Words {
+    /// The bytes of these integers; at least one of them, for buffers are not empty.
+    pub fn new(values: &[u32]) -> Words {
+        let values = if values.is_empty() { &[0] } else { values };
+        let mut bytes = Vec::with_capacity(values.len() * 4);
+        values
+            .iter()
+            .for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+        Words(bytes.into())
+    }
+
+    /// The integer at a place.
+    pub fn get(&self, index: usize) -> u32 {
+        let bytes = self.0[index * 4..index * 4 + 4].try_into();
+        u32::from_le_bytes(bytes.expect("four bytes"))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len() / 4
+    }
+
+    /// Whether there are none; there never are.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The integers, one after the other.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0
+            .chunks_exact(4)
+            .map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")))
+    }
+}
+
+/// Data sets that are kept: checks and benchmarks ask for the same ones again and again.
+const KEPT: usize = 4;
+
+/// A data set by its name, with everything that it depends on in the name: built when it is first asked for.
+pub(crate) fn kept<T: Send + Sync + 'static>(name: &str, build: impl FnOnce() -> T) -> Arc<T> {
+    static SETS: Mutex<Vec<(String, Arc<dyn Any + Send + Sync>)>> = Mutex::new(Vec::new());
+    let find = || {
+        let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = sets.iter().position(|(known, _)| known == name)?;
+        // The one that was used last is forgotten last.
+        let set = sets.remove(at);
+        sets.push(set.clone());
+        set.1.downcast::<T>().ok()
+    };
+    if let Some(found) = find() {
+        return found;
+    }
+    let built = Arc::new(build());
+    let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
+    sets.push((name.to_owned(), built.clone()));
+    if sets.len() > KEPT {
+        sets.remove(0);
+    }
+    built
+}

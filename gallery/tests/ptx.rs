@@ -16,7 +16,7 @@ use rayon::prelude::*;
 /// The documents' kernels come first.
 const DOCUMENTS: usize = 5;
 /// Of the workloads' plans one of so many is assembled.
-const APART: usize = 12;
+const APART: usize = 37;
 
 /// What the assembler made of a kernel's plans, by kernel, plan and target.
 fn assemble(

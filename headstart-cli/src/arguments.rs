@@ -225,12 +225,26 @@ pub struct Kernels {
     pub json: Option<PathBuf>,
 }
 
+/// What `headstart bench` measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Suite {
+    /// The documents' kernels.
+    Documents,
+    /// The workloads.
+    Workloads,
+    /// Both.
+    All,
+}
+
 /// The options of `headstart bench`.
 #[derive(Args, Debug)]
 pub struct Bench {
     /// The GPU
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     pub device: String,
+    /// The documents' kernels under many plans, the workloads beside PyTorch and CUDA, or both
+    #[arg(long, value_enum, default_value_t = Suite::All)]
+    pub suite: Suite,
     /// Only the cases whose names contain this; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub case: Vec<String>,
@@ -241,6 +255,12 @@ pub struct Bench {
     /// are kept
     #[arg(long, value_name = "DIR")]
     pub peers: Option<PathBuf>,
+    /// The Python that has PyTorch, for the workloads
+    #[arg(long, value_name = "PROGRAM", default_value = "python3")]
+    pub python: PathBuf,
+    /// Workloads without PyTorch and CUDA beside them
+    #[arg(long)]
+    pub without_programs: bool,
     /// NVIDIA's compiler, for the peers
     #[arg(long, value_name = "PROGRAM", default_value = "nvcc")]
     pub nvcc: PathBuf,

@@ -1,4 +1,8 @@
 //! What `headstart bench` measures, and the programs that it is compared with.
 
 pub mod cases;
+pub mod compare;
+mod manifest;
 pub mod peers;
+mod process;
+pub mod workloads;

@@ -14,8 +14,10 @@ use headstart_gallery::kernels;
 use serde_json::{Value, json};
 
 use crate::arguments;
+use crate::arguments::Suite;
 use crate::bench::cases::{self, Case};
-use crate::bench::peers;
+use crate::bench::compare::{self, Programs, Tools};
+use crate::bench::{peers, workloads};
 use crate::device::ordinal;
 use crate::output::{Destination, json_line, print};
 
@@ -44,10 +46,13 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         facts.name, facts.driver, facts.cores
     ))?;
 
-    let wanted =
-        |case: &Case| options.case.is_empty() || options.case.iter().any(|text| case.name.contains(text));
+    let wanted = |name: &str| options.case.is_empty() || options.case.iter().any(|text| name.contains(text));
+    let in_suite = |suite: Suite| options.suite == Suite::All || options.suite == suite;
     let mut results = Vec::new();
-    for case in cases::all().iter().filter(|case| wanted(case)) {
+    let documents = cases::all()
+        .into_iter()
+        .filter(|case| in_suite(Suite::Documents) && wanted(case.name));
+    for case in &documents.collect::<Vec<_>>() {
         match measure(&mut bench, case, options) {
             Ok(result) => results.push(result),
             Err(error) => {
@@ -57,6 +62,10 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         }
     }
     let (major, minor) = facts.capability;
+    let chosen = workloads::all().into_iter();
+    let chosen = chosen.filter(|case| in_suite(Suite::Workloads) && wanted(&case.name));
+    let (copy, workloads) =
+        measure_workloads(&mut bench, &chosen.collect::<Vec<_>>(), (major, minor), options)?;
     let peers = match &options.peers {
         Some(folder) => peers::run(folder, &options.nvcc, &format!("sm_{major}{minor}"))?,
         None => Vec::new(),
@@ -81,9 +90,62 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         "version": env!("CARGO_PKG_VERSION"),
         "device": facts,
         "cases": results,
+        "copy_bytes_per_s": copy,
+        "workloads": workloads,
         "peers": peers,
     });
     destination.write(&json_line(&report)?)
+}
+
+/// The workloads and what a copy reaches, with the programs beside them.
+fn measure_workloads(
+    bench: &mut GpuBench,
+    cases: &[workloads::Case],
+    (major, minor): (u32, u32),
+    options: &arguments::Bench,
+) -> Result<(Option<f64>, Vec<Value>)> {
+    if cases.is_empty() {
+        return Ok((None, Vec::new()));
+    }
+    // At small sizes there is nothing to compare.
+    let mut programs = match options.small || options.without_programs {
+        true => None,
+        false => Some(Programs::start(&Tools {
+            python: &options.python,
+            nvcc: &options.nvcc,
+            architecture: &format!("sm_{major}{minor}"),
+        })?),
+    };
+    let copy = programs
+        .as_mut()
+        .map(|programs| programs.copy_bandwidth(options.rounds));
+    match &copy {
+        Some(Ok(copy)) => print(&format!("a copy reads and writes {:.0} GB/s\n", copy / 1e9))?,
+        Some(Err(error)) => print(&format!("a copy could not be measured: {error}\n"))?,
+        None => {}
+    }
+    let mut results = Vec::new();
+    let small = options.small.then_some(SMALL_ITERATIONS);
+    for case in cases {
+        match compare::measure(
+            bench,
+            programs.as_mut(),
+            case,
+            options.rounds,
+            small,
+            &options.except,
+        ) {
+            Ok((text, result)) => {
+                print(&text)?;
+                results.push(result);
+            }
+            Err(error) => {
+                print(&format!("\n{}: {error}\n", case.name))?;
+                results.push(json!({"case": case.name, "error": error.to_string()}));
+            }
+        }
+    }
+    Ok((copy.and_then(Result::ok), results))
 }
 
 /// Today, in UTC.
@@ -232,7 +294,8 @@ fn simulated(workload: &Workload, plain: &Arc<Kernel>) -> Result<Vec<Vec<u8>>> {
     Ok(outputs)
 }
 
-fn line(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> String {
+/// One plan's line of text.
+pub fn line(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> String {
     match measured {
         Ok(measured) => {
             let timing = &measured.timing;
@@ -255,7 +318,8 @@ fn line(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> Strin
     }
 }
 
-fn trial(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> Value {
+/// One plan as JSON.
+pub fn trial(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> Value {
     match measured {
         Ok(measured) => json!({
             "plan": plan,

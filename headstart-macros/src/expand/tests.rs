@@ -34,7 +34,9 @@ fn refused(body: &str, expected: &str) {
 fn expressions_outside_the_language() {
     refused("let x = «match n { _ => 1 };", "write `if … else if … else`");
     refused("let f = «|x: u32| x;", "write a `#[device_fn]`");
-    refused("«println!(\"{n}\");", "the macro `println!` is not accepted");
+    refused("«vec![n];", "the macro `vec!` is not accepted");
+    refused("println!(«\"{n:?}\");", "cannot print `{n:?}`");
+    refused("print!(«\"a}\");", "out of place");
     refused("let s = «\"text\";", "integers, floats and truth values only");
     refused("out[0] = a.«iter().sum();", "no method `iter`");
     refused("let x = n.«to_radians();", "accepted: abs, abs_diff, acos");

@@ -57,7 +57,7 @@ impl Lowering {
             Expr::Break(leave) => self.leave_loop(leave),
             Expr::Continue(next) => self.next_iteration(next),
             Expr::Return(end) => self.end_function(end),
-            Expr::Macro(call) => self.refuse_macro(&call.mac),
+            Expr::Macro(call) => self.macro_call(&call.mac),
             Expr::Array(array) => self.vector(array),
             Expr::Repeat(repeat) => self.repeated_vector(repeat),
             Expr::Struct(literal) => self.struct_literal(literal),

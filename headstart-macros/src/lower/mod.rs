@@ -24,6 +24,7 @@ mod call;
 mod control;
 mod expression;
 mod place;
+mod print;
 mod statement;
 mod structs;
 

@@ -35,7 +35,7 @@ impl Lowering {
                 item.span(),
                 "a kernel cannot declare this; accepted inside: `const`, `use`, `type`, and `#[device_fn] fn`",
             ),
-            Stmt::Macro(call) => self.refuse_macro(&call.mac),
+            Stmt::Macro(call) => self.macro_call(&call.mac),
         }
     }
 

@@ -58,7 +58,10 @@ impl Lowering {
                     Member::Unnamed(number) => quote!(#number),
                 };
                 let inner = self.pattern(&field.pat, variables, before);
-                quote_spanned!(field.span()=> #member: #inner)
+                match field.colon_token {
+                    Some(_) => quote_spanned!(field.span()=> #member: #inner),
+                    None => inner,
+                }
             })
             .collect();
         let rest = &pattern.rest;

@@ -29,6 +29,9 @@ pub struct Outcome {
     pub counters: Counters,
     /// What [`Command::Read`](super::Command::Read) read.
     pub bytes: Vec<u8>,
+    /// What the kernel printed, where the device hands it over: the simulator does, in the order of the work-items; the
+    /// drivers of GPUs write it to the standard output themselves.
+    pub printed: String,
 }
 
 /// When a command was submitted, started and ended: nanoseconds on the device's clock, whose zero is any

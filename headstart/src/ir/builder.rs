@@ -7,7 +7,8 @@
 use super::eval;
 use super::kernel::{Array, Kernel, Label, LoadId, Place, Region, Value};
 use super::op::{
-    BinaryOp, CacheHint, CacheUse, CompareOp, ConvertOp, Id, LoopWishes, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
+    BinaryOp, CacheHint, CacheUse, CompareOp, ConvertOp, Id, LoopWishes, Meeting, NoWrapOp, Op, OpKind,
+    UnaryOp, Wrap,
 };
 use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 use super::types::Type;
@@ -340,6 +341,16 @@ impl<'k> Builder<'k> {
     /// What a `Bool` is for the whole sub-group.
     pub fn vote(&mut self, op: VoteOp, value: Value) -> Value {
         self.push_one(OpKind::Vote(op, value), op.result())
+    }
+
+    /// A barrier of a part of the work-group.
+    pub fn meet(&mut self, meeting: Meeting) {
+        self.push(OpKind::Meet(meeting), &[]);
+    }
+
+    /// A line of text for people, with a value for each of its places.
+    pub fn print(&mut self, text: String, values: Vec<Value>) {
+        self.push(OpKind::Print { text, values }, &[]);
     }
 
     /// A barrier of the work-group.

@@ -32,5 +32,11 @@ pub const GROUP_ITEMS: u64 = 4096;
 pub const SUB_GROUP_ITEMS: u32 = 128;
 /// Most bytes that one prefetch asks for.
 pub const PREFETCH_BYTES: u32 = 1 << 20;
+/// Barriers of a work-group that have a number of their own, from 1 on.
+pub const NAMED_BARRIERS: u32 = 15;
+/// Most bytes of a line that a kernel prints, its values not counted.
+pub const LINE_BYTES: usize = 1024;
+/// Most values in a line that a kernel prints.
+pub const LINE_VALUES: usize = 32;
 /// Most bytes that one load or store moves.
 pub const ACCESS_BYTES: u32 = 16;

@@ -41,7 +41,11 @@
 //! [`MemoryOrder`] says, among the work-items of its [`MemoryScope`]: a relaxed one nothing, so atomics imply no
 //! fence. A [`Fence`](OpKind::Fence) orders without touching memory. [`Shuffle`](OpKind::Shuffle) and
 //! [`Vote`](OpKind::Vote) exchange values inside a sub-group, all of which must run them together; they order
-//! no memory.
+//! no memory. A [`Meet`](OpKind::Meet) is a barrier of a part of the work-group: of a sub-group, all of which
+//! must come together, or of so many whole sub-groups at a barrier with a number.
+//!
+//! A [`Print`](OpKind::Print) writes a line for people. Lines of one work-item come in its order; among
+//! work-items the simulator sorts them, other devices do not. What exceeds a device's buffer is lost.
 //!
 //! # Asynchronous copies
 //!
@@ -65,6 +69,7 @@ pub mod copy;
 pub mod eval;
 mod kernel;
 pub mod limits;
+pub mod line;
 mod op;
 pub mod parse;
 mod print;
@@ -79,8 +84,8 @@ pub use kernel::{
     PointerFacts, Region, Value, ValueData,
 };
 pub use op::{
-    BinaryOp, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Id, LoopWishes, NoWrapOp, Op, OpKind,
-    UnaryOp, UnrollWish, Wrap,
+    BinaryOp, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Id, LoopWishes, Meeting, NoWrapOp, Op,
+    OpKind, UnaryOp, UnrollWish, Wrap,
 };
 pub use parse::{parse, read};
 pub use print::print;

@@ -119,6 +119,16 @@ pub enum OpKind {
     },
     /// Orders this work-item's accesses before and after it, as others see them. No result.
     Fence(MemoryOrder, MemoryScope),
+    /// Some of the work-group's sub-groups wait here for each other; shared and global memory are ordered among
+    /// them. No result.
+    Meet(Meeting),
+    /// Writes a line of text for people, once for each work-item. No result.
+    Print {
+        /// The text, with places for the values: see [`line`](super::line).
+        text: String,
+        /// As many as there are places.
+        values: Vec<Value>,
+    },
 
     // Of the whole sub-group: none of its work-items may be elsewhere, or have ended.
     /// The value of another work-item of the sub-group; `by` is an `I32`, unsigned, less than 32. Result: of the
@@ -174,6 +184,20 @@ pub enum OpKind {
     Continue(Label, Vec<Value>),
     /// Ends this work-item.
     Return,
+}
+
+/// Who meets at a [`Meet`](OpKind::Meet).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Meeting {
+    /// The work-items of the sub-group.
+    SubGroup,
+    /// So many sub-groups of the work-group, whichever come first.
+    Named {
+        /// Which barrier of the work-group: 1 to 15.
+        number: u32,
+        /// How many sub-groups.
+        sub_groups: u32,
+    },
 }
 
 /// What an author asked of a loop.
@@ -303,6 +327,10 @@ pub enum BinaryOp {
     FMax,
     /// Magnitude of the first, sign of the second.
     CopySign,
+    /// `I32`: the sum of the products of their four bytes, taken as signed.
+    Dot4S,
+    /// `I32`: the sum of the products of their four bytes, taken as unsigned.
+    Dot4U,
 }
 
 /// Integer arithmetic with a promise; see [`OpKind::NoWrap`].
@@ -488,6 +516,7 @@ impl OpKind {
             | OpKind::ArrayAddress(_)
             | OpKind::Barrier
             | OpKind::Fence(..)
+            | OpKind::Meet(_)
             | OpKind::Return => {}
             OpKind::Block { .. } => {}
             OpKind::Unary(_, a) | OpKind::Convert(_, a) | OpKind::Wait(a) | OpKind::Vote(_, a) => {
@@ -521,6 +550,7 @@ impl OpKind {
             }
             OpKind::If { cond, .. } => *cond = map(*cond),
             OpKind::Join(values)
+            | OpKind::Print { values, .. }
             | OpKind::Loop { initial: values, .. }
             | OpKind::Break(_, values)
             | OpKind::Continue(_, values) => values.iter_mut().for_each(|value| *value = map(*value)),
@@ -590,7 +620,7 @@ spelled!(BinaryOp {
     DivU = "div.u", RemS = "rem.s", RemU = "rem.u", And = "and", Or = "or", Xor = "xor", Shl = "shl",
     ShrS = "shr.s", ShrU = "shr.u", MinS = "min.s", MinU = "min.u", MaxS = "max.s", MaxU = "max.u",
     FAdd = "fadd", FSub = "fsub", FMul = "fmul", FDiv = "fdiv", FMin = "fmin", FMax = "fmax",
-    CopySign = "copysign",
+    CopySign = "copysign", Dot4S = "dot4.s", Dot4U = "dot4.u",
 });
 spelled!(NoWrapOp { Add = "add", Sub = "sub", Mul = "mul" });
 spelled!(Wrap { NotSigned = "nsw", NotUnsigned = "nuw", Neither = "nw" });

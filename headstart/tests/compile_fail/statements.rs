@@ -3,8 +3,9 @@
 use headstart::prelude::*;
 
 #[kernel]
-fn prints(out: &mut [f32]) {
-    println!("{}", out[0]); //~ macro 5
+fn prints_a_list(out: &mut [f32]) {
+    println!("{:?}", out[0]); //~ macro 14
+    eprintln!("{}", out[0]); //~ macro 5
 }
 
 #[kernel]

@@ -37,6 +37,8 @@ const ALL: &[&[Feature]] = &[
     crate::work_items::FEATURES,
     crate::atomics::FEATURES,
     crate::sub_groups::FEATURES,
+    crate::meeting::FEATURES,
+    crate::printing::FEATURES,
 ];
 
 const HEAD: &str = "\

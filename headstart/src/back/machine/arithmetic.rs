@@ -302,6 +302,8 @@ fn binary_recipe(
         BinaryOp::MinS | BinaryOp::MinU | BinaryOp::MaxS | BinaryOp::MaxU => integer(facts, whole_64),
         BinaryOp::FMin | BinaryOp::FMax if ty == Type::F64 && !intel => recipe::MIN_F64,
         BinaryOp::CopySign => single(Class::Int32),
+        // One instruction on every device here: IDP.4A, DP4A.
+        BinaryOp::Dot4S | BinaryOp::Dot4U => single(Class::Int32),
         BinaryOp::FAdd
         | BinaryOp::FSub
         | BinaryOp::FMul

@@ -195,6 +195,8 @@ fn operation(kind: &OpKind) -> String {
         OpKind::Wait(_) => "wait".into(),
         OpKind::Prefetch { .. } => "prefetch".into(),
         OpKind::Barrier => "barrier".into(),
+        OpKind::Meet(_) => "meet".into(),
+        OpKind::Print { .. } => "print".into(),
         OpKind::Atomic { op, .. } => format!("atomic {}", op.name()),
         OpKind::Fence(..) => "fence".into(),
         OpKind::Shuffle { .. } => "shuffle".into(),

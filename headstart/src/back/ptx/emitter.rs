@@ -5,12 +5,13 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use super::nan::NanPlan;
+use super::print::Lines;
 use super::registers::{Class, Registers};
 use super::roots::Roots;
 use super::tokens::Groups;
 use super::{HintReached, Options};
 use crate::Result;
-use crate::ir::{ConvertOp, Kernel, Label, Op, OpKind, Place, Type, Value};
+use crate::ir::{BinaryOp, ConvertOp, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type, Value};
 
 /// A predicate register, or its opposite, under which instructions with an effect run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,10 @@ pub(super) struct Written {
     pub registers: Registers,
     pub hints: Vec<HintReached>,
     pub uses_scratch: bool,
+    /// What the module needs for what the kernel prints; empty if it does not.
+    pub prints: String,
+    /// The memory for the values of a line, in bytes.
+    pub line_bytes: u32,
 }
 
 /// What is being written.
@@ -71,6 +76,8 @@ pub(super) struct Emitter<'k> {
     pub scratch: Option<String>,
     /// What each cache hint became.
     pub hints: Vec<HintReached>,
+    /// What is printed.
+    pub lines: Lines,
     /// Constants that instructions cannot hold, moved to registers at the start.
     preamble: String,
     body: String,
@@ -119,7 +126,8 @@ impl<'k> Emitter<'k> {
                 }),
             }
         });
-        let folded = addresses.difference(&kept).copied().collect();
+        let mut folded: HashSet<Value> = addresses.difference(&kept).copied().collect();
+        folded.extend(added_dots(kernel, &definitions, &uses));
         Emitter {
             kernel,
             options,
@@ -134,6 +142,7 @@ impl<'k> Emitter<'k> {
             guard: None,
             scratch: None,
             hints: Vec::new(),
+            lines: Lines::default(),
             preamble: String::new(),
             body: String::new(),
             register_of: HashMap::new(),
@@ -152,6 +161,8 @@ impl<'k> Emitter<'k> {
             registers: self.registers,
             hints: self.hints,
             uses_scratch: self.scratch.is_some(),
+            prints: self.lines.declarations(),
+            line_bytes: self.lines.bytes,
         }
     }
 
@@ -314,6 +325,11 @@ impl<'k> Emitter<'k> {
             }
             OpKind::Prefetch { ptr, bytes, hint, .. } => self.prefetch(op, *ptr, *bytes, *hint),
             OpKind::Barrier => self.ins("bar.sync 0"),
+            OpKind::Meet(Meeting::SubGroup) => self.ins("bar.warp.sync 0xffffffff"),
+            OpKind::Meet(Meeting::Named { number, sub_groups }) => {
+                self.ins(format!("bar.sync {number}, {}", sub_groups.saturating_mul(32)));
+            }
+            OpKind::Print { text, values } => self.print(text, values),
             OpKind::Atomic { .. } => self.atomic(op),
             OpKind::Fence(order, scope) => self.fence(*order, *scope),
             OpKind::Shuffle {
@@ -341,6 +357,27 @@ impl<'k> Emitter<'k> {
         }
         Ok(())
     }
+}
+
+/// Dot products of bytes that only one addition uses: the instruction adds, too. One of two that are added to each
+/// other stays.
+fn added_dots<'k>(
+    kernel: &'k Kernel,
+    definitions: &HashMap<Value, &'k Op>,
+    uses: &HashMap<Value, u32>,
+) -> Vec<Value> {
+    let is_dot = |value: &Value| {
+        let kind = definitions.get(value).map(|op| &op.kind);
+        let dot = matches!(kind, Some(OpKind::Binary(BinaryOp::Dot4S | BinaryOp::Dot4U, ..)));
+        dot && uses.get(value) == Some(&1)
+    };
+    let mut added = Vec::new();
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Binary(BinaryOp::Add, a, b) | OpKind::NoWrap(NoWrapOp::Add, _, a, b) = &op.kind {
+            added.extend([*a, *b].into_iter().find(is_dot));
+        }
+    });
+    added
 }
 
 /// A constant as PTX spells it, if instructions of its type take constants.

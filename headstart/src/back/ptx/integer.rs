@@ -7,7 +7,7 @@
 
 use super::emitter::Emitter;
 use super::registers::Class;
-use crate::ir::{BinaryOp, CompareOp, Id, NoWrapOp, Type, UnaryOp, Value};
+use crate::ir::{BinaryOp, CompareOp, Id, NoWrapOp, OpKind, Type, UnaryOp, Value};
 
 impl From<NoWrapOp> for BinaryOp {
     fn from(op: NoWrapOp) -> BinaryOp {
@@ -164,6 +164,26 @@ impl Emitter<'_> {
         extended
     }
 
+    /// `r = rest + x · y` of four bytes.
+    fn dot4(&mut self, r: &str, op: BinaryOp, x: &str, y: &str, rest: &str) {
+        let kind = if op == BinaryOp::Dot4S { "s32" } else { "u32" };
+        self.ins(format!("dp4a.{kind}.{kind} {r}, {x}, {y}, {rest}"));
+    }
+
+    /// The dot product of bytes that is added here, if the sum is all that it is for; and the other summand.
+    fn dot4_in(&self, a: Value, b: Value) -> Option<(BinaryOp, Value, Value, Value)> {
+        [(a, b), (b, a)].into_iter().find_map(|(dot, rest)| {
+            let of = self
+                .definitions
+                .get(&dot)
+                .filter(|_| self.folded.contains(&dot))?;
+            match of.kind {
+                OpKind::Binary(op @ (BinaryOp::Dot4S | BinaryOp::Dot4U), p, q) => Some((op, p, q, rest)),
+                _ => None,
+            }
+        })
+    }
+
     pub(super) fn integer_binary(&mut self, result: Value, op: BinaryOp, a: Value, b: Value) {
         use BinaryOp as B;
         let ty = self.ty(a);
@@ -173,6 +193,12 @@ impl Emitter<'_> {
         if matches!(op, B::Shl | B::ShrS | B::ShrU) {
             self.shift(&r, op, ty, a, b);
             return;
+        }
+        if op == B::Add
+            && let Some((dot, p, q, rest)) = self.dot4_in(a, b)
+        {
+            let [p, q, rest] = [p, q, rest].map(|value| self.operand(value));
+            return self.dot4(&r, dot, &p, &q, &rest);
         }
         let (x, y) = (self.operand(a), self.operand(b));
         if ty == Type::Bool {
@@ -191,6 +217,7 @@ impl Emitter<'_> {
             (x, y)
         };
         match op {
+            B::Dot4S | B::Dot4U => self.dot4(&r, op, &x, &y, "0"),
             B::Add => self.ins(format!("add.s{bits} {r}, {x}, {y}")),
             B::Sub => self.ins(format!("sub.s{bits} {r}, {x}, {y}")),
             B::Mul => self.ins(format!("mul.lo.s{bits} {r}, {x}, {y}")),

@@ -19,6 +19,7 @@ mod float;
 mod integer;
 mod memory;
 mod nan;
+mod print;
 mod registers;
 mod roots;
 mod tokens;
@@ -180,6 +181,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     if dynamic {
         let _ = writeln!(text, ".extern .shared .align 16 .b8 {}[];\n", memory::DYNAMIC);
     }
+    text.push_str(&written.prints);
     let _ = writeln!(text, ".visible .entry {entry}(");
     for (index, param) in kernel.params.iter().enumerate() {
         let separator = if index + 1 < kernel.params.len() { "," } else { "" };
@@ -221,6 +223,14 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
             "\t.{space} .align {} .b8 {name}[{}];",
             data.align.max(1),
             data.bytes().max(1)
+        );
+    }
+    if written.line_bytes > 0 {
+        let _ = writeln!(
+            text,
+            "\t.local .align 8 .b8 {}[{}];",
+            print::VALUES,
+            written.line_bytes
         );
     }
     if scratch_bytes > 0 {

@@ -169,7 +169,8 @@ impl Shared {
         };
         match command {
             Command::Launch(program, launch) => {
-                let timing = self.launch(&program, &launch)?;
+                let (timing, printed) = self.launch(&program, &launch)?;
+                outcome.printed = printed;
                 *now_ns += timing.elapsed_ns;
                 outcome.times.ended_ns = *now_ns;
                 outcome.counters = timing.counters;
@@ -197,7 +198,7 @@ impl Shared {
         Ok(outcome)
     }
 
-    fn launch(&self, program: &Program, launch: &Launch) -> Result<Timing> {
+    fn launch(&self, program: &Program, launch: &Launch) -> Result<(Timing, String)> {
         let kernel = program.kernel();
         launch.check(kernel, &self.description)?;
         let compiled: Arc<Compiled> = program.implementation()?;
@@ -206,18 +207,18 @@ impl Shared {
             (Some(clock), Some(timed)) => Some((clock, timed, copy_of(launch, kernel)?)),
             _ => None,
         };
+        let functional = &compiled.functional;
+        let (counters, printed) = functional.run_printing(launch, size, self.options, &Groups::All)?;
         let mut timing = Timing {
             elapsed_ns: 0.0,
-            counters: compiled
-                .functional
-                .run(launch, size, self.options, &Groups::All)?,
+            counters,
         };
         if let Some((clock, timed, copy)) = timed {
             let measured = clock.time(kernel, timed, &copy)?;
             timing.elapsed_ns = measured.elapsed_ns;
             timing.counters.merge(&measured.counters);
         }
-        Ok(timing)
+        Ok((timing, printed))
     }
 }
 

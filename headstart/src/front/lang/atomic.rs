@@ -153,6 +153,19 @@ impl<T: AtomicScalar> Atomic<T> {
     pub fn fetch_add(&self, value: T, order: impl Into<Order>) -> T {
         self.swap(self.0.get().atomic_add(value), order)
     }
+
+    /// Becomes the lesser; what was there before. Of floats -0 is below +0, and a NaN is no operand: it changes nothing.
+    /// A NaN in memory counts as greater than all numbers, or less if its sign is set.
+    pub fn fetch_min(&self, value: T, order: impl Into<Order>) -> T {
+        let before = self.0.get();
+        self.swap(before.atomic_least(value), order)
+    }
+
+    /// Becomes the greater; what was there before. As [`fetch_min`](Atomic::fetch_min) for floats.
+    pub fn fetch_max(&self, value: T, order: impl Into<Order>) -> T {
+        let before = self.0.get();
+        self.swap(before.atomic_greatest(value), order)
+    }
 }
 
 impl<T: AtomicInteger> Atomic<T> {
@@ -187,25 +200,21 @@ impl<T: AtomicInteger> Atomic<T> {
     pub fn fetch_xor(&self, value: T, order: impl Into<Order>) -> T {
         self.swap(self.0.get() ^ value, order)
     }
-
-    /// Becomes the lesser; what was there before.
-    pub fn fetch_min(&self, value: T, order: impl Into<Order>) -> T {
-        let before = self.0.get();
-        self.swap(if value < before { value } else { before }, order)
-    }
-
-    /// Becomes the greater; what was there before.
-    pub fn fetch_max(&self, value: T, order: impl Into<Order>) -> T {
-        let before = self.0.get();
-        self.swap(if value > before { value } else { before }, order)
-    }
 }
 
-/// How an atomic element adds on the CPU: as the device does.
+/// How an atomic element adds and compares on the CPU: as the device does.
 pub trait AtomicAdd {
     /// The sum, wrapped or rounded.
     #[must_use]
     fn atomic_add(self, other: Self) -> Self;
+
+    /// The lesser.
+    #[must_use]
+    fn atomic_least(self, other: Self) -> Self;
+
+    /// The greater.
+    #[must_use]
+    fn atomic_greatest(self, other: Self) -> Self;
 }
 
 macro_rules! wrapping {
@@ -213,6 +222,14 @@ macro_rules! wrapping {
         impl AtomicAdd for $rust {
             fn atomic_add(self, other: Self) -> Self {
                 self.wrapping_add(other)
+            }
+
+            fn atomic_least(self, other: Self) -> Self {
+                Ord::min(self, other)
+            }
+
+            fn atomic_greatest(self, other: Self) -> Self {
+                Ord::max(self, other)
             }
         }
     )+};
@@ -225,6 +242,20 @@ macro_rules! rounded {
         impl AtomicAdd for $rust {
             fn atomic_add(self, other: Self) -> Self {
                 self + other
+            }
+
+            fn atomic_least(self, other: Self) -> Self {
+                match other.is_nan() || self.total_cmp(&other).is_le() {
+                    true => self,
+                    false => other,
+                }
+            }
+
+            fn atomic_greatest(self, other: Self) -> Self {
+                match other.is_nan() || self.total_cmp(&other).is_ge() {
+                    true => self,
+                    false => other,
+                }
             }
         }
     )+};

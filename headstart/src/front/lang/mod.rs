@@ -66,7 +66,12 @@
 //! - **Work-items:** the functions of [`work_item`], `barrier()`.
 //! - **Atomics:** `bins[i].fetch_add(1, Ordering::Relaxed)` on `&[Atomic<T>]` and `shared::<Atomic<T>, N>()`, with
 //!   the methods of [`atomic::Atomic`], and `fence(Ordering::AcqRel)`.
-//! - **Sub-groups and work-groups together:** shuffles, votes, reductions and scans of [`sub_group`].
+//!   `fetch_min` and `fetch_max` of floats, too. [`dot4_i8`](fn@dot::dot4_i8) and `dot4_u8` multiply bytes.
+//! - **Sub-groups and work-groups together:** shuffles, votes, reductions and scans of [`sub_group`],
+//!   `sub_group_barrier()` and [`named_barrier::<1, 2>()`](fn@work_item::named_barrier).
+//! - **Printing:** `print!("{x} {:x}", y)` and `println!`, of scalars. The simulator hands the lines over with the
+//!   launch's [`Outcome`](crate::device::Outcome), in the order of the work-items; NVIDIA's driver writes them to the
+//!   standard output. Each keeps about a megabyte of a launch.
 //! - **Loops** take `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]` (keep the loop) and `#[prefetch("PLAN")]`.
 //! - **Hints:** `prefetch(&values[i], L1)`, levels [`L1`](hint::L1) to [`L4`](hint::L4), and
 //!   `L1.nontemporal()`.
@@ -92,6 +97,7 @@
 
 pub mod atomic;
 pub mod data;
+pub mod dot;
 pub mod hint;
 pub mod launch;
 mod mathematics;
@@ -107,23 +113,26 @@ pub mod work_item;
 pub mod prelude {
     pub use super::atomic::{Atomic, AtomicInteger, AtomicScalar, Ordering, Scope, Within, fence};
     pub use super::data::Data;
+    pub use super::dot::{dot4_i8, dot4_u8};
     pub use super::hint::{L1, L2, L3, L4, prefetch, shared};
     pub use super::launch::Geometry;
     pub use super::scalar::{Float, Half, Integer, Number, Scalar, Signed};
     pub use super::select::select;
     pub use super::sub_group::{
         group_exclusive_scan_add, group_inclusive_scan_add, group_reduce_add, group_reduce_max,
-        group_reduce_min, sub_group_all, sub_group_any, sub_group_ballot, sub_group_broadcast,
-        sub_group_exclusive_scan_add, sub_group_inclusive_scan_add, sub_group_inclusive_scan_max,
-        sub_group_inclusive_scan_min, sub_group_reduce_add, sub_group_reduce_and, sub_group_reduce_max,
-        sub_group_reduce_min, sub_group_reduce_or, sub_group_reduce_xor, sub_group_shuffle,
-        sub_group_shuffle_down, sub_group_shuffle_up, sub_group_shuffle_xor,
+        group_reduce_min, sub_group_all, sub_group_any, sub_group_ballot, sub_group_barrier,
+        sub_group_broadcast, sub_group_exclusive_scan_add, sub_group_inclusive_scan_add,
+        sub_group_inclusive_scan_max, sub_group_inclusive_scan_min, sub_group_reduce_add,
+        sub_group_reduce_and, sub_group_reduce_max, sub_group_reduce_min, sub_group_reduce_or,
+        sub_group_reduce_xor, sub_group_shuffle, sub_group_shuffle_down, sub_group_shuffle_up,
+        sub_group_shuffle_xor,
     };
     pub use super::view::{ReadOnly, ReadWrite, View1, View2, View3, WriteOnly};
     pub use super::work_item::{
         barrier, global_id, global_id_y, global_id_z, global_size, group_count, group_count_y, group_count_z,
         group_id, group_id_y, group_id_z, group_size, group_size_y, group_size_z, local_id, local_id_y,
-        local_id_z, max_sub_group_size, sub_group_count, sub_group_id, sub_group_local_id, sub_group_size,
+        local_id_z, max_sub_group_size, named_barrier, sub_group_count, sub_group_id, sub_group_local_id,
+        sub_group_size,
     };
     pub use half::{bf16, f16};
     pub use headstart_macros::{Data, device_fn, kernel};

@@ -35,7 +35,7 @@
 use super::record::{At, Recorded, collective};
 use super::scalar::{Integer, Number, Scalar};
 use super::work_item::meet_others;
-use crate::ir::{ShuffleOp, VoteOp};
+use crate::ir::{Meeting, ShuffleOp, VoteOp};
 
 macro_rules! together {
     ($(
@@ -146,4 +146,22 @@ together! {
     /// The sum of the values of the work-group before the own one; 0 for the first.
     fn group_exclusive_scan_add<T: Number>(value: T) -> T = value;
     |at| collective::group_scan(at, value, false);
+}
+
+/// All work-items of the sub-group wait here for each other; what they wrote before, all of them can read after.
+///
+/// They run together anyway; what this adds is that their accesses to shared and global memory are ordered.
+pub fn sub_group_barrier() {
+    meet_others();
+}
+
+/// What [`sub_group_barrier`](fn@sub_group_barrier) is for a device.
+#[allow(non_camel_case_types, reason = "it bears the function's name")]
+pub struct sub_group_barrier {}
+
+impl sub_group_barrier {
+    #[doc(hidden)]
+    pub fn device(at: At) {
+        super::record::recorder(|recorder| recorder.build(at, |b| b.meet(Meeting::SubGroup)));
+    }
 }

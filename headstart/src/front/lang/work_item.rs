@@ -7,7 +7,7 @@
 use std::cell::Cell;
 
 use super::record::{At, Recorded, usize_from_u32};
-use crate::ir::{Builder, Id, NoWrapOp, Value, Wrap};
+use crate::ir::{Builder, Id, Meeting, NoWrapOp, Value, Wrap, limits};
 
 /// A work-item of the CPU reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -165,5 +165,62 @@ impl barrier {
     #[doc(hidden)]
     pub fn device(at: At) {
         super::record::recorder(|recorder| recorder.build(at, |b| b.barrier()));
+    }
+}
+
+/// `SUB_GROUPS` sub-groups of the work-group wait here for each other, at one of 15 barriers with the numbers 1 to 15;
+/// what they wrote before, they can read after. The others go on.
+///
+/// ```
+/// use headstart::device::sim::Simulator;
+/// use headstart::device::{Device, TypedBuffer};
+/// use headstart::prelude::*;
+///
+/// /// Two of four sub-groups exchange what they have; the other two have left.
+/// #[kernel(work_group = 128, sub_group = 32)]
+/// fn exchange(values: &mut [u32]) {
+///     let mut tile = shared::<u32, 64>();
+///     if sub_group_id() >= 2 {
+///         return;
+///     }
+///     tile[local_id()] = values[local_id()];
+///     named_barrier::<1, 2>();
+///     values[local_id()] = tile[63 - local_id()];
+/// }
+///
+/// let device = Simulator::untimed();
+/// let queue = device.queue()?;
+/// let mut values = TypedBuffer::from_slice(&device, &std::array::from_fn::<u32, 64, _>(|i| i as u32))?;
+/// let arguments = exchange::arguments(&mut values);
+/// exchange::compile(&device)?.launch(&*queue, Geometry::new(1, 128), arguments).wait()?;
+/// assert_eq!(values.read(&*queue)?[..3], [63, 62, 61]);
+/// # Ok::<(), headstart::Error>(())
+/// ```
+/// Fewer than `SUB_GROUPS` who come wait for ever; the simulator reports it. A sub-group comes as a whole.
+pub fn named_barrier<const NUMBER: u32, const SUB_GROUPS: u32>() {
+    meet_others();
+}
+
+/// What [`named_barrier`](fn@named_barrier) is for a device.
+#[allow(non_camel_case_types, reason = "it bears the function's name")]
+pub struct named_barrier {}
+
+impl named_barrier {
+    #[doc(hidden)]
+    pub fn device<const NUMBER: u32, const SUB_GROUPS: u32>(at: At) {
+        let meeting = Meeting::Named {
+            number: NUMBER,
+            sub_groups: SUB_GROUPS,
+        };
+        super::record::recorder(|recorder| {
+            if !(1..=limits::NAMED_BARRIERS).contains(&NUMBER) || SUB_GROUPS == 0 {
+                let error = crate::Error::input(format!(
+                    "there is no barrier {NUMBER} for {SUB_GROUPS} sub-groups"
+                ))
+                .accepted("numbers 1 to 15, and at least 1 sub-group");
+                recorder.fail(at, error);
+            }
+            recorder.build(at, |b| b.meet(meeting));
+        });
     }
 }

@@ -6,7 +6,8 @@ use super::{Parser, constant};
 use crate::error::Result;
 use crate::ir::kernel::{Array, Label, LoadId, Value};
 use crate::ir::op::{
-    BinaryOp, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
+    BinaryOp, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Meeting, NoWrapOp, Op, OpKind, UnaryOp,
+    Wrap,
 };
 use crate::ir::print::{all_ids, id_name};
 use crate::ir::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
@@ -15,9 +16,10 @@ use crate::ir::verify::result_types;
 use crate::suggest;
 
 /// The words that start an operation besides those of the tables in `op`.
-const WORDS: [&str; 22] = [
+const WORDS: [&str; 24] = [
     "array", "fma", "select", "address", "load", "store", "copy", "join", "wait", "prefetch", "barrier",
     "block", "if", "loop", "yield", "break", "continue", "return", "atomic", "fence", "shuffle", "vote",
+    "meet", "print",
 ];
 
 impl Parser<'_> {
@@ -121,6 +123,18 @@ impl Parser<'_> {
             }
             "prefetch" => self.prefetch()?,
             "barrier" => OpKind::Barrier,
+            "meet" => self.meeting()?,
+            "print" => {
+                let Token::Text(text) = self.token.clone() else {
+                    return Err(self.expected("a line in quotes"));
+                };
+                self.advance()?;
+                let values = match self.accept(',')? {
+                    true => self.operand_list()?,
+                    false => Vec::new(),
+                };
+                OpKind::Print { text, values }
+            }
             "atomic" => {
                 let kind;
                 (kind, named) = self.atomic()?;
@@ -422,6 +436,18 @@ impl Parser<'_> {
             scope,
         };
         Ok((kind, named))
+    }
+
+    /// `meet subgroup`, `meet 3 of 4`
+    fn meeting(&mut self) -> Result<OpKind> {
+        if self.token == Token::Word("subgroup") {
+            self.advance()?;
+            return Ok(OpKind::Meet(Meeting::SubGroup));
+        }
+        let number = self.small_number("the number of a barrier", 0, u32::MAX)?;
+        self.expect_word("of")?;
+        let sub_groups = self.small_number("a number of sub-groups", 0, u32::MAX)?;
+        Ok(OpKind::Meet(Meeting::Named { number, sub_groups }))
     }
 
     /// `copy 16 to %slot from %ptr, @values`

@@ -3,7 +3,7 @@
 use super::names::{Exit, exit, id_name, quote};
 use super::{Printer, same_place};
 use crate::ir::kernel::{Label, Region, Value};
-use crate::ir::op::{CacheUse, LoopWishes, Op, OpKind, UnrollWish};
+use crate::ir::op::{CacheUse, LoopWishes, Meeting, Op, OpKind, UnrollWish};
 use crate::ir::together::AtomicOp;
 
 impl<'k> Printer<'k> {
@@ -149,6 +149,17 @@ impl<'k> Printer<'k> {
                 }
             }
             OpKind::Barrier => self.put("barrier"),
+            OpKind::Meet(Meeting::SubGroup) => self.put("meet subgroup"),
+            OpKind::Meet(Meeting::Named { number, sub_groups }) => {
+                self.put(format!("meet {number} of {sub_groups}"));
+            }
+            OpKind::Print { text, values } => {
+                self.put(format!("print {}", quote(text)));
+                for &value in values {
+                    let text = self.value_text(value);
+                    self.put(format!(", {text}"));
+                }
+            }
             OpKind::Atomic {
                 op,
                 ptr,

@@ -38,7 +38,9 @@
 //! 21. The condition of an `if` is a `Bool`.
 //! 22. An atomic operation has a global, shared or generic pointer and the values, of a type, and the order
 //!     that [`AtomicOp`](super::AtomicOp) says; a fence is not relaxed.
-//! 23. A shuffle exchanges numbers or truth values by an `I32`; a vote takes a `Bool`.
+//! 23. A shuffle exchanges numbers or truth values by an `I32`; a vote takes a `Bool`; a named barrier has one of
+//!     the numbers 1 to 15 and at least one sub-group.
+//! 24. A printed line has a value of the right type for each of its places.
 
 mod structure;
 mod tables;

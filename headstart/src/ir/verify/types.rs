@@ -3,7 +3,8 @@
 use super::violation::{Check, Rule, Violation};
 use crate::ir::kernel::{Kernel, Value};
 use crate::ir::limits;
-use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, Id, OpKind, UnaryOp};
+use crate::ir::line::{self, Piece};
+use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, Id, Meeting, OpKind, UnaryOp};
 use crate::ir::together::{AtomicOp, MemoryOrder};
 use crate::ir::types::{Space, Type};
 
@@ -112,6 +113,11 @@ pub(super) fn results_of(
             })?;
             one(op.result())
         }
+        OpKind::Meet(meeting) => meet(*meeting).map(|()| Vec::new()),
+        OpKind::Print { text, values } => {
+            let types: Vec<Type> = values.iter().map(ty).collect();
+            print(text, &types).map(|()| Vec::new())
+        }
         OpKind::Barrier
         | OpKind::Block { .. }
         | OpKind::If { .. }
@@ -202,6 +208,7 @@ fn binary(op: BinaryOp, ty: Type) -> Check<Type> {
         | BinaryOp::FMin
         | BinaryOp::FMax
         | BinaryOp::CopySign => wanted(op.name(), "floats", ty.is_float(), ty),
+        BinaryOp::Dot4S | BinaryOp::Dot4U => wanted(op.name(), "i32s", ty == Type::I32, ty),
         _ => wanted(op.name(), "integers", ty.is_integer(), ty),
     }
 }
@@ -298,6 +305,49 @@ fn atomic(op: AtomicOp, ptr: Type, values: &[Type], order: MemoryOrder, named: O
         format!("`atomic {name}` cannot be {}", order.name()),
     )?;
     Ok(ty)
+}
+
+fn meet(meeting: Meeting) -> Check<()> {
+    let Meeting::Named { number, sub_groups } = meeting else {
+        return Ok(());
+    };
+    let fits = (1..=limits::NAMED_BARRIERS).contains(&number) && sub_groups > 0;
+    Rule::Collective.check(fits, || {
+        format!(
+            "a named barrier is 1 to {} for at least one sub-group, not {number} for {sub_groups}",
+            limits::NAMED_BARRIERS
+        )
+    })
+}
+
+fn print(text: &str, types: &[Type]) -> Check<()> {
+    let pieces = line::pieces(text).ok_or_else(|| Rule::Print.broken("a brace in a line is out of place"))?;
+    let shown = || {
+        pieces.iter().filter_map(|piece| match piece {
+            Piece::Value(shown) => Some(*shown),
+            Piece::Text(_) => None,
+        })
+    };
+    let small = text.len() <= limits::LINE_BYTES && types.len() <= limits::LINE_VALUES;
+    Rule::Print.check(small, || {
+        format!(
+            "a line has at most {} bytes and {} values",
+            limits::LINE_BYTES,
+            limits::LINE_VALUES
+        )
+    })?;
+    Rule::Print.check(shown().count() == types.len(), || {
+        format!(
+            "a line with {} places is given {} values",
+            shown().count(),
+            types.len()
+        )
+    })?;
+    let wrong = shown().zip(types).find(|(shown, ty)| !shown.takes(**ty));
+    match wrong {
+        Some((shown, ty)) => Err(Rule::Print.broken(format!("`{{{}}}` cannot show {ty}", shown.letter()))),
+        None => Ok(()),
+    }
 }
 
 fn copy(to: Type, from: Type, bytes: u32) -> Check<()> {

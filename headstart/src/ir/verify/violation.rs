@@ -31,6 +31,7 @@ pub(super) enum Rule {
     Condition,
     Atomic,
     Collective,
+    Print,
 }
 
 /// A broken rule.

@@ -345,7 +345,10 @@ impl Observer for TermObserver {
                     }
                 }
             }
-            LaneOpKind::Prefetch { .. } | LaneOpKind::Fence { .. } => {}
+            LaneOpKind::Prefetch { .. }
+            | LaneOpKind::Fence { .. }
+            | LaneOpKind::MeetSubGroup
+            | LaneOpKind::Print { .. } => {}
             LaneOpKind::Atomic {
                 op: atomic,
                 to,

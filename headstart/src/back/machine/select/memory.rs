@@ -4,7 +4,7 @@ use super::super::draft::{Draft, Location, MemoryUse, Virtual};
 use super::super::program::{Class, Step};
 use super::super::target::Family;
 use super::Selector;
-use crate::ir::{CacheUse, MemoryOrder, Op, OpKind, Place, Space, Value};
+use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Place, Space, Value};
 
 impl Selector<'_, '_> {
     /// An operation that is neither pure nor structure.
@@ -126,12 +126,14 @@ impl Selector<'_, '_> {
                     ..draft
                 });
             }
-            OpKind::Fence(..) => {
-                let draft = self.access(Class::Fence, op, Vec::new(), None);
+            // A sub-group issues together; and nobody times what prints.
+            OpKind::Fence(..) | OpKind::Meet(Meeting::SubGroup) | OpKind::Print { .. } => {
+                let uses = self.read_operands(op).into_iter().flatten().collect();
+                let draft = self.access(Class::Fence, op, uses, None);
                 self.emit(Draft { fixed: true, ..draft });
             }
             OpKind::Shuffle { .. } | OpKind::Vote(..) => self.exchange(op),
-            // What is left is a barrier.
+            // What is left is a barrier; the timer takes a named one for one of the whole work-group.
             _ => {
                 let draft = self.access(Class::Barrier, op, Vec::new(), None);
                 self.emit(Draft { fixed: true, ..draft });

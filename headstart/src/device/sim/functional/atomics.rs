@@ -97,6 +97,7 @@ pub(super) fn acquires(kernel: &Kernel) -> bool {
     kernel.body.walk(&mut |op| {
         found |= match &op.kind {
             OpKind::Atomic { order, .. } | OpKind::Fence(order, _) => order.acquires(),
+            OpKind::Meet(_) => true,
             _ => false,
         };
     });

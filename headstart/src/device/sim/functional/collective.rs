@@ -56,7 +56,13 @@ impl WorkGroup<'_> {
         })
     }
 
-    fn all_are_here(&self, what: &str, sub_group: &SubGroup, mask: Mask, place: Place) -> Result<()> {
+    pub(super) fn all_are_here(
+        &self,
+        what: &str,
+        sub_group: &SubGroup,
+        mask: Mask,
+        place: Place,
+    ) -> Result<()> {
         match sub_group.mask().without(mask).lanes().next() {
             // Nobody runs it at all: a machine program steps over what it need not jump over.
             _ if mask.is_empty() => Ok(()),

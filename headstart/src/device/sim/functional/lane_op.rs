@@ -2,8 +2,8 @@
 
 use super::lanes::Slot;
 use crate::ir::{
-    Array, AtomicOp, BinaryOp, CompareOp, ConvertOp, Id, Kernel, LoadId, MemoryOrder, MemoryScope, NoWrapOp,
-    Op, OpKind, Place, ShuffleOp, Space, Type, UnaryOp, Value, VoteOp, Wrap,
+    Array, AtomicOp, BinaryOp, CompareOp, ConvertOp, Id, Kernel, LoadId, Meeting, MemoryOrder, MemoryScope,
+    NoWrapOp, Op, OpKind, Place, ShuffleOp, Space, Type, UnaryOp, Value, VoteOp, Wrap,
 };
 
 /// One operation of a sub-group. Control flow and barriers are not among them: who runs the operations
@@ -141,6 +141,11 @@ pub enum LaneOpKind {
         op: VoteOp,
         to: Slot,
         value: Slot,
+    },
+    MeetSubGroup,
+    Print {
+        text: Box<str>,
+        values: Box<[(Type, Slot)]>,
     },
 }
 
@@ -332,7 +337,16 @@ impl LaneOp {
                 to,
                 value: slot(*value),
             },
+            OpKind::Meet(Meeting::SubGroup) => LaneOpKind::MeetSubGroup,
+            OpKind::Print { text, values } => LaneOpKind::Print {
+                text: text.as_str().into(),
+                values: values
+                    .iter()
+                    .map(|&value| (kernel.ty(value), slot(value)))
+                    .collect(),
+            },
             OpKind::Barrier
+            | OpKind::Meet(Meeting::Named { .. })
             | OpKind::Block { .. }
             | OpKind::If { .. }
             | OpKind::Loop { .. }
@@ -402,7 +416,8 @@ impl LaneOp {
                 map(ptr);
                 to.as_mut().map(map);
             }
-            LaneOpKind::Fence { .. } => {}
+            LaneOpKind::Fence { .. } | LaneOpKind::MeetSubGroup => {}
+            LaneOpKind::Print { values, .. } => values.iter_mut().for_each(|(_, slot)| map(slot)),
             LaneOpKind::Shuffle { to, value, by, .. } => {
                 map(to);
                 map(value);

@@ -25,6 +25,7 @@ mod fault;
 mod lane_op;
 mod lanes;
 mod no_wrap;
+mod printed;
 mod pure;
 mod reports;
 mod run;

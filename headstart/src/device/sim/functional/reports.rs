@@ -253,6 +253,27 @@ impl WorkGroup<'_> {
         fault::error(self.state.kernel, place, what).accepted("a number below 32")
     }
 
+    /// Fewer sub-groups come to a named barrier than it waits for.
+    #[cold]
+    pub(super) fn lonely_meeting(&self, item: u32, number: u32, wanted: u32, place: Place) -> Error {
+        let what = format!(
+            "{} waits at barrier {number} for {wanted} sub-groups, and no others will come",
+            self.describe(item)
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("as many sub-groups of the work-group must reach a named barrier as it says")
+    }
+
+    /// Two sub-groups at a named barrier wait for different numbers of them.
+    #[cold]
+    pub(super) fn different_meetings(&self, item: u32, other: u32, number: u32, place: Place) -> Error {
+        let what = format!(
+            "{} and work-item {other} wait at barrier {number} for different numbers of sub-groups",
+            self.describe(item)
+        );
+        fault::error(self.state.kernel, place, what).accepted("the same number for all who meet there")
+    }
+
     /// Two sub-groups wait at different barriers.
     #[cold]
     pub(super) fn different_barriers(&self, item: u32, place: Place, other: u32, there: Place) -> Error {

@@ -1,5 +1,6 @@
 //! Running a launch: its work-groups in parallel, each from barrier to barrier.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,9 +9,9 @@ use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterato
 use super::state::{LaunchState, Options};
 use super::sub_group::{Observer, Runner, Stop, Unobserved};
 use super::tape::Tape;
-use super::work_group::WorkGroup;
+use super::work_group::{SubGroup, WorkGroup};
 use crate::device::{Counters, Launch};
-use crate::ir::{Kernel, Place};
+use crate::ir::Kernel;
 use crate::{Error, Result};
 
 /// A kernel, compiled for this engine.
@@ -53,6 +54,21 @@ impl CompiledKernel {
         options: Options,
         groups: &Groups,
     ) -> Result<Counters> {
+        let ran = self.run_printing(launch, sub_group_size, options, groups)?;
+        Ok(ran.0)
+    }
+
+    /// As [`CompiledKernel::run`], with what was printed: in the order of the work-items, each one's lines in its own.
+    ///
+    /// # Errors
+    /// As [`CompiledKernel::run`].
+    pub fn run_printing(
+        &self,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        groups: &Groups,
+    ) -> Result<(Counters, String)> {
         self.run_observed(
             launch,
             sub_group_size,
@@ -73,7 +89,7 @@ impl CompiledKernel {
         groups: &Groups,
         begin: &(impl Fn(u64) -> O + Sync),
         end: &(impl Fn(u64, O) + Sync),
-    ) -> Result<Counters> {
+    ) -> Result<(Counters, String)> {
         let state = LaunchState::new(&self.kernel, launch, sub_group_size, options)?;
         let totals = Totals::default();
         let run = |worker: &mut Option<_>, number| {
@@ -109,7 +125,7 @@ impl CompiledKernel {
         };
         match error {
             Some(error) => Err(error),
-            None => state.finish().map(|()| totals.counters()),
+            None => state.finish().map(|()| (totals.counters(), state.printed.text())),
         }
     }
 }
@@ -209,31 +225,115 @@ impl<'l> Worker<'l> {
         Ok(operations)
     }
 
-    /// Runs every sub-group to the next barrier, again and again, until all have ended.
+    /// Runs every sub-group that can run to its next barrier, again and again, until all have ended.
     fn run_together(&mut self, observer: &mut impl Observer) -> Result<u64> {
         for (runner, number) in self.runners.iter_mut().zip(0..) {
             runner.begin(self.group.sub_group(number));
         }
+        // Where each stands; none can run.
+        let mut stops: Vec<Option<Stop>> = vec![None; self.runners.len()];
         loop {
-            let mut barrier: Option<(usize, u32, Place)> = None;
-            for runner in &mut self.runners {
-                let stop = runner.run(self.tape, &mut self.group, self.limit, observer)?;
-                let Stop::Barrier { step, place } = stop else {
-                    continue;
-                };
-                let item = runner.sub_group.work_item(0);
-                match barrier {
-                    Some((other, first, there)) if other != step => {
-                        return Err(self.group.different_barriers(item, place, first, there));
-                    }
-                    Some(_) => {}
-                    None => barrier = Some((step, item, place)),
+            for (runner, stop) in self.runners.iter_mut().zip(&mut stops) {
+                if stop.is_none() {
+                    *stop = Some(runner.run(self.tape, &mut self.group, self.limit, observer)?);
                 }
             }
-            if barrier.is_none() {
+            if self.meet(&mut stops)? {
+                continue;
+            }
+            let Some(first) = self.at_barrier(&stops)? else {
                 return Ok(self.runners.iter().map(|runner| runner.operations).sum());
+            };
+            if let Stop::Barrier {
+                named: Some((number, wanted)),
+                place,
+                ..
+            } = first.1
+            {
+                return Err(self.group.lonely_meeting(first.0, number, wanted, place));
+            }
+            for stop in &mut stops {
+                if matches!(stop, Some(Stop::Barrier { .. })) {
+                    *stop = None;
+                }
             }
             self.group.barrier();
         }
+    }
+
+    /// Lets those go on who have met at a named barrier; whether any have.
+    fn meet(&mut self, stops: &mut [Option<Stop>]) -> Result<bool> {
+        let mut waiting: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let named = |stop: &Option<Stop>| match stop {
+            Some(Stop::Barrier {
+                named: Some(named),
+                place,
+                ..
+            }) => Some((*named, *place)),
+            _ => None,
+        };
+        for (index, stop) in stops.iter().enumerate() {
+            if let Some(((number, _), _)) = named(stop) {
+                waiting.entry(number).or_default().push(index);
+            }
+        }
+        let mut any = false;
+        for (number, members) in waiting {
+            let Some(((_, wanted), place)) = members.first().and_then(|&member| named(&stops[member])) else {
+                continue;
+            };
+            let item = |member: usize| self.runners[member].sub_group.work_item(0);
+            let differs =
+                |&&member: &&usize| named(&stops[member]).is_some_and(|((_, other), _)| other != wanted);
+            if let Some(&member) = members.iter().find(differs) {
+                return Err(self
+                    .group
+                    .different_meetings(item(member), item(members[0]), number, place));
+            }
+            if members.len() < wanted as usize {
+                continue;
+            }
+            // The first to come are those with the lowest numbers: they run in this order.
+            let members = &members[..wanted as usize];
+            for &member in members {
+                stops[member] = None;
+            }
+            let groups: Vec<SubGroup> = members
+                .iter()
+                .map(|&member| self.runners[member].sub_group.clone())
+                .collect();
+            self.group.met(&groups);
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// Somebody who waits at a barrier, if anybody does; at a named one if any.
+    fn at_barrier(&self, stops: &[Option<Stop>]) -> Result<Option<(u32, Stop)>> {
+        let mut found: Option<(u32, Stop)> = None;
+        for (runner, stop) in self.runners.iter().zip(stops) {
+            let Some(stop @ Stop::Barrier { step, place, named }) = *stop else {
+                continue;
+            };
+            let item = runner.sub_group.work_item(0);
+            if named.is_some() {
+                return Ok(Some((item, stop)));
+            }
+            match found {
+                Some((
+                    first,
+                    Stop::Barrier {
+                        step: other,
+                        place: there,
+                        ..
+                    },
+                )) if other != step => {
+                    return Err(self.group.different_barriers(item, place, first, there));
+                }
+                Some(_) => {}
+                None => found = Some((item, stop)),
+            }
+        }
+        Ok(found)
     }
 }

@@ -7,6 +7,7 @@ use super::atomics;
 use super::buffer::BufferMemory;
 use super::fault::Region;
 use super::lanes::LANES;
+use super::printed::Printed;
 use super::shadow::LaunchShadow;
 use crate::device::{Argument, Launch};
 use crate::ir::{Kernel, OpKind, Space};
@@ -72,6 +73,8 @@ pub struct LaunchState<'l> {
     pub(super) in_order: bool,
     /// What atomic operations on global memory hold meanwhile, by address.
     pub(super) atomics: Vec<Mutex<()>>,
+    /// What the work-items print.
+    pub(super) printed: Printed,
     arguments: Vec<u64>,
 }
 
@@ -161,6 +164,7 @@ impl<'l> LaunchState<'l> {
             acquires: atomics::acquires(kernel),
             in_order: atomics::depends_on_order(kernel),
             atomics: (0..ATOMIC_LOCKS).map(|_| Mutex::default()).collect(),
+            printed: Printed::default(),
             arguments,
         })
     }

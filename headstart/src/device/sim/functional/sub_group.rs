@@ -78,7 +78,12 @@ pub(super) enum Stop {
     /// All its work-items have ended.
     Ended,
     /// It has reached the barrier that is this step.
-    Barrier { step: usize, place: Place },
+    Barrier {
+        step: usize,
+        place: Place,
+        /// For a named one: its number, and how many sub-groups meet there.
+        named: Option<(u32, u32)>,
+    },
 }
 
 impl Runner {
@@ -206,13 +211,17 @@ impl Runner {
                     self.active = Mask::NONE;
                     step += 1;
                 }
-                Step::Barrier(place) => {
+                Step::Barrier { place, named } => {
                     let missing = self.alive.without(self.active);
                     if let Some(lane) = missing.lanes().next() {
                         return Err(group.divergent_barrier(&self.sub_group, self.active, lane, *place));
                     }
                     self.step = step + 1;
-                    return Ok(Stop::Barrier { step, place: *place });
+                    return Ok(Stop::Barrier {
+                        step,
+                        place: *place,
+                        named: *named,
+                    });
                 }
                 Step::Finish => {
                     self.step = step;

@@ -21,7 +21,7 @@
 use super::lane_op::LaneOp;
 use super::lanes::Slot;
 use super::slots;
-use crate::ir::{Kernel, Label, Op, OpKind, Place, Region, Value};
+use crate::ir::{Kernel, Label, Meeting, Op, OpKind, Place, Region, Value};
 
 /// A compiled kernel.
 #[derive(Debug)]
@@ -70,7 +70,11 @@ pub(super) enum Step {
         depth: usize,
     },
     Return,
-    Barrier(Place),
+    Barrier {
+        place: Place,
+        /// For a named one: its number, and how many sub-groups meet there.
+        named: Option<(u32, u32)>,
+    },
     /// The end of the tape.
     Finish,
 }
@@ -117,7 +121,7 @@ impl Tape {
     pub fn place(&self, step: usize) -> Place {
         let places = self.steps[step..].iter().filter_map(|step| match step {
             Step::Op(op) => Some(op.place),
-            Step::Barrier(place) => Some(*place),
+            Step::Barrier { place, .. } => Some(*place),
             _ => None,
         });
         places
@@ -231,7 +235,17 @@ impl<'k> Writer<'k> {
             OpKind::Return => self.steps.push(Step::Return),
             OpKind::Barrier => {
                 self.has_barriers = true;
-                self.steps.push(Step::Barrier(op.place));
+                self.steps.push(Step::Barrier {
+                    place: op.place,
+                    named: None,
+                });
+            }
+            OpKind::Meet(Meeting::Named { number, sub_groups }) => {
+                self.has_barriers = true;
+                self.steps.push(Step::Barrier {
+                    place: op.place,
+                    named: Some((*number, *sub_groups)),
+                });
             }
             _ => self
                 .steps

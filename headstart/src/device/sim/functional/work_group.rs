@@ -8,10 +8,11 @@ use super::copies::Copies;
 use super::fault::{self, Access};
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Lanes, Mask, Registers};
+use super::printed::Prints;
 use super::pure;
 use super::shadow::{Cell, FastMap};
 use super::state::LaunchState;
-use crate::ir::{ConvertOp, Id, Space};
+use crate::ir::{ConvertOp, Id, Space, line};
 use crate::{Error, Result};
 
 /// A work-group that runs. One is used for many groups, one after the other.
@@ -26,6 +27,7 @@ pub struct WorkGroup<'l> {
     pub(super) copies: Vec<Copies>,
     pub(super) checks: Option<Checks>,
     pub(super) traffic: Traffic,
+    prints: Prints,
 }
 
 /// Bytes that a work-group moved, hints not counted.
@@ -107,6 +109,7 @@ impl<'l> WorkGroup<'l> {
                 is_ordered: false,
             }),
             traffic: Traffic::default(),
+            prints: Prints::default(),
         };
         group.begin(0);
         Ok(group)
@@ -134,6 +137,7 @@ impl<'l> WorkGroup<'l> {
             checks.is_ordered = false;
         }
         self.traffic = Traffic::default();
+        self.prints = Prints::default();
     }
 
     /// Its linear number in the launch.
@@ -164,8 +168,24 @@ impl<'l> WorkGroup<'l> {
         }
     }
 
+    /// These sub-groups have met: each work-item of them sees what ran before.
+    pub(super) fn met(&mut self, sub_groups: &[SubGroup]) {
+        let Some(checks) = &mut self.checks else { return };
+        checks.clock += 1;
+        for sub_group in sub_groups {
+            for lane in sub_group.mask().lanes() {
+                if let Some(acquired) = checks.acquired.get_mut(sub_group.work_item(lane) as usize) {
+                    *acquired = checks.clock;
+                }
+            }
+        }
+    }
+
     /// All work-items have ended.
     pub(super) fn end(&mut self) {
+        self.state
+            .printed
+            .add(self.number, std::mem::take(&mut self.prints));
         if let Some(checks) = &self.checks {
             self.state
                 .shadow
@@ -280,6 +300,19 @@ impl<'l> WorkGroup<'l> {
             LaneOpKind::Vote { op: vote, to, value } => {
                 let result = self.vote(vote, registers.get(value), sub_group, mask, op.place)?;
                 registers.broadcast(to, result);
+                Ok(())
+            }
+            LaneOpKind::MeetSubGroup => {
+                self.all_are_here("sub-group barrier", sub_group, mask, op.place)?;
+                self.met(std::slice::from_ref(sub_group));
+                Ok(())
+            }
+            LaneOpKind::Print { ref text, ref values } => {
+                for lane in mask.lanes() {
+                    let bits = values.iter().map(|&(ty, slot)| (ty, registers.get(slot)[lane]));
+                    let line = line::written(text, &bits.collect::<Vec<_>>());
+                    self.prints.add(sub_group.work_item(lane), line);
+                }
                 Ok(())
             }
             LaneOpKind::Wait { token } => {

@@ -97,7 +97,11 @@ impl Needed {
             OpKind::Wait(_) if !self.holds(Some(Space::Shared)) => return Need::Nothing,
             // These may fail, whatever their values are.
             OpKind::Atomic { .. } | OpKind::Shuffle { .. } | OpKind::Vote(..) => return Need::All,
-            OpKind::Wait(_) | OpKind::Prefetch { .. } | OpKind::Barrier => return Need::All,
+            // Nobody reads it while time is told.
+            OpKind::Print { .. } => return Need::Nothing,
+            OpKind::Wait(_) | OpKind::Prefetch { .. } | OpKind::Barrier | OpKind::Meet(_) => {
+                return Need::All;
+            }
             _ => {
                 let all = op.results.is_empty() || op.results.iter().any(|&result| self.has(result));
                 return if all { Need::All } else { Need::Nothing };

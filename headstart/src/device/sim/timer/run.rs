@@ -9,7 +9,7 @@ use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::functional::{LaunchState, Options};
 use crate::device::sim::memory::{Extent, MemoryCounters, MemorySystem};
-use crate::ir::OpKind;
+use crate::ir::{Meeting, OpKind};
 use crate::{Error, Result};
 
 /// Cores run in turns of this many cycles. Accesses of different cores reach the memory hierarchy out of
@@ -105,7 +105,7 @@ fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<(Footp
     program
         .kernel
         .body
-        .walk(&mut |op| barrier |= matches!(op.kind, OpKind::Barrier));
+        .walk(&mut |op| barrier |= matches!(op.kind, OpKind::Barrier | OpKind::Meet(Meeting::Named { .. })));
     let items = u32::try_from(launch.group_items()).unwrap_or(u32::MAX);
     let footprint = Footprint {
         registers: program.register_estimate.registers,

@@ -244,3 +244,17 @@ pub(in crate::front::lang) fn select<T: Scalar>(
 pub(super) fn bits<T: Scalar>(bits: u64) -> Recorded<T> {
     Recorded::new(recorder(|recorder| recorder.kernel.constant(T::TYPE, bits)))
 }
+
+/// `sum` plus the dot product of the bytes of `a` and `b`, wrapping.
+pub(in crate::front::lang) fn dot4<T: Integer>(
+    at: At,
+    op: BinaryOp,
+    a: Recorded<u32>,
+    b: Recorded<u32>,
+    sum: Recorded<T>,
+) -> Recorded<T> {
+    build(at, |builder| {
+        let dot = builder.binary(op, a.value, b.value);
+        builder.binary(BinaryOp::Add, dot, sum.value)
+    })
+}

@@ -2,10 +2,10 @@
 
 use super::memory::element;
 use super::state::recorder;
-use super::{AsMemory, At, AtomicElement, Recorded};
+use super::{AsMemory, At, AtomicElement, Recorded, begin_else, begin_if, end_if, yield_if};
 use crate::Error;
 use crate::front::lang::atomic::{AtomicInteger, AtomicScalar, Order};
-use crate::ir::{AtomicOp, MemoryOrder, Value};
+use crate::ir::{AtomicOp, CompareOp, ConvertOp, MemoryOrder, Type, Value};
 
 /// Appends an operation on `memory[index]`; what was there before, if it gives that.
 fn operate<T: AtomicScalar>(
@@ -119,8 +119,86 @@ methods! {
     fetch_and of AtomicInteger: And, And;
     fetch_or of AtomicInteger: Or, Or;
     fetch_xor of AtomicInteger: Xor, Xor;
-    fetch_min of AtomicInteger: MinS, MinU;
-    fetch_max of AtomicInteger: MaxS, MaxU;
+}
+
+/// `memory[index].fetch_min(value, order)`
+pub fn fetch_min<T: AtomicScalar>(
+    at: At,
+    memory: impl AsMemory<AtomicElement<T>>,
+    index: Recorded<usize>,
+    value: Recorded<T>,
+    order: impl Into<Order>,
+) -> Recorded<T> {
+    let [signed, unsigned] = [AtomicOp::MinS, AtomicOp::MinU];
+    if T::TYPE.is_float() {
+        return float_extreme(at, memory, index, value, order, [signed, AtomicOp::MaxU]);
+    }
+    let op = if T::SIGNED { signed } else { unsigned };
+    exchange(at, op, memory, index, vec![value.value], order)
+}
+
+/// `memory[index].fetch_max(value, order)`
+pub fn fetch_max<T: AtomicScalar>(
+    at: At,
+    memory: impl AsMemory<AtomicElement<T>>,
+    index: Recorded<usize>,
+    value: Recorded<T>,
+    order: impl Into<Order>,
+) -> Recorded<T> {
+    let [signed, unsigned] = [AtomicOp::MaxS, AtomicOp::MaxU];
+    if T::TYPE.is_float() {
+        return float_extreme(at, memory, index, value, order, [signed, AtomicOp::MinU]);
+    }
+    let op = if T::SIGNED { signed } else { unsigned };
+    exchange(at, op, memory, index, vec![value.value], order)
+}
+
+/// The least or greatest of floats, by operations on integers: among the bits of positive floats the order is that of
+/// signed integers, which have the negative ones below; among those of negative floats it is the opposite of that of
+/// unsigned ones, which have the positive ones below. `positive` and `negative` are the operations for either sign.
+fn float_extreme<T: AtomicScalar>(
+    at: At,
+    memory: impl AsMemory<AtomicElement<T>>,
+    index: Recorded<usize>,
+    value: Recorded<T>,
+    order: impl Into<Order>,
+    [positive, negative]: [AtomicOp; 2],
+) -> Recorded<T> {
+    let Order { order, scope } = order.into();
+    let ptr = element(at, memory.memory(), T::TYPE, index.value);
+    let bits = match T::TYPE {
+        Type::F64 => Type::I64,
+        _ => Type::I32,
+    };
+    // What leaves everything as it is: the greatest in the order of `MinS`, the least in that of `MinU`.
+    let nothing = match positive {
+        AtomicOp::MinS => bits.mask() >> 1,
+        _ => bits.mask(),
+    };
+    let (number, is_negative) = recorder(|recorder| {
+        recorder.build(at, |b| {
+            let number = b.convert(ConvertOp::Bits, bits, value.value);
+            let is_nan = b.compare(CompareOp::FUnordered, value.value, value.value);
+            let nothing = b.constant(bits, nothing);
+            let number = b.select(is_nan, nothing, number);
+            let zero = b.constant(bits, 0);
+            (number, b.compare(CompareOp::LtS, number, zero))
+        })
+    });
+    let operate = |op: AtomicOp| {
+        recorder(|recorder| {
+            recorder.build(at, |b| {
+                let before = b.atomic(op, bits, ptr, vec![number], order, scope);
+                let before = before.expect("it gives what was there before");
+                b.convert(ConvertOp::Bits, T::TYPE, before)
+            })
+        })
+    };
+    let branch = begin_if::<Recorded<T>>(at, Recorded::new(is_negative));
+    yield_if(branch, Recorded::new(operate(negative)));
+    begin_else(branch);
+    yield_if(branch, Recorded::new(operate(positive)));
+    end_if(branch)
 }
 
 /// `fence(order)`

@@ -424,6 +424,7 @@ mod tests {
     #[test]
     fn arithmetic_takes_its_types() {
         let integers = vec![Type::I8, Type::I16, Type::I32, Type::I64];
+        let words = vec![Type::I32];
         let floats = vec![Type::F16, Type::Bf16, Type::F32, Type::F64];
         let logical: Vec<Type> = [Type::Bool].into_iter().chain(integers.clone()).collect();
         for &op in UnaryOp::ALL {
@@ -440,6 +441,7 @@ mod tests {
             let expected = match name {
                 "and" | "or" | "xor" => &logical,
                 "fadd" | "fsub" | "fmul" | "fdiv" | "fmin" | "fmax" | "copysign" => &floats,
+                "dot4.s" | "dot4.u" => &words,
                 _ => &integers,
             };
             assert_eq!(&taken(|a| OpKind::Binary(op, a, a)), expected, "{name}");

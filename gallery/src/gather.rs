@@ -1,5 +1,5 @@
 //! `gather`: a reduction through indices, the example of Intel's oneAPI GPU Optimization Guide, chapter "Prefetch",
-//! and its two forms with prefetches written by hand.
+//! once with an index and once line for line, and its two forms with prefetches written by hand.
 //!
 //! Each sub-group walks its own stretch of `indices`, a row of 32 at a time: the indices are read side by side, the
 //! values wherever they lie.
@@ -49,7 +49,39 @@ pub fn gather(
     result[i] = dx;
 }
 
-/// The guide's second example: the next index is brought to L3. Behind the last index that is harmless.
+/// The guide's first example, line for line: a pointer walks through the indices.
+#[kernel(work_group = group, sub_group = SIMD_SIZE)]
+pub fn gather_pointer(
+    indices: &[i32],
+    values: &[f32],
+    result: &mut [f32],
+    items: u32,
+    #[constant] group: u32,
+    #[constant] work: u32,
+) {
+    let items = items as usize;
+    let i = global_id();
+    let lane = sub_group_local_id();
+    let subgroup = i / SIMD_SIZE;
+    // Index starting position
+    let mut current = global_ptr(&indices[lane + subgroup * SIMD_SIZE * items]);
+    let mut dx = 0.0;
+    #[unroll(0)]
+    for _ in 0..items {
+        // Load index for indirect addressing
+        let index = current.read();
+        // Waits for load to finish, high latency
+        let v = values[index as usize];
+        #[unroll]
+        for k in 0..work {
+            dx += (v + k as f32).sqrt();
+        }
+        current = current.add(SIMD_SIZE);
+    }
+    result[i] = dx;
+}
+
+/// The guide's second example, line for line: the next index is brought to L3. Behind the last index that is harmless.
 #[kernel(work_group = group, sub_group = SIMD_SIZE)]
 pub fn gather_hint_l3(
     indices: &[i32],
@@ -59,19 +91,20 @@ pub fn gather_hint_l3(
     #[constant] group: u32,
     #[constant] work: u32,
 ) {
+    let items = items as usize;
     let i = global_id();
     let lane = sub_group_local_id();
     let subgroup = i / SIMD_SIZE;
     // Index starting position
-    let mut current = lane + subgroup * SIMD_SIZE * items as usize;
-    let mut next = current + SIMD_SIZE;
+    let mut current = global_ptr(&indices[lane + subgroup * SIMD_SIZE * items]);
+    let mut next = current.add(SIMD_SIZE);
     let mut dx = 0.0;
     #[unroll(0)]
-    for _ in 0..items as usize {
+    for _ in 0..items {
         // Prefetch next index to cache
-        prefetch(&indices[next], L3);
+        next.prefetch(1);
         // Load index, might be cached
-        let index = indices[current];
+        let index = current.read();
         // Latency might be reduced if index was cached
         let v = values[index as usize];
         #[unroll]
@@ -79,12 +112,12 @@ pub fn gather_hint_l3(
             dx += (v + k as f32).sqrt();
         }
         current = next;
-        next += SIMD_SIZE;
+        next = next.add(SIMD_SIZE);
     }
     result[i] = dx;
 }
 
-/// The guide's third example: the next index is brought to L1, and never one behind the last.
+/// The guide's third example, line for line: the next index is brought to L1, and never one behind the last.
 #[kernel(work_group = group, sub_group = SIMD_SIZE)]
 pub fn gather_hint_l1(
     indices: &[i32],
@@ -94,21 +127,22 @@ pub fn gather_hint_l1(
     #[constant] group: u32,
     #[constant] work: u32,
 ) {
+    let items = items as usize;
     let i = global_id();
     let lane = sub_group_local_id();
     let subgroup = i / SIMD_SIZE;
     // Index starting position
-    let mut current = lane + subgroup * SIMD_SIZE * items as usize;
-    let mut next = current + SIMD_SIZE;
+    let mut current = global_ptr(&indices[lane + subgroup * SIMD_SIZE * items]);
+    let mut next = current.add(SIMD_SIZE);
     let mut dx = 0.0;
     #[unroll(0)]
-    for j in 0..items as usize {
+    for j in 0..items {
         // Prefetch next index to cache
-        if j < items as usize - 1 {
-            prefetch(&indices[next], L1);
+        if j < items - 1 {
+            lsc_prefetch_uint(next, 0, LSC_LDCC_L1C_L3C);
         }
         // Load index, might be cached
-        let index = indices[current];
+        let index = current.read();
         // Latency might be reduced if index was cached
         let v = values[index as usize];
         #[unroll]
@@ -116,7 +150,7 @@ pub fn gather_hint_l1(
             dx += (v + k as f32).sqrt();
         }
         current = next;
-        next += SIMD_SIZE;
+        next = next.add(SIMD_SIZE);
     }
     result[i] = dx;
 }
@@ -159,6 +193,12 @@ pub(crate) static PLAIN: GalleryKernel = variant(
     "gather",
     "a reduction through indices (Intel's guide, first example)",
     |settings, trace| workload(gather::kernel, settings, trace),
+);
+/// `gather-pointer`.
+pub(crate) static POINTER: GalleryKernel = variant(
+    "gather-pointer",
+    "the same as the guide writes it, with a pointer (first example, line for line)",
+    |settings, trace| workload(gather_pointer::kernel, settings, trace),
 );
 /// `gather-hint-l3`.
 pub(crate) static HINT_L3: GalleryKernel = variant(
@@ -249,19 +289,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_forms_give_the_same_results() {
+    fn the_forms_give_the_same_results() {
         let (group, items, work) = (64, 5, 3);
         let indices: Vec<i32> = (0..128 * 5).map(|i| i * 7919 % 100).collect();
         let values: Vec<f32> = (0..100).map(|i| 1.0 + i as f32).collect();
         let geometry = Geometry::new(2, group);
-        let mut results = [const { Vec::new() }; 3];
+        let mut results = [const { Vec::new() }; 4];
         for result in &mut results {
             result.resize(128, 0.0f32);
         }
-        let [plain, l3, l1] = &mut results;
+        let [plain, pointer, l3, l1] = &mut results;
         gather::reference(geometry, &indices, &values, plain, items, group, work).expect("it runs");
+        gather_pointer::reference(geometry, &indices, &values, pointer, items, group, work).expect("it runs");
         gather_hint_l3::reference(geometry, &indices, &values, l3, items, group, work).expect("it runs");
         gather_hint_l1::reference(geometry, &indices, &values, l1, items, group, work).expect("it runs");
+        assert_eq!(plain, pointer);
         assert_eq!(plain, l3);
         assert_eq!(plain, l1);
         // Work-item 33 is lane 1 of the second sub-group: its indices lie 32 apart, behind those of the first.

@@ -53,8 +53,9 @@ pub(crate) fn others(settings: &Settings, name: &str, values: &[u64]) -> Vec<Set
 }
 
 /// Every kernel of the gallery.
-pub static KERNELS: [&GalleryKernel; 21] = [
+pub static KERNELS: [&GalleryKernel; 22] = [
     &gather::PLAIN,
+    &gather::POINTER,
     &gather::HINT_L3,
     &gather::HINT_L1,
     &article::ARTICLE,

@@ -83,6 +83,24 @@ pub const ATOMIC_METHODS: [(&str, usize); 11] = [
     ("swap", 1),
 ];
 
+/// Methods of pointers, each with the number of its arguments. Every one is a function of the same name in the
+/// library's `record::places`.
+pub const POINTER_METHODS: [(&str, usize); 6] = [
+    ("add", 1),
+    ("generic", 0),
+    ("prefetch", 1),
+    ("raw", 0),
+    ("read", 0),
+    ("span", 1),
+];
+
+/// Methods that give elements of a view, to be prefetched. Every one is a function of the same name in the library's
+/// `record::views`.
+pub const VIEW_METHODS: [&str; 2] = ["block", "span"];
+
+/// Functions that make a pointer to an element.
+pub const POINTERS: [&str; 4] = ["generic_ptr", "global_ptr", "private_ptr", "shared_ptr"];
+
 /// Methods of slices and arrays.
 pub const MEMORY_METHODS: [&str; 2] = ["is_empty", "len"];
 

@@ -236,6 +236,10 @@ pub fn recorded_type(ty: &Type, generics: &Generics) -> Result<TokenStream> {
         Type::Path(path) if is_scalar(path, generics) => {
             Ok(quote_spanned!(ty.span()=> #record::Recorded<#ty>))
         }
+        // A pointer is a value, but none that memory holds.
+        Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Ptr") => {
+            Ok(quote_spanned!(ty.span()=> #record::Recorded<#ty>))
+        }
         Type::Path(_) => Ok(quote_spanned!(ty.span()=> #record::Of<#ty>)),
         Type::Array(array) => {
             let (part, length) = (recorded_type(&array.elem, generics)?, &array.len);

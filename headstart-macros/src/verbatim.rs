@@ -5,14 +5,15 @@
 //! element behind the end, where Rust's indexing would stop; and `exp`, `sin` and their like are ours, because
 //! the platform's give other bits.
 
-use quote::quote_spanned;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Expr, ItemFn};
+use syn::{Expr, ExprCall, ItemFn};
 
 use crate::attributes::is_ours;
-use crate::lower::prefetched_place;
-use crate::methods::{OWN_METHODS, SCALARS};
+use crate::lower::{element, elements, place_of};
+use crate::methods::{OWN_METHODS, POINTERS, SCALARS};
 use crate::signature::is_constant;
 
 /// The ordinary copy of a kernel or device function.
@@ -55,23 +56,19 @@ impl VisitMut for Strip {
     fn visit_expr_mut(&mut self, node: &mut Expr) {
         visit_mut::visit_expr_mut(self, node);
         let replacement = match node {
-            Expr::Call(call) if is_prefetch(&call.func) => {
-                let Some(place) = call.args.first().and_then(prefetched_place) else {
+            Expr::Call(call) if name_of(call).is_some_and(|name| name == "prefetch" || name == "joint_prefetch") => {
+                match prefetched(call) {
+                    Some(replacement) => replacement,
+                    None => return,
+                }
+            }
+            Expr::Call(call) if name_of(call).is_some_and(|name| POINTERS.iter().any(|known| name == known)) => {
+                let (Some((memory, index)), 1) = (call.args.first().and_then(element), call.args.len()) else {
                     return;
                 };
-                let (function, hint) = (&call.func, call.args.iter().skip(1));
-                // The index is computed, for it may count or overflow; the element may not be there.
-                let Expr::Index(element) = place else {
-                    let of = quote_spanned!(call.span()=> let _ = || #function(&#place, #(#hint),*););
-                    *node = syn::parse_quote!({ #of });
-                    return;
-                };
-                let (memory, index) = (&element.expr, &element.index);
-                let position = proc_macro2::Ident::new("position", proc_macro2::Span::mixed_site());
-                quote_spanned!(call.span()=> {
-                    let #position = #index;
-                    let _ = || #function(&#memory[#position], #(#hint),*);
-                })
+                let function = &call.func;
+                // The pointer may go on to the elements behind it.
+                quote_spanned!(call.span()=> #function::of(&#memory[..], #index))
             }
             Expr::MethodCall(call) if OWN_METHODS.iter().any(|name| call.method == name) => {
                 // As an argument it needs its parentheses no more, and rustc would say so.
@@ -99,13 +96,55 @@ impl VisitMut for Strip {
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 }
 
-fn is_prefetch(function: &Expr) -> bool {
-    matches!(function, Expr::Path(path)
-        if path.path.segments.last().is_some_and(|segment| segment.ident == "prefetch"))
+/// The name of the function that is called.
+fn name_of(call: &ExprCall) -> Option<&Ident> {
+    match &*call.func {
+        Expr::Path(path) => path.path.segments.last().map(|segment| &segment.ident),
+        _ => None,
+    }
+}
+
+/// A prefetch that only checks types, and computes what its place needs: an index may count or overflow, though the
+/// element need not be there.
+fn prefetched(call: &ExprCall) -> Option<TokenStream> {
+    let function = &call.func;
+    let mut arguments: Vec<TokenStream> = call.args.iter().map(ToTokens::to_token_stream).collect();
+    let joint = name_of(call)? == "joint_prefetch";
+    let place = usize::from(joint);
+    // Without properties.
+    if arguments.len() == place + 1 {
+        arguments.push(quote!(()));
+    }
+    let wanted = call.args.iter().nth(place)?;
+    let mixed = |name: &str| Ident::new(name, Span::mixed_site());
+    let span = call.span();
+    if let Some((memory, range)) = elements(wanted) {
+        let bound = |bound: &Option<Box<Expr>>, name: &str| {
+            let name = mixed(name);
+            bound.as_ref().map(|bound| (name.clone(), quote_spanned!(span=> let #name: usize = #bound;)))
+        };
+        let (start, end) = (bound(&range.start, "start"), bound(&range.end, "end"));
+        let (first, last) = (start.as_ref().map(|start| &start.0), end.as_ref().map(|end| &end.0));
+        let (limits, steps) = (&range.limits, [&start, &end].into_iter().flatten().map(|bound| &bound.1));
+        arguments[place] = quote_spanned!(wanted.span()=> &#memory[#first #limits #last]);
+        return Some(quote_spanned!(span=> { #(#steps)* let _ = || #function(#(#arguments),*); }));
+    }
+    if let Some((memory, index)) = element(wanted) {
+        let position = mixed("position");
+        arguments[place] = quote_spanned!(wanted.span()=> &#memory[#position]);
+        return Some(quote_spanned!(span=> {
+            let #position = #index;
+            let _ = || #function(#(#arguments),*);
+        }));
+    }
+    if place_of(wanted).is_some() {
+        return Some(quote_spanned!(span=> { let _ = || #function(#(#arguments),*); }));
+    }
+    Some(quote_spanned!(span=> #function(#(#arguments),*)))
 }
 
 /// `f32::exp(x)`: the method.
-fn own_function(call: &syn::ExprCall) -> Option<&syn::Ident> {
+fn own_function(call: &ExprCall) -> Option<&Ident> {
     let Expr::Path(function) = &*call.func else {
         return None;
     };
@@ -119,8 +158,6 @@ fn own_function(call: &syn::ExprCall) -> Option<&syn::Ident> {
 
 #[cfg(test)]
 mod tests {
-    use quote::quote;
-
     use super::*;
 
     fn stripped(source: &str) -> String {

@@ -333,7 +333,7 @@ pub fn trial(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> 
             "emit_ms": milliseconds(measured.emit_time),
             "load_ms": milliseconds(measured.loaded.compiled.load_time),
             "hints": measured.hints.iter().map(|hint| json!({
-                "asked": hint.asked.name(), "reached": hint.reached.name(), "by": hint.by,
+                "asked": hint.asked, "reached": hint.reached.map(|level| level.name()), "by": hint.by,
             })).collect::<Vec<_>>(),
         }),
         Err(error) => json!({"plan": plan, "status": "failed", "reason": error.to_string()}),

@@ -29,7 +29,8 @@ pub fn run(options: &Run) -> Result<()> {
     let derived = tune::derive(bench, &workload, &plain, &plan)?;
     let bound = workload.bind(bench.device())?;
     // Everything is computed and checked first: a kernel that goes wrong has no time.
-    let (_, outputs) = bound.run(bench.device(), &derived.kernel)?;
+    let (outcome, outputs) = bound.run(bench.device(), &derived.kernel)?;
+    let prefetches = bench.prefetches(&derived.kernel);
     let timed = bench.time(&bound, &derived.kernel)?;
     if let Some(found) = &timed.outputs {
         tune::check::compare(&workload, &outputs, found)?;
@@ -58,6 +59,15 @@ pub fn run(options: &Run) -> Result<()> {
             "time_ns": timed.time_ns,
             "checksums": sums,
             "counters": counted,
+            "prefetches": prefetches.iter().map(|hint| json!({
+                "place": hint.place,
+                "asked": hint.asked,
+                "reached": hint.reached.map(|level| level.name()),
+                "by": hint.by,
+                "why": hint.why,
+                "cost": hint.cost,
+            })).collect::<Vec<_>>(),
+            "notes": outcome.notes,
         }))?);
     }
     let mut text = format!(
@@ -74,6 +84,12 @@ pub fn run(options: &Run) -> Result<()> {
     for (name, unit, value) in &timed.counted {
         text.push_str(format!("          {name}: {} {unit}", number::figures(*value)).trim_end());
         text.push('\n');
+    }
+    for hint in &prefetches {
+        text.push_str(&format!("prefetch  {hint}\n"));
+    }
+    for note in &outcome.notes {
+        text.push_str(&format!("note      {note}\n"));
     }
     text.push_str(&format!("{}\n", timed.note));
     print(&text)

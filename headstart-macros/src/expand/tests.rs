@@ -90,8 +90,11 @@ fn loops_run_over_ranges() {
 
 #[test]
 fn hints_name_an_element_and_a_level() {
-    refused("«prefetch(&a[n]);", "`prefetch(&values[i], L1)`");
-    refused("«prefetch(a[n], L1);", "`prefetch(&values[i], L1)`");
+    refused("«prefetch();", "`prefetch(&values[i], L1)`");
+    refused("«joint_prefetch(sub_group());", "`joint_prefetch(sub_group(), &values[i..i + n], L2)`");
+    refused("prefetch(«a[n], L1);", "`&values[i]`");
+    refused("prefetch(«&x, L1);", "`&values[i]`");
+    refused("let p = «global_ptr(a);", "`global_ptr(&values[i])`");
     refused("let x = «shared::<f32, 4>() + 1;", "a shared array needs a name");
     refused("let x = shared::<f32, 4>(«1);", "takes no arguments");
 }

@@ -1,4 +1,4 @@
-//! Calls: device functions, methods, `f32::from(x)`, `prefetch`.
+//! Calls: device functions, methods, `f32::from(x)`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -7,9 +7,10 @@ use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, ExprReference, Token, UnOp};
 
 use super::assign::without_parentheses;
-use super::place::To;
 use super::{Lowering, record_path};
-use crate::methods::{ATOMIC_METHODS, MEMORY_METHODS, METHODS, SCALARS, list};
+use crate::methods::{
+    ATOMIC_METHODS, MEMORY_METHODS, METHODS, POINTER_METHODS, POINTERS, SCALARS, VIEW_METHODS, list,
+};
 use crate::scope::Binding;
 use crate::signature::device_form;
 
@@ -32,7 +33,10 @@ impl Lowering {
         };
         let type_name = scalar_type(function);
         match (name.as_str(), type_name) {
-            ("prefetch", None) => self.prefetch(call),
+            ("prefetch", None) => self.prefetch(call, false),
+            ("joint_prefetch", None) => self.prefetch(call, true),
+            (name, None) if POINTERS.contains(&name) => self.pointer(call, function),
+            (name, None) if name.starts_with("lsc_") => self.with_control(call, function),
             ("fence", None) => self.fence(call),
             ("shared", None) => self.refuse(
                 call.span(),
@@ -173,6 +177,15 @@ impl Lowering {
                 let (at, dimension) = (self.at(call.method.span()), self.value(&call.args[0]));
                 return quote_spanned!(call.method.span()=> #record::views::size(#at, #path, #dimension));
             }
+            if VIEW_METHODS.contains(&name.as_str())
+                && self.binding(&call.receiver) == Some(Binding::View)
+                && call.args.len() == 2
+            {
+                let (at, method) = (self.at(call.method.span()), &call.method);
+                let (first, size) = (self.value(&call.args[0]), self.value(&call.args[1]));
+                return quote_spanned!(call.method.span()=>
+                    #record::views::#method(#at, #path, #first, #size));
+            }
             if !MEMORY_METHODS.contains(&name.as_str()) || !call.args.is_empty() {
                 return self.refuse(
                     call.method.span(),
@@ -204,7 +217,11 @@ impl Lowering {
                 "a kernel has no `Result`; `compare_and_swap(current, new, order)` gives what was there before",
             );
         }
-        let Some((_, count)) = METHODS.iter().find(|(known, _)| *known == name) else {
+        let (table, module) = match POINTER_METHODS.iter().any(|(known, _)| *known == name) {
+            true => (&POINTER_METHODS[..], "places"),
+            false => (&METHODS[..], "methods"),
+        };
+        let Some((_, count)) = table.iter().find(|(known, _)| *known == name) else {
             return self.refuse(
                 span,
                 format!(
@@ -218,8 +235,8 @@ impl Lowering {
         }
         let at = self.at(span);
         let arguments: Vec<TokenStream> = arguments.iter().map(|argument| self.value(argument)).collect();
-        let name = Ident::new(name, span);
-        quote_spanned!(span=> #record::methods::#name(#at, #receiver, #(#arguments),*))
+        let (name, module) = (Ident::new(name, span), Ident::new(module, span));
+        quote_spanned!(span=> #record::#module::#name(#at, #receiver, #(#arguments),*))
     }
 
     /// `bins[i].fetch_add(x, Ordering::Relaxed)`.
@@ -273,27 +290,6 @@ impl Lowering {
         let (at, function) = (self.at(call.span()), device_form(&function.path));
         quote_spanned!(call.span()=> #function(#at, #order))
     }
-
-    /// `prefetch(&values[i], L1)`.
-    fn prefetch(&mut self, call: &ExprCall) -> TokenStream {
-        let record = record_path(call.span());
-        let accepted =
-            "accepted: `prefetch(&values[i], L1)`, with a level `L1` to `L4`, or `L1.nontemporal()`";
-        let (Some(element), Some(hint), 2) = (
-            call.args.first().and_then(prefetched_place),
-            call.args.get(1),
-            call.args.len(),
-        ) else {
-            return self.refuse(call.span(), accepted);
-        };
-        let Some(place) = self.place(element, To::Read) else {
-            return self.refuse(element.span(), accepted);
-        };
-        let at = self.at(call.span());
-        // The level is no value of the kernel's: it is known when the kernel is built.
-        let hint = hint.to_token_stream();
-        quote_spanned!(call.span()=> #record::prefetch(#at, #place, #hint))
-    }
 }
 
 /// `Ordering::Relaxed`, a constant, or either with `.within(…)`.
@@ -302,17 +298,6 @@ fn is_named_order(order: &Expr) -> bool {
         Expr::Path(_) => true,
         Expr::MethodCall(call) => call.method == "within" && is_named_order(&call.receiver),
         _ => false,
-    }
-}
-
-/// `values[i]` in `&values[i]`, or a part of it.
-pub fn prefetched_place(argument: &Expr) -> Option<&Expr> {
-    match argument {
-        Expr::Reference(reference) if reference.mutability.is_none() => match &*reference.expr {
-            place @ (Expr::Index(_) | Expr::Field(_)) => Some(place),
-            _ => None,
-        },
-        _ => None,
     }
 }
 

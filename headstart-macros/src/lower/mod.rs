@@ -23,12 +23,13 @@ mod assign;
 mod call;
 mod control;
 mod expression;
+mod hint;
 mod place;
 mod print;
 mod statement;
 mod structs;
 
-pub use call::prefetched_place;
+pub use hint::{element, elements, place_of};
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};

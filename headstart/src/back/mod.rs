@@ -1,4 +1,5 @@
 //! Back ends: pure functions from a kernel to what a device, or the timer, takes.
 
+pub mod hints;
 pub mod machine;
 pub mod ptx;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::Counters;
+use crate::back::hints::HintReached;
 use crate::{Error, Result};
 
 /// The end of one command, now or later. Clones are the same event.
@@ -32,6 +33,11 @@ pub struct Outcome {
     /// What the kernel printed, where the device hands it over: the simulator does, in the order of the work-items; the
     /// drivers of GPUs write it to the standard output themselves.
     pub printed: String,
+    /// What became of each prefetch of the kernel: the level asked for, the one reached, why. Empty on a device without a
+    /// model of caches.
+    pub prefetches: Vec<HintReached>,
+    /// What the kernel's author should know, though it is no error.
+    pub notes: Vec<String>,
 }
 
 /// When a command was submitted, started and ended: nanoseconds on the device's clock, whose zero is any

@@ -5,10 +5,10 @@
 //! It does not check: [`verify`](super::verify) does.
 
 use super::eval;
+use super::hint::{CacheHint, CacheUse, HintSource, PrefetchScope};
 use super::kernel::{Array, Kernel, Label, LoadId, Place, Region, Value};
 use super::op::{
-    BinaryOp, CacheHint, CacheUse, CompareOp, ConvertOp, Id, LoopWishes, Meeting, NoWrapOp, Op, OpKind,
-    UnaryOp, Wrap,
+    BinaryOp, CompareOp, ConvertOp, Id, LoopWishes, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
 };
 use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 use super::types::Type;
@@ -301,9 +301,18 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// A cache hint.
+    /// A cache hint of a work-item for itself.
     pub fn prefetch(&mut self, ptr: Value, bytes: u32, hint: CacheHint, id: Option<LoadId>) {
-        self.push(OpKind::Prefetch { ptr, bytes, hint, id }, &[]);
+        let kind = OpKind::Prefetch {
+            ptr,
+            bytes,
+            count: None,
+            hint,
+            source: HintSource::Named,
+            scope: PrefetchScope::WorkItem,
+            id,
+        };
+        self.push(kind, &[]);
     }
 
     /// An atomic operation; what was there before, if it gives that.

@@ -2,7 +2,8 @@
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 
-use super::op::Op;
+use super::hint::{CacheLevel, HintSource};
+use super::op::{Op, OpKind};
 use super::types::{Space, Type};
 
 /// A value: a parameter, a constant, or the result of one operation.
@@ -235,6 +236,29 @@ impl Kernel {
     /// The parameter of this name.
     pub fn param(&self, name: &str) -> Option<&Param> {
         self.params.iter().find(|param| param.name == name)
+    }
+
+    /// Whether it has prefetches to whichever level a launch says.
+    pub fn has_default_level(&self) -> bool {
+        let mut found = false;
+        self.body.walk(&mut |op| {
+            found |= matches!(&op.kind, OpKind::Prefetch { source, .. } if *source == HintSource::Default);
+        });
+        found
+    }
+
+    /// The kernel for launches whose prefetches go to `level` where nobody named one.
+    #[must_use]
+    pub fn with_default_level(&self, level: CacheLevel) -> Kernel {
+        let mut kernel = self.clone();
+        kernel.body.walk_mut(&mut |op| {
+            if let OpKind::Prefetch { hint, source, .. } = &mut op.kind
+                && *source == HintSource::Default
+            {
+                hint.level = level;
+            }
+        });
+        kernel
     }
 
     /// Bytes of shared memory that the arrays of one work-group take, each at its alignment, in order.

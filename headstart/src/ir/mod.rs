@@ -58,6 +58,14 @@
 //! token becomes a commit group: a back end commits where a token leaves the operations that made it,
 //! and counts the commits between there and the wait.
 //!
+//! # Prefetches
+//!
+//! [`Prefetch`](OpKind::Prefetch) is a hint and changes no result. Its scope says who asks: a work-item for itself, or
+//! the work-items of a sub-group or work-group together, who must then all reach it with the same pointer and
+//! count, and who divide the cache lines among themselves. A back end that has no instruction for that, or none for a
+//! count that is known only at run time, takes what `back::hints` makes of it. A fence of the device may empty the
+//! caches of the work-item's core, and undo what was prefetched there.
+//!
 //! # Loads keep their identity
 //!
 //! Every load has a [`LoadId`] with the name of the parameter it reads and its source place. Passes
@@ -67,6 +75,7 @@ mod builder;
 mod compare;
 pub mod copy;
 pub mod eval;
+mod hint;
 mod kernel;
 pub mod limits;
 pub mod line;
@@ -79,13 +88,13 @@ pub mod verify;
 
 pub use builder::Builder;
 pub use compare::first_difference;
+pub use hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
 pub use kernel::{
     Array, ArrayData, FloatMode, Kernel, Label, LabelData, LoadData, LoadId, Param, Place, PlaceData,
     PointerFacts, Region, Value, ValueData,
 };
 pub use op::{
-    BinaryOp, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Id, LoopWishes, Meeting, NoWrapOp, Op,
-    OpKind, UnaryOp, UnrollWish, Wrap,
+    BinaryOp, CompareOp, ConvertOp, Id, LoopWishes, Meeting, NoWrapOp, Op, OpKind, UnaryOp, UnrollWish, Wrap,
 };
 pub use parse::{parse, read};
 pub use print::print;

@@ -3,6 +3,7 @@
 //! Every operation is total: its result is specified for every input (see the [module](super) essay and
 //! [`eval`](super::eval), which is the specification in code).
 
+use super::hint::{CacheHint, CacheUse, HintSource, PrefetchScope};
 use super::kernel::{Array, Label, LoadId, Place, Region, Value};
 use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 
@@ -89,14 +90,21 @@ pub enum OpKind {
     Join(Vec<Value>),
     /// Waits for a token's copy and for every earlier copy of the same work-item. No result.
     Wait(Value),
-    /// A hint that `bytes` from `ptr` on will be wanted. Never faults, changes no result. No result.
+    /// A hint that `bytes` from `ptr` on, `count` times one after the other, will be wanted. Changes no result; one
+    /// to L1 may fault out of bounds. No result.
     Prefetch {
-        /// From here.
+        /// From here: a global pointer, or a generic one to global memory.
         ptr: Value,
         /// How many bytes; every cache line they touch counts.
         bytes: u32,
+        /// How many times as many, an `I64`, unsigned; once if there is none.
+        count: Option<Value>,
         /// Where to.
         hint: CacheHint,
+        /// Who said where to.
+        source: HintSource,
+        /// Who asks together, with the same pointer and count.
+        scope: PrefetchScope,
         /// The load that profits, if the hint was derived from one.
         id: Option<LoadId>,
     },
@@ -409,42 +417,6 @@ pub enum ConvertOp {
     FromGeneric,
 }
 
-/// Cache levels of the SYCL prefetch extension; the lowest number is nearest to the work-item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CacheLevel {
-    /// Level 1.
-    L1,
-    /// Level 2.
-    L2,
-    /// Level 3.
-    L3,
-    /// Level 4.
-    L4,
-}
-
-/// What a prefetch asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CacheHint {
-    /// Into which level; the report says which one was reached.
-    pub level: CacheLevel,
-    /// The data will not be reused.
-    pub nontemporal: bool,
-}
-
-/// What a load or store asks of the caches. A hint: it never changes a result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CacheUse {
-    /// Whatever the device does.
-    #[default]
-    Default,
-    /// Past L1.
-    Bypass,
-    /// The data will not be reused.
-    Streaming,
-    /// Every access reaches memory; never merged, moved or fetched early.
-    Volatile,
-}
-
 impl OpKind {
     /// Ends a region.
     pub fn is_terminator(&self) -> bool {
@@ -539,7 +511,11 @@ impl OpKind {
                 *base = map(*base);
                 *index = map(*index);
             }
-            OpKind::Load { ptr, .. } | OpKind::Prefetch { ptr, .. } => *ptr = map(*ptr),
+            OpKind::Load { ptr, .. } => *ptr = map(*ptr),
+            OpKind::Prefetch { ptr, count, .. } => {
+                *ptr = map(*ptr);
+                count.iter_mut().for_each(|count| *count = map(*count));
+            }
             OpKind::Store { ptr, values, .. } | OpKind::Atomic { ptr, values, .. } => {
                 *ptr = map(*ptr);
                 values.iter_mut().for_each(|value| *value = map(*value));
@@ -634,5 +610,3 @@ spelled!(ConvertOp {
     FloatToSigned = "float_to_signed", FloatToUnsigned = "float_to_unsigned", Bits = "bits",
     ToGeneric = "to_generic", FromGeneric = "from_generic",
 });
-spelled!(CacheLevel { L1 = "L1", L2 = "L2", L3 = "L3", L4 = "L4" });
-spelled!(CacheUse { Default = "default", Bypass = "bypass", Streaming = "streaming", Volatile = "volatile" });

@@ -10,19 +10,23 @@ use std::collections::{HashMap, HashSet};
 
 use super::batched_registers::BatchedRegisters;
 use super::batched_shared::BatchedShared;
+use super::fences::{Hinted, reissue};
 use super::hint::Hint;
+use super::joint::Joint;
 use super::loads::{Candidate, candidates, find_loop, parents, resolve};
 use super::pipeline::{Fetch, Rewrite, Tests, count, rewrite};
-use super::plan::{Distance, LoadName, Plan, Strategy, Unroll};
+use super::plan::{Distance, LoadName, Plan, Scope, Strategy, Unroll};
 use super::rolling_registers::RollingRegisters;
 use super::rolling_shared::RollingShared;
 use super::unroll::unroll_fully;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
+use crate::analysis::uniform::parted_prefetch;
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{
-    CacheHint, Kernel, Label, LoadId, Op, OpKind, Region, Type, UnaryOp, UnrollWish, Value, verify,
+    CacheHint, CacheLevel, CacheUse, Kernel, Label, LoadId, Op, OpKind, PrefetchScope, Region, Type, UnaryOp,
+    UnrollWish, Value, verify,
 };
 
 /// What a plan is carried out for.
@@ -74,7 +78,7 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
         && plan
             .loads()
             .iter()
-            .any(|(_, strategy)| strategy.layout().is_some())
+            .any(|(_, strategy)| strategy.layout().is_some() || strategy.is_joint())
     {
         kernel.group_size = target.group_size;
     }
@@ -119,11 +123,45 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
         }
     }
     cleanup::tidy(&mut kernel);
+    stream(&mut kernel, plan, &all)?;
+    reached_together(&kernel)?;
     verify::verify_derived(&kernel)?;
     Ok(Applied {
         kernel,
         plan: completed,
     })
+}
+
+/// Loads whose hints say that their data will not be used again say so, too.
+fn stream(kernel: &mut Kernel, plan: &Plan, all: &[Candidate]) -> Result<()> {
+    let mut ids = HashSet::new();
+    for (name, strategy) in plan.loads() {
+        if strategy.is_nontemporal() {
+            ids.extend(resolve(kernel, all, name)?.into_iter().map(|candidate| candidate.id));
+        }
+    }
+    kernel.body.walk_mut(&mut |op| {
+        if let OpKind::Load { id, cache, .. } = &mut op.kind
+            && ids.contains(id)
+            && *cache == CacheUse::Default
+        {
+            *cache = CacheUse::Streaming;
+        }
+    });
+    Ok(())
+}
+
+/// Prefetches of a group are reached by all of it.
+fn reached_together(kernel: &Kernel) -> Result<()> {
+    match parted_prefetch(kernel) {
+        None => Ok(()),
+        Some(place) => Err(Error::usage(
+            "the work-items that would prefetch together may not all come here: the loop, or a condition around it, ends at \
+             different times for them",
+        )
+        .at(kernel.describe_place(place))
+        .accepted("`cache:…` hints in each work-item")),
+    }
 }
 
 /// Carries out an author's plan on one loop: the plan may only name loads of that loop.
@@ -156,7 +194,8 @@ pub(super) fn apply_wish(
         Some(UnrollWish::By(count)) if count > 1 => Some(Unroll::by(count)?),
         _ => None,
     };
-    apply_to_loop(kernel, label, plan.unroll().or(wished), strategies, target).map(|_| ())
+    apply_to_loop(kernel, label, plan.unroll().or(wished), strategies, target)?;
+    reached_together(kernel)
 }
 
 /// The one innermost loop that loads from global memory.
@@ -228,6 +267,7 @@ fn apply_to_loop(
         if let Some(strategy) = strategies.get(&site.id) {
             fetches.push(fetch_for(
                 kernel,
+                &definitions,
                 &summary,
                 &strategies,
                 &shape,
@@ -256,6 +296,29 @@ fn apply_to_loop(
         Ok(ops)
     })
     .map_err(|error| name_the_load(kernel, &summary, &strategies, error))?;
+    let mut hinted: Vec<Hinted> = strategies
+        .iter()
+        .filter_map(|(&id, strategy)| match *strategy {
+            Strategy::Cache {
+                level, nontemporal, ..
+            } => Some(Hinted {
+                id,
+                distance: strategy.distance().get(),
+                hint: CacheHint { level, nontemporal },
+            }),
+            _ => None,
+        })
+        .collect();
+    hinted.sort_by_key(|hinted| hinted.id);
+    let named = |kernel: &Kernel, error| name_the_load(kernel, &summary, &strategies, error);
+    reissue(kernel, new_label, shape.group, &hinted).map_err(|error| named(kernel, error))?;
+    if new_label != label && shape.group > 1 {
+        // What is left over has fewer iterations than a group.
+        hinted
+            .iter_mut()
+            .for_each(|hinted| hinted.distance = hinted.distance.min(shape.group - 1));
+        reissue(kernel, label, 1, &hinted).map_err(|error| named(kernel, error))?;
+    }
     rotate(kernel, new_label)?;
     let order = summary
         .loads
@@ -469,6 +532,7 @@ fn needed_of_parent(child: Strategy, group: u32) -> Result<Option<Strategy>> {
 /// The pass for a strategy.
 fn fetch_for(
     kernel: &Kernel,
+    definitions: &Definitions,
     summary: &LoopSummary,
     strategies: &HashMap<LoadId, Strategy>,
     shape: &Shape,
@@ -525,11 +589,22 @@ fn fetch_for(
             hint: CacheHint { level, nontemporal },
             line: target.line,
         }),
-        Strategy::Joint { .. } | Strategy::Bulk { .. } => {
-            let name = &kernel.loads[site.id].name;
-            return Err(Error::usage(format!("`{name}={strategy}` is not derived yet"))
-                .at(kernel.describe_place(site.place))
-                .accepted("`cache:…` hints in each work-item"));
+        Strategy::Joint {
+            level,
+            nontemporal,
+            scope,
+            ..
+        } => {
+            let hint = CacheHint { level, nontemporal };
+            let scope = match scope {
+                Scope::SubGroup => PrefetchScope::SubGroup,
+                Scope::WorkGroup => PrefetchScope::WorkGroup,
+            };
+            Box::new(Joint::new(kernel, definitions, site, ahead, hint, scope, target.line)?)
+        }
+        Strategy::Bulk { .. } => {
+            let (hint, scope) = (CacheHint::to(CacheLevel::L2), PrefetchScope::Bulk);
+            Box::new(Joint::new(kernel, definitions, site, ahead, hint, scope, target.line)?)
         }
     })
 }

@@ -82,7 +82,7 @@ impl Fetch for Hint {
 }
 
 /// Whether a pointer that grows by `growth` bytes an iteration is in a line that it was not in before.
-fn enters_line(b: &mut Builder<'_>, pointer: Value, growth: i64, line: u32) -> Value {
+pub(super) fn enters_line(b: &mut Builder<'_>, pointer: Value, growth: i64, line: u32) -> Value {
     let bits = b.convert(ConvertOp::Bits, Type::I64, pointer);
     let mask = b.i64(i64::from(line) - 1);
     let inside = b.binary(BinaryOp::And, bits, mask);

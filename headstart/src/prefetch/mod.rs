@@ -11,8 +11,9 @@
 //! | `legality` | the rules by which a load may be fetched early |
 //! | `early`, `growth`, `limits` | values of later iterations, computed now, and whether those iterations happen |
 //! | `pipeline` | the frame of every strategy: prologue, step, remainder |
-//! | `rolling_registers`, `batched_registers`, `rolling_shared`, `batched_shared`, `hint` | a strategy each |
+//! | `rolling_registers`, `batched_registers`, `rolling_shared`, `batched_shared`, `hint`, `joint` | a strategy each |
 //! | `slots`, `word` | layouts in shared memory; elements smaller than a copy |
+//! | `fences` | hints that a fence undoes, issued again |
 //! | `unroll` | full unrolling, and the author's wishes |
 //! | `apply` | a plan from its text to the transformed kernel |
 //! | `check` | that the transformed kernel uses the plain one's values |
@@ -22,8 +23,10 @@ mod batched_registers;
 mod batched_shared;
 pub mod check;
 mod early;
+mod fences;
 mod growth;
 mod hint;
+mod joint;
 mod legality;
 mod limits;
 mod loads;

@@ -11,6 +11,8 @@ use super::search::{Bench, Timed};
 use super::simulated::SimulatedBench;
 use super::workload::{Bound, Workload};
 use crate::advise::Evidence;
+use crate::back::hints::HintReached;
+use crate::back::ptx;
 use crate::device::Device;
 use crate::device::cuda::device::describe;
 use crate::device::cuda::gpu::GpuFacts;
@@ -234,6 +236,13 @@ impl Bench for MeasuredBench {
     fn levels(&self) -> Vec<CacheLevel> {
         // An asynchronous copy reaches L1; whatever else is asked for reaches L2.
         vec![CacheLevel::L1, CacheLevel::L2]
+    }
+
+    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
+        let target = ptx::Target::for_capability(self.facts.capability);
+        let options = target.map(ptx::Options::new);
+        let emitted = options.and_then(|options| ptx::emit(kernel, &options).ok());
+        emitted.map(|ptx| ptx.hints).unwrap_or_default()
     }
 
     fn times_at_once(&self) -> bool {

@@ -10,6 +10,7 @@ use super::space::default_plans;
 use super::subject::Subject;
 use super::threads;
 use super::workload::{Bound, Workload};
+use crate::back::hints::HintReached;
 use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, loop_loads, reasons};
 use crate::device::Device;
 use crate::error::{Error, Fault, Result};
@@ -33,6 +34,12 @@ pub trait Bench: Sync {
 
     /// The cache levels that the device tells apart, by the names that plans give them.
     fn levels(&self) -> Vec<CacheLevel>;
+
+    /// What becomes of each prefetch of a kernel.
+    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
+        let _ = kernel;
+        Vec::new()
+    }
 
     /// Whether several kernels may be timed at once, each alone: a simulator's clock is its own. Where it drifts, they
     /// are timed [in turns](Bench::time_in_turns).

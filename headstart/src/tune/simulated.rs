@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::search::{Bench, Timed};
 use super::workload::Bound;
+use crate::back::hints::HintReached;
 use crate::advise::{Evidence, Profile};
 use crate::device::Device;
 use crate::device::model::{DeviceModel, Reached};
@@ -25,7 +26,7 @@ impl SimulatedBench {
     /// The simulated device of this model.
     pub fn new(model: DeviceModel) -> SimulatedBench {
         let model = Arc::new(model);
-        let device = Simulator::new(model.description(), Options::CHECKING, None);
+        let device = Simulator::new(model.description(), Options::checking(&model), None);
         SimulatedBench {
             device,
             timer: Timer::new(Arc::clone(&model)),
@@ -89,6 +90,10 @@ impl Bench for SimulatedBench {
             }
         }
         levels
+    }
+
+    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
+        self.model.prefetches(kernel)
     }
 
     fn times_at_once(&self) -> bool {

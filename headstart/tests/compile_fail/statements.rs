@@ -77,5 +77,5 @@ fn changes_a_constant(out: &mut [u32], n: u32) {
 
 #[kernel]
 fn prefetches_a_value(x: f32) {
-    prefetch(&x, L1); //~ macro 5
+    prefetch(&x, L1); //~ macro 14
 }

@@ -9,6 +9,7 @@ const GEOMETRY: Geometry = Geometry {
     groups: [3, 1, 1],
     group: [40, 1, 1],
     sub_group_size: None,
+    default_level: headstart::ir::CacheLevel::L1,
 };
 const ITEMS: usize = 120;
 

@@ -49,11 +49,29 @@ fn no_such_load(input: &[u32], out: &mut [u32]) {
     }
 }
 
+/// What a device function's slice is, is known when it is built in.
+#[device_fn]
+fn prefetches_first(row: &[u32]) {
+    prefetch(&row[0], L1);
+}
+
 #[kernel]
 fn near_memory(out: &mut [u32]) {
     let row = [1, 2];
-    prefetch(&row[0], L1);
+    prefetches_first(&row);
     out[0] = row[1];
+}
+
+#[kernel]
+fn wrong_pointer(out: &mut [u32]) {
+    let row = [1, 2];
+    out[0] = shared_ptr(&row[1]).read();
+}
+
+#[kernel]
+fn computed_offset(values: &[u32], out: &mut [u32], n: i32) {
+    lsc_prefetch_uint(global_ptr(&values[0]), n, LSC_LDCC_L1C_L3C);
+    out[0] = values[0];
 }
 
 #[test]
@@ -84,6 +102,14 @@ fn building_says_what_and_where() {
         (
             near_memory::kernel(),
             ["a prefetch brings global memory nearer", "a slice parameter"],
+        ),
+        (
+            wrong_pointer::kernel(),
+            ["this is private memory, not shared", "`private_ptr`"],
+        ),
+        (
+            computed_offset::kernel(),
+            ["the element offset is computed when the kernel runs", "`p.add(n)`"],
         ),
     ] {
         let message = built.expect_err(expected[0]).to_string();

@@ -10,6 +10,7 @@ const ONE: Geometry = Geometry {
     groups: [2, 1, 1],
     group: [64, 1, 1],
     sub_group_size: None,
+    default_level: headstart::ir::CacheLevel::L1,
 };
 
 /// Arithmetic in 16 bits, conversions, comparisons, functions.

@@ -60,6 +60,7 @@ fn views_agree() {
         groups: [2, 2, 1],
         group: [8, 2, 1],
         sub_group_size: None,
+        default_level: headstart::ir::CacheLevel::L1,
     };
     let noise = noise(ROWS * COLUMNS * 2);
     let cells: Vec<Cell> = noise[..ROWS * COLUMNS]

@@ -3,7 +3,7 @@
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::target::{Family, Target};
-use super::uniform::Divergence;
+use crate::analysis::uniform::Divergence;
 use crate::ir::{BinaryOp, ConvertOp, Id, Kernel, Label, Op, OpKind, Region, Space, Type, UnaryOp, Value};
 
 /// Facts about every value of a kernel.

@@ -26,7 +26,6 @@ mod registers;
 mod schedule;
 mod select;
 pub mod target;
-mod uniform;
 
 pub use program::{
     Class, Control, Guard, Instruction, MachineProgram, Register, RegisterEstimate, RegisterList, Slot, Step,
@@ -37,7 +36,9 @@ use crate::ir::Kernel;
 
 /// Lowers a verified kernel.
 pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
-    let kernel = crate::cleanup::clean(kernel);
+    let mut kernel = kernel.clone();
+    super::hints::expand(&mut kernel, &target.prefetches());
+    let kernel = crate::cleanup::clean(&kernel);
     let facts = facts::Facts::of(&kernel, *target);
     let (drafts, virtuals) = select::select(&facts);
     let mut drafts = schedule::schedule(&kernel, target, drafts, &virtuals);

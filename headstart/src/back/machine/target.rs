@@ -1,7 +1,8 @@
 //! What lowering has to know of a device: which compiler it imitates, and a few sizes.
 
 use crate::device::model::occupancy::Footprint;
-use crate::device::model::{DeviceModel, Registers, Vendor};
+use crate::back::hints::Form;
+use crate::device::model::{DeviceModel, PrefetchInstruction, Registers, Vendor};
 
 use super::program::Class;
 
@@ -28,6 +29,8 @@ pub struct Target {
     pub comfortable_registers: u32,
     /// Bytes of a cache line: a hint covers one.
     pub line: u32,
+    /// Whether prefetches do anything; if not, the compiler leaves them out.
+    pub has_prefetches: bool,
 }
 
 /// Bytes of an instruction: 16 on NVIDIA since Volta and, uncompacted, on Intel.
@@ -59,7 +62,28 @@ impl Target {
             Vendor::Intel => Family::Intel,
         };
         let line = u32::try_from(*model.l2.line).unwrap_or(u32::MAX);
-        Target::new(family, sub_group, model.registers_per_work_item(sub_group), line)
+        Target {
+            has_prefetches: model
+                .prefetch
+                .levels()
+                .any(|(_, form)| form.by != PrefetchInstruction::Nothing),
+            ..Target::new(family, sub_group, model.registers_per_work_item(sub_group), line)
+        }
+    }
+
+    /// What its prefetches look like. The timer knows none in bulk: their lines, divided over the sub-group, move
+    /// the same bytes.
+    pub fn prefetches(&self) -> Form {
+        let form = match self.family {
+            Family::Nvidia => Form::nvidia(false),
+            Family::Intel => Form::intel(self.sub_group),
+        };
+        Form {
+            line: self.line,
+            piece: form.piece.min(self.line),
+            has_any: self.has_prefetches,
+            ..form
+        }
     }
 
     fn new(family: Family, sub_group: u32, max_registers: u32, line: u32) -> Target {
@@ -71,6 +95,7 @@ impl Target {
             max_registers,
             comfortable_registers,
             line,
+            has_prefetches: true,
         }
     }
 

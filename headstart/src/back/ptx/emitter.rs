@@ -9,7 +9,7 @@ use super::print::Lines;
 use super::registers::{Class, Registers};
 use super::roots::Roots;
 use super::tokens::Groups;
-use super::{HintReached, Options};
+use super::Options;
 use crate::Result;
 use crate::ir::{BinaryOp, ConvertOp, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type, Value};
 
@@ -47,7 +47,6 @@ pub(super) struct Written {
     pub instructions: String,
     pub files: Vec<String>,
     pub registers: Registers,
-    pub hints: Vec<HintReached>,
     pub uses_scratch: bool,
     /// What the module needs for what the kernel prints; empty if it does not.
     pub prints: String,
@@ -74,10 +73,10 @@ pub(super) struct Emitter<'k> {
     pub guard: Option<Guard>,
     /// A scratch word in shared memory is wanted by L1 prefetches.
     pub scratch: Option<String>,
-    /// What each cache hint became.
-    pub hints: Vec<HintReached>,
     /// What is printed.
     pub lines: Lines,
+    /// The policy of nontemporal prefetches, which evicts first.
+    pub streaming: Option<String>,
     /// Constants that instructions cannot hold, moved to registers at the start.
     preamble: String,
     body: String,
@@ -119,7 +118,8 @@ impl<'k> Emitter<'k> {
                     kept.insert(*narrow);
                 }
                 // These take an offset beside the register.
-                OpKind::Load { .. } | OpKind::Prefetch { .. } | OpKind::Copy { .. } => {}
+                OpKind::Load { .. } | OpKind::Copy { .. } => {}
+                OpKind::Prefetch { count, .. } => kept.extend(count),
                 OpKind::Store { values, .. } | OpKind::Atomic { values, .. } => kept.extend(values),
                 other => other.for_each_operand(|value| {
                     kept.insert(value);
@@ -141,8 +141,8 @@ impl<'k> Emitter<'k> {
             scopes: HashMap::new(),
             guard: None,
             scratch: None,
-            hints: Vec::new(),
             lines: Lines::default(),
+            streaming: None,
             preamble: String::new(),
             body: String::new(),
             register_of: HashMap::new(),
@@ -159,7 +159,6 @@ impl<'k> Emitter<'k> {
             instructions: self.preamble + &self.body,
             files: self.files,
             registers: self.registers,
-            hints: self.hints,
             uses_scratch: self.scratch.is_some(),
             prints: self.lines.declarations(),
             line_bytes: self.lines.bytes,
@@ -323,7 +322,7 @@ impl<'k> Emitter<'k> {
                     self.guarded(format!("cp.async.wait_group {in_flight}"));
                 }
             }
-            OpKind::Prefetch { ptr, bytes, hint, .. } => self.prefetch(op, *ptr, *bytes, *hint),
+            OpKind::Prefetch { .. } => self.prefetch(op),
             OpKind::Barrier => self.ins("bar.sync 0"),
             OpKind::Meet(Meeting::SubGroup) => self.ins("bar.warp.sync 0xffffffff"),
             OpKind::Meet(Meeting::Named { number, sub_groups }) => {

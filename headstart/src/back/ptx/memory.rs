@@ -1,29 +1,24 @@
-//! Addresses, loads, stores, asynchronous copies and cache hints.
+//! Addresses, loads, stores, asynchronous copies.
 //!
 //! An address is a register and an immediate offset; constant parts are folded into the offset. Reads of
 //! memory that nothing writes take the read-only path (`.nc`). Shared and private addresses have 32 bits.
 //!
-//! `prefetch.global.L1` fills only L2 on the GPUs we know (measured on an H200: the next load takes 466
-//! cycles as after `prefetch.global.L2`, against 83 for a hit in L1). What fills L1 without stalling is
-//! an asynchronous copy of 4 bytes, so that is what an L1 hint becomes: into a word of shared memory
-//! that belongs to the work-item and is never read. Unlike a hint such a copy faults out of bounds, so it
-//! runs under a bounds check. It belongs to whichever group is closed next, and closes none itself:
-//! the counts that rings wait by stay what they are.
+//! What a load asks of the caches becomes a cache operator. Of Intel's cache controls each takes the nearest:
+//!
+//! | control | operator | what differs |
+//! |---|---|---|
+//! | `L1UC_L3UC`, `L1UC_L3C` | `.cg` | L2 cannot be gone past |
+//! | `L1C_L3UC`, `L1C_L3C` | `.ca` | the same |
+//! | `L1S_L3UC`, `L1S_L3C` | `.cs` | the same |
+//! | `L1IAR_L3C` | `.lu`; `.cs` on the read-only path, which has no `.lu` | a hint, no assertion |
 
 use super::convert::space_name;
 use super::emitter::Emitter;
 use super::registers::Class;
-use super::{HintReached, L1Hint};
-use crate::ir::{CacheHint, CacheLevel, CacheUse, ConvertOp, Op, OpKind, Space, Type, Value};
-
-/// Bytes of a cache line; a hint fetches one line.
-const LINE: u32 = 128;
+use crate::ir::{CacheUse, ConvertOp, LscControl, Op, OpKind, Space, Type, Value};
 
 /// The most bytes that one load or store moves.
-const WIDEST: u32 = 16;
-
-/// The name of the array of scratch words that L1 hints copy to.
-pub(super) const SCRATCH: &str = "prefetch_scratch";
+pub(super) const WIDEST: u32 = 16;
 
 /// The name of dynamic shared memory.
 pub(super) const DYNAMIC: &str = "dynamic_shared";
@@ -46,7 +41,7 @@ impl Emitter<'_> {
     // Addresses.
 
     /// The register (or array) and the offset that make up an address.
-    fn base_and_offset(&mut self, ptr: Value) -> (String, i64) {
+    pub(super) fn base_and_offset(&mut self, ptr: Value) -> (String, i64) {
         self.base_and_offset_from(ptr, false)
     }
 
@@ -93,7 +88,7 @@ impl Emitter<'_> {
         self.location_at(ptr, 0)
     }
 
-    fn location_at(&mut self, ptr: Value, further: i64) -> String {
+    pub(super) fn location_at(&mut self, ptr: Value, further: i64) -> String {
         let (base, offset) = self.base_and_offset(ptr);
         match offset + further {
             0 => format!("[{base}]"),
@@ -112,7 +107,7 @@ impl Emitter<'_> {
     }
 
     /// A 64-bit index, which its address alone may have kept from a register.
-    fn long_index(&mut self, index: Value) -> String {
+    pub(super) fn long_index(&mut self, index: Value) -> String {
         if let (true, Some(OpKind::Convert(convert, narrow))) =
             (self.folded.contains(&index), self.definition(index))
         {
@@ -232,12 +227,15 @@ impl Emitter<'_> {
         if !matches!(space, Space::Global | Space::Generic) {
             return name;
         }
-        let operator = match cache {
-            CacheUse::Bypass => ".cg",
-            CacheUse::Streaming => ".cs",
-            _ => "",
-        };
         let read_only = load && space == Space::Global && self.is_constant_memory(ptr);
+        let operator = match cache {
+            CacheUse::Bypass | CacheUse::Control(LscControl::L1ucL3uc | LscControl::L1ucL3c) => ".cg",
+            CacheUse::Control(LscControl::L1cL3uc | LscControl::L1cL3c) => ".ca",
+            CacheUse::Control(LscControl::L1iarL3c) if !read_only => ".lu",
+            CacheUse::Streaming
+            | CacheUse::Control(LscControl::L1sL3uc | LscControl::L1sL3c | LscControl::L1iarL3c) => ".cs",
+            CacheUse::Default | CacheUse::Volatile | CacheUse::Control(LscControl::Default) => "",
+        };
         format!("{name}{operator}{}", if read_only { ".nc" } else { "" })
     }
 
@@ -320,132 +318,13 @@ impl Emitter<'_> {
         }
     }
 
-    // Asynchronous copies and hints.
+    // Asynchronous copies.
 
     pub(super) fn copy(&mut self, to: Value, from: Value, bytes: u32) {
         let (to, from) = (self.location(to), self.location(from));
         // Copies of 16 bytes can go past L1, and need not displace what is there.
         let cache = if bytes == 16 { "cg" } else { "ca" };
         self.guarded(format!("cp.async.{cache}.shared.global {to}, {from}, {bytes}"));
-    }
-
-    pub(super) fn prefetch(&mut self, op: &Op, ptr: Value, bytes: u32, hint: CacheHint) {
-        // The first byte of each line that the range may touch, and its last byte.
-        let mut offsets: Vec<i64> = (0..bytes.max(1)).step_by(LINE as usize).map(i64::from).collect();
-        if !(bytes.is_power_of_two() && bytes <= WIDEST) && bytes > 1 {
-            offsets.push(i64::from(bytes) - 1);
-        }
-        let reached = if hint.level == CacheLevel::L1 && self.scratch.is_some() {
-            offsets.iter().all(|&offset| self.prefetch_to_l1(ptr, offset))
-        } else {
-            false
-        };
-        let (reached, by) = if reached {
-            (CacheLevel::L1, "cp.async")
-        } else {
-            let name = if hint.nontemporal {
-                "L2::evict_normal"
-            } else {
-                "L2"
-            };
-            for offset in offsets {
-                let location = self.location_at(ptr, offset);
-                self.guarded(format!("prefetch.global.{name} {location}"));
-            }
-            (CacheLevel::L2, "prefetch.global.L2")
-        };
-        let place = self.kernel.describe_place(op.place);
-        let hint = HintReached {
-            place,
-            asked: hint.level,
-            reached,
-            by,
-        };
-        if !self.hints.contains(&hint) {
-            self.hints.push(hint);
-        }
-    }
-
-    /// Whether the memory behind this pointer has bounds that an L1 hint can be checked against.
-    pub(super) fn has_bounds(&self, ptr: Value) -> bool {
-        let facts = self
-            .roots
-            .of(ptr)
-            .and_then(|root| self.kernel.param_of(root))
-            .and_then(|param| param.facts);
-        facts.is_some_and(|facts| facts.length.is_some() && facts.align >= 4)
-    }
-
-    /// Writes an L1 hint for the word that holds the byte at `offset`. False if it has no bounds to check.
-    fn prefetch_to_l1(&mut self, ptr: Value, offset: i64) -> bool {
-        let Some(scratch) = self.scratch.clone().filter(|_| self.has_bounds(ptr)) else {
-            return false;
-        };
-        let Some(root) = self.roots.of(ptr) else {
-            return false;
-        };
-        let Some(facts) = self.kernel.param_of(root).and_then(|param| param.facts) else {
-            return false;
-        };
-        let Some(length) = facts.length else { return false };
-        let element = facts.element.bytes();
-
-        let inside = self.temporary(Class::Predicate);
-        let exact = match self.definition(ptr) {
-            Some(OpKind::Address {
-                base,
-                index,
-                scale,
-                offset: 0,
-            }) if *base == root && *scale == element => (element >= 4 && offset == 0).then_some(*index),
-            _ => None,
-        };
-        let location = if let Some(index) = exact {
-            let (index, length) = (self.long_index(index), self.operand(length));
-            self.ins(format!("setp.lt.u64 {inside}, {index}, {length}"));
-            self.location(ptr)
-        } else {
-            // The word's distance from the start, and whether it leaves room for its own four bytes.
-            let (base, start) = self.base_and_offset(ptr);
-            let (word, distance, most) = (
-                self.temporary(Class::B64),
-                self.temporary(Class::B64),
-                self.temporary(Class::B64),
-            );
-            let (first, length) = (self.operand(root), self.operand(length));
-            self.ins(format!("add.s64 {word}, {base}, {}", start + offset));
-            self.ins(format!("and.b64 {word}, {word}, -4"));
-            self.ins(format!("sub.s64 {distance}, {word}, {first}"));
-            self.ins(format!("add.s64 {distance}, {distance}, 4"));
-            self.ins(format!("mul.lo.s64 {most}, {length}, {element}"));
-            self.ins(format!("setp.le.u64 {inside}, {distance}, {most}"));
-            format!("[{word}]")
-        };
-        let guard = self.also(inside);
-        let outer = self.guard.replace(guard);
-        self.guarded(format!("cp.async.ca.shared.global [{scratch}], {location}, 4"));
-        self.guard = outer;
-        true
-    }
-
-    /// Prepares the work-item's scratch word, if the kernel has an L1 hint that can use one.
-    pub(super) fn prepare_scratch(&mut self) {
-        if self.options.l1 != L1Hint::Copy {
-            return;
-        }
-        let mut wanted = false;
-        self.kernel.body.walk(&mut |op| {
-            if let OpKind::Prefetch { ptr, hint, .. } = &op.kind {
-                wanted |= hint.level == CacheLevel::L1 && self.has_bounds(*ptr);
-            }
-        });
-        if wanted {
-            let word = self.temporary(Class::B32);
-            let item = self.linear_item();
-            self.ins(format!("mov.u32 {word}, {SCRATCH}"));
-            self.ins(format!("mad.lo.u32 {word}, {item}, 4, {word}"));
-            self.scratch = Some(word);
-        }
     }
 }
 

@@ -20,12 +20,15 @@ mod integer;
 mod memory;
 mod nan;
 mod print;
+mod prefetch;
 mod registers;
 mod roots;
 mod tokens;
 
 use std::fmt::Write;
 
+pub use super::hints::HintReached;
+use super::hints::{expand, Form};
 use crate::cleanup;
 use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Type, Value};
 use crate::{Error, Result};
@@ -130,19 +133,6 @@ pub struct Ptx {
     pub hints: Vec<HintReached>,
 }
 
-/// A cache hint, asked and reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HintReached {
-    /// Where the hint (or the load that it was derived from) is in the source.
-    pub place: String,
-    /// The level that was asked for.
-    pub asked: CacheLevel,
-    /// The level that the instruction fills.
-    pub reached: CacheLevel,
-    /// The instruction.
-    pub by: &'static str,
-}
-
 /// The level that a hint for this level reaches at best, and the instruction that does it: L1 needs memory whose bounds
 /// are known; see [`Ptx::hints`] for what became of each hint.
 pub fn reached(asked: CacheLevel) -> (CacheLevel, &'static str) {
@@ -159,13 +149,16 @@ pub fn reached(asked: CacheLevel) -> (CacheLevel, &'static str) {
 /// more than 1024 work-items. Or the PTX version is none that we know.
 pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     check(kernel, options)?;
-    let kernel = &cleanup::clean(kernel);
+    let hints = prefetch::report(kernel, options);
+    let mut kernel = kernel.clone();
+    expand(&mut kernel, &Form::nvidia(options.target == Target::Sm90));
+    let kernel = &cleanup::clean(&kernel);
     let mut emitter = Emitter::new(kernel, options);
     let entry = identifier(&kernel.name);
     for (index, param) in kernel.params.iter().enumerate() {
         emitter.parameter(param.value, &parameter_name(kernel, index));
     }
-    emitter.prepare_scratch();
+    emitter.prepare_prefetches();
     emitter.region(&kernel.body, control::Next::Nothing)?;
     let written = emitter.finish();
 
@@ -237,7 +230,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
         let _ = writeln!(
             text,
             "\t.shared .align 4 .b8 {}[{scratch_bytes}];",
-            memory::SCRATCH
+            prefetch::SCRATCH
         );
     }
     text.push('\n');
@@ -256,7 +249,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
         entry,
         dynamic_shared_bytes: if dynamic { kernel.shared_bytes() as u32 } else { 0 },
         static_shared_bytes: (declared.next_multiple_of(4)) as u32 + scratch_bytes,
-        hints: written.hints,
+        hints,
     })
 }
 

@@ -242,6 +242,7 @@ fn run(
             end.wait(limit)?;
             elapsed_ns = Some(end.since(&start)?.as_secs_f64() * 1e9);
             outcome.counters = Counters::default();
+            outcome.prefetches = compiled.ptx.hints.clone();
         }
         Command::Write {
             buffer,

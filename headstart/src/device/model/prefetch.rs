@@ -4,8 +4,11 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use super::DeviceModel;
+use super::Vendor;
 use super::quantity::{Bytes, Quantity};
-use crate::ir::CacheLevel;
+use crate::back::hints::{Form, HintReached, asked, cost};
+use crate::ir::{CacheLevel, Kernel, OpKind, PrefetchScope};
 
 /// What prefetching can do on a device.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -76,6 +79,63 @@ impl Prefetch {
     /// Every level with its form, for tables.
     pub fn levels(&self) -> impl Iterator<Item = (CacheLevel, &PrefetchForm)> {
         CacheLevel::ALL.iter().map(|&level| (level, self.at(level)))
+    }
+}
+
+impl DeviceModel {
+    /// What becomes of each prefetch of a kernel, in the order in which they stand there.
+    pub fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
+        let form = match self.vendor {
+            Vendor::Nvidia => Form::nvidia(true),
+            Vendor::Intel => Form::intel(*self.core.sub_group_size),
+        };
+        let has_any = self
+            .prefetch
+            .levels()
+            .any(|(_, level)| level.by != PrefetchInstruction::Nothing);
+        let form = Form { has_any, ..form };
+        let mut hints: Vec<HintReached> = Vec::new();
+        kernel.body.walk(&mut |op| {
+            let OpKind::Prefetch {
+                hint, source, scope, ..
+            } = &op.kind
+            else {
+                return;
+            };
+            let level = self.prefetch.at(hint.level);
+            let reached = match level.reaches {
+                _ if !source.fills() => None,
+                Reached::Nothing => None,
+                Reached::L1 => Some(CacheLevel::L1),
+                // The cache of all cores has the name that its maker gives it.
+                Reached::L2 if self.l2.name == "L3" => Some(CacheLevel::L3),
+                Reached::L2 => Some(CacheLevel::L2),
+            };
+            let by = match level.by {
+                _ if reached.is_none() => "nothing",
+                PrefetchInstruction::Nothing => "nothing",
+                PrefetchInstruction::ScratchCopy => "a copy to a scratch word",
+                PrefetchInstruction::Hint if *scope == PrefetchScope::Bulk && form.has_bulk => "a bulk prefetch",
+                PrefetchInstruction::Hint => "a prefetch",
+            };
+            let why = match source.fills() {
+                true => level.source.clone(),
+                false => "it asks for no level".to_owned(),
+            };
+            let hint = HintReached {
+                place: kernel.describe_place(op.place),
+                asked: asked(*hint, *source, *scope),
+                level: hint.level,
+                reached,
+                by: by.to_owned(),
+                why,
+                cost: cost(&op.kind, &form),
+            };
+            if !hints.contains(&hint) {
+                hints.push(hint);
+            }
+        });
+        hints
     }
 }
 

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::functional::{BufferMemory, CompiledKernel, Groups, Options};
+use super::functional::{BufferMemory, CompiledKernel, Groups, Options, Told};
+use crate::back::hints::HintReached;
 use crate::device::{
     Argument, Buffer, Command, Counters, Description, Device, Fill, Launch, Outcome, Program, Queue, Times,
     WorkerQueue,
@@ -31,6 +32,12 @@ pub trait Clock: Send + Sync {
         compiled: &Arc<dyn Any + Send + Sync>,
         launch: &Launch,
     ) -> Result<Timing>;
+
+    /// What becomes of each prefetch of a kernel.
+    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
+        let _ = kernel;
+        Vec::new()
+    }
 }
 
 /// How long a launch takes, and what was counted meanwhile.
@@ -40,6 +47,8 @@ pub struct Timing {
     pub elapsed_ns: f64,
     /// What the timer counted.
     pub counters: Counters,
+    /// What the kernel's author should know, though it is no error.
+    pub notes: Vec<String>,
 }
 
 /// A simulated device.
@@ -174,6 +183,9 @@ impl Shared {
                 *now_ns += timing.elapsed_ns;
                 outcome.times.ended_ns = *now_ns;
                 outcome.counters = timing.counters;
+                outcome.notes = timing.notes;
+                let report = |clock: &Arc<dyn Clock>| clock.prefetches(program.kernel());
+                outcome.prefetches = self.clock.as_ref().map(report).unwrap_or_default();
             }
             Command::Write {
                 buffer,
@@ -208,10 +220,12 @@ impl Shared {
             _ => None,
         };
         let functional = &compiled.functional;
-        let (counters, printed) = functional.run_printing(launch, size, self.options, &Groups::All)?;
+        let (counters, told) = functional.run_telling(launch, size, self.options, &Groups::All)?;
+        let Told { printed, notes } = told;
         let mut timing = Timing {
             elapsed_ns: 0.0,
             counters,
+            notes,
         };
         if let Some((clock, timed, copy)) = timed {
             let measured = clock.time(kernel, timed, &copy)?;
@@ -411,7 +425,7 @@ mod tests {
             memory.copy_in(0, &[0xff; 4]);
             Ok(Timing {
                 elapsed_ns: f64::from(i32::from_le_bytes(bytes)),
-                counters: Counters::default(),
+                ..Timing::default()
             })
         }
     }

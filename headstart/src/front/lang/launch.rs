@@ -32,7 +32,7 @@ use std::sync::Arc;
 use super::data::{self, Data};
 use crate::Result;
 use crate::device::{Argument, AsView, Command, Device, Event, Item, Launch, Program, Queue, TypedBuffer};
-use crate::ir::{Kernel, Type};
+use crate::ir::{CacheLevel, Kernel, Type};
 
 /// How many work-items run, and in what groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct Geometry {
     pub group: [u32; 3],
     /// Work-items of a full sub-group, if it must be so many; else the kernel's, else the device's.
     pub sub_group_size: Option<u32>,
+    /// Where prefetches go for which nobody named a level.
+    pub default_level: CacheLevel,
 }
 
 impl Geometry {
@@ -52,6 +54,16 @@ impl Geometry {
             groups: [groups, 1, 1],
             group: [group, 1, 1],
             sub_group_size: None,
+            default_level: CacheLevel::L1,
+        }
+    }
+
+    /// With prefetches to this level where nobody named one; to L1 unless said otherwise.
+    #[must_use]
+    pub fn default_level(self, level: CacheLevel) -> Geometry {
+        Geometry {
+            default_level: level,
+            ..self
         }
     }
 
@@ -69,6 +81,8 @@ impl Geometry {
 #[derive(Debug)]
 pub struct Compiled<S> {
     program: Program,
+    /// The same for launches with another default level, if the kernel has prefetches without a level.
+    others: Vec<(CacheLevel, Program)>,
     signature: PhantomData<S>,
 }
 
@@ -85,10 +99,24 @@ impl<S> Compiled<S> {
     /// # Errors
     /// The device cannot run it, and why.
     pub fn new(device: &dyn Device, kernel: Kernel) -> Result<Compiled<S>> {
+        let mut others = Vec::new();
+        if kernel.has_default_level() {
+            for &level in CacheLevel::ALL.iter().filter(|&&level| level != CacheLevel::L1) {
+                let kernel = Arc::new(kernel.with_default_level(level));
+                others.push((level, device.compile(&kernel)?));
+            }
+        }
         Ok(Compiled {
             program: device.compile(&Arc::new(kernel))?,
+            others,
             signature: PhantomData,
         })
+    }
+
+    /// The program for launches with this default level.
+    fn program_for(&self, level: CacheLevel) -> &Program {
+        let other = self.others.iter().find(|(other, _)| *other == level);
+        other.map_or(&self.program, |(_, program)| program)
     }
 
     /// The program without its signature.
@@ -116,7 +144,8 @@ impl<S> Compiled<S> {
             sub_group_size: geometry.sub_group_size,
             operation_limit: None,
         };
-        queue.submit(Command::Launch(self.program.clone(), launch), after)
+        let program = self.program_for(geometry.default_level).clone();
+        queue.submit(Command::Launch(program, launch), after)
     }
 }
 

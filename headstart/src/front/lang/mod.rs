@@ -73,8 +73,11 @@
 //!   launch's [`Outcome`](crate::device::Outcome), in the order of the work-items; NVIDIA's driver writes them to the
 //!   standard output. Each keeps about a megabyte of a launch.
 //! - **Loops** take `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]` (keep the loop) and `#[prefetch("PLAN")]`.
-//! - **Hints:** `prefetch(&values[i], L1)`, levels [`L1`](hint::L1) to [`L4`](hint::L4), and
-//!   `L1.nontemporal()`.
+//! - **Hints:** [`prefetch`](fn@hint::prefetch) and [`joint_prefetch`](fn@hint::joint_prefetch), of elements, pointers
+//!   and views: `prefetch(&values[i], L1)`, `joint_prefetch(work_group(), &values[i..i + n], [L2, L1_NT])`.
+//! - **Pointers** ([`pointer`]): `let p = global_ptr(&values[i]);`, `shared_ptr`, `private_ptr`, `generic_ptr`, with
+//!   `add(n) read() raw() span(n) generic() prefetch(n)`.
+//! - **Intel's cache controls** ([`lsc`]): `lsc_prefetch_uint(p, 0, LSC_LDCC_L1C_L3C)`, `lsc_load`.
 //! - **Sizes:** `#[kernel(work_group = 128, sub_group = 32)]`, `work_group = (16, 8)`, or any constant
 //!   expression over the const generics and constant parameters.
 //!
@@ -100,7 +103,9 @@ pub mod data;
 pub mod dot;
 pub mod hint;
 pub mod launch;
+pub mod lsc;
 mod mathematics;
+pub mod pointer;
 pub mod record;
 pub mod reference;
 pub mod scalar;
@@ -114,8 +119,18 @@ pub mod prelude {
     pub use super::atomic::{Atomic, AtomicInteger, AtomicScalar, Ordering, Scope, Within, fence};
     pub use super::data::Data;
     pub use super::dot::{dot4_i8, dot4_u8};
-    pub use super::hint::{L1, L2, L3, L4, prefetch, shared};
+    pub use super::hint::{
+        L1, L1_NT, L2, L2_NT, L3, L3_NT, L4, L4_NT, SYCL_EXT_ONEAPI_PREFETCH, joint_prefetch, prefetch, shared,
+        sub_group, work_group,
+    };
     pub use super::launch::Geometry;
+    pub use super::lsc::{
+        LSC_LDCC_DEFAULT, LSC_LDCC_L1C_L3C, LSC_LDCC_L1C_L3UC, LSC_LDCC_L1IAR_L3C, LSC_LDCC_L1S_L3C,
+        LSC_LDCC_L1S_L3UC, LSC_LDCC_L1UC_L3C, LSC_LDCC_L1UC_L3UC, lsc_load, lsc_prefetch_uchar, lsc_prefetch_uint,
+        lsc_prefetch_uint2, lsc_prefetch_uint3, lsc_prefetch_uint4, lsc_prefetch_uint8, lsc_prefetch_ulong,
+        lsc_prefetch_ulong2, lsc_prefetch_ulong3, lsc_prefetch_ulong4, lsc_prefetch_ulong8, lsc_prefetch_ushort,
+    };
+    pub use super::pointer::{Ptr, generic_ptr, global_ptr, private_ptr, shared_ptr};
     pub use super::scalar::{Float, Half, Integer, Number, Scalar, Signed};
     pub use super::select::select;
     pub use super::sub_group::{

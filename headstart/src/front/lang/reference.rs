@@ -30,6 +30,7 @@ pub fn run(geometry: Geometry, required: &Required<'_>, mut item: impl FnMut()) 
         groups,
         group,
         sub_group_size,
+        ..
     } = geometry;
     check(group, required)?;
     let sub_group_size = match (sub_group_size, required.sub_group) {

@@ -21,7 +21,7 @@
 //! let image = TypedBuffer::from_slice(&device, &[0.0f32, 3.0, 6.0, 1.0, 1.0, 4.0])?;
 //! let mut out = TypedBuffer::uninitialized(&device, 6)?;
 //! let arguments = blur::arguments(image.view([2, 3])?, out.view_mut([2, 3])?);
-//! let geometry = Geometry { groups: [1, 1, 1], group: [4, 2, 1], sub_group_size: None };
+//! let geometry = Geometry { group: [4, 2, 1], ..Geometry::new(1, 4) };
 //! blur::compile(&device)?.launch(&*queue, geometry, arguments).wait()?;
 //! assert_eq!(out.read(&*queue)?, [1.0, 3.0, 5.0, 1.0, 2.0, 3.0]);
 //! # Ok::<(), headstart::Error>(())
@@ -31,6 +31,7 @@
 //! `ReadOnly`, and as `&View2<…>` or `&mut View2<…>`.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 /// What may be done to a view's memory: [`ReadOnly`], [`WriteOnly`], [`ReadWrite`].
@@ -109,6 +110,17 @@ pub struct View<'a, T: 'a, const D: usize, A: Access> {
     size: [usize; D],
 }
 
+/// What names an element of a view of `D` dimensions, or a size in it.
+pub trait Position<const D: usize>: Copy {}
+
+impl Position<1> for usize {}
+impl Position<2> for (usize, usize) {}
+impl Position<3> for (usize, usize, usize) {}
+
+/// Some elements of a view, to be prefetched.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements<A>(PhantomData<fn() -> A>);
+
 /// Memory of one dimension: `view[i]`.
 pub type View1<'a, T, A = ReadWrite> = View<'a, T, 1, A>;
 
@@ -153,6 +165,18 @@ impl<'a, T: 'a, const D: usize, A: Access> View<'a, T, D, A> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// `count` elements from `first` on, in memory's order: for a prefetch.
+    pub fn span(&self, first: impl Position<D>, count: usize) -> Elements<A> {
+        let _ = (first, count);
+        Elements(PhantomData)
+    }
+
+    /// The elements from `first` on, so many along each dimension: for a prefetch.
+    pub fn block(&self, first: impl Position<D>, extents: impl Position<D>) -> Elements<A> {
+        let _ = (first, extents);
+        Elements(PhantomData)
     }
 
     /// The same view for a shorter time.

@@ -4,11 +4,9 @@ use super::lexer::{Name, NameAt, Position, Token};
 use super::scope::{Enclosing, Lookup};
 use super::{Parser, constant};
 use crate::error::Result;
+use crate::ir::hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
 use crate::ir::kernel::{Array, Label, LoadId, Value};
-use crate::ir::op::{
-    BinaryOp, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Meeting, NoWrapOp, Op, OpKind, UnaryOp,
-    Wrap,
-};
+use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap};
 use crate::ir::print::{all_ids, id_name};
 use crate::ir::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 use crate::ir::types::Type;
@@ -462,25 +460,61 @@ impl Parser<'_> {
         Ok(OpKind::Copy { to, from, bytes, id })
     }
 
-    /// `prefetch L1 nontemporal 4 at %ptr, @values`
+    /// `prefetch L1 nontemporal 4 at %ptr, @values`, `prefetch L1C_L3C 4 * %count at %ptr by sub_group`
     fn prefetch(&mut self) -> Result<OpKind> {
-        let level = match self.token {
-            Token::Word(word) => CacheLevel::parse(word),
-            _ => None,
-        };
-        let Some(level) = level else {
-            return Err(self.expected("a cache level").accepted("levels: L1, L2, L3, L4"));
-        };
-        self.advance()?;
-        let nontemporal = self.accept_word("nontemporal")?;
+        let (hint, source) = self.hint()?;
         let bytes = self.small_number("a size in bytes", 0, u32::MAX)?;
+        let count = match self.accept('*')? {
+            true => {
+                let [count] = self.operands()?;
+                Some(count)
+            }
+            false => None,
+        };
         self.expect_word("at")?;
         let [ptr] = self.operands()?;
+        let scope = match self.accept_word("by")? {
+            true => self.tabled("who asks", PrefetchScope::ALL, PrefetchScope::name)?,
+            false => PrefetchScope::WorkItem,
+        };
         let id = match self.accept(',')? {
             true => Some(self.load_name()?),
             false => None,
         };
-        let hint = CacheHint { level, nontemporal };
-        Ok(OpKind::Prefetch { ptr, bytes, hint, id })
+        Ok(OpKind::Prefetch {
+            ptr,
+            bytes,
+            count,
+            hint,
+            source,
+            scope,
+            id,
+        })
+    }
+
+    /// `L1 nontemporal`, `L1 default`, `L1UC_L3C`
+    fn hint(&mut self) -> Result<(CacheHint, HintSource)> {
+        let (level, control) = match self.token {
+            Token::Word(word) => (CacheLevel::parse(word), LscControl::parse(word)),
+            _ => (None, None),
+        };
+        if let Some(control) = control {
+            self.advance()?;
+            return Ok((control.nearest(), HintSource::Control(control)));
+        }
+        let Some(level) = level else {
+            let controls: Vec<&str> = LscControl::ALL.iter().map(|one| one.name()).collect();
+            return Err(self.expected("a cache level").accepted(format!(
+                "levels: L1, L2, L3, L4; cache controls: {}",
+                controls.join(", ")
+            )));
+        };
+        self.advance()?;
+        let nontemporal = self.accept_word("nontemporal")?;
+        let source = match self.accept_word("default")? {
+            true => HintSource::Default,
+            false => HintSource::Named,
+        };
+        Ok((CacheHint { level, nontemporal }, source))
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{parse, read};
 use crate::ir::kernel::{ArrayData, Kernel, LoadData, Param, PlaceData};
+use crate::ir::hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
 use crate::ir::op::{
-    BinaryOp, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, LoopWishes, NoWrapOp, OpKind, UnaryOp,
-    UnrollWish, Wrap,
+    BinaryOp, CompareOp, ConvertOp, LoopWishes, NoWrapOp, OpKind, UnaryOp, UnrollWish, Wrap,
 };
 use crate::ir::print::{all_ids, print};
 use crate::ir::types::{Space, Type};
@@ -149,12 +149,34 @@ fn every_operation_round_trips() {
         for nontemporal in [false, true] {
             let hint = CacheHint { level, nontemporal };
             b.prefetch(p, 128, hint, nontemporal.then_some(load));
+            for &scope in PrefetchScope::ALL {
+                let mut push = |hint: CacheHint, source, count| {
+                    let kind = OpKind::Prefetch {
+                        ptr: p,
+                        bytes: 4,
+                        count,
+                        hint,
+                        source,
+                        scope,
+                        id: count.map(|_| load),
+                    };
+                    try_push(&mut b, kind, None);
+                };
+                push(hint, HintSource::Named, Some(index));
+                push(hint, HintSource::Default, None);
+                for &control in LscControl::ALL {
+                    push(control.nearest(), HintSource::Control(control), Some(index));
+                }
+            }
         }
     }
     b.barrier();
     b.return_();
     kernel.body = b.finish();
     let text = round_trip(&kernel);
+    for expected in ["prefetch L1 default 4 at ", " by bulk", "prefetch L1C_L3C 4 * ", " by work_group, @"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
     assert!(text.contains("load @values #0:0:0 in #1:7:0\n"), "{text}");
     assert!(text.contains("load @values.2\n"), "{text}");
 }
@@ -417,7 +439,8 @@ fn errors_say_what_and_where() {
     refused(
         "prefetch L5 4 at %p",
         10,
-        "a cache level is expected, not `L5`; levels: L1, L2, L3, L4",
+        "a cache level is expected, not `L5`; levels: L1, L2, L3, L4; cache controls: LSC_DEFAULT, L1UC_L3UC, L1UC_L3C, \
+         L1C_L3UC, L1C_L3C, L1S_L3UC, L1S_L3C, L1IAR_L3C",
     );
     refused(
         "loop unroll 0 { break }",

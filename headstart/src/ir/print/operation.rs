@@ -3,7 +3,8 @@
 use super::names::{Exit, exit, id_name, quote};
 use super::{Printer, same_place};
 use crate::ir::kernel::{Label, Region, Value};
-use crate::ir::op::{CacheUse, LoopWishes, Meeting, Op, OpKind, UnrollWish};
+use crate::ir::hint::{CacheUse, HintSource, PrefetchScope};
+use crate::ir::op::{LoopWishes, Meeting, Op, OpKind, UnrollWish};
 use crate::ir::together::AtomicOp;
 
 impl<'k> Printer<'k> {
@@ -137,17 +138,7 @@ impl<'k> Printer<'k> {
             }
             OpKind::Join(tokens) => self.named("join", tokens),
             OpKind::Wait(token) => self.named("wait", &[*token]),
-            OpKind::Prefetch { ptr, bytes, hint, id } => {
-                let nontemporal = if hint.nontemporal { " nontemporal" } else { "" };
-                let ptr = self.value_text(*ptr);
-                self.put(format!(
-                    "prefetch {}{nontemporal} {bytes} at {ptr}",
-                    hint.level.name()
-                ));
-                if let Some(id) = id {
-                    self.put(format!(", @{}", self.names.load(*id)));
-                }
-            }
+            OpKind::Prefetch { .. } => self.prefetch(&op.kind),
             OpKind::Barrier => self.put("barrier"),
             OpKind::Meet(Meeting::SubGroup) => self.put("meet subgroup"),
             OpKind::Meet(Meeting::Named { number, sub_groups }) => {
@@ -207,6 +198,45 @@ impl<'k> Printer<'k> {
                 _ => self.labelled("continue", *label, values),
             },
             OpKind::Return => self.put("return"),
+        }
+    }
+
+    fn prefetch(&mut self, kind: &OpKind) {
+        let OpKind::Prefetch {
+            ptr,
+            bytes,
+            count,
+            hint,
+            source,
+            scope,
+            id,
+        } = kind
+        else {
+            return;
+        };
+        let ptr = self.value_text(*ptr);
+        self.put("prefetch ");
+        match source {
+            HintSource::Control(control) => self.put(control.name()),
+            _ => self.put(hint.level.name()),
+        }
+        if hint.nontemporal && !matches!(source, HintSource::Control(_)) {
+            self.put(" nontemporal");
+        }
+        if *source == HintSource::Default {
+            self.put(" default");
+        }
+        self.put(format!(" {bytes}"));
+        if let Some(count) = count {
+            let count = self.value_text(*count);
+            self.put(format!(" * {count}"));
+        }
+        self.put(format!(" at {ptr}"));
+        if *scope != PrefetchScope::WorkItem {
+            self.put(format!(" by {}", scope.name()));
+        }
+        if let Some(id) = id {
+            self.put(format!(", @{}", self.names.load(*id)));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The types that operations take and make. The parser infers results with it, the verifier checks them.
 
 use super::violation::{Check, Rule, Violation};
+use crate::ir::hint::{CacheHint, CacheLevel, CacheUse, HintSource, PrefetchScope};
 use crate::ir::kernel::{Kernel, Value};
 use crate::ir::limits;
 use crate::ir::line::{self, Piece};
@@ -59,7 +60,10 @@ pub(super) fn results_of(
             access("load", ty(ptr), element, results)?;
             Ok(vec![element; results])
         }
-        OpKind::Store { ptr, values, .. } => {
+        OpKind::Store { ptr, values, cache } => {
+            Rule::Access.check(!matches!(cache, CacheUse::Control(_)), || {
+                format!("{} is a cache control for loads, not for a `store`", cache.name())
+            })?;
             let types: Vec<Type> = values.iter().map(ty).collect();
             let &element = types.first().ok_or_else(|| access_count("store", 0))?;
             same("store", &types)?;
@@ -78,7 +82,18 @@ pub(super) fn results_of(
             one(Type::Token)
         }
         OpKind::Wait(token) => is_token("wait", ty(token)).map(|()| Vec::new()),
-        OpKind::Prefetch { ptr, bytes, .. } => prefetch(ty(ptr), *bytes).map(|()| Vec::new()),
+        OpKind::Prefetch {
+            ptr,
+            bytes,
+            count,
+            hint,
+            source,
+            scope,
+            ..
+        } => {
+            prefetch(ty(ptr), *bytes, count.as_ref().map(ty))?;
+            hinted(*hint, *source, *scope).map(|()| Vec::new())
+        }
         OpKind::Atomic {
             op,
             ptr,
@@ -362,9 +377,12 @@ fn copy(to: Type, from: Type, bytes: u32) -> Check<()> {
     }
 }
 
-fn prefetch(ptr: Type, bytes: u32) -> Check<()> {
+fn prefetch(ptr: Type, bytes: u32, count: Option<Type>) -> Check<()> {
     if !matches!(ptr, Type::Ptr(Space::Global | Space::Generic)) {
         return Err(Rule::Prefetch.broken(format!("`prefetch` takes ptr.global or ptr.generic, not {ptr}")));
+    }
+    if let Some(other) = count.filter(|&count| count != Type::I64) {
+        return Err(Rule::Prefetch.broken(format!("`prefetch` counts with an i64, not {other}")));
     }
     match bytes {
         1..=limits::PREFETCH_BYTES => Ok(()),
@@ -375,13 +393,30 @@ fn prefetch(ptr: Type, bytes: u32) -> Check<()> {
     }
 }
 
+/// What a prefetch asks for does not contradict itself.
+fn hinted(hint: CacheHint, source: HintSource, scope: PrefetchScope) -> Check<()> {
+    Rule::Prefetch.check(scope != PrefetchScope::Bulk || hint.level == CacheLevel::L2, || {
+        format!("a bulk `prefetch` goes to L2, not {}", hint.level.name())
+    })?;
+    match source {
+        HintSource::Control(control) => Rule::Prefetch.check(hint == control.nearest(), || {
+            format!("{} is not nearest to {}", hint.level.name(), control.name())
+        }),
+        HintSource::Default => Rule::Prefetch.check(!hint.nontemporal, || {
+            "a `prefetch` without a level is not nontemporal".to_owned()
+        }),
+        HintSource::Named => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use cranelift_entity::EntityRef;
 
     use super::*;
     use crate::ir::kernel::{LoadId, Value};
-    use crate::ir::op::{CacheHint, CacheLevel, CacheUse, NoWrapOp, Wrap};
+    use crate::ir::hint::LscControl;
+    use crate::ir::op::{NoWrapOp, Wrap};
     use crate::ir::together::{MemoryScope, ShuffleOp, VoteOp};
 
     const GLOBAL: Type = Type::Ptr(Space::Global);
@@ -644,15 +679,24 @@ mod tests {
         refused(Rule::Copy, copy(SHARED, SHARED, 4), 1, None);
         refused(Rule::Copy, copy(SHARED, GLOBAL, 2), 1, None);
         refused(Rule::Copy, copy(SHARED, GLOBAL, 12), 1, None);
-        let prefetch = |ptr, bytes| OpKind::Prefetch {
+        let asked = |ptr, bytes, count: Option<Type>, level, source, scope| OpKind::Prefetch {
             ptr: of(ptr),
             bytes,
-            hint: CacheHint {
-                level: CacheLevel::L1,
-                nontemporal: false,
-            },
+            count: count.map(of),
+            hint: CacheHint::to(level),
+            source,
+            scope,
             id: None,
         };
+        let named = HintSource::Named;
+        let prefetch = |ptr, bytes| asked(ptr, bytes, None, CacheLevel::L1, named, PrefetchScope::WorkItem);
+        let refused_too = |count, level, source, scope| {
+            refused(Rule::Prefetch, asked(GLOBAL, 4, count, level, source, scope), 0, None);
+        };
+        let alone = PrefetchScope::WorkItem;
+        refused_too(Some(Type::I32), CacheLevel::L1, named, alone);
+        refused_too(None, CacheLevel::L1, named, PrefetchScope::Bulk);
+        refused_too(None, CacheLevel::L1, HintSource::Control(LscControl::L1ucL3c), alone);
         refused(Rule::Prefetch, prefetch(SHARED, 4), 0, None);
         refused(Rule::Prefetch, prefetch(GLOBAL, 0), 0, None);
         refused(

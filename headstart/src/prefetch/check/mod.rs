@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::device::sim::functional::{
-    BufferMemory, CompiledKernel, Groups, LaunchState, Options, describe_work_item,
+    BufferMemory, CompiledKernel, Groups, LaunchState, Options, PrefetchBounds, describe_work_item,
 };
 use crate::device::{Argument, Buffer, Launch};
 use crate::ir::{Kernel, LoadId, verify, verify_derived};
@@ -120,7 +120,7 @@ impl Plain {
         verify_derived(derived)?;
         let plain = &self.run;
         let options = Options {
-            check_prefetch_bounds: true,
+            prefetch_bounds: PrefetchBounds::All,
             ..Options::CHECKING
         };
         let derived = Run::new(

@@ -276,6 +276,25 @@ impl Strategy {
         self.level().is_some()
     }
 
+    /// Whether work-items carry it out together.
+    pub fn is_joint(self) -> bool {
+        matches!(self, Strategy::Joint { .. } | Strategy::Bulk { .. })
+    }
+
+    /// Whether its data is said not to be used again.
+    pub fn is_nontemporal(self) -> bool {
+        matches!(
+            self,
+            Strategy::Cache {
+                nontemporal: true,
+                ..
+            } | Strategy::Joint {
+                nontemporal: true,
+                ..
+            }
+        )
+    }
+
     /// The strategy without its distance, as a figure labels its line: `rolling-async/padded`, `cache:L2/nt`.
     pub fn label(self) -> String {
         let level = self

@@ -90,7 +90,7 @@ impl Selector<'_, '_> {
             }
             OpKind::Prefetch { ptr, bytes, .. } => {
                 let uses = self.read(*ptr, op.place);
-                for _ in 1..bytes.div_ceil(self.facts.target.line) {
+                for _ in 1..bytes.div_ceil(self.facts.target.prefetches().piece) {
                     self.emit(Draft {
                         uses: uses.clone(),
                         ..Draft::new(Class::Prefetch, op.place)

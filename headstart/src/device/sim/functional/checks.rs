@@ -4,6 +4,7 @@ use super::access::cells;
 use super::address;
 use super::fault::{self, Access, Item};
 use super::lanes::{Lanes, Mask};
+use super::prefetch::Prefetches;
 use super::shadow::{Cell, FastMap, Touch};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
@@ -27,6 +28,8 @@ pub(super) struct Checks {
     pub(super) acquired: Vec<u32>,
     /// Something orders this work-group's accesses and other groups'.
     pub(super) is_ordered: bool,
+    /// What was prefetched together, and what to L1.
+    pub(super) prefetches: Prefetches,
 }
 
 impl Checks {

@@ -2,8 +2,8 @@
 
 use super::lanes::Slot;
 use crate::ir::{
-    Array, AtomicOp, BinaryOp, CompareOp, ConvertOp, Id, Kernel, LoadId, Meeting, MemoryOrder, MemoryScope,
-    NoWrapOp, Op, OpKind, Place, ShuffleOp, Space, Type, UnaryOp, Value, VoteOp, Wrap,
+    Array, AtomicOp, BinaryOp, CacheLevel, CompareOp, ConvertOp, Id, Kernel, LoadId, Meeting, MemoryOrder,
+    MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ShuffleOp, Space, Type, UnaryOp, Value, VoteOp, Wrap,
 };
 
 /// One operation of a sub-group. Control flow and barriers are not among them: who runs the operations
@@ -115,6 +115,10 @@ pub enum LaneOpKind {
     Prefetch {
         ptr: Slot,
         bytes: u32,
+        count: Option<Slot>,
+        space: Space,
+        level: CacheLevel,
+        scope: PrefetchScope,
         id: Option<LoadId>,
     },
     Atomic {
@@ -297,9 +301,21 @@ impl LaneOp {
                 tokens: tokens.iter().map(|&token| slot(token)).collect(),
             },
             OpKind::Wait(token) => LaneOpKind::Wait { token: slot(*token) },
-            OpKind::Prefetch { ptr, bytes, id, .. } => LaneOpKind::Prefetch {
+            OpKind::Prefetch {
+                ptr,
+                bytes,
+                count,
+                hint,
+                scope,
+                id,
+                ..
+            } => LaneOpKind::Prefetch {
                 ptr: slot(*ptr),
                 bytes: *bytes,
+                count: count.map(&mut slot),
+                space: space(*ptr),
+                level: hint.level,
+                scope: *scope,
                 id: *id,
             },
             OpKind::Atomic {
@@ -431,7 +447,11 @@ impl LaneOp {
                 map(to);
                 tokens.iter_mut().for_each(map);
             }
-            LaneOpKind::Wait { token: slot } | LaneOpKind::Prefetch { ptr: slot, .. } => map(slot),
+            LaneOpKind::Wait { token: slot } => map(slot),
+            LaneOpKind::Prefetch { ptr, count, .. } => {
+                map(ptr);
+                count.as_mut().map(map);
+            }
         }
     }
 }

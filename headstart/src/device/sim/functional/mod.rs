@@ -11,6 +11,7 @@
 //! misaligned, of memory that was never written; races in shared and global memory; touching the target
 //! of an asynchronous copy in flight, writing its source, not waiting for it; barriers that not all reach;
 //! shuffles and votes that not all of a sub-group run together;
+//! prefetches of shared or private memory, out of bounds to L1, or of a group whose work-items do not all want the same;
 //! broken no-wrap promises; writes through read-only parameters; endless loops; too much memory. In fast
 //! mode only the bounds, alignment and endless loops.
 
@@ -26,6 +27,7 @@ mod lane_op;
 mod lanes;
 mod no_wrap;
 mod printed;
+mod prefetch;
 mod pure;
 mod reports;
 mod run;
@@ -46,7 +48,7 @@ pub use address::{Layout, array_address, buffer_address, from_generic, to_generi
 pub use buffer::BufferMemory;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
-pub use run::{CompiledKernel, Groups};
-pub use state::{LaunchState, Mode, Options};
+pub use run::{CompiledKernel, Groups, Told};
+pub use state::{LaunchState, Mode, Options, PrefetchBounds};
 pub(crate) use sub_group::Observer;
 pub use work_group::{SubGroup, WorkGroup};

@@ -21,6 +21,15 @@ pub struct CompiledKernel {
     tape: Tape,
 }
 
+/// What there is to say of a run, beside its results.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// What was printed: in the order of the work-items, each one's lines in its own.
+    pub printed: String,
+    /// What the kernel's author should know, though it is no error.
+    pub notes: Vec<String>,
+}
+
 /// Which work-groups of a launch run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Groups {
@@ -54,29 +63,30 @@ impl CompiledKernel {
         options: Options,
         groups: &Groups,
     ) -> Result<Counters> {
-        let ran = self.run_printing(launch, sub_group_size, options, groups)?;
-        Ok(ran.0)
-    }
-
-    /// As [`CompiledKernel::run`], with what was printed: in the order of the work-items, each one's lines in its own.
-    ///
-    /// # Errors
-    /// As [`CompiledKernel::run`].
-    pub fn run_printing(
-        &self,
-        launch: &Launch,
-        sub_group_size: u32,
-        options: Options,
-        groups: &Groups,
-    ) -> Result<(Counters, String)> {
-        self.run_observed(
+        let ran = self.run_observed(
             launch,
             sub_group_size,
             options,
             groups,
             &|_| Unobserved,
             &|_, _| {},
-        )
+        )?;
+        Ok(ran.0)
+    }
+
+    /// As [`CompiledKernel::run`], with what there is to say of the run.
+    ///
+    /// # Errors
+    /// As [`CompiledKernel::run`].
+    pub fn run_telling(
+        &self,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        groups: &Groups,
+    ) -> Result<(Counters, Told)> {
+        let (begin, end) = (&|_| Unobserved, &|_, _| {});
+        self.run_observed(launch, sub_group_size, options, groups, begin, end)
     }
 
     /// As [`CompiledKernel::run`], with an observer for each work-group: `begin` makes it, `end` gets it
@@ -89,7 +99,7 @@ impl CompiledKernel {
         groups: &Groups,
         begin: &(impl Fn(u64) -> O + Sync),
         end: &(impl Fn(u64, O) + Sync),
-    ) -> Result<(Counters, String)> {
+    ) -> Result<(Counters, Told)> {
         let state = LaunchState::new(&self.kernel, launch, sub_group_size, options)?;
         let totals = Totals::default();
         let run = |worker: &mut Option<_>, number| {
@@ -125,7 +135,13 @@ impl CompiledKernel {
         };
         match error {
             Some(error) => Err(error),
-            None => state.finish().map(|()| (totals.counters(), state.printed.text())),
+            None => state.finish().map(|()| {
+                let told = Told {
+                    printed: state.printed.text(),
+                    notes: state.notes(),
+                };
+                (totals.counters(), told)
+            }),
         }
     }
 }
@@ -201,7 +217,7 @@ impl<'l> Worker<'l> {
             true => self.run_together(observer)?,
             false => self.run_one_by_one(observer)?,
         };
-        self.group.end();
+        self.group.end()?;
         let traffic = self.group.traffic;
         totals.operations.fetch_add(operations, Ordering::Relaxed);
         totals

@@ -1,6 +1,7 @@
 //! What all work-groups of a launch share: the kernel, the geometry, global memory.
 
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::address::{self, Layout};
 use super::atomics;
@@ -8,9 +9,11 @@ use super::buffer::BufferMemory;
 use super::fault::Region;
 use super::lanes::LANES;
 use super::printed::Printed;
+use super::prefetch::CutOff;
 use super::shadow::LaunchShadow;
+use crate::device::model::{DeviceModel, Vendor};
 use crate::device::{Argument, Launch};
-use crate::ir::{Kernel, OpKind, Space};
+use crate::ir::{CacheLevel, Kernel, MemoryScope, OpKind, Space};
 use crate::{Error, Result};
 
 /// Locks for atomic operations; more make it rarer that different elements meet at one.
@@ -25,13 +28,24 @@ pub enum Mode {
     Fast,
 }
 
+/// Which prefetches must stay in bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrefetchBounds {
+    /// None: NVIDIA's have no effect out of bounds.
+    Free,
+    /// Those to L1, which fault on Intel's devices.
+    L1,
+    /// All.
+    All,
+}
+
 /// How a kernel is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// What to look out for.
     pub mode: Mode,
-    /// Whether a cache hint that leaves its buffer is an error, too.
-    pub check_prefetch_bounds: bool,
+    /// Which prefetches that leave their buffer are errors, too.
+    pub prefetch_bounds: PrefetchBounds,
     /// Operations of one sub-group before it counts as an endless loop, where the launch does not say.
     pub operation_limit: u64,
     /// Most bytes of private and shared memory, registers and checks' records for one work-group.
@@ -42,10 +56,22 @@ impl Options {
     /// Looks out for everything.
     pub const CHECKING: Options = Options {
         mode: Mode::Checking,
-        check_prefetch_bounds: false,
+        prefetch_bounds: PrefetchBounds::L1,
         operation_limit: 1 << 30,
         group_memory_limit: 1 << 30,
     };
+
+    /// Looks out for what is wrong on a device: on NVIDIA a prefetch out of bounds has no effect.
+    pub fn checking(model: &DeviceModel) -> Options {
+        let prefetch_bounds = match model.vendor {
+            Vendor::Nvidia => PrefetchBounds::Free,
+            Vendor::Intel => PrefetchBounds::L1,
+        };
+        Options {
+            prefetch_bounds,
+            ..Options::CHECKING
+        }
+    }
 
     /// As fast as it goes.
     pub const FAST: Options = Options {
@@ -67,6 +93,10 @@ pub struct LaunchState<'l> {
     pub(super) cells: CellSizes,
     pub(super) has_copies: bool,
     pub(super) shadow: LaunchShadow,
+    /// It has prefetches that a fence may undo.
+    pub(super) follows_prefetches: bool,
+    /// Prefetches that a fence undid.
+    cut_off: Mutex<BTreeSet<CutOff>>,
     /// Something acquires what others released.
     pub(super) acquires: bool,
     /// Work-groups run one after the other.
@@ -161,6 +191,8 @@ impl<'l> LaunchState<'l> {
             cells: CellSizes::new(kernel),
             has_copies: has_copies(kernel),
             shadow: LaunchShadow::new(),
+            follows_prefetches: options.mode == Mode::Checking && has_fenced_prefetches(kernel),
+            cut_off: Mutex::default(),
             acquires: atomics::acquires(kernel),
             in_order: atomics::depends_on_order(kernel),
             atomics: (0..ATOMIC_LOCKS).map(|_| Mutex::default()).collect(),
@@ -224,6 +256,30 @@ impl<'l> LaunchState<'l> {
         (self.launch.group_items() as u32).div_ceil(self.sub_group_size)
     }
 
+    /// A fence undid a prefetch.
+    pub(super) fn note(&self, cut_off: CutOff) {
+        self.cut_off
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(cut_off);
+    }
+
+    /// What the author of the kernel should know, though it is no error.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let cut_off = self.cut_off.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = |place| self.kernel.describe_place(place);
+        let note = |cut: &CutOff| {
+            format!(
+                "{}: the prefetch to L1 may be lost before its load at {}: the fence at {} may empty L1; prefetch again \
+                 behind the fence, or to L2",
+                place(cut.prefetch),
+                place(cut.load),
+                place(cut.fence)
+            )
+        };
+        cut_off.iter().map(note).collect()
+    }
+
     pub(super) fn is_checking(&self) -> bool {
         self.options.mode == Mode::Checking
     }
@@ -285,6 +341,17 @@ impl CellSizes {
         });
         smallest
     }
+}
+
+/// Whether it prefetches to L1 and has fences that may empty it.
+fn has_fenced_prefetches(kernel: &Kernel) -> bool {
+    let (mut prefetches, mut fences) = (false, false);
+    kernel.body.walk(&mut |op| match &op.kind {
+        OpKind::Prefetch { hint, .. } => prefetches |= hint.level == CacheLevel::L1,
+        OpKind::Fence(_, scope) => fences |= *scope == MemoryScope::Device,
+        _ => {}
+    });
+    prefetches && fences
 }
 
 fn has_copies(kernel: &Kernel) -> bool {

@@ -5,10 +5,11 @@ use super::atomics::Atomic;
 use super::buffer::POISON;
 use super::checks::Checks;
 use super::copies::Copies;
-use super::fault::{self, Access};
+use super::fault;
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Lanes, Mask, Registers};
 use super::printed::Prints;
+use super::prefetch::{Prefetch, Prefetches};
 use super::pure;
 use super::shadow::{Cell, FastMap};
 use super::state::LaunchState;
@@ -107,6 +108,7 @@ impl<'l> WorkGroup<'l> {
                 clock: 0,
                 acquired: vec![0; if state.acquires { items as usize } else { 0 }],
                 is_ordered: false,
+                prefetches: Prefetches::default(),
             }),
             traffic: Traffic::default(),
             prints: Prints::default(),
@@ -135,6 +137,7 @@ impl<'l> WorkGroup<'l> {
             checks.clock = 0;
             checks.acquired.fill(0);
             checks.is_ordered = false;
+            checks.prefetches.clear();
         }
         self.traffic = Traffic::default();
         self.prints = Prints::default();
@@ -182,7 +185,11 @@ impl<'l> WorkGroup<'l> {
     }
 
     /// All work-items have ended.
-    pub(super) fn end(&mut self) {
+    ///
+    /// # Errors
+    /// Some of them should have done something together, and did not.
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.check_joint_ends()?;
         self.state
             .printed
             .add(self.number, std::mem::take(&mut self.prints));
@@ -191,6 +198,7 @@ impl<'l> WorkGroup<'l> {
                 .shadow
                 .merge(self.number, &checks.global, checks.is_ordered);
         }
+        Ok(())
     }
 
     /// Runs one operation on the lanes of `mask`. Other lanes of its results may change.
@@ -236,7 +244,12 @@ impl<'l> WorkGroup<'l> {
             }
             LaneOpKind::Load {
                 to, ty, space, ptr, ..
-            } => self.load(&to, ty, space, ptr, registers, sub_group, mask, op.place),
+            } => {
+                if self.state.follows_prefetches && !matches!(space, Space::Shared | Space::Private) {
+                    self.use_prefetched(registers.get(ptr), mask, op.place);
+                }
+                self.load(&to, ty, space, ptr, registers, sub_group, mask, op.place)
+            }
             LaneOpKind::Store {
                 values,
                 ty,
@@ -284,6 +297,7 @@ impl<'l> WorkGroup<'l> {
                 for lane in mask.lanes() {
                     self.order(order, scope, sub_group.work_item(lane));
                 }
+                self.pass_fence(scope, sub_group, op.place);
                 Ok(())
             }
             LaneOpKind::Shuffle {
@@ -322,15 +336,24 @@ impl<'l> WorkGroup<'l> {
                 }
                 Ok(())
             }
-            LaneOpKind::Prefetch { ptr, bytes, .. } => {
-                if self.state.options.check_prefetch_bounds {
-                    let addresses = *registers.get(ptr);
-                    for lane in mask.lanes() {
-                        let item = sub_group.work_item(lane);
-                        self.global(Access::Prefetch, addresses[lane], bytes, item, op.place)?;
-                    }
-                }
-                Ok(())
+            LaneOpKind::Prefetch {
+                ptr,
+                bytes,
+                count,
+                space,
+                level,
+                scope,
+                ..
+            } => {
+                let prefetch = Prefetch {
+                    ptr,
+                    bytes,
+                    count,
+                    space,
+                    level,
+                    scope,
+                };
+                self.prefetch(&prefetch, registers, sub_group, mask, op.place)
             }
             LaneOpKind::Convert {
                 op: convert,

@@ -80,6 +80,13 @@ impl Cache {
         (if turned >= sets { turned - sets } else { turned }) as usize * self.ways
     }
 
+    /// Forgets every line. Nothing is written back: only clean caches are emptied.
+    pub(super) fn empty(&mut self) {
+        for line in &mut self.lines {
+            line.number = EMPTY;
+        }
+    }
+
     /// The line's place, if it has one; it counts as used.
     pub(super) fn find(&mut self, number: u64) -> Option<Slot> {
         let first = self.set(number);

@@ -242,6 +242,13 @@ impl MemorySystem {
         }
     }
 
+    /// A fence of the device empties a core's L1: what others wrote is in L2. Nothing is lost, for stores went through.
+    pub fn fence(&mut self, core: usize) {
+        if let Some(l1) = &mut self.cores[core].l1 {
+            l1.empty();
+        }
+    }
+
     /// A store to global memory. It goes through to L2; nothing waits for it.
     pub fn store(&mut self, core: usize, now: Cycles, access: &Access) {
         self.counters.stores += 1;

@@ -7,7 +7,7 @@ use super::needed::{Need, Needed};
 use crate::back::machine::{Class, Control, MachineProgram, RegisterList, Step};
 use crate::device::model::{DeviceModel, PrefetchInstruction, Reached};
 use crate::device::sim::functional::{LaneOp, LaneOpKind, Registers, Slot};
-use crate::ir::{OpKind, Space, Value};
+use crate::ir::{MemoryScope, OpKind, Space, Value};
 use crate::{Error, Result};
 
 /// A program that the timer runs.
@@ -53,6 +53,8 @@ pub(super) enum Action {
     Compute,
     /// The sub-group goes on after the latency.
     Jump,
+    /// A fence that empties L1.
+    Fence,
     /// Results are there when memory answers.
     Load { space: Space, step: u32 },
     /// To memory.
@@ -380,7 +382,12 @@ fn action(
             }),
             Class::Barrier => Some(Action::Barrier),
             Class::Exit => Some(Action::Exit),
-            Class::Branch | Class::Reconverge | Class::Fence => Some(Action::Jump),
+            // Within a work-group L1 is the same for all.
+            Class::Fence => find(|kind| {
+                matches!(kind, LaneOpKind::Fence { scope, .. } if *scope == MemoryScope::Device)
+            })
+            .map_or(Some(Action::Jump), |_| Some(Action::Fence)),
+            Class::Branch | Class::Reconverge => Some(Action::Jump),
             _ => None,
         };
     found.unwrap_or(Action::Compute)

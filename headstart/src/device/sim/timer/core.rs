@@ -323,7 +323,10 @@ impl<'l> Core<'l> {
                 };
                 resident.define(instruction, done_fixed, cause);
             }
-            Action::Jump => {
+            Action::Jump | Action::Fence => {
+                if instruction.action == Action::Fence && !mask.is_empty() {
+                    memory.fence(self.number);
+                }
                 resident.define(instruction, done_fixed, StallReason::Wait);
                 resident.hold(done_fixed, StallReason::BranchResolving);
             }

@@ -36,6 +36,7 @@ pub use profile::{LoadProfile, LoopProfile, UnitProfile};
 pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::StallReason;
 
+use crate::back::hints::HintReached;
 use crate::back::machine::{Target, lower};
 use crate::device::Launch;
 use crate::device::model::DeviceModel;
@@ -172,6 +173,11 @@ impl Clock for Timer {
         Ok(Timing {
             elapsed_ns: time.nanoseconds,
             counters: time.counters(),
+            ..Timing::default()
         })
+    }
+
+    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
+        self.model.prefetches(kernel)
     }
 }

@@ -7,7 +7,7 @@ use super::{Cores, stalls::InstructionProfile};
 use crate::device::Launch;
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
-use crate::device::sim::functional::{LaunchState, Options};
+use crate::device::sim::functional::{LaunchState, Options, PrefetchBounds};
 use crate::device::sim::memory::{Extent, MemoryCounters, MemorySystem};
 use crate::ir::{Meeting, OpKind};
 use crate::{Error, Result};
@@ -59,7 +59,12 @@ pub(super) struct Simulated {
 /// Times a launch.
 pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launch) -> Result<LaunchTime> {
     let kernel = &code.program().kernel;
-    let state = LaunchState::new(kernel, launch, code.sub_group_size(), Options::FAST)?;
+    // The functional engine has looked out for prefetches out of bounds, where they matter.
+    let options = Options {
+        prefetch_bounds: PrefetchBounds::Free,
+        ..Options::FAST
+    };
+    let state = LaunchState::new(kernel, launch, code.sub_group_size(), options)?;
     let (footprint, occupancy) = occupancy(model, code, launch)?;
     let groups = launch.group_count();
     let busy = groups.min(u64::from(*model.core.count)) as u32;

@@ -1,15 +1,15 @@
-//! Slices, shared and private arrays, and hints for them.
+//! Slices, shared and private arrays.
 
 use std::marker::PhantomData;
 
-use super::placed::{Layout, Place, Placed, array_alignment, place, read, write};
+use super::placed::{Layout, Placed, array_alignment, place, read, write};
 use super::range::{begin_for, counter, range};
 use super::state::recorder;
 use super::{At, Recorded, Wishes, end_loop, literal};
 use crate::Error;
 use crate::front::lang::atomic::Stored;
 use crate::front::lang::scalar::Scalar;
-use crate::ir::{ArrayData, CacheHint, Space, Type, Value};
+use crate::ir::{ArrayData, Space, Type, Value};
 
 /// The most elements that are initialised one after the other; more take a loop.
 const UNROLLED: u64 = 16;
@@ -136,20 +136,6 @@ pub fn len<V>(_: At, memory: impl AsMemory<V>) -> Recorded<usize> {
 /// `memory.is_empty()`
 pub fn is_empty<V>(at: At, memory: impl AsMemory<V>) -> Recorded<bool> {
     super::eq(at, len(at, memory), literal(0))
-}
-
-/// `prefetch(&memory[index], hint)`: what lies there is wanted, and with it its cache lines.
-pub fn prefetch<V: Layout>(at: At, place: Place<V>, hint: CacheHint) {
-    let ptr = place.address(at, 0);
-    recorder(|recorder| {
-        if recorder.kernel.ty(ptr) != Type::Ptr(Space::Global) {
-            let error =
-                Error::input("a prefetch brings global memory nearer; shared and private memory are near")
-                    .accepted("prefetch an element of a slice parameter");
-            recorder.fail(at, error);
-        }
-        recorder.build(at, |b| b.prefetch(ptr, V::SIZE, hint, None));
-    });
 }
 
 /// `let name = shared::<T, N>();`

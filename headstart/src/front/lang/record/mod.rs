@@ -15,11 +15,15 @@ pub mod collective;
 mod control;
 mod convert;
 mod function;
+pub mod hints;
+pub mod lsc;
 mod memory;
 pub mod methods;
 mod needless;
 pub mod placed;
 pub mod print;
+pub mod places;
+pub mod pointers;
 mod range;
 mod ssa;
 mod state;
@@ -40,7 +44,7 @@ pub use function::{
     slice_mut,
 };
 pub use memory::{
-    Array, AsMemory, Memory, array_from, array_of, is_empty, len, load, part, prefetch, shared_array, store,
+    Array, AsMemory, Memory, array_from, array_of, is_empty, len, load, part, shared_array, store,
 };
 pub use placed::{AtomicElement, Place, fields, item, item_of, place, read, set_item, write};
 pub use range::{Range, begin_for, counter, range};

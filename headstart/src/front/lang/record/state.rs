@@ -42,6 +42,10 @@ pub struct Recorder {
     pub sides: HashMap<usize, Body>,
     /// Names of the slices and arrays, as plans name the loads from them.
     pub roots: Vec<String>,
+    /// Which of them a pointer leads to, as far as it was followed.
+    pub pointer_roots: HashMap<Value, usize>,
+    /// Which of them a variable's pointers lead to.
+    variable_roots: HashMap<VariableId, usize>,
     nodes: Vec<Node>,
     open: Vec<Open>,
     loops: HashMap<TargetId, (Option<String>, LoopWishes)>,
@@ -83,6 +87,8 @@ impl Recorder {
             latches: HashMap::new(),
             sides: HashMap::new(),
             roots: Vec::new(),
+            pointer_roots: HashMap::new(),
+            variable_roots: HashMap::new(),
             nodes: Vec::new(),
             open: Vec::new(),
             loops: HashMap::new(),
@@ -141,6 +147,9 @@ impl Recorder {
 
     /// Assigns to a variable.
     pub fn write(&mut self, variable: VariableId, value: Value) {
+        if let Some(&root) = self.pointer_roots.get(&value) {
+            self.variable_roots.insert(variable, root);
+        }
         self.push(Node::Write { variable, value });
     }
 
@@ -156,6 +165,9 @@ impl Recorder {
             return *value;
         }
         let result = self.kernel.value(self.variables[variable].ty);
+        if let Some(&root) = self.variable_roots.get(&variable) {
+            self.pointer_roots.insert(result, root);
+        }
         self.push(Node::Read { variable, result });
         result
     }
@@ -201,6 +213,15 @@ impl Recorder {
         let place = self.place(at);
         let name = self.roots.get(root).cloned().unwrap_or_default();
         self.kernel.loads.push(LoadData { name, place })
+    }
+
+    /// A load of the source from nobody knows which slice or array.
+    pub fn load_named(&mut self, at: At, name: &str) -> LoadId {
+        let place = self.place(at);
+        self.kernel.loads.push(LoadData {
+            name: name.to_owned(),
+            place,
+        })
     }
 
     /// Notes a loop's name and wishes until its end.

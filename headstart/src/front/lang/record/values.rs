@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use super::pointers::Register;
 use super::state::recorder;
 use super::tree::VariableId;
 use crate::front::lang::data::{self, Data};
@@ -46,7 +47,7 @@ pub trait Values: Copy {
     fn from_parts(parts: &mut dyn Iterator<Item = Value>) -> Self;
 }
 
-impl<T: Scalar> Values for Recorded<T> {
+impl<T: Register> Values for Recorded<T> {
     fn types(types: &mut Vec<Type>) {
         types.push(T::TYPE);
     }

@@ -7,7 +7,9 @@ use std::marker::PhantomData;
 use super::memory::Memory;
 use super::placed::{Layout, Place, place};
 use super::state::recorder;
-use super::{AsMemory, At, Of, Recorded, add, mul, parameter};
+use super::{
+    AsMemory, At, Of, Recorded, Wishes, add, begin_for, counter, end_loop, literal, mul, parameter, range,
+};
 use crate::Error;
 use crate::front::lang::data::Data;
 use crate::front::lang::view::{Access, Readable, Writable};
@@ -110,6 +112,93 @@ pub fn to_change<V: Layout, const D: usize, A: Readable + Writable>(
     index: impl Position<D>,
 ) -> Place<V> {
     element(at, view, index)
+}
+
+/// `view.span(first, count)`: so many elements in memory's order.
+#[derive(Debug)]
+pub struct Span<V> {
+    /// The first.
+    pub first: Place<V>,
+    /// How many.
+    pub count: Recorded<usize>,
+}
+
+/// `view.block(first, extents)`: so many elements along each dimension.
+#[derive(Debug)]
+pub struct Block<V, const D: usize, A> {
+    view: View<V, D, A>,
+    first: [Recorded<usize>; D],
+    extents: [Recorded<usize>; D],
+}
+
+impl<V> Clone for Span<V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V> Copy for Span<V> {}
+
+impl<V, const D: usize, A> Clone for Block<V, D, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V, const D: usize, A> Copy for Block<V, D, A> {}
+
+/// `view.span(first, count)`
+pub fn span<V: Layout, const D: usize, A: Readable>(
+    at: At,
+    view: View<V, D, A>,
+    first: impl Position<D>,
+    count: Recorded<usize>,
+) -> Span<V> {
+    let first = element(at, view, first);
+    Span { first, count }
+}
+
+/// `view.block(first, extents)`
+pub fn block<V: Layout, const D: usize, A: Readable>(
+    _: At,
+    view: View<V, D, A>,
+    first: impl Position<D>,
+    extents: impl Position<D>,
+) -> Block<V, D, A> {
+    let (first, extents) = (first.along(), extents.along());
+    Block {
+        view,
+        first,
+        extents,
+    }
+}
+
+impl<V: Layout, const D: usize, A> Block<V, D, A> {
+    /// Calls `run` with each run of elements that lie behind each other: one for each row.
+    pub(super) fn for_each_run(self, at: At, run: impl FnOnce(Span<V>)) {
+        let last = D - 1;
+        let mut scopes = Vec::new();
+        let mut flat: Option<Recorded<usize>> = None;
+        for (number, (&first, &extent)) in self.first.iter().zip(&self.extents).enumerate() {
+            let mut along = first;
+            if number < last {
+                let scope = begin_for(at, "", Wishes::none(), range(at, literal(0), extent, false));
+                along = add(at, first, counter(scope));
+                scopes.push(scope);
+            }
+            flat = Some(match flat {
+                Some(flat) => add(at, mul(at, flat, self.view.size[number]), along),
+                None => along,
+            });
+        }
+        run(Span {
+            first: place(at, self.view.memory, flat.expect("a view has a dimension")),
+            count: self.extents[last],
+        });
+        for scope in scopes.into_iter().rev() {
+            end_loop(scope);
+        }
+    }
 }
 
 /// `view.size(dimension)`

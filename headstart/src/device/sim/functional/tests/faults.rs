@@ -4,7 +4,7 @@ use super::Case;
 use crate::device::sim::functional::Options;
 
 /// A kernel of one parameter `%out`, with `%i` the work-item's number in its group, as an `i64`.
-fn kernel(header: &str, body: &str) -> String {
+pub(super) fn kernel(header: &str, body: &str) -> String {
     format!(
         "hsir 1
          kernel @k(%out: ptr.global i32[] align 4) {{
@@ -507,17 +507,5 @@ fn memory_of_a_group_is_limited() {
     assert_eq!(
         error.to_string(),
         "a work-group of `k` takes 819200000 bytes of memory in the simulator; at most 1048576"
-    );
-}
-
-#[test]
-fn hints_out_of_bounds_are_errors_only_where_asked() {
-    let text = kernel("", "%p = address %out + 5:i64 * 4\nprefetch L1 4 at %p #1:3:5");
-    let mut case = Case::new(&text, 1, 1).output::<i32>(5);
-    assert!(case.run().is_ok());
-    case.options.check_prefetch_bounds = true;
-    assert_eq!(
-        case.error(),
-        "k.rs:3:5: work-item 0 of work-group 0 (global 0) prefetches `out[5]`, out of bounds: `out` has 5 elements"
     );
 }

@@ -1,4 +1,4 @@
-//! Which values are the same for all work-items of a sub-group that run together.
+//! Which values are the same for all work-items of a sub-group, or work-group, that run together.
 //!
 //! Optimistic: everything is uniform until something makes it differ, until nothing changes. What a
 //! branch on a differing condition merges, differs; so does what leaves a loop that work-items leave
@@ -6,7 +6,7 @@
 
 use cranelift_entity::EntitySet;
 
-use crate::ir::{Id, Kernel, Label, Op, OpKind, Region, Value};
+use crate::ir::{Id, Kernel, Label, Op, OpKind, Place, PrefetchScope, Region, Value};
 
 /// The values and the structures on which work-items of a sub-group part.
 #[derive(Debug, Default)]
@@ -16,10 +16,20 @@ pub struct Divergence {
 }
 
 impl Divergence {
-    /// Of a whole kernel.
+    /// Of a whole kernel, for the work-items of a sub-group.
     pub fn of(kernel: &Kernel) -> Divergence {
+        Divergence::among(kernel, false)
+    }
+
+    /// Of a whole kernel, for the work-items of a work-group.
+    pub fn of_work_group(kernel: &Kernel) -> Divergence {
+        Divergence::among(kernel, true)
+    }
+
+    fn among(kernel: &Kernel, work_group: bool) -> Divergence {
         let mut walk = Walk {
             found: Divergence::default(),
+            work_group,
             changed: true,
             scopes: Vec::new(),
         };
@@ -43,6 +53,8 @@ impl Divergence {
 
 struct Walk<'k> {
     found: Divergence,
+    /// Among the work-items of a work-group.
+    work_group: bool,
     changed: bool,
     /// The labels around, with what they define, and whether they were entered under a differing
     /// condition.
@@ -62,6 +74,11 @@ impl<'k> Walk<'k> {
 
     fn op(&mut self, op: &'k Op, differing: bool) {
         match &op.kind {
+            OpKind::Id(Id::SubGroup | Id::SubGroupSize) | OpKind::Vote(..) if self.work_group => {
+                for &result in &op.results {
+                    self.mark(result);
+                }
+            }
             OpKind::Id(Id::Local(_) | Id::Lane)
             | OpKind::Load { .. }
             | OpKind::Atomic { .. }
@@ -171,6 +188,65 @@ impl<'k> Walk<'k> {
                         .any(|&(_, inner, _)| self.found.parts(inner))
             }
             None => differing,
+        }
+    }
+}
+
+/// The first prefetch of a sub-group or work-group that its work-items may not all reach together.
+pub fn parted_prefetch(kernel: &Kernel) -> Option<Place> {
+    let mut asked = [false; 2];
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Prefetch { scope, .. } = &op.kind
+            && scope.is_joint()
+        {
+            asked[usize::from(*scope == PrefetchScope::WorkGroup)] = true;
+        }
+    });
+    let mut found = None;
+    for work_group in [false, true] {
+        if asked[usize::from(work_group)] && found.is_none() {
+            let divergence = Divergence::among(kernel, work_group);
+            let mut search = Search {
+                divergence: &divergence,
+                work_group,
+                returned: false,
+                found: None,
+            };
+            search.region(&kernel.body, false);
+            found = search.found;
+        }
+    }
+    found
+}
+
+/// Looks for prefetches under conditions on which work-items part.
+struct Search<'k> {
+    divergence: &'k Divergence,
+    work_group: bool,
+    /// Some may have ended before.
+    returned: bool,
+    found: Option<Place>,
+}
+
+impl Search<'_> {
+    fn region(&mut self, region: &Region, parted: bool) {
+        for op in &region.ops {
+            match &op.kind {
+                OpKind::Return => self.returned |= parted,
+                OpKind::Prefetch { scope, .. }
+                    if scope.is_joint() && (*scope == PrefetchScope::WorkGroup) == self.work_group =>
+                {
+                    if (parted || self.returned) && self.found.is_none() {
+                        self.found = Some(op.place);
+                    }
+                }
+                kind => {
+                    let parted = parted || kind.label().is_some_and(|label| self.divergence.parts(label));
+                    for inner in kind.regions() {
+                        self.region(inner, parted);
+                    }
+                }
+            }
         }
     }
 }

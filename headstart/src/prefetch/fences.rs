@@ -1,0 +1,120 @@
+//! Hints to L1 that a fence undoes are issued again behind it.
+//!
+//! ```text
+//! before                          after, distance 2
+//! loop (%j = 0) {                 loop (%j = 0) {
+//!   prefetch L1, %j + 2             prefetch L1, %j + 2
+//!   %x = load %j                    %x = load %j
+//!   fence                           fence
+//!   …                               prefetch L1, %j + 1; prefetch L1, %j + 2
+//! }                                 …
+//!                                 }
+//! ```
+//!
+//! A fence of the whole device may empty L1, and with it what was hinted for iterations to come. Hints to other levels
+//! stay, and so do those of a loop without such fences.
+
+use super::apply::replace_loop;
+use super::early::Early;
+use super::limits::Limits;
+use super::loads::find_loop;
+use crate::analysis::definitions::Definitions;
+use crate::analysis::loops::summarize;
+use crate::error::Result;
+use crate::ir::{Builder, CacheHint, CacheLevel, Kernel, Label, LoadId, MemoryScope, Op, OpKind};
+
+/// A hint that was derived for a load.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hinted {
+    pub id: LoadId,
+    /// How many iterations ahead.
+    pub distance: u32,
+    pub hint: CacheHint,
+}
+
+/// Whether an operation, or one inside it, is a fence that may empty L1.
+fn is_fenced(op: &Op) -> bool {
+    let fences = |kind: &OpKind| matches!(kind, OpKind::Fence(_, scope) if *scope == MemoryScope::Device);
+    let mut found = fences(&op.kind);
+    for region in op.kind.regions() {
+        region.walk(&mut |op| found |= fences(&op.kind));
+    }
+    found
+}
+
+/// Issues hints again behind each fence of a loop, which takes `group` iterations a step.
+///
+/// # Errors
+/// An address cannot be computed there.
+pub(super) fn reissue(kernel: &mut Kernel, label: Label, group: u32, hinted: &[Hinted]) -> Result<()> {
+    let to_l1: Vec<Hinted> = hinted
+        .iter()
+        .copied()
+        .filter(|hinted| hinted.hint.level == CacheLevel::L1)
+        .collect();
+    let body = find_loop(&kernel.body, label).and_then(|op| match &op.kind {
+        OpKind::Loop { body, .. } => Some(body),
+        _ => None,
+    });
+    let fenced = body.is_some_and(|body| body.ops.iter().any(is_fenced));
+    if !fenced || to_l1.is_empty() {
+        return Ok(());
+    }
+    let definitions = Definitions::of(kernel);
+    replace_loop(kernel, label, |kernel, mut op| {
+        let summary = summarize(kernel, &definitions, &op);
+        let OpKind::Loop { params, body, .. } = &mut op.kind else {
+            return Ok(vec![op]);
+        };
+        let params = params.clone();
+        let mut limits = Limits::default();
+        let mut ops: Vec<Op> = Vec::new();
+        for own in std::mem::take(&mut body.ops) {
+            let fenced = is_fenced(&own);
+            let own_place = own.place;
+            ops.push(own);
+            if !fenced {
+                continue;
+            }
+            // Loads of this step that are still to come have lost their hints, too.
+            let done = |id: LoadId, pointer| {
+                let mut found = false;
+                for op in &ops {
+                    let is_it = |op: &Op| matches!(&op.kind, OpKind::Load { id: own, ptr, .. } if *own == id && *ptr == pointer);
+                    found |= is_it(op);
+                    op.kind.regions().for_each(|region| region.walk(&mut |op| found |= is_it(op)));
+                }
+                found
+            };
+            let mut b = Builder::new(kernel, own_place);
+            let mut early = Early::new(&summary, &definitions, &params, 0);
+            for hinted in &to_l1 {
+                let steps = hinted.distance.div_ceil(group);
+                for site in summary.loads.iter().filter(|site| site.id == hinted.id) {
+                    let first = u32::from(done(site.id, site.pointer));
+                    for ahead in first..=steps {
+                        let guard = early.guard(&mut b, &mut limits, site, ahead)?;
+                        let pointer = early.value(&mut b, &mut limits, site.pointer, ahead)?;
+                        let bytes = b.kernel.ty(site.results[0]).bytes() * site.results.len() as u32;
+                        let (hint, id) = (hinted.hint, Some(site.id));
+                        match guard {
+                            None => b.prefetch(pointer, bytes, hint, id),
+                            Some(guard) => {
+                                let write = |b: &mut Builder<'_>| {
+                                    b.prefetch(pointer, bytes, hint, id);
+                                    Vec::new()
+                                };
+                                b.if_(guard, &[], write, |_| Vec::new());
+                            }
+                        }
+                    }
+                }
+            }
+            ops.extend(b.finish().ops);
+        }
+        body.ops = ops;
+        let mut all = std::mem::take(&mut limits.ops);
+        all.push(op);
+        Ok(all)
+    })
+}

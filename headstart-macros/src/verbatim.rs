@@ -56,14 +56,19 @@ impl VisitMut for Strip {
     fn visit_expr_mut(&mut self, node: &mut Expr) {
         visit_mut::visit_expr_mut(self, node);
         let replacement = match node {
-            Expr::Call(call) if name_of(call).is_some_and(|name| name == "prefetch" || name == "joint_prefetch") => {
+            Expr::Call(call)
+                if name_of(call).is_some_and(|name| name == "prefetch" || name == "joint_prefetch") =>
+            {
                 match prefetched(call) {
                     Some(replacement) => replacement,
                     None => return,
                 }
             }
-            Expr::Call(call) if name_of(call).is_some_and(|name| POINTERS.iter().any(|known| name == known)) => {
-                let (Some((memory, index)), 1) = (call.args.first().and_then(element), call.args.len()) else {
+            Expr::Call(call)
+                if name_of(call).is_some_and(|name| POINTERS.iter().any(|known| name == known)) =>
+            {
+                let (Some((memory, index)), 1) = (call.args.first().and_then(element), call.args.len())
+                else {
                     return;
                 };
                 let function = &call.func;
@@ -121,11 +126,19 @@ fn prefetched(call: &ExprCall) -> Option<TokenStream> {
     if let Some((memory, range)) = elements(wanted) {
         let bound = |bound: &Option<Box<Expr>>, name: &str| {
             let name = mixed(name);
-            bound.as_ref().map(|bound| (name.clone(), quote_spanned!(span=> let #name: usize = #bound;)))
+            bound
+                .as_ref()
+                .map(|bound| (name.clone(), quote_spanned!(span=> let #name: usize = #bound;)))
         };
         let (start, end) = (bound(&range.start, "start"), bound(&range.end, "end"));
-        let (first, last) = (start.as_ref().map(|start| &start.0), end.as_ref().map(|end| &end.0));
-        let (limits, steps) = (&range.limits, [&start, &end].into_iter().flatten().map(|bound| &bound.1));
+        let (first, last) = (
+            start.as_ref().map(|start| &start.0),
+            end.as_ref().map(|end| &end.0),
+        );
+        let (limits, steps) = (
+            &range.limits,
+            [&start, &end].into_iter().flatten().map(|bound| &bound.1),
+        );
         arguments[place] = quote_spanned!(wanted.span()=> &#memory[#first #limits #last]);
         return Some(quote_spanned!(span=> { #(#steps)* let _ = || #function(#(#arguments),*); }));
     }

@@ -91,7 +91,10 @@ fn loops_run_over_ranges() {
 #[test]
 fn hints_name_an_element_and_a_level() {
     refused("«prefetch();", "`prefetch(&values[i], L1)`");
-    refused("«joint_prefetch(sub_group());", "`joint_prefetch(sub_group(), &values[i..i + n], L2)`");
+    refused(
+        "«joint_prefetch(sub_group());",
+        "`joint_prefetch(sub_group(), &values[i..i + n], L2)`",
+    );
     refused("prefetch(«a[n], L1);", "`&values[i]`");
     refused("prefetch(«&x, L1);", "`&values[i]`");
     refused("let p = «global_ptr(a);", "`global_ptr(&values[i])`");

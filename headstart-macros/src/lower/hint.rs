@@ -73,10 +73,14 @@ impl Lowering {
             [wanted, properties] => (*wanted, properties.to_token_stream()),
             _ => {
                 let accepted = match joint {
-                    true => "accepted: `joint_prefetch(sub_group(), &values[i..i + n], L2)`, with `sub_group()` or \
-                             `work_group()`, and a level, several, or none",
-                    false => "accepted: `prefetch(&values[i], L1)`, with a level `L1` to `L4`, `L1.nontemporal()`, \
-                              several `[L1, L4]`, or none",
+                    true => {
+                        "accepted: `joint_prefetch(sub_group(), &values[i..i + n], L2)`, with `sub_group()` or \
+                             `work_group()`, and a level, several, or none"
+                    }
+                    false => {
+                        "accepted: `prefetch(&values[i], L1)`, with a level `L1` to `L4`, `L1.nontemporal()`, \
+                              several `[L1, L4]`, or none"
+                    }
                 };
                 return self.refuse(span, accepted);
             }
@@ -98,7 +102,9 @@ impl Lowering {
         let record = record_path(span);
         let at = self.at(span);
         if let Some((memory, range)) = elements(wanted) {
-            let Some(memory) = self.memory(memory) else { return quote!(()) };
+            let Some(memory) = self.memory(memory) else {
+                return quote!(());
+            };
             let first = match &range.start {
                 Some(start) => self.value(start),
                 None => quote_spanned!(span=> #record::literal(0)),
@@ -119,7 +125,9 @@ impl Lowering {
         }
         if let Some(place) = place_of(wanted).and_then(|place| self.place(place, To::Read)) {
             // The memory of an element by itself is known to the compiler.
-            let memory = element(wanted).map(|(memory, _)| memory).filter(|memory| self.is_memory(memory));
+            let memory = element(wanted)
+                .map(|(memory, _)| memory)
+                .filter(|memory| self.is_memory(memory));
             let memory = memory.map(|memory| {
                 let memory = memory.to_token_stream();
                 quote_spanned!(span=> #record::hints::global(#memory);)
@@ -139,9 +147,14 @@ impl Lowering {
     pub(super) fn pointer(&mut self, call: &ExprCall, function: &ExprPath) -> TokenStream {
         let span = call.span();
         let (Some((memory, index)), 1) = (call.args.first().and_then(element), call.args.len()) else {
-            return self.refuse(span, "a pointer is made from an element of a slice or array: `global_ptr(&values[i])`");
+            return self.refuse(
+                span,
+                "a pointer is made from an element of a slice or array: `global_ptr(&values[i])`",
+            );
         };
-        let Some(memory) = self.memory(memory) else { return quote!(()) };
+        let Some(memory) = self.memory(memory) else {
+            return quote!(());
+        };
         let (at, index) = (self.at(span), self.value(index));
         let function = device_form(&function.path);
         quote_spanned!(span=> #function(#at, #memory, #index))
@@ -150,9 +163,17 @@ impl Lowering {
     /// `lsc_load(p, 0, LSC_LDCC_L1C_L3C)`: the control is no value of the kernel's.
     pub(super) fn with_control(&mut self, call: &ExprCall, function: &ExprPath) -> TokenStream {
         let (at, function) = (self.at(call.span()), device_form(&function.path));
-        let Some((control, values)) = call.args.iter().collect::<Vec<_>>().split_last().map(|(last, rest)| (*last, rest.to_vec()))
+        let Some((control, values)) = call
+            .args
+            .iter()
+            .collect::<Vec<_>>()
+            .split_last()
+            .map(|(last, rest)| (*last, rest.to_vec()))
         else {
-            return self.refuse(call.span(), "a pointer, an element offset and a cache control are missing");
+            return self.refuse(
+                call.span(),
+                "a pointer, an element offset and a cache control are missing",
+            );
         };
         let values: Vec<TokenStream> = values.into_iter().map(|value| self.value(value)).collect();
         quote_spanned!(call.span()=> #function(#at, #(#values,)* #control))

@@ -120,7 +120,9 @@ impl<'k> Neighbours<'k> {
             ref kind if kind.is_pure() && !matches!(kind, OpKind::Id(_) | OpKind::ArrayAddress(_)) => {
                 let mut operands = Vec::new();
                 kind.for_each_operand(|operand| operands.push(operand));
-                let same = operands.iter().all(|&operand| self.slope(operand, reading) == Some(0));
+                let same = operands
+                    .iter()
+                    .all(|&operand| self.slope(operand, reading) == Some(0));
                 same.then_some(0)
             }
             _ => None,
@@ -150,7 +152,10 @@ impl<'k> Neighbours<'k> {
 
     /// What numbers the sub-groups: the number of a work-item, divided by their size.
     fn quotient(&mut self, op: BinaryOp, a: Value, b: Value) -> Option<i64> {
-        let (slope_a, slope_b) = (self.slope(a, Reading::Unsigned)?, self.slope(b, Reading::Unsigned)?);
+        let (slope_a, slope_b) = (
+            self.slope(a, Reading::Unsigned)?,
+            self.slope(b, Reading::Unsigned)?,
+        );
         if slope_a == 0 && slope_b == 0 {
             return Some(0);
         }
@@ -172,9 +177,9 @@ impl<'k> Neighbours<'k> {
         match self.definitions.op(value) {
             Some(OpKind::Id(Id::Lane)) => true,
             Some(OpKind::Id(Id::Local(0))) => self.is_one_row(),
-            Some(
-                &(OpKind::NoWrap(NoWrapOp::Add, _, a, b) | OpKind::Binary(BinaryOp::Add, a, b)),
-            ) => self.starts_at_multiple(a, zeros) && self.starts_at_multiple(b, zeros),
+            Some(&(OpKind::NoWrap(NoWrapOp::Add, _, a, b) | OpKind::Binary(BinaryOp::Add, a, b))) => {
+                self.starts_at_multiple(a, zeros) && self.starts_at_multiple(b, zeros)
+            }
             Some(&OpKind::Convert(ConvertOp::ExtendU | ConvertOp::ExtendS, a)) => {
                 self.starts_at_multiple(a, zeros)
             }
@@ -189,9 +194,11 @@ impl<'k> Neighbours<'k> {
                 .kernel
                 .group_size
                 .map_or(0, |sizes| sizes[usize::from(*axis).min(2)].trailing_zeros()),
-            Some(
-                &(OpKind::NoWrap(NoWrapOp::Mul, _, a, b) | OpKind::Binary(BinaryOp::Mul, a, b)),
-            ) if depth < 8 => self.zeros(a, depth + 1) + self.zeros(b, depth + 1),
+            Some(&(OpKind::NoWrap(NoWrapOp::Mul, _, a, b) | OpKind::Binary(BinaryOp::Mul, a, b)))
+                if depth < 8 =>
+            {
+                self.zeros(a, depth + 1) + self.zeros(b, depth + 1)
+            }
             Some(&OpKind::Convert(ConvertOp::ExtendU | ConvertOp::ExtendS, a)) if depth < 8 => {
                 self.zeros(a, depth + 1)
             }

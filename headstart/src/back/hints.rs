@@ -102,7 +102,10 @@ impl fmt::Display for HintReached {
             cost,
             ..
         } = self;
-        write!(f, "{place}: prefetch {asked} reaches {reached} by {by} ({why}); {cost}")
+        write!(
+            f,
+            "{place}: prefetch {asked} reaches {reached} by {by} ({why}); {cost}"
+        )
     }
 }
 
@@ -167,10 +170,7 @@ pub fn cost(prefetch: &OpKind, form: &Form) -> String {
 /// Whether [`expand`] would change anything.
 fn is_plain(op: &Op, form: &Form) -> bool {
     let OpKind::Prefetch {
-        count,
-        scope,
-        source,
-        ..
+        count, scope, source, ..
     } = &op.kind
     else {
         return true;
@@ -383,7 +383,10 @@ mod tests {
         assert!(!text(sized, 31 * 128, "sub_group").contains("loop"));
         assert!(text(sized, 32 * 128, "sub_group").contains("loop"));
         assert!(!text(sized, 127 * 128, "work_group").contains("loop"));
-        assert!(text("", 128, "work_group").contains("loop"), "one work-item may be all");
+        assert!(
+            text("", 128, "work_group").contains("loop"),
+            "one work-item may be all"
+        );
     }
 
     #[test]

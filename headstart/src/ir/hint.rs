@@ -212,7 +212,11 @@ mod tests {
     #[test]
     fn the_lowest_level_wins_with_its_own_flag() {
         let to = CacheHint::to;
-        let hints = [to(CacheLevel::L4).nontemporal(), to(CacheLevel::L2), to(CacheLevel::L3)];
+        let hints = [
+            to(CacheLevel::L4).nontemporal(),
+            to(CacheLevel::L2),
+            to(CacheLevel::L3),
+        ];
         assert_eq!(CacheHint::lowest(&hints), Some(to(CacheLevel::L2)));
         let hints = [to(CacheLevel::L3), to(CacheLevel::L1).nontemporal()];
         assert_eq!(CacheHint::lowest(&hints), Some(hints[1]));

@@ -137,7 +137,11 @@ fn stream(kernel: &mut Kernel, plan: &Plan, all: &[Candidate]) -> Result<()> {
     let mut ids = HashSet::new();
     for (name, strategy) in plan.loads() {
         if strategy.is_nontemporal() {
-            ids.extend(resolve(kernel, all, name)?.into_iter().map(|candidate| candidate.id));
+            ids.extend(
+                resolve(kernel, all, name)?
+                    .into_iter()
+                    .map(|candidate| candidate.id),
+            );
         }
     }
     kernel.body.walk_mut(&mut |op| {
@@ -600,11 +604,27 @@ fn fetch_for(
                 Scope::SubGroup => PrefetchScope::SubGroup,
                 Scope::WorkGroup => PrefetchScope::WorkGroup,
             };
-            Box::new(Joint::new(kernel, definitions, site, ahead, hint, scope, target.line)?)
+            Box::new(Joint::new(
+                kernel,
+                definitions,
+                site,
+                ahead,
+                hint,
+                scope,
+                target.line,
+            )?)
         }
         Strategy::Bulk { .. } => {
             let (hint, scope) = (CacheHint::to(CacheLevel::L2), PrefetchScope::Bulk);
-            Box::new(Joint::new(kernel, definitions, site, ahead, hint, scope, target.line)?)
+            Box::new(Joint::new(
+                kernel,
+                definitions,
+                site,
+                ahead,
+                hint,
+                scope,
+                target.line,
+            )?)
         }
     })
 }

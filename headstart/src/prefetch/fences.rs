@@ -82,7 +82,9 @@ pub(super) fn reissue(kernel: &mut Kernel, label: Label, group: u32, hinted: &[H
                 for op in &ops {
                     let is_it = |op: &Op| matches!(&op.kind, OpKind::Load { id: own, ptr, .. } if *own == id && *ptr == pointer);
                     found |= is_it(op);
-                    op.kind.regions().for_each(|region| region.walk(&mut |op| found |= is_it(op)));
+                    op.kind
+                        .regions()
+                        .for_each(|region| region.walk(&mut |op| found |= is_it(op)));
                 }
                 found
             };

@@ -59,9 +59,11 @@ impl Joint {
         let who = if work_group { "work-group" } else { "sub-group" };
         let refuse = |why: String| {
             let name = &kernel.loads[site.id].name;
-            Error::usage(format!("`{name}` cannot be prefetched by the {who} together: {why}"))
-                .at(kernel.describe_place(site.place))
-                .accepted("`cache:…` hints in each work-item")
+            Error::usage(format!(
+                "`{name}` cannot be prefetched by the {who} together: {why}"
+            ))
+            .at(kernel.describe_place(site.place))
+            .accepted("`cache:…` hints in each work-item")
         };
         match growth {
             Some(growth) if growth == 0 || growth == bytes => Ok(Joint {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::search::{Bench, Timed};
 use super::workload::Bound;
-use crate::back::hints::HintReached;
 use crate::advise::{Evidence, Profile};
+use crate::back::hints::HintReached;
 use crate::device::Device;
 use crate::device::model::{DeviceModel, Reached};
 use crate::device::sim::Simulator;

@@ -131,14 +131,22 @@ fn groups_prefetch_what_they_will_read() {
         assert_eq!(scopes, [expected], "{plan}: {}", ir::print(&kernel));
         // 32 or 64 floats: the sizes are required, so no count is computed.
         let bytes = if expected == WorkGroup { "256 at" } else { "128 at" };
-        assert!(ir::print(&kernel).contains(bytes), "{plan}: {}", ir::print(&kernel));
+        assert!(
+            ir::print(&kernel).contains(bytes),
+            "{plan}: {}",
+            ir::print(&kernel)
+        );
     }
     let (_, scopes) = derived(rows::kernel(), "unroll:4,values=joint:L2:8");
     assert_eq!(scopes.len(), 4);
     // Work-groups of known size, sub-groups of any: the last one may be smaller.
     let (kernel, scopes) = derived(same::kernel(), "values=joint:L2:16");
     assert_eq!(scopes, [SubGroup]);
-    assert!(ir::print(&kernel).contains("and "), "only the step that enters a line: {}", ir::print(&kernel));
+    assert!(
+        ir::print(&kernel).contains("and "),
+        "only the step that enters a line: {}",
+        ir::print(&kernel)
+    );
     let (_, scopes) = derived(same::kernel(), "values=bulk:L2:4");
     assert_eq!(scopes, [Bulk]);
     let (_, scopes) = derived(same::kernel(), "values=joint:L2:4/group");
@@ -146,8 +154,13 @@ fn groups_prefetch_what_they_will_read() {
     // The number of a sub-group is the same for its work-items.
     let stretches = stretches::kernel().expect("builds");
     assert!(derive(&stretches, "values=joint:L2:2").is_ok());
-    let refused = derive(&stretches, "values=joint:L2:2/group").expect_err("they lie apart").to_string();
-    assert!(refused.contains("the addresses of its work-items diverge"), "{refused}");
+    let refused = derive(&stretches, "values=joint:L2:2/group")
+        .expect_err("they lie apart")
+        .to_string();
+    assert!(
+        refused.contains("the addresses of its work-items diverge"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -169,7 +182,10 @@ fn what_diverges_is_refused() {
         let kernel = kernel.expect("builds");
         for plan in ["values=joint:L2:3", "values=joint:L2:3/group", "values=bulk:L2:3"] {
             let error = derive(&kernel, plan).expect_err(plan).to_string();
-            assert!(error.contains(expected) && error.contains("joint.rs:"), "{plan}: {error}");
+            assert!(
+                error.contains(expected) && error.contains("joint.rs:"),
+                "{plan}: {error}"
+            );
         }
         assert!(derive(&kernel, "values=cache:L2:3").is_ok());
     }
@@ -239,7 +255,11 @@ fn notes(kernel: &Kernel) -> Vec<String> {
 fn hints_are_issued_again_behind_fences() {
     let by_hand = notes(&fenced_by_hand::kernel().expect("builds"));
     assert_eq!(by_hand.len(), 1, "{by_hand:?}");
-    for plan in ["values=cache:L1:2", "unroll:2,values=cache:L1:4", "values=cache:L1:1"] {
+    for plan in [
+        "values=cache:L1:2",
+        "unroll:2,values=cache:L1:4",
+        "values=cache:L1:1",
+    ] {
         for kernel in [fenced::kernel, fenced_before::kernel] {
             let (kernel, scopes) = derived(kernel(), plan);
             let found = notes(&kernel);

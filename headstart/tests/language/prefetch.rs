@@ -205,11 +205,20 @@ fn row_20(table: View2<f32, ReadOnly>, out: &mut [f32], i: usize, n: usize) {
 /// The prefetches of a kernel, as the text form has them, less the names of values.
 fn prefetches(kernel: &Kernel) -> Vec<String> {
     let text = ir::print(kernel);
-    let lines = text.lines().map(str::trim).filter(|line| line.starts_with("prefetch"));
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("prefetch"));
     lines
         .map(|line| {
-            let words: Vec<&str> = line.split(' ').map(|word| if word.starts_with('%') { "%" } else { word }).collect();
-            let place = words.iter().position(|word| word.starts_with('#')).unwrap_or(words.len());
+            let words: Vec<&str> = line
+                .split(' ')
+                .map(|word| if word.starts_with('%') { "%" } else { word })
+                .collect();
+            let place = words
+                .iter()
+                .position(|word| word.starts_with('#'))
+                .unwrap_or(words.len());
             words[..place].join(" ")
         })
         .collect()
@@ -238,7 +247,10 @@ fn every_signature_becomes_the_prefetch_that_it_means() {
         &["prefetch L1 default 4 at % by sub_group"],
         &["prefetch L1 4 * % at % by work_group"],
         &["prefetch L1 4 at % by sub_group"],
-        &["prefetch L4 4 * % at % by work_group", "prefetch L4 4 * % at % by work_group"],
+        &[
+            "prefetch L4 4 * % at % by work_group",
+            "prefetch L4 4 * % at % by work_group",
+        ],
     ];
     for ((name, kernel), expected) in rows().iter().zip(expected) {
         assert_eq!(prefetches(kernel), expected, "{name}: {}", ir::print(kernel));
@@ -252,13 +264,20 @@ fn the_documented_table_is_the_tested_one() {
     let source = squeezed(include_str!("prefetch.rs"));
     let mut rows = 0;
     for line in page.lines() {
-        let cells: Vec<&str> = line.split(" | ").map(|cell| cell.trim_matches(['|', ' '])).collect();
+        let cells: Vec<&str> = line
+            .split(" | ")
+            .map(|cell| cell.trim_matches(['|', ' ']))
+            .collect();
         let [number, sycl, rust] = cells[..] else { continue };
-        let Ok(number) = number.parse::<u32>() else { continue };
+        let Ok(number) = number.parse::<u32>() else {
+            continue;
+        };
         rows += 1;
         assert_eq!(number, rows);
         assert!(sycl.contains("prefetch("), "{line}");
-        let start = source.find(&format!("fnrow_{number}(")).expect("each row has its kernel");
+        let start = source
+            .find(&format!("fnrow_{number}("))
+            .expect("each row has its kernel");
         let body = &source[start..start + source[start..].find("}").expect("it ends")];
         for form in rust.split("<br>") {
             let form = squeezed(form.trim_matches('`'));
@@ -316,7 +335,9 @@ macro_rules! run {
         let values = TypedBuffer::from_slice(&device, &[1.0f32; 256]).expect("fits");
         let mut out = TypedBuffer::uninitialized(&device, 64).expect("fits");
         let compiled = $kernel::compile(&device).expect("compiles");
-        compiled.launch(&*queue, $geometry, $kernel::arguments(&values, &mut out)).wait()
+        compiled
+            .launch(&*queue, $geometry, $kernel::arguments(&values, &mut out))
+            .wait()
     }};
 }
 
@@ -335,9 +356,17 @@ fn a_launch_reports_asked_and_reached() {
     let reached = |name: &str, level: CacheLevel| {
         let outcome = run!(asks on simulator(name), Geometry::new(1, 64).default_level(level));
         let hints = outcome.expect("it runs").prefetches.clone();
-        assert!(hints.iter().all(|hint| !hint.why.is_empty() && hint.place.contains("prefetch.rs:")));
+        assert!(
+            hints
+                .iter()
+                .all(|hint| !hint.why.is_empty() && hint.place.contains("prefetch.rs:"))
+        );
         let words = |hint: &headstart::back::hints::HintReached| {
-            format!("{} → {}", hint.asked, hint.reached.map_or("nothing", CacheLevel::name))
+            format!(
+                "{} → {}",
+                hint.asked,
+                hint.reached.map_or("nothing", CacheLevel::name)
+            )
         };
         hints.iter().map(words).collect::<Vec<_>>()
     };
@@ -354,7 +383,12 @@ fn a_launch_reports_asked_and_reached() {
     for device in ["xe-lp", "gen11"] {
         assert_eq!(
             reached(device, CacheLevel::L1),
-            ["L1 default → nothing", "L2 → nothing", "L3 → nothing", "L1UC_L3UC → nothing"]
+            [
+                "L1 default → nothing",
+                "L2 → nothing",
+                "L3 → nothing",
+                "L1UC_L3UC → nothing"
+            ]
         );
     }
 }
@@ -367,8 +401,14 @@ fn every_device_has_a_table_of_levels() {
         for (level, form) in model.prefetch.levels() {
             assert!(!form.source.is_empty(), "{name}: {}", level.name());
         }
-        let two = [model.prefetch.at(CacheLevel::L3), model.prefetch.at(CacheLevel::L4)];
-        assert_eq!(two[0].reaches, two[1].reaches, "{name}: L4 is nearest to what L3 is nearest to");
+        let two = [
+            model.prefetch.at(CacheLevel::L3),
+            model.prefetch.at(CacheLevel::L4),
+        ];
+        assert_eq!(
+            two[0].reaches, two[1].reaches,
+            "{name}: L4 is nearest to what L3 is nearest to"
+        );
     }
 }
 
@@ -386,7 +426,11 @@ fn counted(values: &[f32], out: &mut [f32]) {
 fn costs_are_reported() {
     let costs = |name: &str| {
         let outcome = run!(counted on simulator(name), Geometry::new(1, 64)).expect("it runs");
-        outcome.prefetches.iter().map(|hint| hint.cost.clone()).collect::<Vec<_>>()
+        outcome
+            .prefetches
+            .iter()
+            .map(|hint| hint.cost.clone())
+            .collect::<Vec<_>>()
     };
     assert_eq!(
         costs("pvc-1550"),
@@ -397,7 +441,11 @@ fn costs_are_reported() {
         ]
     );
     assert_eq!(costs("h200")[0], "1 prefetch");
-    assert!(costs("gen11").iter().all(|cost| cost == "it costs nothing: it is left out"));
+    assert!(
+        costs("gen11")
+            .iter()
+            .all(|cost| cost == "it costs nothing: it is left out")
+    );
 }
 
 /// A joint prefetch as the extension's text shows it: each work-item names an element of its own.
@@ -416,7 +464,11 @@ fn as_the_extension_has_it(data: &[f32], out: &mut [f32]) {
 fn as_it_is_meant(data: &[f32], out: &mut [f32]) {
     let mut sum = 0.0;
     for first in (0..96).step_by(max_sub_group_size()) {
-        joint_prefetch(sub_group(), &data[first + 100..first + 100 + max_sub_group_size()], L3);
+        joint_prefetch(
+            sub_group(),
+            &data[first + 100..first + 100 + max_sub_group_size()],
+            L3,
+        );
         sum += data[first + sub_group_local_id()];
     }
     out[global_id()] = sum;
@@ -427,7 +479,9 @@ fn the_extensions_own_example_breaks_its_rule() {
     let error = run!(as_the_extension_has_it on Simulator::untimed(), Geometry::new(1, 64));
     let error = error.expect_err("its pointer differs").to_string();
     assert!(
-        error.contains("a joint prefetch of a sub-group differs between its work-items: `data[100]` and `data[101]`"),
+        error.contains(
+            "a joint prefetch of a sub-group differs between its work-items: `data[100]` and `data[101]`"
+        ),
         "{error}"
     );
     run!(as_it_is_meant on Simulator::untimed(), Geometry::new(1, 64)).expect("all ask for the same");
@@ -453,7 +507,10 @@ fn only_l1_has_bounds() {
             name => simulator(name),
         };
         let error = run!(behind_the_end_to_l1 on made(), Geometry::new(1, 64)).expect_err("it faults");
-        assert!(error.to_string().contains("`values[256]`, out of bounds"), "{error}");
+        assert!(
+            error.to_string().contains("`values[256]`, out of bounds"),
+            "{error}"
+        );
         run!(behind_the_end_to_l3 on made(), Geometry::new(1, 64)).expect("it is harmless");
     }
     // There a copy with a check of its own goes to L1.
@@ -464,7 +521,11 @@ fn only_l1_has_bounds() {
 fn not_global(values: &[f32], out: &mut [f32]) {
     let mut tile = shared::<f32, 64>();
     tile[global_id()] = values[global_id()];
-    let p = if local_id() < 60 { generic_ptr(&values[0]) } else { generic_ptr(&tile[5]) };
+    let p = if local_id() < 60 {
+        generic_ptr(&values[0])
+    } else {
+        generic_ptr(&tile[5])
+    };
     prefetch(p, L2);
     out[global_id()] = p.read();
 }
@@ -473,7 +534,9 @@ fn not_global(values: &[f32], out: &mut [f32]) {
 fn a_generic_pointer_that_is_not_global_is_reported() {
     let error = run!(not_global on Simulator::untimed(), Geometry::new(1, 64)).expect_err("not for some");
     assert!(
-        error.to_string().contains("prefetches `tile[5]` through a generic pointer, which is in shared memory"),
+        error
+            .to_string()
+            .contains("prefetches `tile[5]` through a generic pointer, which is in shared memory"),
         "{error}"
     );
 }
@@ -489,7 +552,11 @@ fn lost(values: &[f32], out: &mut [f32]) {
 fn a_prefetch_that_a_fence_cuts_off_is_reported() {
     let outcome = run!(lost on Simulator::untimed(), Geometry::new(1, 64)).expect("it runs");
     assert_eq!(outcome.notes.len(), 1, "{:?}", outcome.notes);
-    assert!(outcome.notes[0].contains("the prefetch to L1 may be lost before its load"), "{:?}", outcome.notes);
+    assert!(
+        outcome.notes[0].contains("the prefetch to L1 may be lost before its load"),
+        "{:?}",
+        outcome.notes
+    );
 }
 
 /// The twelve functions of the page, with an offset, and loads with controls.
@@ -509,7 +576,9 @@ fn by_intels_names(bytes: &[u8], halves: &[u16], words: &[u32], longs: &[u64], o
     lsc_prefetch_ulong3(l, 0, LSC_LDCC_L1C_L3C);
     lsc_prefetch_ulong4(l, 1, LSC_LDCC_L1C_L3C);
     lsc_prefetch_ulong8(l, 0, LSC_LDCC_L1C_L3C);
-    out[global_id()] = lsc_load(w, 1, LSC_LDCC_L1C_L3C) + lsc_load(w, 2, LSC_LDCC_L1IAR_L3C) + lsc_load(w, 0, LSC_LDCC_DEFAULT);
+    out[global_id()] = lsc_load(w, 1, LSC_LDCC_L1C_L3C)
+        + lsc_load(w, 2, LSC_LDCC_L1IAR_L3C)
+        + lsc_load(w, 0, LSC_LDCC_DEFAULT);
 }
 
 #[test]
@@ -537,19 +606,26 @@ fn intels_functions_have_their_controls_and_offsets() {
         assert!(text.contains(offset), "{offset}: {text}");
     }
     let loads: Vec<&str> = text.lines().filter(|line| line.contains(" = load ")).collect();
-    assert!(loads[0].contains("@words L1C_L3C") && loads[1].contains("L1IAR_L3C"), "{text}");
+    assert!(
+        loads[0].contains("@words L1C_L3C") && loads[1].contains("L1IAR_L3C"),
+        "{text}"
+    );
     assert!(!loads[2].contains("L1"), "{text}");
 
     let device = Simulator::untimed();
     let queue = device.queue().expect("a queue");
     let bytes = TypedBuffer::from_slice(&device, &[0u8; 64]).expect("fits");
     let halves = TypedBuffer::from_slice(&device, &[0u16; 64]).expect("fits");
-    let words = TypedBuffer::from_slice(&device, &[7u32, 20, 300, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).expect("fits");
+    let words = TypedBuffer::from_slice(&device, &[7u32, 20, 300, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+        .expect("fits");
     let longs = TypedBuffer::from_slice(&device, &[0u64; 64]).expect("fits");
     let mut out = TypedBuffer::uninitialized(&device, 64).expect("fits");
     let arguments = by_intels_names::arguments(&bytes, &halves, &words, &longs, &mut out);
     let compiled = by_intels_names::compile(&device).expect("compiles");
-    compiled.launch(&*queue, Geometry::new(1, 64), arguments).wait().expect("it runs");
+    compiled
+        .launch(&*queue, Geometry::new(1, 64), arguments)
+        .wait()
+        .expect("it runs");
     assert_eq!(out.read(&*queue).expect("written"), [327; 64]);
 }
 
@@ -585,7 +661,11 @@ fn parts(pairs: &[[f32; 2]], mut both: View1<f32, ReadWrite>) {
 fn pointers_walk_and_parts_are_prefetched() {
     let kernel = walks::kernel().expect("builds");
     let names: Vec<&str> = kernel.loads.values().map(|load| load.name.as_str()).collect();
-    assert_eq!(names, ["values", "values"], "loads are named after what they read");
+    assert_eq!(
+        names,
+        ["values", "values"],
+        "loads are named after what they read"
+    );
     let mut scopes = Vec::new();
     kernel.body.walk(&mut |op| {
         if let OpKind::Prefetch { scope, .. } = &op.kind {
@@ -599,6 +679,11 @@ fn pointers_walk_and_parts_are_prefetched() {
     assert_eq!(out, [3.0; 64]);
     assert_eq!(
         prefetches(&parts::kernel().expect("builds")),
-        ["prefetch L2 4 at %", "prefetch L2 8 at %", "prefetch L2 4 at %", "prefetch L3 256 at %"]
+        [
+            "prefetch L2 4 at %",
+            "prefetch L2 8 at %",
+            "prefetch L2 4 at %",
+            "prefetch L3 256 at %"
+        ]
     );
 }

@@ -109,7 +109,10 @@ fn building_says_what_and_where() {
         ),
         (
             computed_offset::kernel(),
-            ["the element offset is computed when the kernel runs", "`p.add(n)`"],
+            [
+                "the element offset is computed when the kernel runs",
+                "`p.add(n)`",
+            ],
         ),
     ] {
         let message = built.expect_err(expected[0]).to_string();

@@ -1,7 +1,7 @@
 //! What lowering has to know of a device: which compiler it imitates, and a few sizes.
 
-use crate::device::model::occupancy::Footprint;
 use crate::back::hints::Form;
+use crate::device::model::occupancy::Footprint;
 use crate::device::model::{DeviceModel, PrefetchInstruction, Registers, Vendor};
 
 use super::program::Class;

@@ -4,12 +4,12 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
+use super::Options;
 use super::nan::NanPlan;
 use super::print::Lines;
 use super::registers::{Class, Registers};
 use super::roots::Roots;
 use super::tokens::Groups;
-use super::Options;
 use crate::Result;
 use crate::ir::{BinaryOp, ConvertOp, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type, Value};
 

@@ -19,8 +19,8 @@ mod float;
 mod integer;
 mod memory;
 mod nan;
-mod print;
 mod prefetch;
+mod print;
 mod registers;
 mod roots;
 mod tokens;
@@ -28,7 +28,7 @@ mod tokens;
 use std::fmt::Write;
 
 pub use super::hints::HintReached;
-use super::hints::{expand, Form};
+use super::hints::{Form, expand};
 use crate::cleanup;
 use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Type, Value};
 use crate::{Error, Result};

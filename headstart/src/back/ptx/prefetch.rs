@@ -87,7 +87,11 @@ pub(super) fn report(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
                 "cp.async.bulk.prefetch.L2",
                 "one request for the range",
             ),
-            CacheLevel::L2 => (Some(CacheLevel::L2), "prefetch.global.L2", "the device has this level"),
+            CacheLevel::L2 => (
+                Some(CacheLevel::L2),
+                "prefetch.global.L2",
+                "the device has this level",
+            ),
             CacheLevel::L3 | CacheLevel::L4 => (
                 Some(CacheLevel::L2),
                 "prefetch.global.L2",
@@ -141,7 +145,11 @@ impl Emitter<'_> {
         {
             return;
         }
-        let name = if hint.nontemporal { "L2::evict_normal" } else { "L2" };
+        let name = if hint.nontemporal {
+            "L2::evict_normal"
+        } else {
+            "L2"
+        };
         for offset in offsets {
             let location = self.location_at(ptr, offset);
             self.guarded(format!("prefetch.global.{name} {location}"));
@@ -193,7 +201,11 @@ impl Emitter<'_> {
 
     /// Writes an L1 hint for the word that holds the byte at `offset`. False if it has no bounds to check.
     fn prefetch_to_l1(&mut self, ptr: Value, offset: i64, nontemporal: bool) -> bool {
-        let Some(scratch) = self.scratch.clone().filter(|_| has_bounds(self.kernel, &self.roots, ptr)) else {
+        let Some(scratch) = self
+            .scratch
+            .clone()
+            .filter(|_| has_bounds(self.kernel, &self.roots, ptr))
+        else {
             return false;
         };
         let Some(root) = self.roots.of(ptr) else {
@@ -270,7 +282,9 @@ impl Emitter<'_> {
         }
         if evicted_first {
             let policy = self.temporary(Class::B64);
-            self.ins(format!("createpolicy.fractional.L2::evict_first.b64 {policy}, 1.0"));
+            self.ins(format!(
+                "createpolicy.fractional.L2::evict_first.b64 {policy}, 1.0"
+            ));
             self.streaming = Some(policy);
         }
     }

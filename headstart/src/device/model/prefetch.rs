@@ -115,7 +115,9 @@ impl DeviceModel {
                 _ if reached.is_none() => "nothing",
                 PrefetchInstruction::Nothing => "nothing",
                 PrefetchInstruction::ScratchCopy => "a copy to a scratch word",
-                PrefetchInstruction::Hint if *scope == PrefetchScope::Bulk && form.has_bulk => "a bulk prefetch",
+                PrefetchInstruction::Hint if *scope == PrefetchScope::Bulk && form.has_bulk => {
+                    "a bulk prefetch"
+                }
                 PrefetchInstruction::Hint => "a prefetch",
             };
             let why = match source.fills() {

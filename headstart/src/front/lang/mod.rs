@@ -120,15 +120,16 @@ pub mod prelude {
     pub use super::data::Data;
     pub use super::dot::{dot4_i8, dot4_u8};
     pub use super::hint::{
-        L1, L1_NT, L2, L2_NT, L3, L3_NT, L4, L4_NT, SYCL_EXT_ONEAPI_PREFETCH, joint_prefetch, prefetch, shared,
-        sub_group, work_group,
+        L1, L1_NT, L2, L2_NT, L3, L3_NT, L4, L4_NT, SYCL_EXT_ONEAPI_PREFETCH, joint_prefetch, prefetch,
+        shared, sub_group, work_group,
     };
     pub use super::launch::Geometry;
     pub use super::lsc::{
         LSC_LDCC_DEFAULT, LSC_LDCC_L1C_L3C, LSC_LDCC_L1C_L3UC, LSC_LDCC_L1IAR_L3C, LSC_LDCC_L1S_L3C,
-        LSC_LDCC_L1S_L3UC, LSC_LDCC_L1UC_L3C, LSC_LDCC_L1UC_L3UC, lsc_load, lsc_prefetch_uchar, lsc_prefetch_uint,
-        lsc_prefetch_uint2, lsc_prefetch_uint3, lsc_prefetch_uint4, lsc_prefetch_uint8, lsc_prefetch_ulong,
-        lsc_prefetch_ulong2, lsc_prefetch_ulong3, lsc_prefetch_ulong4, lsc_prefetch_ulong8, lsc_prefetch_ushort,
+        LSC_LDCC_L1S_L3UC, LSC_LDCC_L1UC_L3C, LSC_LDCC_L1UC_L3UC, lsc_load, lsc_prefetch_uchar,
+        lsc_prefetch_uint, lsc_prefetch_uint2, lsc_prefetch_uint3, lsc_prefetch_uint4, lsc_prefetch_uint8,
+        lsc_prefetch_ulong, lsc_prefetch_ulong2, lsc_prefetch_ulong3, lsc_prefetch_ulong4,
+        lsc_prefetch_ulong8, lsc_prefetch_ushort,
     };
     pub use super::pointer::{Ptr, generic_ptr, global_ptr, private_ptr, shared_ptr};
     pub use super::scalar::{Float, Half, Integer, Number, Scalar, Signed};

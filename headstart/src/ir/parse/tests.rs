@@ -1,8 +1,8 @@
 //! Everything that can be written is read back; everything wrong is said where it is.
 
 use super::{parse, read};
-use crate::ir::kernel::{ArrayData, Kernel, LoadData, Param, PlaceData};
 use crate::ir::hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
+use crate::ir::kernel::{ArrayData, Kernel, LoadData, Param, PlaceData};
 use crate::ir::op::{
     BinaryOp, CompareOp, ConvertOp, LoopWishes, NoWrapOp, OpKind, UnaryOp, UnrollWish, Wrap,
 };
@@ -174,7 +174,12 @@ fn every_operation_round_trips() {
     b.return_();
     kernel.body = b.finish();
     let text = round_trip(&kernel);
-    for expected in ["prefetch L1 default 4 at ", " by bulk", "prefetch L1C_L3C 4 * ", " by work_group, @"] {
+    for expected in [
+        "prefetch L1 default 4 at ",
+        " by bulk",
+        "prefetch L1C_L3C 4 * ",
+        " by work_group, @",
+    ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert!(text.contains("load @values #0:0:0 in #1:7:0\n"), "{text}");

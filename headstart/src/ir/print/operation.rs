@@ -2,8 +2,8 @@
 
 use super::names::{Exit, exit, id_name, quote};
 use super::{Printer, same_place};
-use crate::ir::kernel::{Label, Region, Value};
 use crate::ir::hint::{CacheUse, HintSource, PrefetchScope};
+use crate::ir::kernel::{Label, Region, Value};
 use crate::ir::op::{LoopWishes, Meeting, Op, OpKind, UnrollWish};
 use crate::ir::together::AtomicOp;
 

@@ -395,9 +395,10 @@ fn prefetch(ptr: Type, bytes: u32, count: Option<Type>) -> Check<()> {
 
 /// What a prefetch asks for does not contradict itself.
 fn hinted(hint: CacheHint, source: HintSource, scope: PrefetchScope) -> Check<()> {
-    Rule::Prefetch.check(scope != PrefetchScope::Bulk || hint.level == CacheLevel::L2, || {
-        format!("a bulk `prefetch` goes to L2, not {}", hint.level.name())
-    })?;
+    Rule::Prefetch.check(
+        scope != PrefetchScope::Bulk || hint.level == CacheLevel::L2,
+        || format!("a bulk `prefetch` goes to L2, not {}", hint.level.name()),
+    )?;
     match source {
         HintSource::Control(control) => Rule::Prefetch.check(hint == control.nearest(), || {
             format!("{} is not nearest to {}", hint.level.name(), control.name())
@@ -414,8 +415,8 @@ mod tests {
     use cranelift_entity::EntityRef;
 
     use super::*;
-    use crate::ir::kernel::{LoadId, Value};
     use crate::ir::hint::LscControl;
+    use crate::ir::kernel::{LoadId, Value};
     use crate::ir::op::{NoWrapOp, Wrap};
     use crate::ir::together::{MemoryScope, ShuffleOp, VoteOp};
 
@@ -691,12 +692,22 @@ mod tests {
         let named = HintSource::Named;
         let prefetch = |ptr, bytes| asked(ptr, bytes, None, CacheLevel::L1, named, PrefetchScope::WorkItem);
         let refused_too = |count, level, source, scope| {
-            refused(Rule::Prefetch, asked(GLOBAL, 4, count, level, source, scope), 0, None);
+            refused(
+                Rule::Prefetch,
+                asked(GLOBAL, 4, count, level, source, scope),
+                0,
+                None,
+            );
         };
         let alone = PrefetchScope::WorkItem;
         refused_too(Some(Type::I32), CacheLevel::L1, named, alone);
         refused_too(None, CacheLevel::L1, named, PrefetchScope::Bulk);
-        refused_too(None, CacheLevel::L1, HintSource::Control(LscControl::L1ucL3c), alone);
+        refused_too(
+            None,
+            CacheLevel::L1,
+            HintSource::Control(LscControl::L1ucL3c),
+            alone,
+        );
         refused(Rule::Prefetch, prefetch(SHARED, 4), 0, None);
         refused(Rule::Prefetch, prefetch(GLOBAL, 0), 0, None);
         refused(

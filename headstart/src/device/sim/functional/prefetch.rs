@@ -126,13 +126,7 @@ impl WorkGroup<'_> {
         Ok(())
     }
 
-    fn check_space(
-        &self,
-        addresses: &Lanes,
-        sub_group: &SubGroup,
-        mask: Mask,
-        place: Place,
-    ) -> Result<()> {
+    fn check_space(&self, addresses: &Lanes, sub_group: &SubGroup, mask: Mask, place: Place) -> Result<()> {
         for lane in mask.lanes() {
             let (space, address) = from_generic(addresses[lane]);
             if space != Space::Global {
@@ -157,7 +151,9 @@ impl WorkGroup<'_> {
         inside.map(|_| ()).map_err(|error| {
             let one = self.state.options.prefetch_bounds == PrefetchBounds::L1;
             match one {
-                true => error.accepted("a prefetch to L1 stays in bounds: guard it, or prefetch to L2, L3 or L4"),
+                true => {
+                    error.accepted("a prefetch to L1 stays in bounds: guard it, or prefetch to L2, L3 or L4")
+                }
                 false => error,
             }
         })
@@ -225,8 +221,14 @@ impl WorkGroup<'_> {
     /// The sub-groups of a work-group make the same calls in the same order.
     fn check_group_call(&mut self, call: Call, sub_group: &SubGroup, place: Place) -> Result<()> {
         let sub_groups = self.state.sub_groups() as usize;
-        let Some(checks) = &mut self.checks else { return Ok(()) };
-        let calls = checks.prefetches.joint.entry(u64::from(place.as_u32())).or_default();
+        let Some(checks) = &mut self.checks else {
+            return Ok(());
+        };
+        let calls = checks
+            .prefetches
+            .joint
+            .entry(u64::from(place.as_u32()))
+            .or_default();
         calls.made.resize(sub_groups, 0);
         let number = calls.made[sub_group.number() as usize];
         calls.made[sub_group.number() as usize] += 1;
@@ -269,8 +271,10 @@ impl WorkGroup<'_> {
                     item(missing),
                     calls.made[missing]
                 );
-                return Err(fault::error(self.state.kernel, Place::from_u32(place as u32), what)
-                    .accepted("all work-items of the group reach it"));
+                return Err(
+                    fault::error(self.state.kernel, Place::from_u32(place as u32), what)
+                        .accepted("all work-items of the group reach it"),
+                );
             }
         }
         Ok(())
@@ -280,9 +284,16 @@ impl WorkGroup<'_> {
     fn follow(&mut self, address: u64, bytes: u64, sub_group: &SubGroup, place: Place) {
         let Some(checks) = &mut self.checks else { return };
         let own = sub_group.number();
-        let fences = checks.prefetches.fences.get(own as usize).map_or(0, |fences| fences.0);
+        let fences = checks
+            .prefetches
+            .fences
+            .get(own as usize)
+            .map_or(0, |fences| fences.0);
         let address = from_generic(address).1;
-        let (first, last) = (address >> LINE_BITS, address.saturating_add(bytes - 1) >> LINE_BITS);
+        let (first, last) = (
+            address >> LINE_BITS,
+            address.saturating_add(bytes - 1) >> LINE_BITS,
+        );
         for line in (first..=last).take(MOST_LINES as usize) {
             let lines = &mut checks.prefetches.lines;
             if lines.len() < MOST_FOLLOWED || lines.contains_key(&line) {

@@ -383,10 +383,10 @@ fn action(
             Class::Barrier => Some(Action::Barrier),
             Class::Exit => Some(Action::Exit),
             // Within a work-group L1 is the same for all.
-            Class::Fence => find(|kind| {
-                matches!(kind, LaneOpKind::Fence { scope, .. } if *scope == MemoryScope::Device)
-            })
-            .map_or(Some(Action::Jump), |_| Some(Action::Fence)),
+            Class::Fence => {
+                find(|kind| matches!(kind, LaneOpKind::Fence { scope, .. } if *scope == MemoryScope::Device))
+                    .map_or(Some(Action::Jump), |_| Some(Action::Fence))
+            }
             Class::Branch | Class::Reconverge => Some(Action::Jump),
             _ => None,
         };

@@ -168,10 +168,7 @@ pub(super) fn ask(at: At, elements: Elements, asked: Asked) {
     let Elements { ptr, bytes, count } = elements;
     let Asked { hint, source, scope } = asked;
     recorder(|recorder| {
-        if !matches!(
-            recorder.kernel.ty(ptr),
-            Type::Ptr(Space::Global | Space::Generic)
-        ) {
+        if !matches!(recorder.kernel.ty(ptr), Type::Ptr(Space::Global | Space::Generic)) {
             let error =
                 Error::input("a prefetch brings global memory nearer; shared and private memory are near")
                     .accepted("prefetch an element of a slice parameter");

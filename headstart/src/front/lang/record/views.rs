@@ -166,11 +166,7 @@ pub fn block<V: Layout, const D: usize, A: Readable>(
     extents: impl Position<D>,
 ) -> Block<V, D, A> {
     let (first, extents) = (first.along(), extents.along());
-    Block {
-        view,
-        first,
-        extents,
-    }
+    Block { view, first, extents }
 }
 
 impl<V: Layout, const D: usize, A> Block<V, D, A> {

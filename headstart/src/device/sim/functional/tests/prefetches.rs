@@ -7,7 +7,8 @@ use super::Case;
 use super::faults::kernel;
 use crate::back::hints::{Form, expand};
 use crate::device::sim::functional::{
-    CompiledKernel, Groups, LaneOp, LaneOpKind, Mask, Observer, PrefetchBounds, Registers, SubGroup, WorkGroup,
+    CompiledKernel, Groups, LaneOp, LaneOpKind, Mask, Observer, PrefetchBounds, Registers, SubGroup,
+    WorkGroup,
 };
 use crate::ir::{parse, verify};
 
@@ -18,7 +19,10 @@ fn case(body: &str, group: u32) -> Case {
 #[test]
 fn hints_to_l1_stay_in_bounds() {
     let to = |level: &str, element: u32| {
-        case(&format!("%p = address %out + {element}:i64 * 4\nprefetch {level} 4 at %p #1:3:5"), 1)
+        case(
+            &format!("%p = address %out + {element}:i64 * 4\nprefetch {level} 4 at %p #1:3:5"),
+            1,
+        )
     };
     assert!(to("L1", 63).run().is_ok());
     assert_eq!(
@@ -76,7 +80,10 @@ fn a_joint_prefetch_is_the_same_for_all() {
     };
     assert!(by_sub_group("sub_group").run().is_ok());
     let error = by_sub_group("work_group").error();
-    assert!(error.contains("`out[0]` and `out[1]` for work-item 32"), "{error}");
+    assert!(
+        error.contains("`out[0]` and `out[1]` for work-item 32"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -116,8 +123,10 @@ fn fences_undo_prefetches_to_l1() {
     let fence = "fence acq_rel device #1:4:5";
     assert_eq!(
         notes("L1", fence),
-        ["k.rs:3:5: the prefetch to L1 may be lost before its load at k.rs:5:5: the fence at k.rs:4:5 may empty L1; \
-          prefetch again behind the fence, or to L2"]
+        [
+            "k.rs:3:5: the prefetch to L1 may be lost before its load at k.rs:5:5: the fence at k.rs:4:5 may empty L1; \
+          prefetch again behind the fence, or to L2"
+        ]
     );
     assert!(notes("L2", fence).is_empty());
     assert!(notes("L1", "fence acq_rel work_group").is_empty());
@@ -129,14 +138,7 @@ fn fences_undo_prefetches_to_l1() {
 struct Bytes<'a>(&'a Mutex<BTreeMap<u64, u32>>);
 
 impl Observer for Bytes<'_> {
-    fn op(
-        &mut self,
-        op: &LaneOp,
-        registers: &Registers,
-        mask: Mask,
-        _: &SubGroup,
-        _: &WorkGroup<'_>,
-    ) {
+    fn op(&mut self, op: &LaneOp, registers: &Registers, mask: Mask, _: &SubGroup, _: &WorkGroup<'_>) {
         if let LaneOpKind::Prefetch { ptr, bytes, .. } = op.kind {
             assert_eq!(bytes, 1);
             let mut found = self.0.lock().expect("nobody panicked");
@@ -162,10 +164,20 @@ fn named(prefetch: &str, head: &str, group: u32, start: u64, form: &Form) -> BTr
         .scalar(37u64);
     let found = Mutex::new(BTreeMap::new());
     CompiledKernel::new(case.kernel.clone())
-        .run_observed(&case.launch, 32, case.options, &Groups::All, &|_| Bytes(&found), &|_, _| {})
+        .run_observed(
+            &case.launch,
+            32,
+            case.options,
+            &Groups::All,
+            &|_| Bytes(&found),
+            &|_, _| {},
+        )
         .expect("no rule is broken");
     let found = found.into_inner().expect("nobody panicked");
-    found.into_iter().map(|(at, times)| (at - (1 << 40), times)).collect()
+    found
+        .into_iter()
+        .map(|(at, times)| (at - (1 << 40), times))
+        .collect()
 }
 
 #[test]
@@ -184,7 +196,11 @@ fn a_group_divides_the_lines_and_each_is_asked_for_once() {
                             *found.entry(at / step).or_insert(0) += times;
                         }
                         // A sub-group divides for itself, so there are as many askers for each line.
-                        let askers = if scope == "work_group" { 1 } else { launch.div_ceil(32) };
+                        let askers = if scope == "work_group" {
+                            1
+                        } else {
+                            launch.div_ceil(32)
+                        };
                         let lines = start / step..=(start + bytes - 1) / step;
                         let right: BTreeMap<u64, u32> = lines.map(|line| (line, askers)).collect();
                         assert_eq!(found, right, "{prefetch} from {start}, {launch} work-items{head}");

@@ -1,9 +1,9 @@
 //! The ordinary copy of a body: the user's Rust as it stands, less what the compiler would not know.
 //!
-//! It gives types, lifetimes and errors at the user's own source, and runs on the CPU as a reference. Three
+//! It gives types, lifetimes and errors at the user's own source, and runs on the CPU as a reference. Four
 //! things change: our attributes are taken off; a `prefetch` only checks types, because a hint may name an
-//! element behind the end, where Rust's indexing would stop; and `exp`, `sin` and their like are ours, because
-//! the platform's give other bits.
+//! element behind the end, where Rust's indexing would stop; `global_ptr(&a[i])` and its like keep the rest of `a`,
+//! because a pointer may go on; and `exp`, `sin` and their like are ours, because the platform's give other bits.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};

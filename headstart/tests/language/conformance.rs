@@ -34,6 +34,7 @@ const ALL: &[&[Feature]] = &[
     crate::ranges::FEATURES,
     crate::functions::FEATURES,
     crate::memory::FEATURES,
+    crate::prefetch::FEATURES,
     crate::work_items::FEATURES,
     crate::atomics::FEATURES,
     crate::sub_groups::FEATURES,

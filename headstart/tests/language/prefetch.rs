@@ -10,6 +10,8 @@ use headstart::device::{Device, TypedBuffer, model};
 use headstart::ir::{self, CacheLevel, Kernel, OpKind, PrefetchScope};
 use headstart::prelude::*;
 
+use crate::conformance::Feature;
+
 /// Each row with what stands for its memory on a device, and in the CPU reference.
 macro_rules! rows {
     (|$values:ident, $given:ident| $($name:ident: $argument:expr, $reference:expr;)+) => {
@@ -687,3 +689,24 @@ fn pointers_walk_and_parts_are_prefetched() {
         ]
     );
 }
+
+pub const FEATURES: &[Feature] = &[
+    Feature {
+        name: "prefetches of groups",
+        spelled: "`joint_prefetch(work_group(), &a[i..i + n], [L2, L1_NT])`",
+        kernel: row_14::kernel,
+        test: every_signature_becomes_the_prefetch_that_it_means,
+    },
+    Feature {
+        name: "pointers",
+        spelled: "`global_ptr(&a[i])`, `generic_ptr(&a[i])`, `p.add(n).read()`",
+        kernel: walks::kernel,
+        test: pointers_walk_and_parts_are_prefetched,
+    },
+    Feature {
+        name: "Intel's cache controls",
+        spelled: "`lsc_prefetch_uint(p, 0, LSC_LDCC_L1C_L3C)`, `lsc_load`",
+        kernel: by_intels_names::kernel,
+        test: intels_functions_have_their_controls_and_offsets,
+    },
+];

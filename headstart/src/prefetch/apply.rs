@@ -6,27 +6,26 @@
 //! kernel     limits, prologue, main loop in groups of 8, plain loop for what is left over
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::batched_registers::BatchedRegisters;
 use super::batched_shared::BatchedShared;
-use super::fences::{Hinted, reissue};
-use super::hint::Hint;
-use super::joint::Joint;
+use super::fences::{Hinted, reissue, reissue_in_rest};
+use super::hint::{Hint, stream};
+use super::joint::{Joint, reached_together};
 use super::loads::{Candidate, candidates, find_loop, parents, resolve};
-use super::pipeline::{Fetch, Rewrite, Tests, count, rewrite};
+use super::pipeline::{Fetch, Rewrite, Tests, rewrite};
 use super::plan::{Distance, LoadName, Plan, Scope, Strategy, Unroll};
 use super::rolling_registers::RollingRegisters;
 use super::rolling_shared::RollingShared;
+use super::rotate::rotate;
 use super::unroll::unroll_fully;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
-use crate::analysis::uniform::parted_prefetch;
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{
-    CacheHint, CacheLevel, CacheUse, Kernel, Label, LoadId, Op, OpKind, PrefetchScope, Region, Type, UnaryOp,
-    UnrollWish, Value, verify,
+    CacheHint, CacheLevel, Kernel, Label, LoadId, Op, OpKind, PrefetchScope, Region, UnrollWish, verify,
 };
 
 /// What a plan is carried out for.
@@ -56,10 +55,6 @@ pub struct Applied {
     /// The plan with the parents that had to be carried along.
     pub plan: Plan,
 }
-
-/// Largest loop body, in weighted operations, that a register ring is unrolled to: about 100 KB of code, which
-/// an instruction cache of 128 KB holds.
-const MAX_ROTATED: usize = 6_000;
 
 /// Carries out a plan.
 ///
@@ -130,42 +125,6 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
         kernel,
         plan: completed,
     })
-}
-
-/// Loads whose hints say that their data will not be used again say so, too.
-fn stream(kernel: &mut Kernel, plan: &Plan, all: &[Candidate]) -> Result<()> {
-    let mut ids = HashSet::new();
-    for (name, strategy) in plan.loads() {
-        if strategy.is_nontemporal() {
-            ids.extend(
-                resolve(kernel, all, name)?
-                    .into_iter()
-                    .map(|candidate| candidate.id),
-            );
-        }
-    }
-    kernel.body.walk_mut(&mut |op| {
-        if let OpKind::Load { id, cache, .. } = &mut op.kind
-            && ids.contains(id)
-            && *cache == CacheUse::Default
-        {
-            *cache = CacheUse::Streaming;
-        }
-    });
-    Ok(())
-}
-
-/// Prefetches of a group are reached by all of it.
-fn reached_together(kernel: &Kernel) -> Result<()> {
-    match parted_prefetch(kernel) {
-        None => Ok(()),
-        Some(place) => Err(Error::usage(
-            "the work-items that would prefetch together may not all come here: the loop, or a condition around it, ends at \
-             different times for them",
-        )
-        .at(kernel.describe_place(place))
-        .accepted("`cache:…` hints in each work-item")),
-    }
 }
 
 /// Carries out an author's plan on one loop: the plan may only name loads of that loop.
@@ -300,28 +259,11 @@ fn apply_to_loop(
         Ok(ops)
     })
     .map_err(|error| name_the_load(kernel, &summary, &strategies, error))?;
-    let mut hinted: Vec<Hinted> = strategies
-        .iter()
-        .filter_map(|(&id, strategy)| match *strategy {
-            Strategy::Cache {
-                level, nontemporal, ..
-            } => Some(Hinted {
-                id,
-                distance: strategy.distance().get(),
-                hint: CacheHint { level, nontemporal },
-            }),
-            _ => None,
-        })
-        .collect();
-    hinted.sort_by_key(|hinted| hinted.id);
+    let hinted = Hinted::all(&strategies);
     let named = |kernel: &Kernel, error| name_the_load(kernel, &summary, &strategies, error);
     reissue(kernel, new_label, shape.group, &hinted).map_err(|error| named(kernel, error))?;
     if new_label != label && shape.group > 1 {
-        // What is left over has fewer iterations than a group.
-        hinted
-            .iter_mut()
-            .for_each(|hinted| hinted.distance = hinted.distance.min(shape.group - 1));
-        reissue(kernel, label, 1, &hinted).map_err(|error| named(kernel, error))?;
+        reissue_in_rest(kernel, label, shape.group, hinted).map_err(|error| named(kernel, error))?;
     }
     rotate(kernel, new_label)?;
     let order = summary
@@ -627,117 +569,6 @@ fn fetch_for(
             )?)
         }
     })
-}
-
-/// Unrolls a loop over its longest register ring, so that shifting the ring costs no moves.
-///
-/// A move of what a load has yet to bring waits for the load. In a ring of D copies of the body the moves at the end wait
-/// once for all D loads. More copies would save the moves, and no time: a sub-group has six scoreboards, ptxas gives all
-/// loads of the ring one, and whoever waits for one of them waits for all (measured on an H200: `rolling-registers:4`
-/// 0.553 ms with four copies, 0.637 with five). A ring of one takes two copies, which leaves it no move.
-fn rotate(kernel: &mut Kernel, label: Label) -> Result<()> {
-    cleanup::tidy(kernel);
-    let Some(op) = find_loop(&kernel.body, label) else {
-        return Ok(());
-    };
-    let Ring { length, loaded } = longest_ring(kernel, op);
-    let OpKind::Loop { body, .. } = &op.kind else {
-        return Ok(());
-    };
-    let room = (MAX_ROTATED / weight(body).max(1)).max(1) as u32;
-    let group = if length <= 2 {
-        // A ring of two that waits for nothing shifts with one move; that is cheaper than twice the code.
-        if !loaded || room < 2 {
-            return Ok(());
-        }
-        2
-    } else {
-        match (2..=length.min(room))
-            .rev()
-            .find(|group| length.is_multiple_of(*group))
-        {
-            Some(group) => group,
-            None => return Ok(()),
-        }
-    };
-    let definitions = Definitions::of(kernel);
-    replace_loop(kernel, label, |kernel, op| {
-        let plan = Rewrite {
-            group,
-            tests: Tests::Kept,
-            fetches: Vec::new(),
-            gather_loads: false,
-        };
-        Ok(rewrite(kernel, &definitions, op, plan)?.0)
-    })
-}
-
-/// Registers that a loop hands values along.
-#[derive(Clone, Copy, Debug, Default)]
-struct Ring {
-    /// How many.
-    length: u32,
-    /// Whether the newest value comes from a load.
-    loaded: bool,
-}
-
-/// The longest chain of parameters in which all but the last are handed the next one's value. Tokens take no registers.
-fn longest_ring(kernel: &Kernel, op: &Op) -> Ring {
-    let OpKind::Loop {
-        label, params, body, ..
-    } = &op.kind
-    else {
-        return Ring::default();
-    };
-    let mut next: HashMap<Value, Value> = HashMap::new();
-    let mut loaded: HashSet<Value> = HashSet::new();
-    body.walk(&mut |op| match &op.kind {
-        OpKind::Continue(target, args) if target == label => {
-            next.extend(params.iter().copied().zip(args.iter().copied()));
-        }
-        OpKind::Load { .. } => loaded.extend(&op.results),
-        // A load under a guard.
-        OpKind::If { then, .. } if matches!(&then.ops[..], [load, _] if matches!(load.kind, OpKind::Load { .. })) => {
-            loaded.extend(&op.results);
-        }
-        _ => {}
-    });
-    let ring = |start: Value| {
-        let mut ring = Ring {
-            length: 1,
-            loaded: false,
-        };
-        let mut at = start;
-        while let Some(&value) = next.get(&at).filter(|_| (ring.length as usize) <= params.len()) {
-            if value == at || !params.contains(&value) {
-                ring.loaded = loaded.contains(&value);
-                break;
-            }
-            ring.length += 1;
-            at = value;
-        }
-        ring
-    };
-    let in_registers = params.iter().filter(|&&param| kernel.ty(param) != Type::Token);
-    let copies = |ring: &Ring| (ring.length + u32::from(ring.loaded), ring.loaded);
-    in_registers
-        .map(|&param| ring(param))
-        .max_by_key(copies)
-        .unwrap_or_default()
-}
-
-/// About how many machine instructions a region is.
-fn weight(region: &Region) -> usize {
-    use crate::ir::BinaryOp;
-    let mut weight = 0;
-    region.walk(&mut |op| {
-        weight += match op.kind {
-            OpKind::Unary(UnaryOp::Sqrt, _) | OpKind::Binary(BinaryOp::FDiv, ..) => 15,
-            OpKind::Binary(BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU, ..) => 20,
-            _ => 1,
-        };
-    });
-    weight.max(count(region))
 }
 
 /// Replaces the loop of a label by what `make` makes of it.

@@ -14,10 +14,13 @@
 //! A fence of the whole device may empty L1, and with it what was hinted for iterations to come. Hints to other levels
 //! stay, and so do those of a loop without such fences.
 
+use std::collections::HashMap;
+
 use super::apply::replace_loop;
 use super::early::Early;
 use super::limits::Limits;
 use super::loads::find_loop;
+use super::plan::Strategy;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::summarize;
 use crate::error::Result;
@@ -30,6 +33,41 @@ pub(super) struct Hinted {
     /// How many iterations ahead.
     pub distance: u32,
     pub hint: CacheHint,
+}
+
+impl Hinted {
+    /// Those that each work-item asks for by itself, in the order of the loads.
+    pub(super) fn all(strategies: &HashMap<LoadId, Strategy>) -> Vec<Hinted> {
+        let hinted = |(&id, strategy): (&LoadId, &Strategy)| match *strategy {
+            Strategy::Cache {
+                level, nontemporal, ..
+            } => Some(Hinted {
+                id,
+                distance: strategy.distance().get(),
+                hint: CacheHint { level, nontemporal },
+            }),
+            _ => None,
+        };
+        let mut all: Vec<Hinted> = strategies.iter().filter_map(hinted).collect();
+        all.sort_by_key(|hinted| hinted.id);
+        all
+    }
+}
+
+/// As [`reissue`], in the plain loop behind one that takes `group` iterations a step: fewer are left.
+///
+/// # Errors
+/// As [`reissue`].
+pub(super) fn reissue_in_rest(
+    kernel: &mut Kernel,
+    label: Label,
+    group: u32,
+    mut hinted: Vec<Hinted>,
+) -> Result<()> {
+    for hinted in &mut hinted {
+        hinted.distance = hinted.distance.min(group - 1);
+    }
+    reissue(kernel, label, 1, &hinted)
 }
 
 /// Whether an operation, or one inside it, is a fence that may empty L1.

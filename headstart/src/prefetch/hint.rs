@@ -13,13 +13,19 @@
 //! No prologue, as in the documents: the first D iterations miss. Where a work-item walks through memory in
 //! steps below a cache line, only the step that enters a line hints.
 
+use std::collections::HashSet;
+
 use super::early::Early;
 use super::legality;
 use super::limits::Limits;
+use super::loads::{Candidate, resolve};
 use super::pipeline::Fetch;
+use super::plan::Plan;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;
-use crate::ir::{BinaryOp, Builder, CacheHint, CompareOp, ConvertOp, Type, Value};
+use crate::ir::{
+    BinaryOp, Builder, CacheHint, CacheUse, CompareOp, ConvertOp, Kernel, OpKind, Type, Value,
+};
 
 /// A cache hint.
 pub(super) struct Hint {
@@ -88,4 +94,27 @@ pub(super) fn enters_line(b: &mut Builder<'_>, pointer: Value, growth: i64, line
     let inside = b.binary(BinaryOp::And, bits, mask);
     let growth = b.i64(growth);
     b.compare(CompareOp::LtU, inside, growth)
+}
+
+/// Loads whose hints say that their data will not be used again say so, too.
+pub(super) fn stream(kernel: &mut Kernel, plan: &Plan, all: &[Candidate]) -> Result<()> {
+    let mut ids = HashSet::new();
+    for (name, strategy) in plan.loads() {
+        if strategy.is_nontemporal() {
+            ids.extend(
+                resolve(kernel, all, name)?
+                    .into_iter()
+                    .map(|candidate| candidate.id),
+            );
+        }
+    }
+    kernel.body.walk_mut(&mut |op| {
+        if let OpKind::Load { id, cache, .. } = &mut op.kind
+            && ids.contains(id)
+            && *cache == CacheUse::Default
+        {
+            *cache = CacheUse::Streaming;
+        }
+    });
+    Ok(())
 }

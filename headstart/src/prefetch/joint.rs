@@ -23,6 +23,7 @@ use super::pipeline::Fetch;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::LoadSite;
 use crate::analysis::neighbours::Neighbours;
+use crate::analysis::uniform::parted_prefetch;
 use crate::error::{Error, Result};
 use crate::ir::{Builder, CacheHint, ConvertOp, HintSource, Id, Kernel, OpKind, PrefetchScope, Type, Value};
 
@@ -177,5 +178,18 @@ impl Fetch for Joint {
 
     fn replaces_load(&self) -> bool {
         false
+    }
+}
+
+/// Prefetches of a group are reached by all of it.
+pub(super) fn reached_together(kernel: &Kernel) -> Result<()> {
+    match parted_prefetch(kernel) {
+        None => Ok(()),
+        Some(place) => Err(Error::usage(
+            "the work-items that would prefetch together may not all come here: the loop, or a condition around it, ends at \
+             different times for them",
+        )
+        .at(kernel.describe_place(place))
+        .accepted("`cache:…` hints in each work-item")),
     }
 }

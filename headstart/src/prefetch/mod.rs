@@ -14,6 +14,7 @@
 //! | `rolling_registers`, `batched_registers`, `rolling_shared`, `batched_shared`, `hint`, `joint` | a strategy each |
 //! | `slots`, `word` | layouts in shared memory; elements smaller than a copy |
 //! | `fences` | hints that a fence undoes, issued again |
+//! | `rotate` | register rings that shift without moves |
 //! | `unroll` | full unrolling, and the author's wishes |
 //! | `apply` | a plan from its text to the transformed kernel |
 //! | `check` | that the transformed kernel uses the plain one's values |
@@ -34,6 +35,7 @@ mod pipeline;
 pub mod plan;
 mod rolling_registers;
 mod rolling_shared;
+mod rotate;
 mod slots;
 mod unroll;
 mod word;

@@ -23,9 +23,7 @@ use super::pipeline::Fetch;
 use super::plan::Plan;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;
-use crate::ir::{
-    BinaryOp, Builder, CacheHint, CacheUse, CompareOp, ConvertOp, Kernel, OpKind, Type, Value,
-};
+use crate::ir::{BinaryOp, Builder, CacheHint, CacheUse, CompareOp, ConvertOp, Kernel, OpKind, Type, Value};
 
 /// A cache hint.
 pub(super) struct Hint {

@@ -13,8 +13,10 @@ pub enum Binding {
     Variable,
     /// A `&mut` parameter of a scalar type: a variable of the caller, used through `*`.
     Reference,
-    /// A slice or an array: it can be indexed and handed on, and nothing else.
+    /// A slice: it can be indexed and handed on, and nothing else.
     Memory,
+    /// A local array: as memory, and as a value of so many parts.
+    Array,
     /// A view: as memory, by a position along each dimension.
     View,
 }
@@ -22,7 +24,7 @@ pub enum Binding {
 impl Binding {
     /// Whether it can be indexed and handed on, and nothing else.
     pub fn is_memory(self) -> bool {
-        matches!(self, Binding::Memory | Binding::View)
+        matches!(self, Binding::Memory | Binding::Array | Binding::View)
     }
 }
 

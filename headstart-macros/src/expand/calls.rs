@@ -121,6 +121,18 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
             #lang::launch::Compiled::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
         }
 
+        /// Makes the kernel ready to launch on a device over a range of work-items, in work-groups that the runtime
+        /// picks.
+        ///
+        /// # Errors
+        /// The kernel cannot be built, needs work-groups of its own, or the device cannot run it.
+        pub fn over_range #parameters_of (
+            #device: &dyn ::headstart::device::Device,
+            #(#constants),*
+        ) -> ::headstart::Result<#lang::over_range::OverRange<fn(#(#types),*)>> #clause {
+            #lang::over_range::OverRange::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
+        }
+
         /// Arguments for a launch.
         pub fn arguments #types_of (#(#buffers),*) -> #lang::launch::Arguments<fn(#(#types),*)> #types_clause {
             #lang::launch::Arguments::none() #(#steps)*

@@ -7,6 +7,7 @@ use syn::{Expr, ExprAssign};
 
 use super::place::To;
 use super::{Lowering, record_path};
+use crate::scope::Binding;
 
 impl Lowering {
     /// `place = value`. As in Rust, the value is computed before the place.
@@ -41,6 +42,10 @@ impl Lowering {
                 quote!({ #(#stores)* })
             }
             Expr::Index(_) | Expr::Field(_) => self.store_in(place, right, span),
+            array if self.binding(array) == Some(Binding::Array) => {
+                let at = self.at(span);
+                quote_spanned!(span=> #record::set_whole(#at, #array, #right))
+            }
             other => match self.variable(other) {
                 Some(variable) => quote_spanned!(span=> #record::set(#variable, #right)),
                 None => quote!(()),

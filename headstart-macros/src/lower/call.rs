@@ -83,10 +83,9 @@ impl Lowering {
         }
         if let Expr::Path(path) = target {
             let binding = path.path.get_ident().and_then(|name| self.scopes.find(name));
-            if matches!(
-                binding,
-                Some(Binding::Memory | Binding::View | Binding::Reference)
-            ) || (binding == Some(Binding::Variable) && reference.mutability.is_some())
+            if binding.is_some_and(Binding::is_memory)
+                || binding == Some(Binding::Reference)
+                || (binding == Some(Binding::Variable) && reference.mutability.is_some())
             {
                 return quote!(#path);
             }

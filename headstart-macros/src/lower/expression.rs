@@ -109,6 +109,10 @@ impl Lowering {
         match local.and_then(|name| self.scopes.find(name)) {
             Some(Binding::Value) => quote!(#path),
             Some(Binding::Variable) => quote_spanned!(path.span()=> #record::get(#path)),
+            Some(Binding::Array) => {
+                let at = self.at(path.span());
+                quote_spanned!(path.span()=> #record::whole(#at, #path))
+            }
             Some(Binding::Memory | Binding::View) => self.refuse(
                 path.span(),
                 format!(

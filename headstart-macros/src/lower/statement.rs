@@ -233,7 +233,7 @@ impl Lowering {
                 return Some(self.refuse(other.span(), "the type of an array is `[T; N]`"));
             }
         };
-        self.scopes.declare(&name.ident, Binding::Memory);
+        self.scopes.declare(&name.ident, Binding::Array);
         let ident = &name.ident;
         Some(quote_spanned!(pattern.span()=> let #ident #annotation = #made))
     }

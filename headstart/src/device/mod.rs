@@ -20,6 +20,7 @@ mod counters;
 pub mod cuda;
 mod event;
 mod launch;
+mod library;
 pub mod model;
 mod pattern;
 mod queue;
@@ -38,8 +39,9 @@ pub use buffer::{Buffer, Fill};
 pub use counters::Counters;
 pub use event::{Completion, Event, Outcome, Times};
 pub use launch::{Argument, ArgumentFacts, Launch};
+pub use library::{Cache, Library, Programs};
 pub use pattern::{Pattern, splitmix64};
-pub use queue::WorkerQueue;
+pub use queue::{OutOfOrder, WorkerQueue};
 pub use typed::{Element, Item, TypedBuffer};
 pub use view::{AsView, BufferView, BufferViewMut};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use half::{bf16, f16};
 
-use super::{Buffer, Command, Device, Fill, Pattern, Queue};
+use super::{Buffer, Command, Device, Event, Fill, Pattern, Queue};
 use crate::Result;
 use crate::ir::Type;
 
@@ -203,12 +203,20 @@ impl<T: Item> TypedBuffer<T> {
     /// # Errors
     /// The device's; an element that was never written.
     pub fn read(&self, queue: &dyn Queue) -> Result<Vec<T>> {
+        self.read_after(queue, &[])
+    }
+
+    /// As [`TypedBuffer::read`], when these events have ended: for queues out of order.
+    ///
+    /// # Errors
+    /// The device's or an event's; an element that was never written.
+    pub fn read_after(&self, queue: &dyn Queue, after: &[Event]) -> Result<Vec<T>> {
         let command = Command::Read {
             buffer: self.buffer.clone(),
             offset: 0,
             length: self.buffer.bytes(),
         };
-        let outcome = queue.submit(command, &[]).wait()?;
+        let outcome = queue.submit(command, after).wait()?;
         Ok(outcome.bytes.chunks_exact(T::BYTES).map(T::read).collect())
     }
 

@@ -40,6 +40,8 @@ const ALL: &[&[Feature]] = &[
     crate::sub_groups::FEATURES,
     crate::meeting::FEATURES,
     crate::printing::FEATURES,
+    crate::host::FEATURES,
+    crate::random::FEATURES,
 ];
 
 const HEAD: &str = "\
@@ -51,7 +53,8 @@ feature means, and what else a kernel may contain, is in the documentation of `h
 - **simulator**: the feature's test passes on the functional engine, under every check, with the bits of the
   ordinary Rust function or of the values written in the test.
 - **PTX**: the feature's kernel is emitted for sm_80 and sm_90, and assembled where `ptxas` is installed. Where
-  there is a GPU, the tests of atomics, sub-groups and vectors run there, too.
+  there is a GPU, the tests of atomics, sub-groups, vectors, structs, views, barriers of parts, ranges and queues run
+  there, too, and so do the random kernels.
 - **SPIR-V**: there is no such back end yet.
 
 ";

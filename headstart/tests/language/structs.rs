@@ -126,6 +126,9 @@ fn arrays(colours: &mut [Colour], pairs: &mut [[f32; 2]]) {
     let mut some = [[1.0f32, 2.0], [3.0, 4.0]];
     some[i % 2] = [second, other.blue];
     let taken = own[1];
+    let before = some;
+    some = [before[1], rows[i]];
+    some = before;
     pairs[global_id()] = [
         taken.axis[0] + taken.axis[2] + some[0][0],
         (taken.turns + own[i % 3].turns) as f32 + some[1][1],

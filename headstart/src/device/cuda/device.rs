@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::failure::{Failure, FailureKind};
 use super::fill;
 use super::gpu::{Gpu, GpuFacts};
-use super::launch::{Arguments, Geometry};
+use super::launch::{Arguments, Geometry, Lane};
 use super::memory;
 use super::module::Function;
 use crate::back::ptx::{self, Options, Ptx, Target};
@@ -28,6 +28,8 @@ pub struct CudaDevice {
     gpu: Gpu,
     description: Description,
     options: Options,
+    /// When the clock of all queues began.
+    epoch: Instant,
     limit: Duration,
 }
 
@@ -57,6 +59,7 @@ impl CudaDevice {
             description: describe(facts),
             options: Options::new(target),
             limit: Duration::from_secs(20),
+            epoch: Instant::now(),
             gpu,
         })
     }
@@ -189,6 +192,8 @@ impl Device for CudaDevice {
 
     fn allocate(&self, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
         let memory = allocate_filled(&self.gpu, self.options.target, element, length, &fill)?;
+        // Queues have lanes of their own, which do not wait for what fills it.
+        self.gpu.wait(self.limit)?;
         Ok(Buffer::new(element, length, Arc::new(Memory(Mutex::new(memory)))))
     }
 
@@ -200,8 +205,10 @@ impl Device for CudaDevice {
 
     fn queue(&self) -> Result<Box<dyn Queue>> {
         let (gpu, limit, description) = (self.gpu.clone(), self.limit, self.description.clone());
-        let epoch = Instant::now();
-        let queue = WorkerQueue::new(move |command| run(&gpu, limit, &description, epoch, command))?;
+        // A lane each, so that kernels and copies of several queues run beside each other.
+        let (lane, epoch) = (gpu.lane()?, self.epoch);
+        let queue =
+            WorkerQueue::new(move |command, _| run(&gpu, &lane, limit, &description, epoch, command))?;
         Ok(Box::new(queue))
     }
 }
@@ -209,6 +216,7 @@ impl Device for CudaDevice {
 /// Runs one command and waits for its end.
 fn run(
     gpu: &Gpu,
+    lane: &Lane,
     limit: Duration,
     description: &Description,
     epoch: Instant,
@@ -234,11 +242,11 @@ fn run(
                 }
             }
             let (mut start, mut end) = (gpu.event()?, gpu.event()?);
-            start.record()?;
+            start.record_on(lane)?;
             compiled
                 .function
-                .launch(geometry(&launch, &compiled.ptx), &arguments)?;
-            end.record()?;
+                .launch_on(lane, geometry(&launch, &compiled.ptx), &arguments)?;
+            end.record_on(lane)?;
             end.wait(limit)?;
             elapsed_ns = Some(end.since(&start)?.as_secs_f64() * 1e9);
             outcome.counters = Counters::default();

@@ -50,6 +50,20 @@ impl Arguments {
 impl Function {
     /// Puts a launch into the GPU's queue, without waiting for it.
     pub fn launch(&self, geometry: Geometry, arguments: &Arguments) -> Result<(), Failure> {
+        self.launch_in(self.gpu().0.stream, geometry, arguments)
+    }
+
+    /// As [`Function::launch`], in a lane of the same GPU.
+    pub fn launch_on(&self, lane: &Lane, geometry: Geometry, arguments: &Arguments) -> Result<(), Failure> {
+        self.launch_in(lane.stream, geometry, arguments)
+    }
+
+    fn launch_in(
+        &self,
+        stream: sys::CUstream,
+        geometry: Geometry,
+        arguments: &Arguments,
+    ) -> Result<(), Failure> {
         let request = |what: String| Failure::new(FailureKind::Request, what);
         if arguments.0.len() > MOST_ARGUMENT_BYTES {
             return Err(request(format!(
@@ -111,13 +125,44 @@ impl Function {
                 j,
                 k,
                 geometry.dynamic_shared_bytes,
-                self.gpu().0.stream,
+                stream,
                 std::ptr::null_mut(),
                 extra.as_mut_ptr(),
             )
         }
         .result()
         .map_err(|error| Failure::of(error, &format!("launching `{}`", self.name())))
+    }
+}
+
+/// An order of commands of its own on a GPU: what is in one lane runs beside what is in another.
+pub struct Lane {
+    gpu: Gpu,
+    stream: sys::CUstream,
+}
+
+// SAFETY: the driver's handle may be used from any thread once the context is current there, which every use sees to.
+unsafe impl Send for Lane {}
+
+impl Gpu {
+    /// A new lane.
+    pub fn lane(&self) -> Result<Lane, Failure> {
+        self.enter()?;
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
+            .map_err(|error| Failure::of(error, "making a queue"))?;
+        Ok(Lane {
+            gpu: self.clone(),
+            stream,
+        })
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        if self.gpu.enter().is_ok() {
+            // SAFETY: created once, destroyed once; the driver lets what is in it finish.
+            let _ = unsafe { result::stream::destroy(self.stream) };
+        }
     }
 }
 
@@ -156,6 +201,14 @@ impl Event {
         self.gpu.enter()?;
         // SAFETY: event and stream belong to the context that is current.
         unsafe { result::event::record(self.event, self.gpu.0.stream) }
+            .map_err(|error| Failure::of(error, "recording an event"))
+    }
+
+    /// Puts the event at the end of a lane.
+    pub fn record_on(&mut self, lane: &Lane) -> Result<(), Failure> {
+        self.gpu.enter()?;
+        // SAFETY: event and stream belong to the context that is current.
+        unsafe { result::event::record(self.event, lane.stream) }
             .map_err(|error| Failure::of(error, "recording an event"))
     }
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::functional::{BufferMemory, CompiledKernel, Groups, Options, Told};
 use crate::back::hints::HintReached;
 use crate::device::{
-    Argument, Buffer, Command, Counters, Description, Device, Fill, Launch, Outcome, Program, Queue, Times,
-    WorkerQueue,
+    Argument, Buffer, Command, Counters, Description, Device, Event, Fill, Launch, Outcome, Program, Queue,
+    Times, WorkerQueue,
 };
 use crate::ir::{Kernel, Type, verify};
 use crate::{Error, Result};
@@ -159,8 +159,17 @@ impl Device for Simulator {
 
     fn queue(&self) -> Result<Box<dyn Queue>> {
         let shared = Arc::clone(&self.0);
-        let mut now_ns = 0.0;
-        let queue = WorkerQueue::new(move |command| shared.run(command, &mut now_ns))?;
+        let mut now_ns = 0.0f64;
+        let queue = WorkerQueue::new(move |command, after: &[Event]| {
+            let submitted_ns = now_ns;
+            // What it waited for on other queues ended at times of theirs.
+            for event in after {
+                now_ns = event.wait()?.times.ended_ns.max(now_ns);
+            }
+            let mut outcome = shared.run(command, &mut now_ns)?;
+            outcome.times.submitted_ns = submitted_ns;
+            Ok(outcome)
+        })?;
         Ok(Box::new(queue))
     }
 }

@@ -119,6 +119,16 @@ impl<S> Compiled<S> {
         other.map_or(&self.program, |(_, program)| program)
     }
 
+    /// A program that is known to have this signature: one of a [`Library`](crate::device::Library). A launch whose
+    /// arguments do not fit after all fails.
+    pub fn of(program: Program) -> Compiled<S> {
+        Compiled {
+            program,
+            others: Vec::new(),
+            signature: PhantomData,
+        }
+    }
+
     /// The program without its signature.
     pub fn program(&self) -> &Program {
         &self.program

@@ -31,6 +31,7 @@
 //! |---|---|
 //! | `sum::kernel()` | its IR, a [`Kernel`](crate::ir::Kernel) |
 //! | `sum::compile(device)` | the kernel, ready to launch: a [`Compiled`](launch::Compiled) |
+//! | `sum::over_range(device)` | the same for a range of work-items, whose work-groups the runtime picks: an [`OverRange`](over_range::OverRange) |
 //! | `sum::arguments(&indices, &values, &mut result, items)` | arguments, checked at compile time |
 //! | `sum::reference(geometry, …)` | the plain function, run on the CPU as every work-item |
 //!
@@ -53,7 +54,8 @@
 //!   `+=` and its like, `if`/`else` (as expressions too), `while`, `loop` with `break value`, `for` over
 //!   `a..b`, `a..=b`, `.rev()`, `.step_by(s)`, labels on loops and blocks, `break`, `continue`, early `return`,
 //!   inner `const`, `type`, `use`, and constants of the program.
-//! - **Arrays:** private ones are `let mut a = [x; N]`, shared ones `let mut tile = shared::<T, N>()`. A part of a slice
+//! - **Arrays:** private ones are `let mut a = [x; N]`, shared ones `let mut tile = shared::<T, N>()`. One of up to 16
+//!   elements is a vector where a value is wanted: `f(a)`, `b[i] = a;`, `a = b[i];`. A part of a slice
 //!   or array is one again: `let row = &a[i..j];`, `f(&mut a[i..])`.
 //! - **Operators:** all of Rust's on scalars, `as`, `&&` and `||` with their short circuit.
 //! - **Methods:** `abs abs_diff acos asin atan atan2 cbrt ceil clamp copysign cos cosh count_ones count_zeros
@@ -105,6 +107,7 @@ pub mod hint;
 pub mod launch;
 pub mod lsc;
 mod mathematics;
+pub mod over_range;
 pub mod pointer;
 pub mod record;
 pub mod reference;

@@ -167,6 +167,18 @@ pub fn array_from<V: Placed, const N: usize>(at: At, name: &str, values: [V; N])
     made
 }
 
+/// An array as a value: all of its elements.
+pub fn whole<V: Placed, const N: usize>(at: At, array: Array<V, N>) -> [V; N] {
+    std::array::from_fn(|index| read(at, place(at, array, literal(index))))
+}
+
+/// `array = values`
+pub fn set_whole<V: Placed, const N: usize>(at: At, array: Array<V, N>, values: [V; N]) {
+    for (index, value) in values.into_iter().enumerate() {
+        write(at, place(at, array, literal(index)), value);
+    }
+}
+
 /// A new array. Its address is taken where it is declared.
 fn array<V: Layout, const N: usize>(at: At, name: &str, space: Space) -> Array<V, N> {
     let unit = V::UNIT.bytes();

@@ -44,7 +44,8 @@ pub use function::{
     slice_mut,
 };
 pub use memory::{
-    Array, AsMemory, Memory, array_from, array_of, is_empty, len, load, part, shared_array, store,
+    Array, AsMemory, Memory, array_from, array_of, is_empty, len, load, part, set_whole, shared_array, store,
+    whole,
 };
 pub use placed::{AtomicElement, Place, fields, item, item_of, place, read, set_item, write};
 pub use range::{Range, begin_for, counter, range};

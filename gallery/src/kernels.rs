@@ -6,6 +6,7 @@ use headstart::{Error, Result};
 
 use crate::settings::{Parameter, Settings};
 use crate::spatter::Entry;
+use crate::techniques::{atomics, divergence, order, reduction, shared_memory, sub_groups};
 use crate::workloads::{
     attention, bfs, binary_search, btree, chase, cross_section, embedding_bag, hash_probe, nbody,
     option_pricing, pagerank, select, spmv, triad,
@@ -53,7 +54,7 @@ pub(crate) fn others(settings: &Settings, name: &str, values: &[u64]) -> Vec<Set
 }
 
 /// Every kernel of the gallery.
-pub static KERNELS: [&GalleryKernel; 22] = [
+pub static KERNELS: [&GalleryKernel; 51] = [
     &gather::PLAIN,
     &gather::POINTER,
     &gather::HINT_L3,
@@ -76,6 +77,35 @@ pub static KERNELS: [&GalleryKernel; 22] = [
     &chase::KERNEL,
     &triad::KERNEL,
     &nbody::KERNEL,
+    &reduction::ATOMIC,
+    &reduction::CHUNKS,
+    &reduction::VECTORS,
+    &reduction::OCCUPANCY,
+    &reduction::TREE,
+    &reduction::STAGE,
+    &reduction::BUILT_IN,
+    &reduction::IN_SHARED,
+    &reduction::BLOCKED,
+    &reduction::SUB_GROUP_LOADS,
+    &sub_groups::OWN,
+    &sub_groups::SIDE,
+    &sub_groups::BLOCK,
+    &sub_groups::SHUFFLE,
+    &sub_groups::SHARED,
+    &shared_memory::BANKS,
+    &shared_memory::CACHED,
+    &shared_memory::SHARED,
+    &shared_memory::BARRIERS,
+    &divergence::BRANCHES,
+    &divergence::SELECTION,
+    &divergence::CHECKED,
+    &divergence::PADDED,
+    &order::ONE_BY_ONE,
+    &order::LOADS_FIRST,
+    &order::UNALIASED,
+    &atomics::GLOBAL,
+    &atomics::SHARED,
+    &atomics::FENCED,
 ];
 
 /// The kernel of this name.

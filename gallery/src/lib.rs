@@ -15,4 +15,5 @@ pub mod kernels;
 pub mod latency;
 pub mod settings;
 pub mod spatter;
+pub mod techniques;
 pub mod workloads;

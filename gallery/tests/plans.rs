@@ -16,6 +16,7 @@ use headstart::tune::check::Checks;
 use headstart::tune::search::main_loads;
 use headstart::tune::space::{GROUPS, default_plans};
 use headstart_gallery::kernels;
+use headstart_gallery::techniques::FAMILIES;
 
 /// A run tries one plan of so many.
 const PARTS: usize = 8;
@@ -157,9 +158,33 @@ kernels! {
 }
 
 #[test]
+fn techniques() {
+    let mut names: Vec<&str> = FAMILIES
+        .iter()
+        .flat_map(|family| family.kernels)
+        .map(|(name, _)| *name)
+        .collect();
+    names.dedup();
+    for name in names {
+        match name {
+            "shared-banks" | "shared-barriers" => check(name, &["groups=2", "group=32", "rounds=9"]),
+            _ => check(name, &["groups=2", "group=32", "elements=1024"]),
+        };
+    }
+}
+
+#[test]
 fn no_kernel_is_left_out() {
     let here = include_str!("plans.rs");
-    for kernel in kernels::KERNELS {
+    let techniques: Vec<&str> = FAMILIES
+        .iter()
+        .flat_map(|family| family.kernels)
+        .map(|(name, _)| *name)
+        .collect();
+    for kernel in kernels::KERNELS
+        .iter()
+        .filter(|kernel| !techniques.contains(&kernel.name))
+    {
         assert!(
             here.contains(&format!("\"{}\"", kernel.name)),
             "{} is not checked",

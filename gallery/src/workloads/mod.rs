@@ -48,7 +48,7 @@ fn whole_sub_groups(group: u32) -> Result<u32> {
 
 /// What the tests of the workloads share: run a kernel on the functional engine, see its data.
 #[cfg(test)]
-mod testing {
+pub(crate) mod testing {
     use std::sync::Arc;
 
     use headstart::device::Fill;

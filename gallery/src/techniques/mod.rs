@@ -1,0 +1,107 @@
+//! The techniques that the documents name, each as a kernel beside the way it replaces: what the pages in
+//! `docs/gallery` show with the times that they reach.
+
+pub mod atomics;
+pub mod divergence;
+pub mod order;
+pub mod reduction;
+pub mod shared_memory;
+pub mod sub_groups;
+
+use headstart::Result;
+use headstart::device::Pattern;
+use headstart::ir::{Kernel, Type};
+use headstart::tune::{Given, Workload};
+use std::sync::Arc;
+
+use crate::data::input;
+use crate::kernels::{GalleryKernel, Iterations};
+use crate::settings::{Parameter, Settings};
+
+/// What all techniques are given.
+static PARAMETERS: [Parameter; 3] = [
+    Parameter::number("groups", "work-groups", 1056, 1..=1 << 20),
+    Parameter::number(
+        "group",
+        "work-items of a work-group, a multiple of 32",
+        256,
+        32..=1024,
+    ),
+    Parameter::number("elements", "elements, a multiple of 1024", 1 << 21, 0..=1 << 30),
+];
+
+/// A technique's entry in the gallery.
+const fn technique(
+    name: &'static str,
+    summary: &'static str,
+    workload: fn(&Settings, Option<&crate::spatter::Entry>) -> Result<Workload>,
+) -> GalleryKernel {
+    GalleryKernel {
+        name,
+        summary,
+        parameters: &PARAMETERS,
+        takes_trace: false,
+        iterations: Iterations::Given {
+            small: |settings, iterations| {
+                let elements = 2 * iterations * settings.get("group");
+                settings
+                    .with("groups", 2)
+                    .with("elements", elements.next_multiple_of(1024))
+            },
+            shapes: |_| Vec::new(),
+        },
+        workload,
+    }
+}
+
+/// A launch of the settings' geometry whose first parameter has the elements, numbers below 1000.
+fn over_elements(settings: &Settings, kernel: Kernel, name: &str) -> Result<Workload> {
+    let workload = Workload::new(
+        Arc::new(kernel),
+        settings.small("groups"),
+        settings.small("group"),
+    );
+    workload.with(name, numbers(settings))
+}
+
+/// The elements: numbers below 1000.
+fn numbers(settings: &Settings) -> Given {
+    let bound = Pattern::Below {
+        bound: 1000,
+        seed: 43,
+    };
+    input(Type::I32, elements(settings), bound)
+}
+
+/// How many elements there are; at least as many as are read at once.
+fn elements(settings: &Settings) -> u64 {
+    settings.get("elements").next_multiple_of(1024).max(1024)
+}
+
+/// Work-items of the launch.
+fn items(settings: &Settings) -> u64 {
+    settings.get("groups") * settings.get("group")
+}
+
+/// A family of techniques, as its page shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// Its file in `docs/gallery`, without the ending.
+    pub page: &'static str,
+    /// Its heading.
+    pub title: &'static str,
+    /// What it is about, and what to make of the numbers: a paragraph each.
+    pub text: [&'static str; 2],
+    /// The kernels with the settings that they are shown with.
+    pub kernels: &'static [(&'static str, &'static [&'static str])],
+}
+
+/// Every family, in the order of the pages.
+pub static FAMILIES: [&Family; 6] = [
+    &reduction::FAMILY,
+    &sub_groups::FAMILY,
+    &shared_memory::FAMILY,
+    &divergence::FAMILY,
+    &order::FAMILY,
+    &atomics::FAMILY,
+];

@@ -1,0 +1,251 @@
+//! Shared memory: its banks, as a cache that the work-group manages, and what its barriers cost.
+
+use std::sync::Arc;
+
+use headstart::ir::Type;
+use headstart::prelude::*;
+use headstart::tune::Workload;
+
+use super::{Family, items, over_elements, technique};
+use crate::data::{output, scalar};
+use crate::kernels::{GalleryKernel, Iterations};
+use crate::settings::Parameter;
+
+/// Words that are read with strides.
+const WORDS: usize = 8192;
+/// Entries of the small table.
+const TABLE: usize = 1024;
+const GROUP: usize = 1024;
+
+/// Reads shared memory with a stride: words that are a multiple of 32 apart are in one bank and wait for each other.
+#[kernel(work_group = group)]
+pub fn banks(result: &mut [u32], rounds: u32, #[constant] group: u32, #[constant] stride: u32) {
+    let mut words = shared::<u32, WORDS>();
+    for i in (local_id()..WORDS).step_by(group as usize) {
+        words[i] = i as u32;
+    }
+    barrier();
+    let mut sum = 0u32;
+    let mut at = local_id() * stride as usize;
+    for _ in 0..rounds {
+        at = (at + 1) % WORDS;
+        sum = sum.wrapping_add(words[at]);
+    }
+    result[global_id()] = sum;
+}
+
+/// A table of 4 KiB is read wherever the elements say, from global memory.
+#[kernel(work_group = group)]
+pub fn from_cache(values: &[u32], table: &[u32], result: &mut [u32], #[constant] group: u32) {
+    let mut sum = 0u32;
+    for i in (global_id()..values.len()).step_by(global_size()) {
+        let value = values[i] as usize;
+        #[unroll]
+        for k in 0..8 {
+            sum = sum.wrapping_add(table[(value * (2 * k + 1)) % TABLE]);
+        }
+    }
+    result[global_id()] = sum;
+}
+
+/// The same table, brought to shared memory first.
+#[kernel(work_group = group)]
+pub fn from_shared(values: &[u32], table: &[u32], result: &mut [u32], #[constant] group: u32) {
+    let mut own = shared::<u32, TABLE>();
+    for i in (local_id()..TABLE).step_by(group as usize) {
+        own[i] = table[i];
+    }
+    barrier();
+    let mut sum = 0u32;
+    for i in (global_id()..values.len()).step_by(global_size()) {
+        let value = values[i] as usize;
+        #[unroll]
+        for k in 0..8 {
+            sum = sum.wrapping_add(own[(value * (2 * k + 1)) % TABLE]);
+        }
+    }
+    result[global_id()] = sum;
+}
+
+/// A work-group hands a value around and waits for all at every step.
+#[kernel(work_group = group)]
+pub fn barriers(result: &mut [u32], rounds: u32, #[constant] group: u32) {
+    let mut values = shared::<u32, GROUP>();
+    values[local_id()] = local_id() as u32;
+    barrier();
+    let next = (local_id() + 1) % group as usize;
+    for _ in 0..rounds {
+        let value = values[next];
+        barrier();
+        values[local_id()] = value;
+        barrier();
+    }
+    result[global_id()] = values[local_id()];
+}
+
+static BANK_PARAMETERS: [Parameter; 4] = [
+    Parameter::number("groups", "work-groups", 132, 1..=1 << 20),
+    Parameter::number(
+        "group",
+        "work-items of a work-group, a multiple of 32",
+        256,
+        32..=1024,
+    ),
+    Parameter::number("rounds", "steps", 256, 0..=1 << 16),
+    Parameter::number("stride", "words between neighbours", 1, 0..=1024),
+];
+static BARRIER_PARAMETERS: [Parameter; 3] = [
+    Parameter::number("groups", "work-groups", 132, 1..=1 << 20),
+    Parameter::number(
+        "group",
+        "work-items of a work-group, a multiple of 32",
+        256,
+        32..=1024,
+    ),
+    Parameter::number("rounds", "steps", 256, 0..=1 << 16),
+];
+
+/// `shared-banks`.
+pub(crate) static BANKS: GalleryKernel = GalleryKernel {
+    name: "shared-banks",
+    summary: "reads of shared memory with a stride",
+    parameters: &BANK_PARAMETERS,
+    takes_trace: false,
+    iterations: Iterations::Given {
+        small: |settings, iterations| settings.with("groups", 2).with("rounds", iterations),
+        shapes: |_| Vec::new(),
+    },
+    workload: |settings, _| {
+        let kernel = banks::kernel(settings.small("group"), settings.small("stride"))?;
+        Workload::new(
+            Arc::new(kernel),
+            settings.small("groups"),
+            settings.small("group"),
+        )
+        .with("result", output(Type::I32, items(settings)))?
+        .with("rounds", scalar(settings.small("rounds")))
+    },
+};
+
+/// `shared-barriers`.
+pub(crate) static BARRIERS: GalleryKernel = GalleryKernel {
+    name: "shared-barriers",
+    summary: "a value that goes around a work-group, with barriers",
+    parameters: &BARRIER_PARAMETERS,
+    takes_trace: false,
+    iterations: Iterations::Given {
+        small: |settings, iterations| settings.with("groups", 2).with("rounds", iterations),
+        shapes: |_| Vec::new(),
+    },
+    workload: |settings, _| {
+        let kernel = barriers::kernel(settings.small("group"))?;
+        Workload::new(
+            Arc::new(kernel),
+            settings.small("groups"),
+            settings.small("group"),
+        )
+        .with("result", output(Type::I32, items(settings)))?
+        .with("rounds", scalar(settings.small("rounds")))
+    },
+};
+
+/// `table-cached`.
+pub(crate) static CACHED: GalleryKernel = technique(
+    "table-cached",
+    "a small table read through the cache",
+    |settings, _| {
+        let workload = over_elements(settings, from_cache::kernel(settings.small("group"))?, "values")?;
+        workload
+            .with("table", table())?
+            .with("result", output(Type::I32, items(settings)))
+    },
+);
+
+/// `table-shared`.
+pub(crate) static SHARED: GalleryKernel = technique(
+    "table-shared",
+    "a small table brought to shared memory first",
+    |settings, _| {
+        let workload = over_elements(settings, from_shared::kernel(settings.small("group"))?, "values")?;
+        workload
+            .with("table", table())?
+            .with("result", output(Type::I32, items(settings)))
+    },
+);
+
+fn table() -> headstart::tune::Given {
+    crate::data::input(
+        Type::I32,
+        TABLE as u64,
+        headstart::device::Pattern::Bits { seed: 47 },
+    )
+}
+
+/// The page.
+pub static FAMILY: Family = Family {
+    page: "shared-memory",
+    title: "Shared memory: banks, a cache of one's own, barriers",
+    text: [
+        "Shared memory has 32 banks of four bytes. Words in different banks are read at once, words in the same bank one \
+         after the other, so that neighbours 32 words apart take 32 times as long; 33 apart they do not meet at all, which \
+         is what padding is for. A table that everybody reads may be kept there instead of relying on the cache: the \
+         work-group decides what stays.",
+        "A barrier waits for the last sub-group of the work-group, so that its cost grows with the work-group. Where the \
+         steps between barriers are short, small work-groups are the better ones, as long as enough of them are \
+         resident; the kernel here does nothing but hand a value on between barriers.",
+    ],
+    kernels: &[
+        ("shared-banks", &["stride=1"]),
+        ("shared-banks", &["stride=2"]),
+        ("shared-banks", &["stride=8"]),
+        ("shared-banks", &["stride=32"]),
+        ("shared-banks", &["stride=33"]),
+        ("table-cached", &["groups=264", "group=256"]),
+        ("table-shared", &["groups=264", "group=256"]),
+        ("shared-barriers", &["group=32"]),
+        ("shared-barriers", &["group=128"]),
+        ("shared-barriers", &["group=512"]),
+        ("shared-barriers", &["group=1024"]),
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::workloads::testing::run;
+
+    #[test]
+    fn strided_words_are_added() {
+        for stride in [1, 32, 33] {
+            let ran = run(
+                "shared-banks",
+                &["groups=1", "group=64", "rounds=9", &format!("stride={stride}")],
+            );
+            let expected: Vec<u32> = (0..64)
+                .map(|item| (1..=9).map(|step| (item * stride + step) % 8192).sum())
+                .collect();
+            assert_eq!(ran.u32s("result"), expected);
+        }
+    }
+
+    #[test]
+    fn tables_are_read() {
+        for kernel in ["table-cached", "table-shared"] {
+            let ran = run(kernel, &["groups=2", "group=64", "elements=2048"]);
+            let (values, table) = (ran.indices("values"), ran.u32s("table"));
+            let mut expected = vec![0u32; 128];
+            for (i, value) in values.iter().enumerate() {
+                for k in 0..8 {
+                    expected[i % 128] = expected[i % 128].wrapping_add(table[value * (2 * k + 1) % 1024]);
+                }
+            }
+            assert_eq!(ran.u32s("result"), expected, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn values_go_around() {
+        let ran = run("shared-barriers", &["groups=2", "group=64", "rounds=5"]);
+        let expected: Vec<u32> = (0..128).map(|item| (item + 5) % 64).collect();
+        assert_eq!(ran.u32s("result"), expected);
+    }
+}

@@ -1,5 +1,6 @@
 //! The pages of `docs/gallery` and their figures, made from `results/techniques-sim-h200.json`: the time of each
-//! technique on a simulated H200. `HEADSTART_BLESS=1` makes the pages anew, `HEADSTART_MEASURE=1` the results, too.
+//! technique on a simulated H200; and from `results/techniques-h200.json`, what `headstart bench --suite techniques`
+//! wrote on one, where it is there. `HEADSTART_BLESS=1` makes the pages anew, `HEADSTART_MEASURE=1` the results, too.
 
 use std::fmt::Write;
 use std::fs;
@@ -90,43 +91,69 @@ fn compare(path: &Path, text: &str) {
     );
 }
 
-/// The results of a family: label, microseconds, values that are left, command.
-fn rows<'r>(results: &'r Value, family: &Family) -> Vec<(String, f64, u64, &'r str)> {
-    let all = results["results"].as_array().expect("results");
+/// A technique's line: times in microseconds.
+struct Row<'r> {
+    label: String,
+    simulated: f64,
+    measured: Option<f64>,
+    left: u64,
+    command: &'r str,
+}
+
+impl Row<'_> {
+    /// What is shown: measured where it was.
+    fn time(&self) -> f64 {
+        self.measured.unwrap_or(self.simulated)
+    }
+}
+
+/// The results of a family.
+fn rows<'r>(results: &'r Value, measured: &Value, family: &Family) -> Vec<Row<'r>> {
+    let of = |all: &'r Value, kernel: &str, settings: &[&str]| {
+        let mut all = all.as_array().into_iter().flatten();
+        all.find(|found| found["kernel"] == kernel && found["settings"] == json!(settings))
+    };
+    let on_gpu = |kernel: &str, settings: &[&str]| {
+        let mut all = measured["techniques"].as_array().into_iter().flatten();
+        let found = all.find(|found| found["kernel"] == kernel && found["settings"] == json!(settings))?;
+        Some(found["time_ns"].as_f64()? / 1e3)
+    };
     let row = |(kernel, settings): &(&str, &[&str])| {
-        let found = all
-            .iter()
-            .find(|found| found["kernel"] == *kernel && found["settings"] == json!(settings))
-            .unwrap_or_else(|| panic!("{kernel} was not measured"));
-        (
-            label(kernel, settings),
-            found["time_ns"].as_f64().expect("a time") / 1e3,
-            found["values_left"].as_u64().expect("a number"),
-            found["command"].as_str().expect("a command"),
-        )
+        let found = of(&results["results"], kernel, settings);
+        let found = found.unwrap_or_else(|| panic!("{kernel} was not simulated"));
+        Row {
+            label: label(kernel, settings),
+            simulated: found["time_ns"].as_f64().expect("a time") / 1e3,
+            measured: on_gpu(kernel, settings),
+            left: found["values_left"].as_u64().expect("a number"),
+            command: found["command"].as_str().expect("a command"),
+        }
     };
     family.kernels.iter().map(row).collect()
 }
 
 /// A bar for each technique.
-fn figure(family: &Family, rows: &[(String, f64, u64, &str)]) -> String {
-    let most = rows.iter().map(|row| row.1).fold(0.0, f64::max);
+fn figure(family: &Family, rows: &[Row<'_>]) -> String {
+    let most = rows.iter().map(Row::time).fold(0.0, f64::max);
     let height = 34 + 24 * rows.len();
+    let what = device(rows);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"{height}\" font-family=\"sans-serif\" \
-         font-size=\"13\">\n<title>{}, microseconds on a simulated H200</title>\n\
-         <rect width=\"720\" height=\"{height}\" fill=\"white\"/>\n<text x=\"8\" y=\"20\">microseconds on a \
-         simulated H200; shorter is faster</text>\n",
+         font-size=\"13\">\n<title>{}, microseconds on {what}</title>\n\
+         <rect width=\"720\" height=\"{height}\" fill=\"white\"/>\n<text x=\"8\" y=\"20\">microseconds on \
+         {what}; shorter is faster</text>\n",
         family.title
     );
-    for (number, (label, time, ..)) in rows.iter().enumerate() {
-        let (y, width) = (32 + 24 * number, (time / most * 380.0).max(1.0));
+    for (number, row) in rows.iter().enumerate() {
+        let (y, time) = (32 + 24 * number, row.time());
+        let width = (time / most * 380.0).max(1.0);
         let _ = writeln!(
             svg,
-            "<text x=\"230\" y=\"{}\" text-anchor=\"end\">{label}</text>\n\
+            "<text x=\"230\" y=\"{}\" text-anchor=\"end\">{}</text>\n\
              <rect x=\"238\" y=\"{y}\" width=\"{width:.1}\" height=\"18\" fill=\"#3b6ea5\"/>\n\
              <text x=\"{:.1}\" y=\"{}\">{time:.1}</text>",
             y + 14,
+            row.label,
             244.0 + width,
             y + 14
         );
@@ -134,8 +161,16 @@ fn figure(family: &Family, rows: &[(String, f64, u64, &str)]) -> String {
     svg + "</svg>\n"
 }
 
+/// Where the times come from: a GPU only if all of them do.
+fn device(rows: &[Row<'_>]) -> &'static str {
+    match rows.iter().all(|row| row.measured.is_some()) {
+        true => "an H200",
+        false => "a simulated H200",
+    }
+}
+
 /// The page of a family.
-fn page(family: &Family, rows: &[(String, f64, u64, &str)]) -> String {
+fn page(family: &Family, rows: &[Row<'_>]) -> String {
     let mut text = format!("# {}\n\n", family.title);
     for paragraph in family.text {
         let _ = writeln!(text, "{paragraph}\n");
@@ -143,20 +178,33 @@ fn page(family: &Family, rows: &[(String, f64, u64, &str)]) -> String {
     let _ = writeln!(text, "![{}]({}.svg)\n", family.title, family.page);
     let _ = writeln!(
         text,
-        "| kernel | µs | against the first | values left | command |\n|---|---|---|---|---|"
+        "| kernel | µs, simulated | µs, H200 | against the first | values left | command |\n|---|---|---|---|---|---|"
     );
-    for (label, time, left, command) in rows {
+    for row in rows {
+        let measured = row.measured.map_or("–".to_owned(), |time| format!("{time:.1}"));
         let _ = writeln!(
             text,
-            "| {label} | {time:.1} | {:.2}× | {left} | `{command}` |",
-            rows[0].1 / time
+            "| {} | {:.1} | {measured} | {:.2}× | {} | `{}` |",
+            row.label,
+            row.simulated,
+            rows[0].time() / row.time(),
+            row.left,
+            row.command
         );
     }
     let _ = writeln!(
         text,
-        "\nSimulated on the model of the H200 (`results/techniques-sim-h200.json`, made by the test `techniques` of the \
-         gallery); the kernels are in `gallery/src/techniques`."
+        "\nThe figure and the ratios are those of {}. Simulated: `results/techniques-sim-h200.json`, made by the test \
+         `techniques` of the gallery. The kernels are in `gallery/src/techniques`.",
+        device(rows)
     );
+    if matches!(family.page, "reductions" | "atomics") {
+        let _ = writeln!(
+            text,
+            "\nThe simulator times some of the cores, and atomic operations of different cores on one address do not \
+             wait for each other there: for those its times are too short."
+        );
+    }
     text
 }
 
@@ -169,14 +217,18 @@ fn the_pages_say_what_was_simulated() {
     }
     let text = fs::read_to_string(&path).expect("the results are there");
     let results: Value = serde_json::from_str(&text).expect("they are JSON");
+    let measured = fs::read_to_string(repository().join("results/techniques-h200.json"));
+    let measured: Value = measured.map_or(Value::Null, |text| {
+        serde_json::from_str(&text).expect("they are JSON")
+    });
     let docs = repository().join("docs/gallery");
     for family in FAMILIES {
-        let rows = rows(&results, family);
+        let rows = rows(&results, &measured, family);
         compare(&docs.join(format!("{}.md", family.page)), &page(family, &rows));
         compare(&docs.join(format!("{}.svg", family.page)), &figure(family, &rows));
     }
     let mut index = "# The gallery's techniques\n\nEach page shows a few kernels that do the same work in different ways, \
-                     with their times on a simulated H200.\n\n"
+                     with their times.\n\n"
         .to_owned();
     for family in FAMILIES {
         let _ = writeln!(index, "- [{}]({}.md)", family.title, family.page);

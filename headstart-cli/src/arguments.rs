@@ -232,7 +232,9 @@ pub enum Suite {
     Documents,
     /// The workloads.
     Workloads,
-    /// Both.
+    /// The techniques, each as it is.
+    Techniques,
+    /// All of them.
     All,
 }
 
@@ -242,7 +244,7 @@ pub struct Bench {
     /// The GPU
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     pub device: String,
-    /// The documents' kernels under many plans, the workloads beside PyTorch and CUDA, or both
+    /// The documents' kernels under many plans, the workloads beside PyTorch and CUDA, the techniques, or all
     #[arg(long, value_enum, default_value_t = Suite::All)]
     pub suite: Suite,
     /// Only the cases whose names contain this; may be given several times

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use headstart::device::cuda::timing::{CacheState, Timing, TimingOptions};
+use headstart::device::sim::Simulator;
 use headstart::ir::Kernel;
 use headstart::prefetch;
 use headstart::tune::gpu::{GpuBench, Measured};
@@ -250,6 +251,35 @@ pub fn measure(
         "wall_s": start.elapsed().as_secs_f64(),
     });
     Ok((text, value))
+}
+
+/// Measures a technique as it is: what its page shows.
+///
+/// # Errors
+/// It cannot be run.
+pub fn technique(bench: &mut GpuBench, kernel: &str, settings: &[&str], rounds: u32) -> Result<Value> {
+    let texts: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    let workload = kernels::find(kernel)?.with(&texts, None)?.workload()?;
+    let plain = Arc::new(prefetch::carry_out_wishes(&workload.kernel, &target(&workload))?);
+    let simulator = Simulator::untimed();
+    let (_, right) = workload.bind(&simulator)?.run(&simulator, &plain)?;
+    let options = TimingOptions {
+        rounds,
+        ..TimingOptions::default()
+    };
+    let named = [("none".to_owned(), plain)];
+    let measured = bench.measure(&workload, &named, &mut || Ok(Some(right.clone())), options)?;
+    let measured = measured
+        .into_iter()
+        .next()
+        .ok_or_else(|| Error::bug("nothing was measured"))??;
+    Ok(json!({
+        "kernel": kernel,
+        "settings": settings,
+        "time_ns": measured.timing.median_ns,
+        "timing": measured.timing,
+        "outputs": measured.outputs.map(|outputs| format!("{outputs:?}").to_lowercase()),
+    }))
 }
 
 /// The share of a core's sub-groups that are resident with the plain kernel: as many work-groups as fit, or as there

@@ -11,6 +11,7 @@ use headstart::tune::gpu::{GpuBench, Measured};
 use headstart::tune::{Subject, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
+use headstart_gallery::techniques::FAMILIES;
 use serde_json::{Value, json};
 
 use crate::arguments;
@@ -66,6 +67,21 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     let chosen = chosen.filter(|case| in_suite(Suite::Workloads) && wanted(&case.name));
     let (copy, workloads) =
         measure_workloads(&mut bench, &chosen.collect::<Vec<_>>(), (major, minor), options)?;
+    let mut techniques = Vec::new();
+    let families = FAMILIES.iter().flat_map(|family| family.kernels);
+    for (kernel, settings) in families.filter(|(name, _)| in_suite(Suite::Techniques) && wanted(name)) {
+        match compare::technique(&mut bench, kernel, settings, options.rounds) {
+            Ok(result) => {
+                let microseconds = result["time_ns"].as_f64().unwrap_or(0.0) * 1e-3;
+                print(&format!(
+                    "  {microseconds:9.2} µs {kernel} {}\n",
+                    settings.join(" ")
+                ))?;
+                techniques.push(result);
+            }
+            Err(error) => print(&format!("  failed {kernel}: {error}\n"))?,
+        }
+    }
     let peers = match &options.peers {
         Some(folder) => peers::run(folder, &options.nvcc, &format!("sm_{major}{minor}"))?,
         None => Vec::new(),
@@ -92,6 +108,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         "cases": results,
         "copy_bytes_per_s": copy,
         "workloads": workloads,
+        "techniques": techniques,
         "peers": peers,
     });
     destination.write(&json_line(&report)?)

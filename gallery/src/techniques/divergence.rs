@@ -94,10 +94,7 @@ pub(crate) static PADDED: GalleryKernel = technique(
     "neighbours' sums of an array with zeros at its edges",
     |settings, _| {
         let length = elements(settings);
-        let numbers = headstart::device::Pattern::Below {
-            bound: 1000,
-            seed: 43,
-        };
+        let numbers = headstart::device::Pattern::Below { bound: 200, seed: 43 };
         let value = move |i: u64| match i.checked_sub(4).filter(|&i| i < length) {
             Some(i) => numbers.bits(Type::I32, i),
             None => 0,

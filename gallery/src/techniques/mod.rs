@@ -27,7 +27,7 @@ static PARAMETERS: [Parameter; 3] = [
         256,
         32..=1024,
     ),
-    Parameter::number("elements", "elements, a multiple of 1024", 1 << 21, 0..=1 << 30),
+    Parameter::number("elements", "elements, a multiple of 1024", 1 << 24, 0..=1 << 30),
 ];
 
 /// A technique's entry in the gallery.
@@ -54,7 +54,7 @@ const fn technique(
     }
 }
 
-/// A launch of the settings' geometry whose first parameter has the elements, numbers below 1000.
+/// A launch of the settings' geometry whose first parameter has the elements, numbers below 200.
 fn over_elements(settings: &Settings, kernel: Kernel, name: &str) -> Result<Workload> {
     let workload = Workload::new(
         Arc::new(kernel),
@@ -64,12 +64,9 @@ fn over_elements(settings: &Settings, kernel: Kernel, name: &str) -> Result<Work
     workload.with(name, numbers(settings))
 }
 
-/// The elements: numbers below 1000.
+/// The elements: numbers below 200.
 fn numbers(settings: &Settings) -> Given {
-    let bound = Pattern::Below {
-        bound: 1000,
-        seed: 43,
-    };
+    let bound = Pattern::Below { bound: 200, seed: 43 };
     input(Type::I32, elements(settings), bound)
 }
 

@@ -13,7 +13,7 @@ pub fn branches(values: &[u32], result: &mut [u32], #[constant] group: u32) {
     for i in (global_id()..values.len()).step_by(global_size()) {
         let value = values[i];
         let mut x = value;
-        if value % 2 == 0 {
+        if value.is_multiple_of(2) {
             #[unroll]
             for _ in 0..16 {
                 x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -33,7 +33,7 @@ pub fn branches(values: &[u32], result: &mut [u32], #[constant] group: u32) {
 pub fn selection(values: &[u32], result: &mut [u32], #[constant] group: u32) {
     for i in (global_id()..values.len()).step_by(global_size()) {
         let value = values[i];
-        let is_even = value % 2 == 0;
+        let is_even = value.is_multiple_of(2);
         let factor = select(is_even, 1_664_525u32, 22_695_477);
         let term = select(is_even, 1_013_904_223u32, 12_345);
         let mut x = value;

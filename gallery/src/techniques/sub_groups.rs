@@ -128,7 +128,8 @@ mod tests {
         for kernel in ["exchange-shuffle", "exchange-shared"] {
             let ran = run(kernel, &["groups=2", "group=64", "elements=2048"]);
             let values = ran.u32s("values");
-            let other = |i: usize, step: usize| (step.max(1) as u32) * values[i / 32 * 32 + (i % 32 ^ step)];
+            let other =
+                |i: usize, step: usize| (step.max(1) as u32) * values[i / 32 * 32 + ((i % 32) ^ step)];
             let expected: Vec<u32> = (0..values.len())
                 .map(|i| (0..32).map(|step| other(i, step)).sum())
                 .collect();

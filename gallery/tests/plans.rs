@@ -133,6 +133,7 @@ macro_rules! kernels {
 
 kernels! {
     gather: check_most "gather" ["group=64", "items=40", "table=4096", "work=2"];
+    gather_pointer: check "gather-pointer" ["group=32", "items=20", "table=4096", "work=1"];
     // These carry the next index in a variable, as the guide writes them: they can be unrolled, no more.
     gather_hint_l3: check "gather-hint-l3" ["group=32", "items=20", "table=4096", "work=1"];
     gather_hint_l1: check "gather-hint-l1" ["group=32", "items=20", "table=4096", "work=1"];

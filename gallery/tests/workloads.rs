@@ -1,0 +1,293 @@
+//! `docs/workloads.md` and its figure, made from `results/workloads-h200.json`: what `headstart bench --suite workloads`
+//! measured. `HEADSTART_BLESS=1` makes them anew. Without results the page is made of two made-up cases, and thrown
+//! away.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A case as the page shows it; times in milliseconds.
+struct Case<'r> {
+    name: &'r str,
+    kernel: &'r str,
+    geometry: String,
+    occupancy: f64,
+    plain: f64,
+    plan: &'r str,
+    best: f64,
+    /// Name, time and whether it computes the same, of each program that ran.
+    peers: Vec<(&'r str, f64, bool)>,
+    /// Bytes a second, at best.
+    bandwidth: Option<f64>,
+}
+
+impl Case<'_> {
+    fn speedup(&self) -> f64 {
+        self.plain / self.best
+    }
+
+    fn fastest_peer(&self) -> Option<&(&str, f64, bool)> {
+        self.peers.iter().min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn is_control(&self) -> bool {
+        self.name.starts_with("control")
+    }
+}
+
+fn cases(results: &Value) -> Vec<Case<'_>> {
+    let all = results["workloads"].as_array().expect("workloads");
+    all.iter()
+        .filter(|case| case["error"].is_null())
+        .map(case)
+        .collect()
+}
+
+fn case(case: &Value) -> Case<'_> {
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let trials = case["trials"].as_array().expect("trials");
+    let first = trials.iter().find(|trial| trial["status"] == "ok");
+    let first = first.expect("the plain kernel ran");
+    let time = number(&first["timing"]["median_ns"]);
+    // What does not win by 3 % is left alone, as `tune` does.
+    let plain = number(&case["plain_ns"]);
+    let (plan, best) = match time * 1.03 <= plain {
+        true => (first["plan"].as_str().expect("a plan"), time),
+        false => ("none", plain),
+    };
+    let peers = case["peers"].as_array().into_iter().flatten();
+    let peers = peers.filter_map(|peer| {
+        let same = !peer["outputs"].as_str()?.starts_with("DIFFERENT");
+        Some((peer["name"].as_str()?, peer["median_ns"].as_f64()? * 1e-6, same))
+    });
+    Case {
+        name: case["case"].as_str().expect("a name"),
+        kernel: case["kernel"].as_str().expect("a kernel"),
+        geometry: format!("{} × {}", case["groups"], case["group"]),
+        occupancy: number(&case["occupancy"]),
+        plain: plain * 1e-6,
+        plan,
+        best: best * 1e-6,
+        peers: peers.collect(),
+        bandwidth: case["moved_bytes"].as_f64().map(|bytes| bytes / best * 1e9),
+    }
+}
+
+fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<(f64, usize)> {
+    let logs: Vec<f64> = values.map(f64::ln).collect();
+    (!logs.is_empty()).then(|| ((logs.iter().sum::<f64>() / logs.len() as f64).exp(), logs.len()))
+}
+
+fn page(results: &Value) -> String {
+    let cases = cases(results);
+    let copy = results["copy_bytes_per_s"].as_f64();
+    let mut text = format!(
+        "# Workloads on an H200\n\n`{}` on an {}, driver {}, {}. Each plain kernel is reported at the grid and block where \
+         it is fastest; plans are derived there. Medians, the L2 cache flushed before each launch; the programs beside ran \
+         in the same run, on the same data. A plan that does not win by 3 % is not chosen. This page is made from \
+         `results/workloads-h200.json`, which has every plan and every geometry.\n",
+        results["command"].as_str().unwrap_or("?"),
+        results["device"]["name"].as_str().unwrap_or("?"),
+        results["driver"].as_str().unwrap_or("?"),
+        results["date"].as_str().unwrap_or("?"),
+    );
+    if let Some(copy) = copy {
+        let _ = writeln!(
+            text,
+            "\nA copy within the GPU's memory reads and writes {:.0} GB/s.",
+            copy / 1e9
+        );
+    }
+    let _ = writeln!(text, "\n## In short\n");
+    let starved = || {
+        cases
+            .iter()
+            .filter(|case| case.occupancy <= 0.25 && !case.is_control())
+    };
+    if let Some((mean, count)) = geometric_mean(starved().map(Case::speedup)) {
+        let _ = writeln!(
+            text,
+            "- Over the {count} cases with at most a quarter of the sub-groups that a core holds: {mean:.2}×, the geometric \
+             mean of the chosen plans over the plain kernels."
+        );
+    }
+    if let Some((mean, count)) = geometric_mean(
+        cases
+            .iter()
+            .filter_map(|case| Some(case.fastest_peer()?.1 / case.best)),
+    ) {
+        let ahead = cases
+            .iter()
+            .filter(|case| case.fastest_peer().is_some_and(|peer| peer.1 >= case.best))
+            .count();
+        let _ = writeln!(
+            text,
+            "- Against the fastest program beside: {mean:.2}× over {count} cases, at or ahead of it in {ahead}."
+        );
+    }
+    let products: Vec<&Case<'_>> = cases
+        .iter()
+        .filter(|case| case.name.starts_with("spmv"))
+        .collect();
+    let ahead = products
+        .iter()
+        .filter(|case| case.fastest_peer().is_some_and(|peer| peer.1 >= case.best))
+        .count();
+    let _ = writeln!(
+        text,
+        "- Sparse products: at or ahead of cuSPARSE on {ahead} of {} matrices.",
+        products.len()
+    );
+    let told = cases
+        .iter()
+        .filter(|case| case.is_control() && case.plan != "none")
+        .count();
+    let _ = writeln!(text, "- Controls for which a plan is chosen: {told}.");
+    let _ = writeln!(
+        text,
+        "\n![Time of the fastest program over ours](workloads.svg)\n\n## Every case\n\nOccupancy is the share of a core's \
+         sub-groups that are resident. `peer / ours` is how many times as long the program takes.\n\n\
+         | case | kernel, work-groups × work-items | occupancy | plain, ms | chosen plan | ms | over plain | beside, ms | \
+         peer / ours | GB/s, share of a copy |\n|---|---|---|---|---|---|---|---|---|---|"
+    );
+    for case in &cases {
+        let beside = case.peers.iter().map(|(name, time, same)| {
+            let doubt = if *same { "" } else { " (other results!)" };
+            format!("{name} {time:.3}{doubt}")
+        });
+        let beside: Vec<String> = beside.collect();
+        let ratio = case
+            .fastest_peer()
+            .map_or("–".to_owned(), |peer| format!("{:.2}", peer.1 / case.best));
+        let bandwidth = case.bandwidth.map_or("–".to_owned(), |bandwidth| {
+            let share = copy.map_or(String::new(), |copy| {
+                format!(", {:.0} %", bandwidth / copy * 100.0)
+            });
+            format!("{:.0}{share}", bandwidth / 1e9)
+        });
+        let _ = writeln!(
+            text,
+            "| {} | {}, {} | {:.0} % | {:.3} | `{}` | {:.3} | {:.2} | {} | {ratio} | {bandwidth} |",
+            case.name,
+            case.kernel,
+            case.geometry,
+            case.occupancy * 100.0,
+            case.plain,
+            case.plan,
+            case.best,
+            case.speedup(),
+            if beside.is_empty() {
+                "–".to_owned()
+            } else {
+                beside.join("; ")
+            },
+        );
+    }
+    let failed = results["workloads"].as_array().into_iter().flatten();
+    for case in failed.filter(|case| !case["error"].is_null()) {
+        let _ = writeln!(
+            text,
+            "\n{} could not be measured: {}",
+            case["case"], case["error"]
+        );
+    }
+    text
+}
+
+/// The time of the fastest program over ours, a bar for each case; the line is where both are the same.
+fn figure(results: &Value) -> String {
+    let cases = cases(results);
+    let bars = cases
+        .iter()
+        .filter_map(|case| Some((case.name, case.fastest_peer()?.1 / case.best)));
+    let bars: Vec<(&str, f64)> = bars.collect();
+    let most = bars.iter().map(|bar| bar.1).fold(2.0, f64::max);
+    let (height, scale) = (34 + 20 * bars.len(), 380.0 / most);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"{height}\" font-family=\"sans-serif\" \
+         font-size=\"12\">\n<title>Time of the fastest program over ours</title>\n\
+         <rect width=\"900\" height=\"{height}\" fill=\"white\"/>\n\
+         <text x=\"8\" y=\"18\">time of the fastest program beside, over ours; longer is better for us</text>\n\
+         <line x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"26\" y2=\"{height}\" stroke=\"black\"/>\n",
+        440.0 + scale
+    );
+    for (number, (name, ratio)) in bars.iter().enumerate() {
+        let y = 30 + 20 * number;
+        let _ = writeln!(
+            svg,
+            "<text x=\"432\" y=\"{}\" text-anchor=\"end\">{name}</text>\n\
+             <rect x=\"440\" y=\"{y}\" width=\"{:.1}\" height=\"15\" fill=\"#3b6ea5\"/>\n\
+             <text x=\"{:.1}\" y=\"{}\">{ratio:.2}</text>",
+            y + 12,
+            ratio * scale,
+            446.0 + ratio * scale,
+            y + 12
+        );
+    }
+    svg + "</svg>\n"
+}
+
+/// Two cases that nobody measured.
+fn made_up() -> Value {
+    let trial = |plan: &str, time: f64| json!({"plan": plan, "status": "ok", "timing": {"median_ns": time}});
+    let case = |name: &str, occupancy: f64, best: f64, peer: Value| {
+        json!({
+            "case": name, "kernel": "k", "groups": 10, "group": 64, "occupancy": occupancy, "plain_ns": 2e6,
+            "moved_bytes": 1e9, "trials": [trial("unroll:8", best), trial("none", 2e6)], "peers": [peer],
+        })
+    };
+    let peer = json!({"name": "cuSPARSE", "median_ns": 3e6, "outputs": "same"});
+    let lost = json!({"program": "torch", "error": "it is not there"});
+    json!({
+        "copy_bytes_per_s": 4e12,
+        "workloads": [
+            case("spmv, one", 0.2, 1e6, peer),
+            case("control: two", 1.0, 1.99e6, lost),
+            json!({"case": "three", "error": "no memory"}),
+        ],
+    })
+}
+
+#[test]
+fn a_page_says_what_was_chosen_and_what_was_not() {
+    let text = page(&made_up());
+    for line in [
+        "Over the 1 cases with at most a quarter of the sub-groups that a core holds: 2.00×",
+        "at or ahead of cuSPARSE on 1 of 1 matrices",
+        "Controls for which a plan is chosen: 0.",
+        "| spmv, one | k, 10 × 64 | 20 % | 2.000 | `unroll:8` | 1.000 | 2.00 | cuSPARSE 3.000 | 3.00 | 1000, 25 % |",
+        "| control: two | k, 10 × 64 | 100 % | 2.000 | `none` | 2.000 | 1.00 | – | – | 500, 12 % |",
+        "\"three\" could not be measured: \"no memory\"",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(figure(&made_up()).contains("spmv, one"));
+}
+
+#[test]
+fn the_page_says_what_was_measured() {
+    let Ok(results) = fs::read_to_string(repository().join("results/workloads-h200.json")) else {
+        return;
+    };
+    let results: Value = serde_json::from_str(&results).expect("they are JSON");
+    for (file, made) in [
+        ("workloads.md", page(&results)),
+        ("workloads.svg", figure(&results)),
+    ] {
+        let path = repository().join("docs").join(file);
+        if std::env::var_os("HEADSTART_BLESS").is_some() {
+            fs::write(&path, &made).expect("it can be written");
+        }
+        assert!(
+            fs::read_to_string(&path).unwrap_or_default() == made,
+            "{} is not what the results say; HEADSTART_BLESS=1 makes it anew",
+            path.display()
+        );
+    }
+}

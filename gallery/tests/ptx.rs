@@ -14,14 +14,7 @@ use headstart_gallery::kernels::{GalleryKernel, KERNELS};
 use rayon::prelude::*;
 
 /// The documents' kernels, whose registers are kept.
-const DOCUMENTS: [&str; 6] = [
-    "gather",
-    "gather-pointer",
-    "gather-hint-l3",
-    "gather-hint-l1",
-    "article",
-    "latency",
-];
+const DOCUMENTS: [&str; 5] = ["gather", "gather-hint-l3", "gather-hint-l1", "article", "latency"];
 /// Of the workloads' plans one of so many is assembled.
 const APART: usize = 37;
 

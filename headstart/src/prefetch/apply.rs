@@ -476,6 +476,10 @@ fn needed_of_parent(child: Strategy, group: u32) -> Result<Option<Strategy>> {
 }
 
 /// The pass for a strategy.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a load, its strategy, and all that is known of its loop"
+)]
 fn fetch_for(
     kernel: &Kernel,
     definitions: &Definitions,

@@ -38,7 +38,7 @@ pub enum ParameterKind {
         length: Box<Expr>,
     },
     /// `View2<T, Access>`; in device functions behind a reference, too.
-    View(View),
+    View(Box<View>),
     /// `&mut T` of a value; device functions only.
     Reference(Type),
     /// A scalar, vector or struct; a tuple of them in device functions.
@@ -187,14 +187,16 @@ fn kind(ty: &Type, is_kernel: bool) -> Option<ParameterKind> {
                     element: (*array.elem).clone(),
                     length: Box::new(array.len.clone()),
                 }),
-                view if !is_kernel && View::of(view).is_some() => View::of(view).map(ParameterKind::View),
+                view if !is_kernel && View::of(view).is_some() => {
+                    View::of(view).map(Box::new).map(ParameterKind::View)
+                }
                 scalar @ Type::Path(_) if !is_kernel && mutable => {
                     Some(ParameterKind::Reference(scalar.clone()))
                 }
                 _ => None,
             }
         }
-        view if View::of(view).is_some() => View::of(view).map(ParameterKind::View),
+        view if View::of(view).is_some() => View::of(view).map(Box::new).map(ParameterKind::View),
         Type::Path(_) | Type::Array(_) => Some(ParameterKind::Scalar(ty.clone())),
         Type::Tuple(tuple) if !is_kernel && !tuple.elems.is_empty() => {
             Some(ParameterKind::Scalar(ty.clone()))

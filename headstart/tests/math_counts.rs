@@ -188,10 +188,9 @@ fn functions_take_no_more_instructions_than_recorded() {
     let recorded = std::fs::read_to_string(&path).expect("results/math-instructions.json is there");
     let recorded: Json = serde_json::from_str(&recorded).expect("JSON");
     for (function, _) in FUNCTIONS {
-        let row = recorded["functions"].as_array().expect("a list").iter();
-        let row = row
-            .filter(|row| row["function"] == function.name())
-            .next()
+        let mut rows = recorded["functions"].as_array().expect("a list").iter();
+        let row = rows
+            .find(|row| row["function"] == function.name())
             .expect("every function");
         let most = row["ours"].as_u64().expect("a count") as usize;
         let found = count(function);

@@ -127,8 +127,8 @@ fn arrays(colours: &mut [Colour], pairs: &mut [[f32; 2]]) {
     some[i % 2] = [second, other.blue];
     let taken = own[1];
     let before = some;
-    some = [before[1], rows[i]];
-    some = before;
+    some = [before[1], before[0]];
+    some = [some[1], some[0]];
     pairs[global_id()] = [
         taken.axis[0] + taken.axis[2] + some[0][0],
         (taken.turns + own[i % 3].turns) as f32 + some[1][1],

@@ -2,4 +2,7 @@
 
 pub mod hints;
 pub mod machine;
+mod nan;
 pub mod ptx;
+mod roots;
+pub mod spirv;

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use super::Options;
-use super::nan::NanPlan;
 use super::print::Lines;
 use super::registers::{Class, Registers};
-use super::roots::Roots;
 use super::tokens::Groups;
 use crate::Result;
+use crate::back::nan::NanPlan;
+use crate::back::roots::Roots;
 use crate::ir::{BinaryOp, ConvertOp, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type, Value};
 
 /// A predicate register, or its opposite, under which instructions with an effect run.

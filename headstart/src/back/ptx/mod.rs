@@ -18,11 +18,9 @@ mod emitter;
 mod float;
 mod integer;
 mod memory;
-mod nan;
 mod prefetch;
 mod print;
 mod registers;
-mod roots;
 mod tokens;
 
 use std::fmt::Write;

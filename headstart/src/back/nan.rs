@@ -1,9 +1,9 @@
 //! Which NaNs have to be made canonical, and where.
 //!
-//! The IR says that arithmetic that makes a NaN makes the canonical one. NVIDIA's arithmetic makes
-//! others: `0x7fffffff` in binary32, and in binary64 often one of its operands. What the bits of a NaN
-//! are can only be seen where a value is stored or taken as an integer. Canonical NaNs are made there,
-//! once, and not after every operation.
+//! The IR says that arithmetic that makes a NaN makes the canonical one. Devices make others: NVIDIA's GPUs
+//! `0x7fffffff` in binary32, and in binary64 often one of the operands; x86 processors one of the operands, or one
+//! with its sign set. What the bits of a NaN are can only be seen where a value is stored or taken as an integer.
+//! Canonical NaNs are made there, once, and not after every operation.
 //!
 //! That needs to know, at such a place, that the value's NaN (if it is one) was made by arithmetic and
 //! not loaded, because a loaded NaN keeps its bits on its way through moves and selects. Where a value
@@ -23,7 +23,7 @@ enum Nan {
     Never,
     /// What the IR says: loaded, given, or made canonical already.
     Exact,
-    /// What NVIDIA's arithmetic made; the IR says: the canonical one.
+    /// What the device's arithmetic made; the IR says: the canonical one.
     Raw,
     /// One or the other, or a raw one with its sign changed.
     Mixed,

@@ -1,0 +1,77 @@
+//! Shuffles and votes of a sub-group.
+//!
+//! All work-items of the sub-group take part. A shuffle asks for a work-item by its number, which is computed here:
+//! where there is none of that number the IR says that the value is the own one, and SPIR-V says nothing.
+
+use rspirv::dr::Operand;
+use rspirv::spirv::{Capability, GroupOperation, Op as Code, Scope, Word};
+
+use super::emitter::Emitter;
+use crate::ir::{Id, ShuffleOp, Type, Value, VoteOp};
+
+impl Emitter<'_> {
+    /// The value of another work-item of the sub-group.
+    pub(super) fn shuffle(&mut self, op: ShuffleOp, value: Value, by: Value) -> Word {
+        let (int, boolean) = (self.module.int(32), self.module.boolean());
+        let (own, by) = (self.seen(value), self.id(by));
+        let (lane, size) = (self.identity(Id::Lane), self.identity(Id::SubGroupSize));
+        let source = match op {
+            ShuffleOp::Index => by,
+            // Below the first: a huge number, and so outside.
+            ShuffleOp::Up => self.module.ins(Code::ISub, int, &[lane, by]),
+            ShuffleOp::Down => self.module.ins(Code::IAdd, int, &[lane, by]),
+            ShuffleOp::Xor => self.module.ins(Code::BitwiseXor, int, &[lane, by]),
+        };
+        let inside = self.module.ins(Code::ULessThan, boolean, &[source, size]);
+        let source = self.module.ins(Code::Select, int, &[inside, source, lane]);
+        let ty = self.ty(value);
+        match ty {
+            // As a number: devices exchange registers.
+            Type::Bool => {
+                let [one, zero] = [1, 0].map(|bit| self.module.constant(32, bit));
+                let number = self.module.ins(Code::Select, int, &[own, one, zero]);
+                let other = self.exchange(int, number, source);
+                self.module.ins(Code::INotEqual, boolean, &[other, zero])
+            }
+            _ => {
+                let id = self.ty_id(ty);
+                self.exchange(id, own, source)
+            }
+        }
+    }
+
+    fn exchange(&mut self, ty: Word, value: Word, source: Word) -> Word {
+        self.module.needs(Capability::GroupNonUniformShuffle);
+        let scope = self.module.constant(32, Scope::Subgroup as u64);
+        self.module
+            .ins(Code::GroupNonUniformShuffle, ty, &[scope, value, source])
+    }
+
+    /// What a truth value is for the sub-group.
+    pub(super) fn vote(&mut self, op: VoteOp, value: Value) -> Word {
+        let (int, boolean) = (self.module.int(32), self.module.boolean());
+        let scope = self.module.constant(32, Scope::Subgroup as u64);
+        let value = self.id(value);
+        match op {
+            VoteOp::Any | VoteOp::All => {
+                self.module.needs(Capability::Groups);
+                let code = if op == VoteOp::Any { Code::GroupAny } else { Code::GroupAll };
+                self.module.ins(code, boolean, &[scope, value])
+            }
+            // The bits of different work-items do not meet, so their sum is their union.
+            VoteOp::Ballot => {
+                self.module.needs(Capability::Groups);
+                let lane = self.identity(Id::Lane);
+                let [one, zero] = [1, 0].map(|bit| self.module.constant(32, bit));
+                let bit = self.module.ins(Code::ShiftLeftLogical, int, &[one, lane]);
+                let bit = self.module.ins(Code::Select, int, &[value, bit, zero]);
+                let operands = vec![
+                    Operand::IdScope(scope),
+                    Operand::GroupOperation(GroupOperation::Reduce),
+                    Operand::IdRef(bit),
+                ];
+                self.module.make(Code::GroupIAdd, int, operands)
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Floating-point arithmetic: rounded to nearest even, never contracted, subnormals kept.
+//!
+//! OpenCL's division and square root may be off by some units in the last place unless the module is built with
+//! `-cl-fp32-correctly-rounded-divide-sqrt`, which `device::opencl` does ([`super::BUILD_OPTIONS`]). Half-precision
+//! types compute in binary32 and round once more (`half`), which is what the IR specifies.
+
+use rspirv::spirv::{Op as Code, OpenclStd100Op as Std, Word};
+
+use super::emitter::Emitter;
+use crate::ir::{BinaryOp, CompareOp, Type, UnaryOp, Value};
+
+fn is_half(ty: Type) -> bool {
+    matches!(ty, Type::F16 | Type::Bf16)
+}
+
+impl Emitter<'_> {
+    pub(super) fn float_unary(&mut self, op: UnaryOp, a: Value) -> Word {
+        let ty = self.ty(a);
+        let x = self.id(a);
+        if matches!(op, UnaryOp::FNeg | UnaryOp::FAbs) {
+            return self.sign(op, ty, x);
+        }
+        if is_half(ty) {
+            let wide = self.widened(ty, x);
+            let made = self.rounded_unary(op, Type::F32, wide);
+            return self.narrowed(ty, made);
+        }
+        self.rounded_unary(op, ty, x)
+    }
+
+    /// Changes the sign bit and nothing else, NaN included.
+    fn sign(&mut self, op: UnaryOp, ty: Type, x: Word) -> Word {
+        let id = self.ty_id(ty);
+        if !is_half(ty) {
+            return match op {
+                UnaryOp::FNeg => self.module.ins(Code::FNegate, id, &[x]),
+                _ => self.module.opencl(id, Std::fabs, &[x]),
+            };
+        }
+        let (code, mask) = match op {
+            UnaryOp::FNeg => (Code::BitwiseXor, 0x8000),
+            _ => (Code::BitwiseAnd, 0x7fff),
+        };
+        let mask = self.module.constant(16, mask);
+        self.module.ins(code, id, &[x, mask])
+    }
+
+    fn rounded_unary(&mut self, op: UnaryOp, ty: Type, x: Word) -> Word {
+        let x = self.flushed(ty, x);
+        let id = self.ty_id(ty);
+        let function = match op {
+            UnaryOp::Sqrt => Std::sqrt,
+            UnaryOp::Floor => Std::floor,
+            UnaryOp::Ceil => Std::ceil,
+            UnaryOp::Trunc => Std::trunc,
+            UnaryOp::RoundEven => Std::rint,
+            _ => unreachable!("the verifier keeps integer operations away from floats"),
+        };
+        let made = self.module.opencl(id, function, &[x]);
+        self.flushed(ty, made)
+    }
+
+    pub(super) fn float_binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Word {
+        let ty = self.ty(a);
+        let (x, y) = (self.id(a), self.id(b));
+        if op == BinaryOp::CopySign {
+            return self.copy_sign(ty, x, y);
+        }
+        if is_half(ty) {
+            let (x, y) = (self.widened(ty, x), self.widened(ty, y));
+            let made = self.rounded_binary(op, Type::F32, x, y);
+            return self.narrowed(ty, made);
+        }
+        self.rounded_binary(op, ty, x, y)
+    }
+
+    fn copy_sign(&mut self, ty: Type, x: Word, y: Word) -> Word {
+        let id = self.ty_id(ty);
+        if !is_half(ty) {
+            return self.module.opencl(id, Std::copysign, &[x, y]);
+        }
+        let [magnitude, sign] = [0x7fff, 0x8000].map(|mask| self.module.constant(16, mask));
+        let magnitude = self.module.ins(Code::BitwiseAnd, id, &[x, magnitude]);
+        let sign = self.module.ins(Code::BitwiseAnd, id, &[y, sign]);
+        self.module.ins(Code::BitwiseOr, id, &[magnitude, sign])
+    }
+
+    pub(super) fn rounded_binary(&mut self, op: BinaryOp, ty: Type, x: Word, y: Word) -> Word {
+        let (x, y) = (self.flushed(ty, x), self.flushed(ty, y));
+        let id = self.ty_id(ty);
+        let code = match op {
+            BinaryOp::FAdd => Code::FAdd,
+            BinaryOp::FSub => Code::FSub,
+            BinaryOp::FMul => Code::FMul,
+            BinaryOp::FDiv => Code::FDiv,
+            _ => return self.least_or_most(op, ty, x, y),
+        };
+        let made = self.module.ins(code, id, &[x, y]);
+        self.flushed(ty, made)
+    }
+
+    /// The lesser or greater number; of two zeros the negative or the positive one. OpenCL's functions leave open
+    /// which zero they give, and on some devices what they make of a signalling NaN.
+    fn least_or_most(&mut self, op: BinaryOp, ty: Type, x: Word, y: Word) -> Word {
+        let (id, boolean) = (self.ty_id(ty), self.module.boolean());
+        let bits = self.module.int(ty.bits());
+        let least = op == BinaryOp::FMin;
+        let code = if least { Code::FOrdLessThan } else { Code::FOrdGreaterThan };
+        let before = self.module.ins(code, boolean, &[x, y]);
+        let no_number = self.module.ins(Code::IsNan, boolean, &[y]);
+        let first = self.module.ins(Code::LogicalOr, boolean, &[before, no_number]);
+        let chosen = self.module.ins(Code::Select, id, &[first, x, y]);
+        // Equal numbers have equal bits, but for zeros: a sign that either has, or that both have.
+        let equal = self.module.ins(Code::FOrdEqual, boolean, &[x, y]);
+        let code = if least { Code::BitwiseOr } else { Code::BitwiseAnd };
+        let [p, q] = [x, y].map(|number| self.module.ins(Code::Bitcast, bits, &[number]));
+        let both = self.module.ins(code, bits, &[p, q]);
+        let both = self.module.ins(Code::Bitcast, id, &[both]);
+        self.module.ins(Code::Select, id, &[equal, both, chosen])
+    }
+
+    pub(super) fn fma(&mut self, a: Value, b: Value, c: Value) -> Word {
+        let ty = self.ty(a);
+        let operands = [self.id(a), self.id(b), self.id(c)];
+        if is_half(ty) {
+            return self.half_fma(ty, operands);
+        }
+        let operands = operands.map(|operand| self.flushed(ty, operand));
+        let id = self.ty_id(ty);
+        let made = self.module.opencl(id, Std::fma, &operands);
+        self.flushed(ty, made)
+    }
+
+    pub(super) fn float_compare(&mut self, op: CompareOp, a: Value, b: Value) -> Word {
+        let ty = self.ty(a);
+        let (mut x, mut y) = (self.id(a), self.id(b));
+        if is_half(ty) {
+            (x, y) = (self.widened(ty, x), self.widened(ty, y));
+        }
+        (x, y) = (self.flushed(ty, x), self.flushed(ty, y));
+        let code = match op {
+            CompareOp::FEq => Code::FOrdEqual,
+            CompareOp::FNe => Code::FUnordNotEqual,
+            CompareOp::FLt => Code::FOrdLessThan,
+            CompareOp::FLe => Code::FOrdLessThanEqual,
+            _ => Code::Unordered,
+        };
+        let boolean = self.module.boolean();
+        self.module.ins(code, boolean, &[x, y])
+    }
+
+    /// A binary32 with its subnormals as zero, where the kernel is one that was imported with that.
+    pub(super) fn flushed(&mut self, ty: Type, x: Word) -> Word {
+        if !self.kernel.float_mode.flush_to_zero || ty != Type::F32 {
+            return x;
+        }
+        let (id, boolean) = (self.ty_id(ty), self.module.boolean());
+        let magnitude = self.module.opencl(id, Std::fabs, &[x]);
+        let least = self.module.float_constant(32, u64::from(f32::MIN_POSITIVE.to_bits()));
+        let small = self.module.ins(Code::FOrdLessThan, boolean, &[magnitude, least]);
+        let zero = self.module.float_constant(32, 0);
+        let zero = self.module.opencl(id, Std::copysign, &[zero, x]);
+        self.module.ins(Code::Select, id, &[small, zero, x])
+    }
+
+    /// A value with its NaN, if it is one, made canonical.
+    pub(super) fn canonical(&mut self, ty: Type, x: Word) -> Word {
+        let (id, boolean) = (self.ty_id(ty), self.module.boolean());
+        let (is_nan, nan) = match ty {
+            Type::F32 | Type::F64 => {
+                let bits = if ty == Type::F64 { 0x7ff8 << 48 } else { 0x7fc0_0000 };
+                let nan = self.module.float_constant(ty.bits(), bits);
+                (self.module.ins(Code::IsNan, boolean, &[x]), nan)
+            }
+            _ => {
+                let (infinity, nan) = if ty == Type::F16 { (0x7c00, 0x7e00) } else { (0x7f80, 0x7fc0) };
+                let [magnitude, infinity, nan] =
+                    [0x7fff, infinity, nan].map(|bits| self.module.constant(16, bits));
+                let magnitude = self.module.ins(Code::BitwiseAnd, id, &[x, magnitude]);
+                (self.module.ins(Code::UGreaterThan, boolean, &[magnitude, infinity]), nan)
+            }
+        };
+        self.module.ins(Code::Select, id, &[is_nan, nan, x])
+    }
+}

@@ -163,10 +163,10 @@ pub struct Emit {
     /// The language
     #[arg(long, value_enum, default_value_t = EmitTarget::Ir)]
     pub target: EmitTarget,
-    /// The device to emit for
-    #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
-    pub device: String,
-    /// Write to FILE instead of standard output
+    /// The device to emit for [default: sim:h200, and sim:pvc-1550 for SPIR-V]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Write to FILE instead of standard output; SPIR-V to a file FILE.spv is its binary form
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -178,6 +178,8 @@ pub enum EmitTarget {
     Ir,
     /// NVIDIA's assembly language
     Ptx,
+    /// The form in which OpenCL devices take kernels, Intel's GPUs among them
+    Spirv,
 }
 
 /// The options of `headstart occupancy`.

@@ -1,9 +1,10 @@
 //! The device that a command is about.
 
-use headstart::back::ptx;
+use headstart::back::{ptx, spirv};
 use headstart::device::cuda::gpu::{self, GpuFacts};
-use headstart::device::model::{self, DeviceModel, Vendor};
-use headstart::tune::{Bench, MeasuredBench, SimulatedBench};
+use headstart::device::model::{self, DeviceModel, Reached, Vendor};
+use headstart::device::opencl::platform::{self, OpenClFacts};
+use headstart::tune::{Bench, MeasuredBench, OpenClBench, SimulatedBench};
 use headstart::{Error, Result};
 
 /// A device that kernels are run on or emitted for.
@@ -12,20 +13,23 @@ pub enum Chosen {
     Simulated(Box<DeviceModel>),
     /// An NVIDIA GPU of this machine.
     Gpu(GpuFacts),
+    /// An OpenCL device of this machine.
+    OpenCl(OpenClFacts),
 }
 
 impl Chosen {
-    /// The device of this name: `sim:h200`, a model file, or `cuda:0`.
+    /// The device of this name: `sim:h200`, a model file, `cuda:0` or `opencl:0`.
     ///
     /// # Errors
     /// There is no such device.
     pub fn find(name: &str) -> Result<Chosen> {
         match name.split_once(':') {
             Some(("sim", _)) | None => Ok(Chosen::Simulated(Box::new(model::find(name, &[])?))),
-            Some(("cuda", _)) => Ok(Chosen::Gpu(gpu::facts(ordinal(name)?)?)),
+            Some((kind @ "cuda", _)) => Ok(Chosen::Gpu(gpu::facts(ordinal(kind, name)?)?)),
+            Some((kind @ "opencl", _)) => Ok(Chosen::OpenCl(platform::facts(ordinal(kind, name)?)?)),
             Some(_) => Err(
                 Error::usage(format!("there is no device {}", headstart::suggest::quoted(name)))
-                    .accepted("`sim:NAME` or `cuda:N`, as `headstart devices` lists them, or a model file"),
+                    .accepted("`sim:NAME`, `cuda:N` or `opencl:N`, as `headstart devices` lists them, or a model file"),
             ),
         }
     }
@@ -48,6 +52,7 @@ impl Chosen {
         match self {
             Chosen::Simulated(model) => model.description().name,
             Chosen::Gpu(facts) => format!("cuda:{}", facts.ordinal),
+            Chosen::OpenCl(facts) => format!("opencl:{}", facts.ordinal),
         }
     }
 
@@ -63,13 +68,31 @@ impl Chosen {
                     std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
                 Box::new(MeasuredBench::start(&program, &["worker".into()], facts.ordinal)?)
             }
+            Chosen::OpenCl(facts) => Box::new(OpenClBench::open(facts.ordinal)?),
         })
+    }
+
+    /// For whom to emit SPIR-V; none where the device does not run it.
+    pub fn spirv_target(&self) -> Option<spirv::Target> {
+        match self {
+            Chosen::OpenCl(facts) => Some(facts.target()),
+            Chosen::Gpu(_) => None,
+            Chosen::Simulated(model) => match model.vendor {
+                Vendor::Nvidia => None,
+                // A device without a prefetch that does anything is one of those before the Max series.
+                Vendor::Intel => Some(match model.prefetch.l1.reaches {
+                    Reached::Nothing => spirv::Target::IntelOlder,
+                    _ => spirv::Target::IntelLsc,
+                }),
+            },
+        }
     }
 
     /// The generation to emit PTX for; none where the device does not run it.
     pub fn ptx_target(&self) -> Option<ptx::Target> {
         match self {
             Chosen::Gpu(facts) => ptx::Target::for_capability(facts.capability),
+            Chosen::OpenCl(_) => None,
             Chosen::Simulated(model) => match (model.vendor, model.name.as_str()) {
                 (Vendor::Intel, _) => None,
                 (Vendor::Nvidia, "a100") => Some(ptx::Target::Sm80),
@@ -79,15 +102,14 @@ impl Chosen {
     }
 }
 
-/// The number of a GPU: 0 of `cuda:0`.
+/// The number of a device of a kind: 0 of `cuda:0`, which is of kind `cuda`.
 ///
 /// # Errors
 /// It is none.
-pub fn ordinal(name: &str) -> Result<usize> {
-    let ordinal = name
-        .strip_prefix("cuda:")
-        .and_then(|ordinal| ordinal.parse().ok());
-    ordinal.ok_or_else(|| {
-        Error::usage(format!("{} is no GPU", headstart::suggest::quoted(name))).accepted("`cuda:0`")
+pub fn ordinal(kind: &str, name: &str) -> Result<usize> {
+    let number = name.strip_prefix(kind).and_then(|rest| rest.strip_prefix(':'));
+    number.and_then(|number| number.parse().ok()).ok_or_else(|| {
+        let what = if kind == "cuda" { "GPU" } else { "device" };
+        Error::usage(format!("{} is no {what}", headstart::suggest::quoted(name))).accepted(format!("`{kind}:0`"))
     })
 }

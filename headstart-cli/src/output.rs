@@ -13,8 +13,12 @@ use headstart::{Error, Result};
 /// # Errors
 /// Standard output cannot be written for another reason, such as a full disk.
 pub fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::usage(format!(
             "standard output cannot be written: {error}"
         ))),
@@ -79,6 +83,14 @@ impl Destination {
     /// # Errors
     /// It cannot be written after all.
     pub fn write(&self, text: &str) -> Result<()> {
+        self.write_bytes(text.as_bytes())
+    }
+
+    /// Writes all of it, or nothing.
+    ///
+    /// # Errors
+    /// It cannot be written after all.
+    pub fn write_bytes(&self, bytes: &[u8]) -> Result<()> {
         let refused = |path: &Path, error: io::Error| {
             Error::usage(format!(
                 "{} cannot be written: {error}",
@@ -86,17 +98,17 @@ impl Destination {
             ))
         };
         match self {
-            Destination::Standard => print(text),
+            Destination::Standard => print_bytes(bytes),
             Destination::Special(path) => {
                 let written = OpenOptions::new()
                     .write(true)
                     .open(path)
-                    .and_then(|mut file| file.write_all(text.as_bytes()));
+                    .and_then(|mut file| file.write_all(bytes));
                 written.map_err(|error| refused(path, error))
             }
             Destination::File(path) => {
                 let written = beside(path).and_then(|mut temporary| {
-                    temporary.write_all(text.as_bytes())?;
+                    temporary.write_all(bytes)?;
                     temporary.as_file().sync_data()?;
                     temporary.persist(path).map_err(|error| error.error)
                 });

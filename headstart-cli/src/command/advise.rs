@@ -113,7 +113,7 @@ fn read_profile(
         launch,
         model: match device {
             Some(Chosen::Simulated(model)) => Some(model.as_ref()),
-            Some(Chosen::Gpu(_)) | None => None,
+            Some(Chosen::Gpu(_) | Chosen::OpenCl(_)) | None => None,
         },
     };
     profiler::read(profiler, Path::new(file), &wanted)

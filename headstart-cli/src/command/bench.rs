@@ -38,7 +38,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
-    let ordinal = ordinal(&options.device)?;
+    let ordinal = ordinal("cuda", &options.device)?;
     let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
     let mut bench = GpuBench::start(&program, &["worker".into()], ordinal)?;
     let facts = bench.facts().clone();

@@ -1,9 +1,10 @@
 //! `headstart devices`: the devices here, simulated ones included, and what becomes of prefetches on each.
 
-use headstart::back::ptx;
+use headstart::back::{ptx, spirv};
 use headstart::device::cuda::device::describe;
 use headstart::device::cuda::gpu::{self, GpuFacts};
 use headstart::device::model::{self, DeviceModel, PrefetchInstruction, Reached};
+use headstart::device::opencl::platform::{self, OpenClFacts};
 use headstart::ir::CacheLevel;
 use headstart::report::number;
 use headstart::{Error, Result};
@@ -29,17 +30,22 @@ pub fn run(options: &arguments::Devices) -> Result<()> {
     let gpus: Vec<GpuFacts> = (0..gpu::count().unwrap_or(0))
         .map(|ordinal| gpu::facts(ordinal).map_err(Error::from))
         .collect::<Result<_>>()?;
+    let opencl: Vec<OpenClFacts> = (0..platform::count().unwrap_or(0))
+        .map(platform::facts)
+        .collect::<Result<_>>()?;
     match json {
         Some(destination) => {
             let all: Vec<Value> = gpus
                 .iter()
                 .map(gpu_as_json)
+                .chain(opencl.iter().map(opencl_as_json))
                 .chain(models.iter().map(as_json))
                 .collect();
             destination.write(&json_line(&all)?)
         }
         None => {
-            let all: Vec<String> = gpus.iter().map(gpu_text).chain(models.iter().map(text)).collect();
+            let here = gpus.iter().map(gpu_text).chain(opencl.iter().map(opencl_text));
+            let all: Vec<String> = here.chain(models.iter().map(text)).collect();
             print(&all.join("\n"))
         }
     }
@@ -88,6 +94,55 @@ fn gpu_as_json(facts: &GpuFacts) -> Value {
         "l2_bytes": facts.l2_bytes,
         "driver": facts.driver,
         "capability": facts.capability,
+        "max_group_size": description.max_group_size,
+        "max_shared_bytes": description.max_shared_bytes,
+        "sub_group_sizes": description.sub_group_sizes,
+        "prefetch": levels,
+    })
+}
+
+fn opencl_text(facts: &OpenClFacts) -> String {
+    let description = facts.description();
+    let mut text = format!(
+        "{:<26} {}\n    {} cores, {} of memory, work-groups of at most {} work-items, {} of shared memory, driver {}\n",
+        description.name,
+        description.title,
+        description.cores,
+        number::capacity(description.memory_bytes),
+        description.max_group_size,
+        number::capacity(description.max_shared_bytes),
+        facts.driver,
+    );
+    for level in LEVELS {
+        let (reached, by, why) = spirv::reached(facts.target(), level);
+        let reached = reached.map_or("no known effect", CacheLevel::name);
+        text.push_str(&format!(
+            "    {} asked → {reached}, by {by}: {why}\n",
+            level.name()
+        ));
+    }
+    text
+}
+
+fn opencl_as_json(facts: &OpenClFacts) -> Value {
+    let description = facts.description();
+    let levels: serde_json::Map<String, Value> = LEVELS
+        .into_iter()
+        .map(|level| {
+            let (reached, by, why) = spirv::reached(facts.target(), level);
+            (
+                level.name().to_owned(),
+                json!({"reaches": reached.map(CacheLevel::name), "by": by, "why": why}),
+            )
+        })
+        .collect();
+    json!({
+        "device": description.name,
+        "title": description.title,
+        "cores": description.cores,
+        "memory_bytes": description.memory_bytes,
+        "driver": facts.driver,
+        "spirv": facts.spirv,
         "max_group_size": description.max_group_size,
         "max_shared_bytes": description.max_shared_bytes,
         "sub_group_sizes": description.sub_group_sizes,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use headstart::back::ptx;
+use headstart::back::{ptx, spirv};
 use headstart::prefetch::Plan;
 use headstart::{Error, Result, ir, tune};
 
@@ -15,7 +15,11 @@ use crate::output::Destination;
 pub fn run(options: &Emit) -> Result<()> {
     let plan: Plan = options.plan.parse()?;
     let subject = kernel::find(&options.kernel, Places::Kept)?;
-    let device = Chosen::find(&options.device)?;
+    let device = Chosen::find(match (&options.device, options.target) {
+        (Some(device), _) => device,
+        (None, EmitTarget::Spirv) => "sim:pvc-1550",
+        (None, EmitTarget::Ir | EmitTarget::Ptx) => "sim:h200",
+    })?;
     let destination = Destination::check("--output", options.output.as_deref().unwrap_or(Path::new("-")))?;
     let workload = subject.workload()?;
     let bench = device.bench()?;
@@ -44,6 +48,18 @@ pub fn run(options: &Emit) -> Result<()> {
                 ..ptx::Options::new(target)
             };
             ptx::emit(&kernel, &options)?.text
+        }
+        EmitTarget::Spirv => {
+            let target = device.spirv_target().ok_or_else(|| {
+                Error::device(format!("{} does not run SPIR-V", device.name()))
+                    .accepted("`--target ir`, or an Intel or OpenCL device")
+            })?;
+            let emitted = spirv::emit(&kernel, &spirv::Options::new(target))?;
+            let is_binary = |path: &Path| path.extension().is_some_and(|extension| extension == "spv");
+            if options.output.as_deref().is_some_and(is_binary) {
+                return destination.write_bytes(&emitted.bytes());
+            }
+            emitted.text
         }
     };
     destination.write(&text)

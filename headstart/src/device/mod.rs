@@ -22,6 +22,7 @@ mod event;
 mod launch;
 mod library;
 pub mod model;
+pub mod opencl;
 mod pattern;
 mod queue;
 pub mod sim;

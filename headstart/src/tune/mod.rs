@@ -6,7 +6,7 @@
 //! | `space` | the plans that are tried |
 //! | `search` | tries them: derive, check, time, choose |
 //! | `check`, `compare` | whether a derived kernel computes what the plain one computes |
-//! | `simulated`, `measured`, `gpu` | what times a kernel: a model, or a GPU |
+//! | `simulated`, `measured`, `gpu`, `opencl` | what times a kernel: a model, a GPU, an OpenCL device |
 //! | `choose` | the verdict, the cheap answer first |
 
 pub mod check;
@@ -17,6 +17,7 @@ pub mod launch_file;
 mod launch_template;
 pub mod log;
 pub mod measured;
+pub mod opencl;
 pub mod search;
 pub mod simulated;
 pub mod space;
@@ -29,6 +30,7 @@ pub use launch_file::{FileSubject, LaunchFile};
 pub use launch_template::launch_template;
 pub use log::{Log, Shard};
 pub use measured::MeasuredBench;
+pub use opencl::OpenClBench;
 pub use search::{Asked, Bench, Found, Progress, Timed, derive, plain, search, tune};
 pub use simulated::SimulatedBench;
 pub use subject::{Reshaped, Subject};

@@ -2,15 +2,8 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::operations::{self, Operation};
+use common::device;
 use headstart::device::cuda::device::CudaDevice;
-use headstart::device::sim::functional::Options;
-use headstart::device::{Argument, Command, Device, Fill, Launch, Pattern};
-use headstart::ir::Type;
-use headstart::prefetch::{self, Plan};
-use headstart::testing::{self, Random, Size};
 
 /// The first GPU, or why there is none.
 fn gpu() -> Option<CudaDevice> {
@@ -23,178 +16,20 @@ fn gpu() -> Option<CudaDevice> {
     }
 }
 
-fn bytes(ty: Type, values: impl IntoIterator<Item = u64>) -> Arc<[u8]> {
-    let size = ty.bytes() as usize;
-    values
-        .into_iter()
-        .flat_map(|bits| bits.to_le_bytes().into_iter().take(size))
-        .collect()
-}
-
-/// Runs an operation on every pair of values; the first results that differ from what is specified.
-fn check(device: &CudaDevice, operation: &Operation) -> Result<Vec<String>, headstart::Error> {
-    let values = operations::values(operation.operand);
-    let pairs: Vec<[u64; 3]> = (0..values.len() * values.len())
-        .map(|i| {
-            [
-                values[i % values.len()],
-                values[i / values.len()],
-                values[(i * 7 + i / 5) % values.len()],
-            ]
-        })
-        .collect();
-    let count = pairs.len() as u64;
-    let operand = |k: usize| {
-        device.allocate(
-            operation.operand,
-            count,
-            Fill::Bytes(bytes(operation.operand, pairs.iter().map(|p| p[k]))),
-        )
-    };
-    let result = device.allocate(operation.result, count, Fill::Pattern(Pattern::Constant(0)))?;
-    let mut arguments = Vec::new();
-    for k in 0..3 {
-        arguments.push(Argument::Buffer(operand(k)?));
-    }
-    arguments.push(Argument::Buffer(result.clone()));
-    arguments.push(Argument::Scalar(Type::I64, count));
-    let program = device.compile(&Arc::new(operation.kernel.clone()))?;
-    let queue = device.queue()?;
-    queue
-        .submit(
-            Command::Launch(program, Launch::new(count.div_ceil(128) as u32, 128, arguments)),
-            &[],
-        )
-        .wait()?;
-    let read = Command::Read {
-        buffer: result.clone(),
-        offset: 0,
-        length: result.bytes(),
-    };
-    let outcome = queue.submit(read, &[]).wait()?;
-    let size = operation.result.bytes() as usize;
-    let found = outcome.bytes.chunks_exact(size).map(|bytes| {
-        let mut bits = [0; 8];
-        bits[..size].copy_from_slice(bytes);
-        u64::from_le_bytes(bits)
-    });
-    Ok(pairs
-        .iter()
-        .zip(found)
-        .filter_map(|([x, y, z], found)| {
-            let expected = (operation.expected)(*x, *y, *z);
-            (found != expected).then(|| {
-                format!(
-                    "{}: of {x:#x}, {y:#x}, {z:#x} is {found:#x}, not {expected:#x}",
-                    operation.name
-                )
-            })
-        })
-        .take(3)
-        .collect())
-}
-
 #[test]
 fn operations_compute_what_the_ir_specifies() {
-    let Some(device) = gpu() else { return };
-    let mut wrong = Vec::new();
-    for operation in operations::operations() {
-        match check(&device, &operation) {
-            Ok(complaints) => wrong.extend(complaints),
-            Err(error) => wrong.push(format!("{}: {error}", operation.name)),
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let Some(gpu) = gpu() else { return };
+    device::operations_compute_what_the_ir_specifies(&gpu, 0, 1);
 }
 
 #[test]
 fn patterns_are_what_they_are_on_the_host() {
-    let Some(device) = gpu() else { return };
-    let queue = device.queue().expect("a queue");
-    let patterns = [
-        Pattern::Constant(3),
-        Pattern::Steps {
-            first: 7,
-            step: 1_000_000_007,
-        },
-        Pattern::Below {
-            bound: 1 << 20,
-            seed: 7,
-        },
-        Pattern::Below {
-            bound: 1_000_003,
-            seed: 8,
-        },
-        Pattern::Fractions { low: 1.0 },
-        Pattern::Bits { seed: 9 },
-        Pattern::Function(Arc::new(|index| index.rotate_left(7))),
-    ];
-    for pattern in patterns {
-        for element in operations::TYPES {
-            if element == Type::Bool && matches!(pattern, Pattern::Below { .. } | Pattern::Fractions { .. }) {
-                continue;
-            }
-            let length = 100_003;
-            let buffer = device
-                .allocate(element, length, Fill::Pattern(pattern.clone()))
-                .expect("there is memory");
-            let read = Command::Read {
-                buffer: buffer.clone(),
-                offset: 0,
-                length: buffer.bytes(),
-            };
-            let found = queue.submit(read, &[]).wait().expect("it can be read");
-            assert!(
-                found.bytes == pattern.bytes(element, 0, length),
-                "{pattern:?} of {element}"
-            );
-        }
-    }
+    let Some(gpu) = gpu() else { return };
+    device::patterns_are_what_they_are_on_the_host(&gpu);
 }
 
-/// Random kernels over everything that the IR has, atomics and shuffles included, and half of them under a
-/// random plan: the GPU's bits are the simulator's. The seed rotates; `HEADSTART_CASES` says how many.
 #[test]
 fn random_kernels_compute_the_same_as_on_the_simulator() {
-    let Some(device) = gpu() else { return };
-    let base = testing::base_seed();
-    let mut complaints = Vec::new();
-    let (mut cases, mut planned) = (0, 0);
-    for seed in base..base + testing::count("HEADSTART_CASES", 100) {
-        let size = if seed % 4 == 0 { Size::LARGE } else { Size::SMALL };
-        let workload = testing::random_workload(seed, size);
-        let mut kernel = Arc::clone(&workload.kernel);
-        let mut plan = Plan::default();
-        if seed % 2 == 1 {
-            let random = testing::random_plan(&mut Random::new(seed), &kernel);
-            let target = prefetch::Target {
-                group_size: Some([workload.group[0], 1, 1]),
-                ..prefetch::Target::default()
-            };
-            if let Ok(applied) = prefetch::apply(&kernel, &random, &target) {
-                kernel = Arc::new(applied.kernel);
-                plan = random;
-                planned += 1;
-            }
-        }
-        let right = testing::run(&workload, &workload.kernel, Options::FAST)
-            .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let ran = workload
-            .bind(&device)
-            .and_then(|bound| bound.run(&device, &kernel));
-        match ran {
-            Err(error) => complaints.push(format!("seed {seed}, {plan}: {error}")),
-            Ok((_, found)) => {
-                let differs = right
-                    .iter()
-                    .zip(&found)
-                    .find(|((_, right), found)| right != *found);
-                complaints
-                    .extend(differs.map(|((name, _), _)| format!("seed {seed}, {plan}: `{name}` differs")));
-            }
-        }
-        cases += 1;
-    }
-    println!("{cases} kernels, {planned} of them under a plan");
-    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    let Some(gpu) = gpu() else { return };
+    device::random_kernels_compute_the_same_as_on_the_simulator(&gpu, 100, |_| false);
 }

@@ -11,14 +11,17 @@
 mod case;
 mod gpu;
 mod loops;
+pub mod ocloc;
 mod plans;
 pub mod ptxas;
 mod random;
 mod run;
 mod shrink;
+pub mod spirv_val;
 mod statements;
 mod tables;
 mod together;
+pub mod tools;
 mod values;
 
 use std::sync::Arc;

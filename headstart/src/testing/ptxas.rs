@@ -1,7 +1,7 @@
 //! NVIDIA's assembler, where `scripts/tools` has set it up.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::back::ptx::{Ptx, Target};
@@ -25,17 +25,7 @@ impl Ptxas {
     /// Finds the assembler under `target/tools`, or the folder that `HEADSTART_TOOLS` names. Without it,
     /// says on standard error that something is skipped.
     pub fn find() -> Option<Ptxas> {
-        let tools = std::env::var_os("HEADSTART_TOOLS").map_or_else(
-            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools"),
-            PathBuf::from,
-        );
-        let found = Some(tools.join("bin/ptxas"))
-            .filter(|path| path.exists())
-            .map(Ptxas);
-        if found.is_none() {
-            eprintln!("skipped: no ptxas; scripts/tools sets it up");
-        }
-        found
+        super::tools::program("ptxas").map(Ptxas)
     }
 
     /// Assembles a module for a GPU generation.

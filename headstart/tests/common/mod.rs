@@ -2,4 +2,6 @@
 
 #![allow(dead_code)]
 
+pub mod corpus;
+pub mod device;
 pub mod operations;

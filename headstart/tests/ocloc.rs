@@ -1,0 +1,191 @@
+//! Prefetches in the machine code of Intel's GPUs: as many messages as the formula says, each with the cache control
+//! that was asked. `scripts/tools` sets up the compiler of Debian 12 and, where it can be had, that of the testing
+//! release; without one its tests are skipped, and say so.
+
+use std::collections::BTreeMap;
+
+use headstart::back::spirv::{self, Options, Spirv, Target, instructions};
+use headstart::ir::{self, CacheHint, CacheLevel, Kernel};
+use headstart::testing::ocloc::Ocloc;
+
+/// A kernel in which each work-item prefetches `bytes` of its own, at a multiple of `align`, then writes something.
+fn kernel(bytes: u32, align: u32, hint: &str, sub_group: u32) -> Kernel {
+    // Apart by a multiple of the alignment, and by no more than is needed: `stride` bytes from one to the next.
+    let stride = bytes.next_multiple_of(align);
+    let text = format!(
+        "hsir 1
+kernel @prefetches(
+  %a: ptr.global i8[%n] align {align} readonly unaliased,
+  %n: i64,
+  %out: ptr.global i32[%m] align 4 unaliased,
+  %m: i64,
+) group 64,1,1 sub_group {sub_group} {{
+  %group = id.group.x
+  %local = id.local.x
+  %start = mul %group, 64:i32
+  %item32 = add %start, %local
+  %item = extend.u %item32 to i64
+  %at = address %a + %item * {stride}
+  {hint}
+  %to = address %out + %item * 4
+  store %to, %item32
+  return
+}}
+"
+    );
+    let kernel = ir::parse(&text, "prefetches.hsir").unwrap_or_else(|error| panic!("{error}\n{text}"));
+    ir::verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    kernel
+}
+
+fn prefetch(bytes: u32, align: u32, hint: CacheHint, sub_group: u32) -> Kernel {
+    let nontemporal = if hint.nontemporal { " nontemporal" } else { "" };
+    let text = format!("prefetch {}{nontemporal} {bytes} at %at", hint.level.name());
+    kernel(bytes, align, &text, sub_group)
+}
+
+fn emit(kernel: &Kernel, target: Target) -> Spirv {
+    spirv::emit(kernel, &Options::new(target)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The cache control in the name of a message that a hint becomes.
+fn suffix(hint: CacheHint) -> &'static str {
+    match (hint.level, hint.nontemporal) {
+        (CacheLevel::L1, false) => "ca.ca",
+        (CacheLevel::L1, true) => "st.ca",
+        _ => "uc.ca",
+    }
+}
+
+/// Sizes and alignments: each element that the builtins have, ranges of several calls, ranges that are not aligned.
+const RANGES: [(u32, u32); 16] = [
+    (1, 1),
+    (2, 2),
+    (2, 1),
+    (4, 4),
+    (8, 4),
+    (8, 8),
+    (12, 4),
+    (16, 4),
+    (16, 16),
+    (20, 4),
+    (28, 4),
+    (32, 4),
+    (32, 32),
+    (64, 4),
+    (100, 4),
+    (256, 1),
+];
+
+const HINTS: [CacheHint; 6] = {
+    const fn to(level: CacheLevel, nontemporal: bool) -> CacheHint {
+        CacheHint { level, nontemporal }
+    }
+    [
+        to(CacheLevel::L1, false),
+        to(CacheLevel::L1, true),
+        to(CacheLevel::L2, false),
+        to(CacheLevel::L3, false),
+        to(CacheLevel::L3, true),
+        to(CacheLevel::L4, false),
+    ]
+};
+
+/// Compiles every prefetch of the table and compares the messages with what the formula says.
+fn check(ocloc: &Ocloc, device: &str, sub_groups: &[u32]) {
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for &sub_group in sub_groups {
+        // Every size to one level, and every level at one size.
+        let sizes = RANGES.iter().map(|&range| (range, HINTS[0]));
+        let levels = HINTS.iter().map(|&hint| ((16, 16), hint));
+        for ((bytes, align), hint) in sizes.chain(levels) {
+            let spirv = emit(&prefetch(bytes, align, hint, sub_group), Target::IntelLsc);
+            let found = match ocloc.compile(&spirv, device) {
+                Ok(assembly) => assembly.prefetches(),
+                Err(said) => panic!("{bytes} bytes: {said}"),
+            };
+            tried += 1;
+            let suffix = suffix(hint);
+            let asked: u32 = found
+                .iter()
+                .filter(|(kind, _)| kind.contains(suffix))
+                .map(|(_, count)| count)
+                .sum();
+            let all: u32 = found.values().sum();
+            let expected = instructions(bytes, align, sub_group);
+            if asked != expected || all != expected {
+                wrong.push(format!(
+                    "{device}, sub-groups of {sub_group}, {bytes} bytes at a multiple of {align}, {hint:?}: \
+                     {expected} messages {suffix} expected, found {found:?}"
+                ));
+            }
+        }
+    }
+    println!("{tried} kernels for {device}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_compiler_of_debian_12_sends_what_is_asked_to_pvc() {
+    let Some(ocloc) = Ocloc::find() else { return };
+    check(&ocloc, "pvc", &[16, 32]);
+}
+
+#[test]
+fn the_newest_compiler_sends_what_is_asked_to_pvc() {
+    let Some(ocloc) = Ocloc::newest() else { return };
+    check(&ocloc, "pvc", &[16, 32]);
+}
+
+#[test]
+fn the_newest_compiler_sends_what_is_asked_to_bmg() {
+    let Some(ocloc) = Ocloc::newest() else { return };
+    check(&ocloc, "bmg", &[16]);
+}
+
+/// What shows that the tests above can fail: no prefetch gives no message, and OpenCL's own `prefetch`, which the module
+/// for other devices calls, is not what was asked.
+#[test]
+fn what_is_not_asked_is_not_there() {
+    let Some(ocloc) = Ocloc::find() else { return };
+    let plain = emit(&kernel(4, 4, "", 16), Target::IntelLsc);
+    let found = ocloc.compile(&plain, "pvc").unwrap_or_else(|said| panic!("{said}"));
+    assert_eq!(found.prefetches(), BTreeMap::new());
+
+    let to_l1 = prefetch(4, 4, HINTS[0], 16);
+    let portable = emit(&to_l1, Target::Portable);
+    let found = ocloc.compile(&portable, "pvc").unwrap_or_else(|said| panic!("{said}"));
+    assert!(!found.prefetches().keys().any(|kind| kind.contains(suffix(HINTS[0]))));
+
+    let older = emit(&to_l1, Target::IntelOlder);
+    let found = ocloc.compile(&older, "pvc").unwrap_or_else(|said| panic!("{said}"));
+    assert_eq!(found.prefetches(), BTreeMap::new());
+    assert_eq!(older.hints[0].reached, None, "the report says that nothing happens");
+}
+
+/// Prefetches that a plan derives arrive as well, at the level that the plan names.
+#[test]
+fn derived_prefetches_arrive() {
+    let Some(ocloc) = Ocloc::find() else { return };
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/in/gather.hsir"))
+        .expect("the kernel is there");
+    let plain = ir::parse(&text, "gather.hsir").expect("it is a kernel");
+    let target = headstart::prefetch::Target {
+        group_size: Some([128, 1, 1]),
+        line: 64,
+    };
+    for (plan, suffix) in [
+        ("values=cache:L1:4", "ca.ca"),
+        ("values=cache:L3:4", "uc.ca"),
+        ("values=cache:L1:4/nt", "st.ca"),
+    ] {
+        let plan = plan.parse().expect("a plan");
+        let derived = headstart::prefetch::apply(&plain, &plan, &target).expect("it is legal");
+        let spirv = emit(&derived.kernel, Target::IntelLsc);
+        let found = ocloc.compile(&spirv, "pvc").unwrap_or_else(|said| panic!("{said}"));
+        let found = found.prefetches();
+        assert!(!found.is_empty(), "{plan}: no prefetch");
+        assert!(found.keys().all(|kind| kind.contains(suffix)), "{plan}: {found:?}");
+    }
+}

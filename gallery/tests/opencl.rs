@@ -26,12 +26,31 @@ const PARTS: usize = 48;
 /// Every kernel at a size that takes a moment.
 const SMALL: [(&str, &[&str]); 22] = [
     ("gather", &["group=64", "items=40", "table=4096", "work=2"]),
-    ("gather-hint-l3", &["group=32", "items=20", "table=4096", "work=1"]),
-    ("gather-hint-l1", &["group=32", "items=20", "table=4096", "work=1"]),
+    (
+        "gather-hint-l3",
+        &["group=32", "items=20", "table=4096", "work=1"],
+    ),
+    (
+        "gather-hint-l1",
+        &["group=32", "items=20", "table=4096", "work=1"],
+    ),
     ("article", &["group=40", "elements=1000"]),
     ("latency", &["work=2", "steps=40"]),
-    ("embedding-bag", &["bags=5", "bag=9", "dim=16", "rows=100", "group=32", "lengths=ragged"]),
-    ("embedding-bag", &["bags=5", "bag=9", "dim=16", "rows=100", "group=32", "element=f16"]),
+    (
+        "embedding-bag",
+        &[
+            "bags=5",
+            "bag=9",
+            "dim=16",
+            "rows=100",
+            "group=32",
+            "lengths=ragged",
+        ],
+    ),
+    (
+        "embedding-bag",
+        &["bags=5", "bag=9", "dim=16", "rows=100", "group=32", "element=f16"],
+    ),
     ("spmv", &["rows=64", "group=32", "matrix=power-law"]),
     ("spmv-blocks", &["rows=64", "group=32", "matrix=power-law"]),
     ("index-select", &["groups=2", "group=32", "items=20", "bits=10"]),
@@ -41,9 +60,15 @@ const SMALL: [(&str, &[&str]); 22] = [
     ("btree", &["groups=2", "group=32", "items=4", "levels=2"]),
     ("bfs", &["scale=6", "degree=8", "steps=1", "group=32", "lanes=4"]),
     ("pagerank", &["scale=6", "degree=8", "group=32", "lanes=4"]),
-    ("cross-section", &["groups=2", "group=32", "nuclides=30", "points=9", "grid=11"]),
+    (
+        "cross-section",
+        &["groups=2", "group=32", "nuclides=30", "points=9", "grid=11"],
+    ),
     ("option-pricing", &["groups=2", "group=32", "steps=9"]),
-    ("attention", &["sequences=3", "heads=2", "tokens=20", "pool=5", "group=32"]),
+    (
+        "attention",
+        &["sequences=3", "heads=2", "tokens=20", "pool=5", "group=32"],
+    ),
     ("chase", &["groups=2", "group=32", "steps=9", "bits=8"]),
     ("triad", &["quads=200", "items=3", "group=32"]),
     ("nbody", &["bodies=40", "group=32"]),
@@ -115,9 +140,13 @@ fn every_plan_computes_the_simulators_bits() {
             if !all && number > 0 && number % PARTS != seed % PARTS {
                 continue;
             }
-            let Ok(derived) = prefetch::apply(&subject.plain, &plan, &subject.target) else { continue };
+            let Ok(derived) = prefetch::apply(&subject.plain, &plan, &subject.target) else {
+                continue;
+            };
             if derived.kernel.shared_bytes() > device.description().max_shared_bytes {
-                *left_out.entry("more shared memory than there is".to_owned()).or_default() += 1;
+                *left_out
+                    .entry("more shared memory than there is".to_owned())
+                    .or_default() += 1;
                 continue;
             }
             tried += 1;
@@ -126,7 +155,10 @@ fn every_plan_computes_the_simulators_bits() {
             }
         }
     }
-    println!("{tried} kernels on {}; left out: {left_out:?}", device.description().title);
+    println!(
+        "{tried} kernels on {}; left out: {left_out:?}",
+        device.description().title
+    );
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(tried >= SMALL.len(), "{tried} kernels");
 }
@@ -139,12 +171,17 @@ fn a_wrong_kernel_is_noticed() {
     let one = Subjected::new(&device, "gather", &settings("work=1"));
     let two = Subjected::new(&device, "gather", &settings("work=2"));
     two.run(&device, &two.plain).expect("its own results are right");
-    two.run(&device, &one.plain).expect_err("another kernel's are not");
+    two.run(&device, &one.plain)
+        .expect_err("another kernel's are not");
 }
 
 #[test]
 fn no_kernel_is_left_out() {
     for kernel in KERNELS {
-        assert!(SMALL.iter().any(|(name, _)| *name == kernel.name), "{}", kernel.name);
+        assert!(
+            SMALL.iter().any(|(name, _)| *name == kernel.name),
+            "{}",
+            kernel.name
+        );
     }
 }

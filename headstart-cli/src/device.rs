@@ -28,8 +28,9 @@ impl Chosen {
             Some((kind @ "cuda", _)) => Ok(Chosen::Gpu(gpu::facts(ordinal(kind, name)?)?)),
             Some((kind @ "opencl", _)) => Ok(Chosen::OpenCl(platform::facts(ordinal(kind, name)?)?)),
             Some(_) => Err(
-                Error::usage(format!("there is no device {}", headstart::suggest::quoted(name)))
-                    .accepted("`sim:NAME`, `cuda:N` or `opencl:N`, as `headstart devices` lists them, or a model file"),
+                Error::usage(format!("there is no device {}", headstart::suggest::quoted(name))).accepted(
+                    "`sim:NAME`, `cuda:N` or `opencl:N`, as `headstart devices` lists them, or a model file",
+                ),
             ),
         }
     }
@@ -110,6 +111,7 @@ pub fn ordinal(kind: &str, name: &str) -> Result<usize> {
     let number = name.strip_prefix(kind).and_then(|rest| rest.strip_prefix(':'));
     number.and_then(|number| number.parse().ok()).ok_or_else(|| {
         let what = if kind == "cuda" { "GPU" } else { "device" };
-        Error::usage(format!("{} is no {what}", headstart::suggest::quoted(name))).accepted(format!("`{kind}:0`"))
+        Error::usage(format!("{} is no {what}", headstart::suggest::quoted(name)))
+            .accepted(format!("`{kind}:0`"))
     })
 }

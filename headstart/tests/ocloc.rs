@@ -150,18 +150,32 @@ fn the_newest_compiler_sends_what_is_asked_to_bmg() {
 fn what_is_not_asked_is_not_there() {
     let Some(ocloc) = Ocloc::find() else { return };
     let plain = emit(&kernel(4, 4, "", 16), Target::IntelLsc);
-    let found = ocloc.compile(&plain, "pvc").unwrap_or_else(|said| panic!("{said}"));
+    let found = ocloc
+        .compile(&plain, "pvc")
+        .unwrap_or_else(|said| panic!("{said}"));
     assert_eq!(found.prefetches(), BTreeMap::new());
 
     let to_l1 = prefetch(4, 4, HINTS[0], 16);
     let portable = emit(&to_l1, Target::Portable);
-    let found = ocloc.compile(&portable, "pvc").unwrap_or_else(|said| panic!("{said}"));
-    assert!(!found.prefetches().keys().any(|kind| kind.contains(suffix(HINTS[0]))));
+    let found = ocloc
+        .compile(&portable, "pvc")
+        .unwrap_or_else(|said| panic!("{said}"));
+    assert!(
+        !found
+            .prefetches()
+            .keys()
+            .any(|kind| kind.contains(suffix(HINTS[0])))
+    );
 
     let older = emit(&to_l1, Target::IntelOlder);
-    let found = ocloc.compile(&older, "pvc").unwrap_or_else(|said| panic!("{said}"));
+    let found = ocloc
+        .compile(&older, "pvc")
+        .unwrap_or_else(|said| panic!("{said}"));
     assert_eq!(found.prefetches(), BTreeMap::new());
-    assert_eq!(older.hints[0].reached, None, "the report says that nothing happens");
+    assert_eq!(
+        older.hints[0].reached, None,
+        "the report says that nothing happens"
+    );
 }
 
 /// Prefetches that a plan derives arrive as well, at the level that the plan names.
@@ -183,9 +197,14 @@ fn derived_prefetches_arrive() {
         let plan = plan.parse().expect("a plan");
         let derived = headstart::prefetch::apply(&plain, &plan, &target).expect("it is legal");
         let spirv = emit(&derived.kernel, Target::IntelLsc);
-        let found = ocloc.compile(&spirv, "pvc").unwrap_or_else(|said| panic!("{said}"));
+        let found = ocloc
+            .compile(&spirv, "pvc")
+            .unwrap_or_else(|said| panic!("{said}"));
         let found = found.prefetches();
         assert!(!found.is_empty(), "{plan}: no prefetch");
-        assert!(found.keys().all(|kind| kind.contains(suffix)), "{plan}: {found:?}");
+        assert!(
+            found.keys().all(|kind| kind.contains(suffix)),
+            "{plan}: {found:?}"
+        );
     }
 }

@@ -25,7 +25,9 @@ fn the_corpus_is_emitted_and_validated() {
     let mut complaints = Vec::new();
     for (name, kernel) in common::corpus::kernels() {
         for target in Target::ALL {
-            let Some(emitted) = emit(&name, &kernel, &Options::new(target)) else { continue };
+            let Some(emitted) = emit(&name, &kernel, &Options::new(target)) else {
+                continue;
+            };
             if target == Target::IntelLsc {
                 complaints.extend(common::corpus::compare(&format!("{name}.spvasm"), &emitted.text));
             }
@@ -43,7 +45,11 @@ fn every_operation_is_valid() {
     let Some(validator) = SpirvVal::find() else { return };
     let mut complaints = Vec::new();
     for operation in common::operations::operations() {
-        let emitted = emit(&operation.name, &operation.kernel, &Options::new(Target::Portable));
+        let emitted = emit(
+            &operation.name,
+            &operation.kernel,
+            &Options::new(Target::Portable),
+        );
         if let Some(Err(said)) = emitted.map(|emitted| validator.check(&emitted)) {
             complaints.push(format!("{}: {said}", operation.name));
         }
@@ -69,7 +75,9 @@ fn random_kernels_are_valid() {
         with_plans += u32::from(planned.is_some());
         let kernel = planned.map_or_else(|| (*plain).clone(), |applied| applied.kernel);
         let target = Target::ALL[seed as usize % Target::ALL.len()];
-        let Some(spirv) = emit(&seed.to_string(), &kernel, &Options::new(target)) else { continue };
+        let Some(spirv) = emit(&seed.to_string(), &kernel, &Options::new(target)) else {
+            continue;
+        };
         emitted += 1;
         validator
             .check(&spirv)

@@ -53,22 +53,34 @@ impl Ocloc {
             BUILD_OPTIONS,
         ];
         self.run(path, &compile)?;
-        let binary = ["kernel.bin", "kernel"].into_iter().find(|name| path.join(name).exists());
+        let binary = ["kernel.bin", "kernel"]
+            .into_iter()
+            .find(|name| path.join(name).exists());
         let binary = binary.ok_or("ocloc left no binary")?;
-        self.run(path, &["disasm", "-file", binary, "-dump", "dump", "-device", device])?;
+        self.run(
+            path,
+            &["disasm", "-file", binary, "-dump", "dump", "-device", device],
+        )?;
         // The names of both kinds of binaries that compilers of different age make.
         let names = [
             format!(".text.{}.asm", spirv.entry),
             format!("{}_KernelHeap.asm", spirv.entry),
         ];
-        let listing = names.iter().map(|name| path.join("dump").join(name)).find(|path| path.exists());
+        let listing = names
+            .iter()
+            .map(|name| path.join("dump").join(name))
+            .find(|path| path.exists());
         let listing = listing.ok_or("ocloc left no listing of the kernel")?;
         let text = std::fs::read_to_string(listing).map_err(|error| error.to_string())?;
         Ok(Assembly { text })
     }
 
     fn run(&self, folder: &Path, arguments: &[&str]) -> Result<(), String> {
-        let Output { status, stdout, stderr } = Command::new(&self.0)
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = Command::new(&self.0)
             .current_dir(folder)
             .args(arguments)
             .output()
@@ -127,7 +139,9 @@ mod tests {
         send.ugm (16|M0)  null     r11     r2:1    0x0  0x04000584  {$4} // wr:2+1, rd:0; store.ugm.d32.a64
 (W)     send.ugm (1|M0)   r4       r127    null:0  0xFF 0x6218C500  {$2} // wr:1+0, rd:1; load.ugm.d32x8t.a32.ca.ca.bti[255]
 ";
-        let assembly = Assembly { text: text.to_owned() };
+        let assembly = Assembly {
+            text: text.to_owned(),
+        };
         let found = assembly.prefetches();
         assert_eq!(
             found.into_iter().collect::<Vec<_>>(),

@@ -102,11 +102,7 @@ impl OpenClBench {
                 issued: None,
             },
             profile: None,
-            counted: vec![(
-                "between the quartiles of its times",
-                "%",
-                100.0 * timing.spread(),
-            )],
+            counted: vec![("between the quartiles of its times", "%", 100.0 * timing.spread())],
             note: self.note(&timing),
             outputs: Some(candidate.found),
         })
@@ -198,7 +194,9 @@ impl Bench for OpenClBench {
             let count = candidates.len();
             for turn in 0..count {
                 let place = (round + turn) % count;
-                let Ok((candidate, _)) = &mut candidates[place] else { continue };
+                let Ok((candidate, _)) = &mut candidates[place] else {
+                    continue;
+                };
                 match candidate.launch(queue.as_ref()) {
                     Ok(time) => candidate.times.push(time),
                     Err(error) => candidates[place] = Err(error),

@@ -170,9 +170,7 @@ pub fn random_kernels_compute_the_same_as_on_the_simulator(
         }
         let right = testing::run(&workload, &workload.kernel, Options::FAST)
             .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let ran = workload
-            .bind(device)
-            .and_then(|bound| bound.run(device, &kernel));
+        let ran = workload.bind(device).and_then(|bound| bound.run(device, &kernel));
         match ran {
             Err(error) if refuses(error.what()) => refused += 1,
             Err(error) => complaints.push(format!("seed {seed}, {plan}: {error}")),

@@ -24,9 +24,9 @@
 use super::emitter::Emitter;
 use super::memory::WIDEST;
 use super::registers::Class;
-use super::roots::Roots;
 use super::{L1Hint, Options, Target};
 use crate::back::hints::{Form, HintReached, asked, cost};
+use crate::back::roots::Roots;
 use crate::ir::{CacheHint, CacheLevel, Kernel, Op, OpKind, PrefetchScope, Value};
 
 /// Bytes of a cache line; a hint fetches one line.

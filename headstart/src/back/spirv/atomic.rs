@@ -157,8 +157,10 @@ impl Emitter<'_> {
     pub(super) fn fence(&mut self, order: MemoryOrder, scope: MemoryScope) {
         let scope = self.scope(scope);
         let semantics = self.semantics(order, true, true);
-        self.module
-            .act(Code::MemoryBarrier, vec![Operand::IdRef(scope), Operand::IdRef(semantics)]);
+        self.module.act(
+            Code::MemoryBarrier,
+            vec![Operand::IdRef(scope), Operand::IdRef(semantics)],
+        );
     }
 
     /// Where all work-items of the group wait for each other; shared and global memory are ordered.

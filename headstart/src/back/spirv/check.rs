@@ -18,10 +18,11 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
     for param in &kernel.params {
         let ty = kernel.ty(param.value);
         if matches!(ty, Type::Ptr(Space::Shared | Space::Private) | Type::Token) {
-            return Err(
-                Error::device(format!("parameter `{}` of `{}` is a `{ty}`", param.name, kernel.name))
-                    .accepted("OpenCL passes numbers and buffers"),
-            );
+            return Err(Error::device(format!(
+                "parameter `{}` of `{}` is a `{ty}`",
+                param.name, kernel.name
+            ))
+            .accepted("OpenCL passes numbers and buffers"));
         }
     }
     let size = kernel.sub_group_size.or(options.sub_group_size);
@@ -41,10 +42,11 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
         .accepted(format!("at most {MOST_PRIVATE}")));
     }
     if has(kernel, |kind| matches!(kind, OpKind::Meet(Meeting::Named { .. }))) {
-        return Err(
-            Error::device(format!("some sub-groups of `{}` meet at a barrier of their own", kernel.name))
-                .accepted("OpenCL has barriers of sub-groups and of whole work-groups"),
-        );
+        return Err(Error::device(format!(
+            "some sub-groups of `{}` meet at a barrier of their own",
+            kernel.name
+        ))
+        .accepted("OpenCL has barriers of sub-groups and of whole work-groups"));
     }
     if returns_early(&kernel.body) && has(kernel, |kind| matches!(kind, OpKind::Barrier)) {
         return Err(Error::device(format!(

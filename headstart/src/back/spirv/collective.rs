@@ -55,7 +55,11 @@ impl Emitter<'_> {
         match op {
             VoteOp::Any | VoteOp::All => {
                 self.module.needs(Capability::Groups);
-                let code = if op == VoteOp::Any { Code::GroupAny } else { Code::GroupAll };
+                let code = if op == VoteOp::Any {
+                    Code::GroupAny
+                } else {
+                    Code::GroupAll
+                };
                 self.module.ins(code, boolean, &[scope, value])
             }
             // The bits of different work-items do not meet, so their sum is their union.

@@ -70,7 +70,9 @@ impl<'k> Emitter<'k> {
     }
 
     fn construct(&mut self, op: &'k Op) -> Result<()> {
-        let Some(label) = op.kind.label() else { return Ok(()) };
+        let Some(label) = op.kind.label() else {
+            return Ok(());
+        };
         let exit = self.module.new_id();
         if let Some(name) = &self.kernel.labels[label].name {
             self.module.name(exit, &format!("{name}_done"));
@@ -113,7 +115,9 @@ impl<'k> Emitter<'k> {
     fn leave(&mut self, label: Label, values: &[Value], around: bool) {
         let ids = values.iter().map(|&value| self.id(value)).collect();
         let here = self.module.here();
-        let Some(scope) = self.scopes.get_mut(&label) else { return };
+        let Some(scope) = self.scopes.get_mut(&label) else {
+            return;
+        };
         let target = match (around, &mut scope.next) {
             (true, Some(next)) => next,
             _ => &mut scope.exit,
@@ -125,7 +129,9 @@ impl<'k> Emitter<'k> {
 
     /// Opens the block after a construct, if anything jumps there.
     fn arrive(&mut self, label: Label) {
-        let Some(scope) = self.scopes.remove(&label) else { return };
+        let Some(scope) = self.scopes.remove(&label) else {
+            return;
+        };
         let Arrival { label, targets, from } = scope.exit;
         if from.is_empty() {
             return;
@@ -208,7 +214,12 @@ impl<'k> Emitter<'k> {
                 operands.extend([Operand::IdRef(again[position]), Operand::IdRef(next)]);
             }
             let ty = self.ty_id(self.ty(param));
-            front.push(Instruction::new(Code::Phi, Some(ty), Some(ids[position]), operands));
+            front.push(Instruction::new(
+                Code::Phi,
+                Some(ty),
+                Some(ids[position]),
+                operands,
+            ));
         }
         let leaves = self
             .scopes

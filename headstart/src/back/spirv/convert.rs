@@ -63,7 +63,11 @@ impl Emitter<'_> {
     }
 
     fn integer_to_float(&mut self, signed: bool, from: Type, to: Type, x: Word) -> Word {
-        let code = if signed { Code::ConvertSToF } else { Code::ConvertUToF };
+        let code = if signed {
+            Code::ConvertSToF
+        } else {
+            Code::ConvertUToF
+        };
         if matches!(to, Type::F32 | Type::F64) {
             let id = self.ty_id(to);
             return self.module.ins(code, id, &[x]);
@@ -73,10 +77,16 @@ impl Emitter<'_> {
             // Both halves are exact in binary64, their sum is not.
             let (int, long) = (self.module.int(32), self.module.int(64));
             let count = self.module.constant(64, 32);
-            let shift = if signed { Code::ShiftRightArithmetic } else { Code::ShiftRightLogical };
+            let shift = if signed {
+                Code::ShiftRightArithmetic
+            } else {
+                Code::ShiftRightLogical
+            };
             let high = self.module.ins(shift, long, &[x, count]);
             let high = self.module.ins(code, double, &[high]);
-            let scale = self.module.float_constant(64, f64::from(2.0_f32.powi(32)).to_bits());
+            let scale = self
+                .module
+                .float_constant(64, f64::from(2.0_f32.powi(32)).to_bits());
             let high = self.module.ins(Code::FMul, double, &[high, scale]);
             let low = self.module.ins(Code::UConvert, int, &[x]);
             let low = self.module.ins(Code::ConvertUToF, double, &[low]);
@@ -93,7 +103,11 @@ impl Emitter<'_> {
             _ => (self.flushed(from, x), from),
         };
         let (id, boolean, bits) = (self.ty_id(to), self.module.boolean(), to.bits());
-        let code = if signed { Code::ConvertFToS } else { Code::ConvertFToU };
+        let code = if signed {
+            Code::ConvertFToS
+        } else {
+            Code::ConvertFToU
+        };
         let (least, beyond, low, high) = match signed {
             true => {
                 let half = 2.0_f64.powi(bits as i32 - 1);
@@ -103,7 +117,9 @@ impl Emitter<'_> {
         };
         let number = |emitter: &mut Self, number: f64| match wide {
             Type::F64 => emitter.module.float_constant(64, number.to_bits()),
-            _ => emitter.module.float_constant(32, u64::from((number as f32).to_bits())),
+            _ => emitter
+                .module
+                .float_constant(32, u64::from((number as f32).to_bits())),
         };
         let (least, beyond) = (number(self, least), number(self, beyond));
         let [low, high, zero] = [low, high, 0].map(|number| self.module.constant(bits, number));

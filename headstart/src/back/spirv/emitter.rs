@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op as Code, StorageClass, Word};
 
+use super::Options;
 use super::control::Scope;
 use super::module::Module;
 use super::prefetch::Element;
-use super::{HintReached, Options};
 use crate::Result;
 use crate::back::nan::NanPlan;
 use crate::back::roots::Roots;
@@ -22,8 +22,6 @@ pub(super) struct Emitter<'k> {
     pub nans: NanPlan,
     pub roots: Roots,
     pub scopes: HashMap<Label, Scope<'k>>,
-    /// What each cache hint became.
-    pub hints: Vec<HintReached>,
     /// Arrays, as pointers to bytes.
     pub arrays: HashMap<Array, Word>,
     /// Variables that the device fills: what they answer, and their ids.
@@ -52,7 +50,6 @@ impl<'k> Emitter<'k> {
             nans: NanPlan::of(kernel),
             roots: Roots::find(kernel),
             scopes: HashMap::new(),
-            hints: Vec::new(),
             arrays: HashMap::new(),
             built_in: HashMap::new(),
             interface: Vec::new(),
@@ -65,7 +62,7 @@ impl<'k> Emitter<'k> {
     }
 
     /// Writes the kernel as a module whose entry point has this name.
-    pub(super) fn write(mut self, entry: &str) -> Result<(rspirv::dr::Module, Vec<HintReached>)> {
+    pub(super) fn write(mut self, entry: &str) -> Result<rspirv::dr::Module> {
         let function = self.module.new_id();
         self.module.name(function, entry);
         let start = self.module.new_id();
@@ -77,8 +74,7 @@ impl<'k> Emitter<'k> {
         let void = self.module.void();
         self.module.function(function, void, &parameters);
         self.write_bodies();
-        let module = self.module.finish(function, entry, &self.interface);
-        Ok((module, self.hints))
+        Ok(self.module.finish(function, entry, &self.interface))
     }
 
     /// How the kernel is to run: what it requires, and that arithmetic is left as it is written.
@@ -242,8 +238,14 @@ impl<'k> Emitter<'k> {
                 None
             }
             OpKind::Join(_) | OpKind::Wait(_) => None,
-            OpKind::Prefetch { ptr, bytes, hint, .. } => {
-                self.prefetch(op.place, *ptr, *bytes, *hint);
+            OpKind::Prefetch {
+                ptr,
+                bytes,
+                hint,
+                source,
+                ..
+            } => {
+                self.prefetch(*ptr, *bytes, *hint, *source);
                 None
             }
             OpKind::Barrier => {

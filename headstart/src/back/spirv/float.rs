@@ -105,7 +105,11 @@ impl Emitter<'_> {
         let (id, boolean) = (self.ty_id(ty), self.module.boolean());
         let bits = self.module.int(ty.bits());
         let least = op == BinaryOp::FMin;
-        let code = if least { Code::FOrdLessThan } else { Code::FOrdGreaterThan };
+        let code = if least {
+            Code::FOrdLessThan
+        } else {
+            Code::FOrdGreaterThan
+        };
         let before = self.module.ins(code, boolean, &[x, y]);
         let no_number = self.module.ins(Code::IsNan, boolean, &[y]);
         let first = self.module.ins(Code::LogicalOr, boolean, &[before, no_number]);
@@ -156,7 +160,9 @@ impl Emitter<'_> {
         }
         let (id, boolean) = (self.ty_id(ty), self.module.boolean());
         let magnitude = self.module.opencl(id, Std::fabs, &[x]);
-        let least = self.module.float_constant(32, u64::from(f32::MIN_POSITIVE.to_bits()));
+        let least = self
+            .module
+            .float_constant(32, u64::from(f32::MIN_POSITIVE.to_bits()));
         let small = self.module.ins(Code::FOrdLessThan, boolean, &[magnitude, least]);
         let zero = self.module.float_constant(32, 0);
         let zero = self.module.opencl(id, Std::copysign, &[zero, x]);
@@ -168,16 +174,28 @@ impl Emitter<'_> {
         let (id, boolean) = (self.ty_id(ty), self.module.boolean());
         let (is_nan, nan) = match ty {
             Type::F32 | Type::F64 => {
-                let bits = if ty == Type::F64 { 0x7ff8 << 48 } else { 0x7fc0_0000 };
+                let bits = if ty == Type::F64 {
+                    0x7ff8 << 48
+                } else {
+                    0x7fc0_0000
+                };
                 let nan = self.module.float_constant(ty.bits(), bits);
                 (self.module.ins(Code::IsNan, boolean, &[x]), nan)
             }
             _ => {
-                let (infinity, nan) = if ty == Type::F16 { (0x7c00, 0x7e00) } else { (0x7f80, 0x7fc0) };
+                let (infinity, nan) = if ty == Type::F16 {
+                    (0x7c00, 0x7e00)
+                } else {
+                    (0x7f80, 0x7fc0)
+                };
                 let [magnitude, infinity, nan] =
                     [0x7fff, infinity, nan].map(|bits| self.module.constant(16, bits));
                 let magnitude = self.module.ins(Code::BitwiseAnd, id, &[x, magnitude]);
-                (self.module.ins(Code::UGreaterThan, boolean, &[magnitude, infinity]), nan)
+                (
+                    self.module
+                        .ins(Code::UGreaterThan, boolean, &[magnitude, infinity]),
+                    nan,
+                )
             }
         };
         self.module.ins(Code::Select, id, &[is_nan, nan, x])

@@ -104,7 +104,9 @@ impl Emitter<'_> {
         // Away from zero: the error has the other sign. What became zero went towards it.
         let positive = self.module.ins(Code::FOrdGreaterThan, boolean, &[error, zero]);
         let above = self.module.ins(Code::FOrdGreaterThan, boolean, &[rounded, zero]);
-        let differ = self.module.ins(Code::LogicalNotEqual, boolean, &[positive, above]);
+        let differ = self
+            .module
+            .ins(Code::LogicalNotEqual, boolean, &[positive, above]);
         let some = self.module.ins(Code::FOrdNotEqual, boolean, &[rounded, zero]);
         let away = self.module.ins(Code::LogicalAnd, boolean, &[differ, some]);
         let less = self.module.ins(Code::ISub, int, &[bits, one]);

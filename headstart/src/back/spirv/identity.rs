@@ -37,10 +37,7 @@ impl Emitter<'_> {
         let ty = self.module.vector(long, 3);
         let variable = self.filled(which, ty);
         let all = self.module.ins(Code::Load, ty, &[variable]);
-        let operands = vec![
-            Operand::IdRef(all),
-            Operand::LiteralBit32(u32::from(axis.min(2))),
-        ];
+        let operands = vec![Operand::IdRef(all), Operand::LiteralBit32(u32::from(axis.min(2)))];
         let one = self.module.make(Code::CompositeExtract, long, operands);
         let int = self.module.int(32);
         self.module.ins(Code::UConvert, int, &[one])

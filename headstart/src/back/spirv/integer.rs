@@ -109,8 +109,7 @@ impl Emitter<'_> {
             return self.module.ins(code, id, &[x, y]);
         }
         // A divisor of 0 (and of -1, which one dividend overflows) is replaced by 1, then the result.
-        let [none, one, minus_one] =
-            [0, 1, ty.mask()].map(|number| self.module.constant(bits, number));
+        let [none, one, minus_one] = [0, 1, ty.mask()].map(|number| self.module.constant(bits, number));
         let zero = self.module.ins(Code::IEqual, boolean, &[y, none]);
         let mut safe = self.module.ins(Code::Select, id, &[zero, one, y]);
         let mut negative = None;
@@ -132,7 +131,11 @@ impl Emitter<'_> {
     fn dot4(&mut self, op: BinaryOp, x: Word, y: Word) -> Word {
         let (int, byte) = (self.module.int(32), self.module.int(8));
         let vector = self.module.vector(byte, 4);
-        let code = if op == BinaryOp::Dot4S { Code::SConvert } else { Code::UConvert };
+        let code = if op == BinaryOp::Dot4S {
+            Code::SConvert
+        } else {
+            Code::UConvert
+        };
         let [x, y] = [x, y].map(|word| self.module.ins(Code::Bitcast, vector, &[word]));
         let mut sum = self.module.constant(32, 0);
         for index in 0..4 {

@@ -132,7 +132,10 @@ impl Emitter<'_> {
         let ty = self.ty(values[0]);
         let count = values.len() as u32;
         let element = self.in_memory(ty);
-        let stored: Vec<Word> = values.iter().map(|&value| self.stored(ty, element, value)).collect();
+        let stored: Vec<Word> = values
+            .iter()
+            .map(|&value| self.stored(ty, element, value))
+            .collect();
         let vector = self.module.vector(element, count);
         let value = match stored[..] {
             [one] => one,

@@ -36,8 +36,9 @@ mod print;
 
 use rspirv::binary::Disassemble;
 
+use super::hints::{HintReached, expand};
 use crate::cleanup;
-use crate::ir::{CacheLevel, Id, Kernel, OpKind};
+use crate::ir::{Id, Kernel, OpKind};
 use crate::{Error, Result};
 use emitter::Emitter;
 
@@ -104,21 +105,6 @@ pub struct Spirv {
     pub hints: Vec<HintReached>,
 }
 
-/// A cache hint, asked and reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HintReached {
-    /// Where the hint (or the load that it was derived from) is in the source.
-    pub place: String,
-    /// The level that was asked for.
-    pub asked: CacheLevel,
-    /// The level that is filled, as the SYCL extension counts; none where nothing happens.
-    pub reached: Option<CacheLevel>,
-    /// What does it.
-    pub by: &'static str,
-    /// Why it is that one.
-    pub why: &'static str,
-}
-
 impl Spirv {
     /// The module's binary form, little-endian, as files hold it.
     pub fn bytes(&self) -> Vec<u8> {
@@ -134,13 +120,20 @@ pub const BUILD_OPTIONS: &str = "-cl-fp32-correctly-rounded-divide-sqrt";
 /// # Errors
 /// The kernel means something that OpenCL devices do not do: see [`check::check`].
 pub fn emit(kernel: &Kernel, options: &Options) -> Result<Spirv> {
-    let kernel = &cleanup::clean(kernel);
+    let form = prefetch::form(kernel, options);
+    let hints = prefetch::report(kernel, options.target, &form);
+    let mut kernel = kernel.clone();
+    expand(&mut kernel, &form);
+    let kernel = &cleanup::clean(&kernel);
     check::check(kernel, options)?;
     let entry = identifier(&kernel.name);
-    let (module, hints) = Emitter::new(kernel, options).write(&entry)?;
+    let module = Emitter::new(kernel, options).write(&entry)?;
     let words = module::assemble(&module);
     if words.len() > MOST_WORDS {
-        return Err(Error::device(format!("`{}` is too large for a SPIR-V module", kernel.name)));
+        return Err(Error::device(format!(
+            "`{}` is too large for a SPIR-V module",
+            kernel.name
+        )));
     }
     Ok(Spirv {
         words,

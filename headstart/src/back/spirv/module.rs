@@ -159,7 +159,11 @@ impl Module {
 
     pub(super) fn bool_constant(&mut self, value: bool) -> Word {
         let ty = self.boolean();
-        let op = if value { Op::ConstantTrue } else { Op::ConstantFalse };
+        let op = if value {
+            Op::ConstantTrue
+        } else {
+            Op::ConstantFalse
+        };
         self.global(op, Some(ty), Vec::new())
     }
 

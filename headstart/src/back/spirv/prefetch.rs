@@ -17,8 +17,9 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Capability, Decoration, LinkageType, Op as Code, OpenclStd100Op as Std, Word};
 
 use super::emitter::Emitter;
-use super::{HintReached, Target};
-use crate::ir::{CacheHint, CacheLevel, OpKind, Place, Space, Value};
+use super::{Options, Target};
+use crate::back::hints::{Form, HintReached, asked, cost};
+use crate::ir::{CacheHint, CacheLevel, HintSource, Kernel, OpKind, Space, Value};
 
 /// Most bytes that one call fetches for a work-item.
 const CALL_BYTES: u32 = 32;
@@ -130,7 +131,10 @@ pub fn instructions(bytes: u32, align: u32, sub_group: u32) -> u32 {
 
 /// The number by which Intel's builtins name what a hint asks: `LSC_LDCC` of the oneAPI optimization guide. Streaming
 /// stands for "nontemporal", never invalidate-after-read, which is no hint but a promise.
-fn control(hint: CacheHint) -> u32 {
+fn control(hint: CacheHint, source: HintSource) -> u32 {
+    if let HintSource::Control(control) = source {
+        return control.number();
+    }
     match (hint.level, hint.nontemporal) {
         // L1C_L3C, L1S_L3C, L1UC_L3C.
         (CacheLevel::L1, false) => 4,
@@ -162,27 +166,56 @@ pub fn reached(target: Target, asked: CacheLevel) -> (Option<CacheLevel>, &'stat
     }
 }
 
-impl Emitter<'_> {
-    /// A cache hint.
-    pub(super) fn prefetch(&mut self, place: Place, ptr: Value, bytes: u32, hint: CacheHint) {
-        let target = self.options.target;
-        let (level, by, why) = reached(target, hint.level);
-        let hint_reached = HintReached {
-            place: self.kernel.describe_place(place),
-            asked: hint.level,
-            reached: level,
-            by,
-            why,
+/// What a target's prefetches look like. Joint and counted ones become those of single work-items in this form.
+pub(super) fn form(kernel: &Kernel, options: &Options) -> Form {
+    /// The smallest sub-groups that Intel's GPUs with prefetches have.
+    const SMALLEST: u32 = 16;
+    let size = kernel.sub_group_size.or(options.sub_group_size);
+    Form {
+        has_any: options.target != Target::IntelOlder,
+        ..Form::intel(size.unwrap_or(SMALLEST))
+    }
+}
+
+/// What each prefetch of a kernel becomes.
+pub(super) fn report(kernel: &Kernel, target: Target, form: &Form) -> Vec<HintReached> {
+    let mut hints: Vec<HintReached> = Vec::new();
+    kernel.body.walk(&mut |op| {
+        let OpKind::Prefetch {
+            hint, source, scope, ..
+        } = &op.kind
+        else {
+            return;
         };
-        if !self.hints.contains(&hint_reached) {
-            self.hints.push(hint_reached);
+        let (level, by, why) = match source.fills() {
+            true => reached(target, hint.level),
+            false => (None, "nothing", "it asks for no level"),
+        };
+        let hint = HintReached {
+            place: kernel.describe_place(op.place),
+            asked: asked(*hint, *source, *scope),
+            level: hint.level,
+            reached: level,
+            by: by.to_owned(),
+            why: why.to_owned(),
+            cost: cost(&op.kind, form),
+        };
+        if !hints.contains(&hint) {
+            hints.push(hint);
         }
-        if target == Target::IntelOlder {
+    });
+    hints
+}
+
+impl Emitter<'_> {
+    /// A cache hint of one work-item.
+    pub(super) fn prefetch(&mut self, ptr: Value, bytes: u32, hint: CacheHint, source: HintSource) {
+        if self.options.target == Target::IntelOlder {
             return;
         }
         let align = self.alignment(ptr, 0);
         let pointer = self.id(ptr);
-        let control = self.module.constant(32, u64::from(control(hint)));
+        let control = self.module.constant(32, u64::from(control(hint, source)));
         match self.ty(ptr).space() {
             Some(Space::Global) => self.send(pointer, bytes, align, control),
             // Only what turns out to be global is fetched.
@@ -333,7 +366,9 @@ impl Emitter<'_> {
     fn alignment(&self, ptr: Value, depth: u32) -> u32 {
         const DEEPEST: u32 = 32;
         if let Some(param) = self.kernel.param_of(ptr) {
-            return param.facts.map_or(1, |facts| power_of_two(u64::from(facts.align)));
+            return param
+                .facts
+                .map_or(1, |facts| power_of_two(u64::from(facts.align)));
         }
         match self.definition(ptr) {
             Some(OpKind::ArrayAddress(array)) => power_of_two(u64::from(self.kernel.arrays[*array].align)),

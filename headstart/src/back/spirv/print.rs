@@ -54,7 +54,9 @@ impl Emitter<'_> {
                 }
                 Piece::Value(shown) => *shown,
             };
-            let Some((&value, rest)) = values.split_first() else { break };
+            let Some((&value, rest)) = values.split_first() else {
+                break;
+            };
             values = rest;
             let ty = self.ty(value);
             let id = self.seen(value);

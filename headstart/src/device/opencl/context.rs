@@ -7,9 +7,7 @@ use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cl3::types::{
-    CL_TRUE, cl_command_queue, cl_context, cl_event, cl_kernel, cl_mem, cl_program,
-};
+use cl3::types::{CL_TRUE, cl_command_queue, cl_context, cl_event, cl_kernel, cl_mem, cl_program};
 use cl3::{command_queue, context, event, kernel, memory, program};
 
 use super::failure::failure;
@@ -60,7 +58,12 @@ impl Context {
     pub(super) fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Memory> {
         // SAFETY: without a host pointer the runtime takes memory of its own. There are no empty buffers.
         let memory = unsafe {
-            memory::create_buffer(self.context, memory::CL_MEM_READ_WRITE, bytes.max(1), std::ptr::null_mut())
+            memory::create_buffer(
+                self.context,
+                memory::CL_MEM_READ_WRITE,
+                bytes.max(1),
+                std::ptr::null_mut(),
+            )
         }
         .map_err(|code| failure(&format!("allocating {bytes} bytes"), code))?;
         Ok(Memory {
@@ -79,7 +82,8 @@ impl Context {
         if let Err(code) =
             program::build_program(program.0, &[self.device.0], &options, None, std::ptr::null_mut())
         {
-            let log = program::get_program_build_data(program.0, self.device.0, program::CL_PROGRAM_BUILD_LOG);
+            let log =
+                program::get_program_build_data(program.0, self.device.0, program::CL_PROGRAM_BUILD_LOG);
             let log = log.unwrap_or_default();
             let log = String::from_utf8_lossy(&log);
             let said: Vec<&str> = log
@@ -95,8 +99,8 @@ impl Context {
             });
         }
         let name = CString::new(entry).map_err(|_| Error::bug("an entry's name holds a zero"))?;
-        let kernel =
-            kernel::create_kernel(program.0, &name).map_err(|code| failure(&format!("finding `{entry}`"), code))?;
+        let kernel = kernel::create_kernel(program.0, &name)
+            .map_err(|code| failure(&format!("finding `{entry}`"), code))?;
         Ok(Kernel {
             context: Arc::clone(self),
             _program: program,
@@ -154,7 +158,9 @@ impl Memory {
                 std::ptr::null(),
             )
         };
-        event.map(Ended::forget).map_err(|code| failure("writing a buffer", code))
+        event
+            .map(Ended::forget)
+            .map_err(|code| failure("writing a buffer", code))
     }
 
     /// Reads bytes from an offset on.
@@ -176,7 +182,9 @@ impl Memory {
                 std::ptr::null(),
             )
         };
-        event.map(Ended::forget).map_err(|code| failure("reading a buffer", code))
+        event
+            .map(Ended::forget)
+            .map_err(|code| failure("reading a buffer", code))
     }
 }
 

@@ -158,7 +158,7 @@ impl Device for OpenClDevice {
     fn queue(&self) -> Result<Box<dyn Queue>> {
         let (limit, description) = (self.limit, self.description.clone());
         let epoch = Instant::now();
-        let queue = WorkerQueue::new(move |command| run(limit, &description, epoch, command))?;
+        let queue = WorkerQueue::new(move |command, _| run(limit, &description, epoch, command))?;
         Ok(Box::new(queue))
     }
 }
@@ -182,7 +182,9 @@ fn run(limit: Duration, description: &Description, epoch: Instant, command: Comm
     let mut outcome = Outcome::default();
     let mut elapsed_ns = None;
     match command {
-        Command::Launch(program, launch) => elapsed_ns = Some(execute(limit, description, &program, &launch)?),
+        Command::Launch(program, launch) => {
+            elapsed_ns = Some(execute(limit, description, &program, &launch)?)
+        }
         Command::Write {
             buffer,
             offset,

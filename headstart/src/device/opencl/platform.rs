@@ -180,10 +180,7 @@ fn ask(id: *mut c_void) -> Result<OpenClFacts> {
         _ => Kind::Other,
     };
     let dimensions = sizes(cl::CL_DEVICE_MAX_WORK_ITEM_SIZES);
-    let mut sub_group_sizes: Vec<u32> = sizes(SUB_GROUP_SIZES_INTEL)
-        .into_iter()
-        .map(narrow)
-        .collect();
+    let mut sub_group_sizes: Vec<u32> = sizes(SUB_GROUP_SIZES_INTEL).into_iter().map(narrow).collect();
     sub_group_sizes.sort_unstable();
     let is_intel_gpu = vendor == INTEL && kind == Kind::Gpu;
     Ok(OpenClFacts {
@@ -226,7 +223,10 @@ impl OpenClFacts {
     /// The sub-group size of a kernel that requires none: 32, as on the GPUs of other makers, where it can be had.
     pub fn default_sub_group_size(&self) -> u32 {
         let has = |size: &u32| self.sub_group_sizes.contains(size);
-        [32, 16].into_iter().find(has).unwrap_or_else(|| self.sub_group_sizes.last().copied().unwrap_or(1))
+        [32, 16]
+            .into_iter()
+            .find(has)
+            .unwrap_or_else(|| self.sub_group_sizes.last().copied().unwrap_or(1))
     }
 
     /// The device in the words that all devices use.

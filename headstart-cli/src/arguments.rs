@@ -62,6 +62,8 @@ pub enum Command {
     Occupancy(Occupancy),
     /// Measure the gallery's kernels under many plans on a GPU, beside CUDA written by hand
     Bench(Bench),
+    /// Measure a folder of PTX modules on a GPU: each entry as it was, as it is written again, and tuned
+    Corpus(Corpus),
     /// Try kernels on a GPU for the process that started this one
     #[command(hide = true)]
     Worker,
@@ -90,6 +92,10 @@ pub struct Tune {
     /// Write the report as one self-contained page to FILE
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// For a kernel from a module of PTX: write that module with the best plan carried out, to be loaded in place of the
+    /// old one; `-` for standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// The options of `headstart launch-template`.
@@ -103,7 +109,8 @@ pub struct LaunchTemplate {
 /// The options of `headstart advise`.
 #[derive(Args, Debug)]
 pub struct Advise {
-    /// A kernel of the gallery (see `headstart kernels`), or a file FILE.hsir; may be left out where a profile is given
+    /// A kernel of the gallery (see `headstart kernels`), or a file, `FILE.hsir` or `FILE.ptx[:entry]`; may be left out
+    /// where a profile is given
     #[arg(value_name = "KERNEL", required_unless_present_any = ["ncu", "vtune"])]
     pub kernel: Option<String>,
     #[command(flatten)]
@@ -238,6 +245,26 @@ pub enum Suite {
     Techniques,
     /// All of them.
     All,
+}
+
+/// The options of `headstart corpus`.
+#[derive(Args, Debug)]
+pub struct Corpus {
+    /// Modules `*.ptx`, and for each entry a launch file `launch/ENTRY.toml`
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// The GPU
+    #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
+    pub device: String,
+    /// Only the entries whose `MODULE:ENTRY` contains this; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub case: Vec<String>,
+    /// Measure the entries as they were and as they are written again; try no plans
+    #[arg(long)]
+    pub without_tuning: bool,
+    /// Write the results as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 /// The options of `headstart bench`.

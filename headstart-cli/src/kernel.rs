@@ -6,13 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use headstart::ir::{Kernel, limits};
+use headstart::prefetch::Plan;
+use headstart::report::Report;
 use headstart::suggest::quoted;
-use headstart::tune::{FileSubject, LaunchFile, Subject};
+use headstart::tune::{self, FileSubject, LaunchFile, Subject};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
 use headstart_gallery::spatter::{Entry, Trace};
 
-use crate::arguments::KernelOptions;
+use crate::arguments::{DataOptions, KernelOptions};
 
 /// How a kernel in a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +35,10 @@ pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>>
                     .accepted("for a file, `--launch FILE.toml` says what its parameters get"),
             );
         }
-        let launch = match &data.launch {
-            Some(path) => LaunchFile::read(path)?,
-            None => LaunchFile::default(),
-        };
+        let launch = launch_of(data)?;
+        if let Some(module) = Module::of(options)? {
+            return module.subject();
+        }
         let kernel = from_file(&options.kernel, places, &launch)?;
         return Ok(Box::new(FileSubject::new(Arc::new(kernel), launch)));
     }
@@ -47,6 +49,67 @@ pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>>
     let kernel = kernels::find(&options.kernel)?;
     let trace = data.trace.as_deref().map(read_trace).transpose()?;
     Ok(Box::new(kernel.with(&data.set, trace)?))
+}
+
+fn launch_of(data: &DataOptions) -> Result<LaunchFile> {
+    match &data.launch {
+        Some(path) => LaunchFile::read(path),
+        None => Ok(LaunchFile::default()),
+    }
+}
+
+/// An entry of a module in PTX, with its launch.
+pub struct Module {
+    text: String,
+    file: String,
+    entry: Option<String>,
+    launch: LaunchFile,
+}
+
+impl Module {
+    /// The module that the options name; nothing if they name another kind of kernel.
+    ///
+    /// # Errors
+    /// The file or its launch file cannot be read.
+    pub fn of(options: &KernelOptions) -> Result<Option<Module>> {
+        let (file, entry) = file_and_entry(&options.kernel);
+        if !is_file(&options.kernel) || !is_ptx(file) {
+            return Ok(None);
+        }
+        Ok(Some(Module {
+            text: read_text(Path::new(file))?,
+            file: file.to_owned(),
+            entry: entry.map(str::to_owned),
+            launch: launch_of(&options.data)?,
+        }))
+    }
+
+    fn subject(self) -> Result<Box<dyn Subject>> {
+        let facts = self.launch.facts();
+        let imported = headstart::front::ptx::import(&self.text, &self.file, self.entry.as_deref(), &facts);
+        let imported = imported.map_err(|error| error.within(&self.file))?;
+        Ok(Box::new(FileSubject::of_module(imported, self.launch)))
+    }
+
+    /// The module with a plan carried out.
+    ///
+    /// # Errors
+    /// The plan is not legal, or its kernel cannot stand in the module.
+    pub fn planned(&self, plan: &Plan) -> Result<String> {
+        let entry = self.entry.as_deref();
+        let planned = tune::planned_module(&self.text, &self.file, entry, &self.launch, plan, None);
+        Ok(planned.map_err(|error| error.within(&self.file))?.text)
+    }
+
+    /// The module with the best plan of a report carried out.
+    ///
+    /// # Errors
+    /// As for [`Module::planned`].
+    pub fn best(&self, report: &Report) -> Result<String> {
+        let entry = self.entry.as_deref();
+        tune::best_module(&self.text, &self.file, entry, &self.launch, report)
+            .map_err(|error| error.within(&self.file))
+    }
 }
 
 /// Gallery names have neither dots nor slashes.

@@ -166,7 +166,7 @@ fn measure_workloads(
 }
 
 /// Today, in UTC.
-fn date() -> String {
+pub fn date() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Days since 1 March of the year 0, in eras of 400 years (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
     let days = now.as_secs() / 86_400 + 719_468;
@@ -181,7 +181,7 @@ fn date() -> String {
 }
 
 /// The driver's own version, where the system tells it.
-fn driver() -> Option<String> {
+pub fn driver() -> Option<String> {
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
     let word = |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
     text.split_whitespace().find(word).map(str::to_owned)

@@ -8,12 +8,13 @@ use headstart::{Error, Result, ir, tune};
 
 use crate::arguments::{Emit, EmitTarget};
 use crate::device::Chosen;
-use crate::kernel::{self, Places};
+use crate::kernel::{self, Module, Places};
 use crate::output::Destination;
 
 /// Runs the command.
 pub fn run(options: &Emit) -> Result<()> {
     let plan: Plan = options.plan.parse()?;
+    let kernel_options = &options.kernel;
     let subject = kernel::find(&options.kernel, Places::Kept)?;
     let device = Chosen::find(match (&options.device, options.target) {
         (Some(device), _) => device,
@@ -47,7 +48,11 @@ pub fn run(options: &Emit) -> Result<()> {
                 group: Some(workload.group),
                 ..ptx::Options::new(target)
             };
-            ptx::emit(&kernel, &options)?.text
+            match Module::of(kernel_options)? {
+                // What came as a module goes as one.
+                Some(module) => module.planned(&plan)?,
+                None => ptx::emit(&kernel, &options)?.text,
+            }
         }
         EmitTarget::Spirv => {
             let target = device.spirv_target().ok_or_else(|| {

@@ -7,7 +7,7 @@ use headstart::{Error, Result};
 
 use crate::arguments::Tune;
 use crate::device::Chosen;
-use crate::kernel::{self, Places};
+use crate::kernel::{self, Module, Places};
 use crate::output::{Destination, json_line, print};
 use crate::progress::Bar;
 
@@ -27,10 +27,33 @@ pub fn run(options: &Tune) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--html", path))
         .transpose()?;
-    if let (Some(json), Some(html)) = (&json, &html)
-        && json.is_same(html)
-    {
-        return Err(Error::usage("`--json` and `--html` name the same file").accepted("two files"));
+    let module = match &options.output {
+        Some(path) => {
+            let module = Module::of(&options.kernel)?.ok_or_else(|| {
+                Error::usage("`-o` writes a module of PTX")
+                    .accepted("a kernel FILE.ptx[:entry]; for others, `headstart emit --target ptx`")
+            })?;
+            Some((module, Destination::check("--output", path)?))
+        }
+        None => None,
+    };
+    let output = module.as_ref().map(|(_, destination)| destination);
+    let outputs = [
+        ("--json", json.as_ref()),
+        ("--html", html.as_ref()),
+        ("--output", output),
+    ];
+    for (position, (name, one)) in outputs.iter().enumerate() {
+        for (other_name, other) in &outputs[..position] {
+            if let (Some(one), Some(other)) = (one, other)
+                && one.is_same(other)
+            {
+                return Err(
+                    Error::usage(format!("`{other_name}` and `{name}` name the same file"))
+                        .accepted("two files"),
+                );
+            }
+        }
     }
 
     let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
@@ -52,8 +75,11 @@ pub fn run(options: &Tune) -> Result<()> {
     if let Some(json) = &json {
         json.write(&json_line(&report)?)?;
     }
-    // Whoever asks for JSON or a page on standard output wants nothing else there.
-    let taken = [&json, &html]
+    if let Some((module, destination)) = &module {
+        destination.write(&module.best(&report)?)?;
+    }
+    // Whoever asks for JSON, a page or a module on standard output wants nothing else there.
+    let taken = [json.as_ref(), html.as_ref(), output]
         .into_iter()
         .flatten()
         .any(|destination| matches!(destination, Destination::Standard));

@@ -174,7 +174,27 @@ fn loop_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Label> {
             |other: &Label| *other != label && op.kind.regions().any(|r| find_loop(r, *other).is_some());
         loops.iter().any(inner)
     };
-    let loops: Vec<Label> = loops.iter().copied().filter(|&label| !outer(label)).collect();
+    let mut loops: Vec<Label> = loops.iter().copied().filter(|&label| !outer(label)).collect();
+    // A loop that a compiler unrolled and the one that does what is left over have the same loads: the first is meant.
+    let ids = |label: Label| {
+        let own = all.iter().filter(|candidate| candidate.looped == label);
+        let mut ids: Vec<LoadId> = own.map(|candidate| candidate.id).collect();
+        ids.sort();
+        ids
+    };
+    if loops.len() > 1 && loops.iter().all(|&label| ids(label) == ids(loops[0])) {
+        let size = |label: &Label| {
+            let mut operations = 0usize;
+            if let Some(op) = find_loop(&kernel.body, *label) {
+                op.kind
+                    .regions()
+                    .for_each(|region| region.walk(&mut |_| operations += 1));
+            }
+            operations
+        };
+        let largest = loops.iter().copied().max_by_key(size);
+        loops = largest.into_iter().collect();
+    }
     match loops[..] {
         [one] => Ok(one),
         [] => Err(Error::usage(format!(

@@ -108,6 +108,7 @@ impl Case {
                 group: [group.parse().map_err(|_| wrong(group))?, 1, 1],
                 given,
                 kernel: Arc::new(kernel),
+                original: None,
             },
         }))
     }

@@ -37,18 +37,32 @@ impl Ptxas {
         if let Some(line) = read_before_written(&ptx.text) {
             return Err(format!("a register is read that nothing wrote: {line}"));
         }
+        self.assemble_text(&ptx.text, target.name())
+    }
+
+    /// Assembles a module that compilers wrote, for the GPU generation that it names.
+    ///
+    /// # Errors
+    /// What the assembler says, with the lines that it complains about.
+    pub fn assemble_module(&self, text: &str) -> Result<Assembled, String> {
+        let target = text.lines().find_map(|line| line.trim().strip_prefix(".target "));
+        let target = target.and_then(|target| target.split([',', ' ']).next());
+        self.assemble_text(text, target.unwrap_or("sm_90"))
+    }
+
+    fn assemble_text(&self, text: &str, arch: &str) -> Result<Assembled, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let source = folder.path().join("kernel.ptx");
-        std::fs::write(&source, &ptx.text).map_err(|error| error.to_string())?;
+        std::fs::write(&source, text).map_err(|error| error.to_string())?;
         let output = Command::new(&self.0)
-            .args(["-v", &format!("-arch={}", target.name()), "-o"])
+            .args(["-v", &format!("-arch={arch}"), "-o"])
             .arg(folder.path().join("kernel.cubin"))
             .arg(&source)
             .output()
             .map_err(|error| format!("{}: {error}", self.0.display()))?;
         let said = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
-            return Err(complaints(&said, &ptx.text));
+            return Err(complaints(&said, text));
         }
         let before = |word: &str| {
             let words: Vec<&str> = said

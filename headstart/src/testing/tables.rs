@@ -139,6 +139,7 @@ impl Tables {
             groups: [self.groups, 1, 1],
             group: [self.group, 1, 1],
             given: self.given,
+            original: None,
         }
     }
 }

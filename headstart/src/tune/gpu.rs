@@ -9,13 +9,16 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use super::check::compare;
+use super::drop_in::drop_in;
 use super::workload::{Given, Workload};
 use crate::back::ptx::{self, HintReached, Options, Ptx, Target};
 use crate::device::cuda::gpu::GpuFacts;
 use crate::device::cuda::launch::Geometry;
 use crate::device::cuda::timing::{Timing, TimingOptions};
 use crate::device::cuda::worker::{Argument, Loaded, Module, Worker};
-use crate::ir::Kernel;
+use crate::device::{Fill, Pattern};
+use crate::front::ptx::{Origin, Original};
+use crate::ir::{Kernel, Type};
 use crate::report::Outputs;
 use crate::{Error, Result};
 
@@ -115,21 +118,35 @@ impl GpuBench {
         right: &mut dyn FnMut() -> Result<Option<Vec<Vec<u8>>>>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
-        let arguments: Vec<Argument<'_>> = workload.given.iter().map(argument).collect();
-        self.worker.bind(&arguments)?;
-
         let options = self.options(workload);
         let emitted: Vec<Result<(Ptx, Duration)>> = kernels
             .par_iter()
             .map(|(_, kernel)| {
                 let start = Instant::now();
-                ptx::emit(kernel, &options).map(|ptx| (ptx, start.elapsed()))
+                emit(workload, kernel, &options).map(|ptx| (ptx, start.elapsed()))
             })
             .collect();
+        let names: Vec<String> = kernels.iter().map(|(name, _)| name.clone()).collect();
+        self.measure_modules(workload, &names, emitted, right, timing)
+    }
+
+    /// The same for modules that are there already, each by its name.
+    ///
+    /// # Errors
+    /// As for [`GpuBench::measure`].
+    pub fn measure_modules(
+        &mut self,
+        workload: &Workload,
+        kernels: &[String],
+        emitted: Vec<Result<(Ptx, Duration)>>,
+        right: &mut dyn FnMut() -> Result<Option<Vec<Vec<u8>>>>,
+        timing: TimingOptions,
+    ) -> Result<Vec<Result<Measured>>> {
+        self.worker.bind(&arguments(workload))?;
         let modules: Vec<Module> = kernels
             .iter()
             .zip(&emitted)
-            .filter_map(|((name, _), emitted)| {
+            .filter_map(|(name, emitted)| {
                 let (ptx, _) = emitted.as_ref().ok()?;
                 Some(module(name, ptx, workload))
             })
@@ -139,7 +156,7 @@ impl GpuBench {
         let right = right()?;
 
         let mut outcomes: Vec<Result<Measured>> = Vec::with_capacity(kernels.len());
-        for ((name, _), emitted) in kernels.iter().zip(emitted) {
+        for (name, emitted) in kernels.iter().zip(emitted) {
             outcomes.push(emitted.and_then(|(ptx, emit_time)| {
                 let loaded = loaded
                     .next()
@@ -167,7 +184,7 @@ impl GpuBench {
             .iter()
             .enumerate()
             .filter(|(_, outcome)| outcome.is_ok())
-            .map(|(index, _)| (index, kernels[index].0.clone()))
+            .map(|(index, _)| (index, kernels[index].clone()))
             .collect();
         if !candidates.is_empty() {
             let timed: Vec<String> = candidates.iter().map(|(_, name)| name.clone()).collect();
@@ -213,6 +230,90 @@ fn groups_per_core(facts: &GpuFacts, workload: &Workload) -> Option<u32> {
     u32::try_from(resident).ok().filter(|_| registers >= 64)
 }
 
+/// A kernel in PTX: in a module of its own, or in the place of the entry that it was read from. The kernel as it was read is
+/// that entry itself.
+fn emit(workload: &Workload, kernel: &Kernel, options: &Options) -> Result<Ptx> {
+    let Some(original) = in_its_module(workload) else {
+        return ptx::emit(kernel, options);
+    };
+    if kernel.body == workload.kernel.body {
+        return Ok(as_it_was(original));
+    }
+    let placed = drop_in(original, kernel)?;
+    Ok(Ptx {
+        text: placed.text,
+        static_shared_bytes: placed.added_shared_bytes as u32,
+        hints: placed.hints,
+        ..as_it_was(original)
+    })
+}
+
+/// The module that a workload's kernel was read from, as a launch of it.
+pub fn as_it_was(original: &Original) -> Ptx {
+    Ptx {
+        text: original.text.to_string(),
+        entry: original.entry.clone(),
+        dynamic_shared_bytes: original.dynamic_shared_bytes,
+        static_shared_bytes: 0,
+        hints: Vec::new(),
+    }
+}
+
+/// The module that a workload's kernel was read from, if the kernel can be measured in it: a worker fills buffers, not a
+/// module's variables, so these must hold what the text says, and be only read.
+pub fn in_its_module(workload: &Workload) -> Option<&Original> {
+    let original = workload.original.as_deref()?;
+    let as_said = |(origin, given): (&Origin, &Given)| match (origin, given) {
+        (Origin::Parameter { .. }, _) => true,
+        (
+            Origin::Variable {
+                bytes: Some(said), ..
+            },
+            Given::Input {
+                fill: Fill::Bytes(bytes),
+                ..
+            },
+        ) => Arc::ptr_eq(said, bytes),
+        (Origin::Variable { bytes: None, .. }, Given::Input { fill, .. }) => {
+            matches!(fill, Fill::Pattern(Pattern::Constant(0)))
+        }
+        _ => false,
+    };
+    original
+        .parameters
+        .iter()
+        .zip(&workload.given)
+        .all(as_said)
+        .then_some(original)
+}
+
+/// What a launch passes: all parameters, or those of the module that the kernel was read from, each where it lies.
+fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
+    let Some(original) = in_its_module(workload) else {
+        return workload.given.iter().map(argument).collect();
+    };
+    let mut arguments = Vec::new();
+    let mut end = 0;
+    let fill_up_to = |position: u64, end: &mut u64, arguments: &mut Vec<Argument<'_>>| {
+        let missing = position.saturating_sub(*end) as usize;
+        arguments.extend(std::iter::repeat_n(Argument::Scalar(Type::I8, 0), missing));
+        *end += missing as u64;
+    };
+    for (origin, given) in original.parameters.iter().zip(&workload.given) {
+        let Origin::Parameter { position, .. } = origin else {
+            continue;
+        };
+        fill_up_to(*position, &mut end, &mut arguments);
+        arguments.push(argument(given));
+        end += match given {
+            Given::Scalar(ty, _) => u64::from(ty.bytes()),
+            _ => 8,
+        };
+    }
+    fill_up_to(original.parameter_bytes, &mut end, &mut arguments);
+    arguments
+}
+
 fn argument(given: &Given) -> Argument<'_> {
     match given {
         Given::Scalar(ty, bits) => Argument::Scalar(*ty, *bits),
@@ -243,7 +344,6 @@ fn argument(given: &Given) -> Argument<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{Kernel, Type};
 
     #[test]
     fn registers_are_spent_only_where_cores_hold_few_work_items() {
@@ -254,6 +354,7 @@ mod tests {
                 groups: [groups, 1, 1],
                 group: [group, 1, 1],
                 given: vec![Given::Scalar(Type::I32, 1)],
+                original: None,
             };
             groups_per_core(&facts, &workload)
         };

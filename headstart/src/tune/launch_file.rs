@@ -14,6 +14,27 @@
 //! length = 1024
 //! fill = "fractions"            # 1 + k/65536; also "zero", "sequence", "bits"
 //!
+//! [parameters.weights]
+//! length = 1024
+//! fill = "random"
+//! range = [-1.0, 1.0]           # the least, and what none reaches
+//!
+//! [parameters.table]
+//! file = "table.npy"            # or raw bytes, with `length`; beside the launch file
+//!
+//! [graphs.web]                  # a sparse matrix or graph in CSR form
+//! vertices = 65536
+//! degree = 12                   # edges of a vertex on average
+//! kind = "skewed"               # or "uniform": all vertices alike
+//!
+//! [parameters.rows]             # length follows: vertices + 1
+//! fill = "rows"
+//! graph = "web"
+//!
+//! [parameters.columns]          # length follows: edges
+//! fill = "columns"
+//! graph = "web"
+//!
 //! [parameters.result]
 //! length = 512
 //! output = "bits"               # or "multiset", or a relative tolerance such as 1e-6
@@ -21,6 +42,10 @@
 //! [parameters.items]
 //! value = 8
 //! ```
+//!
+//! A structure that is passed by value has a parameter for each member that the kernel reads, named by where the member
+//! starts: `param_1_8` at byte 8. Variables of the module are parameters, too; they hold what the module says, unless the
+//! launch file says otherwise.
 //!
 //! For a kernel that was read from PTX, which says less than a Rust slice:
 //!
@@ -35,24 +60,25 @@
 //! gets [`LaunchFile::default`], which is stated in [`LaunchFile::workload`].
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
 
 use super::compare::Compare;
+use super::fills::{self, FillName, Graph};
 use super::subject::Subject;
 use super::workload::{Given, Workload};
 use crate::device::{Fill, Pattern};
 use crate::error::{Error, Result};
-use crate::front::ptx::{Facts, ParameterFacts};
+use crate::front::ptx::{Facts, Imported, Origin, Original, ParameterFacts};
 use crate::ir::{Kernel, Param, Type};
 use crate::suggest::{accepted, quoted};
 
 /// The longest launch file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 /// Elements of a buffer that no launch file describes.
-const DEFAULT_LENGTH: u64 = 1 << 20;
+pub(super) const DEFAULT_LENGTH: u64 = 1 << 20;
 /// Integer parameters that no launch file describes.
 const DEFAULT_VALUE: u64 = 1024;
 /// Work-groups where no launch file says how many.
@@ -82,6 +108,12 @@ pub struct LaunchFile {
     /// What each parameter gets, by name.
     #[serde(default)]
     parameters: BTreeMap<String, Parameter>,
+    /// Graphs whose rows and columns parameters hold, by name.
+    #[serde(default)]
+    graphs: BTreeMap<String, Graph>,
+    /// Where files that it names lie.
+    #[serde(skip)]
+    folder: PathBuf,
 }
 
 /// A number of work-groups or work-items, in up to three dimensions.
@@ -95,12 +127,15 @@ enum Extent {
 /// What a parameter gets.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Parameter {
+pub(super) struct Parameter {
     value: Option<Number>,
-    length: Option<u64>,
-    fill: Option<FillName>,
-    below: Option<u64>,
-    seed: Option<u64>,
+    pub length: Option<u64>,
+    pub fill: Option<FillName>,
+    pub below: Option<u64>,
+    pub range: Option<[f64; 2]>,
+    pub seed: Option<u64>,
+    pub file: Option<PathBuf>,
+    pub graph: Option<String>,
     output: Option<Output>,
 }
 
@@ -110,16 +145,6 @@ enum Number {
     Integer(i64),
     Float(f64),
     Truth(bool),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum FillName {
-    Zero,
-    Sequence,
-    Indices,
-    Fractions,
-    Bits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -161,7 +186,17 @@ impl LaunchFile {
                 .at(&place)
                 .accepted("at most 1 MiB"));
         }
-        LaunchFile::parse(&std::fs::read_to_string(path).map_err(unreadable)?, &place)
+        let mut launch = LaunchFile::parse(&std::fs::read_to_string(path).map_err(unreadable)?, &place)?;
+        launch.folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        for (name, parameter) in &mut launch.parameters {
+            let at = |error: Error| error.at(format!("{place}, parameter `{name}`"));
+            if parameter.length.is_none()
+                && let Some(file) = &parameter.file
+            {
+                parameter.length = fills::length_of(&launch.folder.join(file)).map_err(at)?;
+            }
+        }
+        Ok(launch)
     }
 
     /// Reads a launch file's text; `place` is what messages call it.
@@ -169,7 +204,7 @@ impl LaunchFile {
     /// # Errors
     /// It is no launch file.
     pub fn parse(text: &str, place: &str) -> Result<LaunchFile> {
-        toml::from_str(text).map_err(|error| {
+        let launch: Result<LaunchFile> = toml::from_str(text).map_err(|error| {
             let before = error
                 .span()
                 .and_then(|span| text.get(..span.start))
@@ -177,7 +212,27 @@ impl LaunchFile {
             let line = before.matches('\n').count() + 1;
             let said = error.message().lines().collect::<Vec<_>>().join("; ");
             Error::input(format!("not a launch file: {said}")).at(format!("{place}, line {line}"))
-        })
+        });
+        let mut launch = launch?;
+        for (name, parameter) in &mut launch.parameters {
+            let at = |error: Error| error.at(format!("{place}, parameter `{name}`"));
+            let graph = parameter.graph.as_deref();
+            let length = graph
+                .map(|graph| fills::graph_length(&launch.graphs, graph, parameter.fill))
+                .transpose()
+                .map_err(at)?;
+            match (length, parameter.length) {
+                (Some(follows), Some(length)) if follows != length => {
+                    return Err(at(Error::usage(format!(
+                        "its length follows from its graph: {follows}"
+                    ))
+                    .accepted("no `length`")));
+                }
+                (Some(follows), _) => parameter.length = Some(follows),
+                (None, _) => {}
+            }
+        }
+        Ok(launch)
     }
 
     /// What the file says of a PTX entry that the entry does not say itself.
@@ -215,6 +270,14 @@ impl LaunchFile {
     /// # Errors
     /// The file names parameters that the kernel has not, or gives them what they cannot take.
     pub fn workload(&self, kernel: &Arc<Kernel>) -> Result<Workload> {
+        self.workload_in(kernel, None)
+    }
+
+    /// The same for a kernel that was read from this module, whose variables hold what it says.
+    ///
+    /// # Errors
+    /// As for [`LaunchFile::workload`].
+    pub fn workload_in(&self, kernel: &Arc<Kernel>, original: Option<&Arc<Original>>) -> Result<Workload> {
         let names = || kernel.params.iter().map(|param| param.name.as_str());
         for name in self.parameters.keys() {
             if !names().any(|param| param == name) {
@@ -224,10 +287,15 @@ impl LaunchFile {
                 );
             }
         }
-        let given = kernel.params.iter().map(|param| {
+        let given = kernel.params.iter().enumerate().map(|(number, param)| {
             let described = self.parameters.get(&param.name).cloned().unwrap_or_default();
-            self.given(kernel, param, &described)
-                .map_err(|error| error.at(format!("parameter `{}`", param.name)))
+            match original.and_then(|original| original.parameters.get(number)) {
+                Some(Origin::Variable { bytes, .. }) => {
+                    self.variable(kernel, param, &described, bytes.as_ref())
+                }
+                _ => self.given(kernel, param, &described),
+            }
+            .map_err(|error| error.at(format!("parameter `{}`", param.name)))
         });
         Ok(Workload {
             kernel: Arc::clone(kernel),
@@ -237,14 +305,49 @@ impl LaunchFile {
                 None => kernel.group_size.unwrap_or([DEFAULT_GROUP, 1, 1]),
             },
             given: given.collect::<Result<_>>()?,
+            original: original.cloned(),
         })
+    }
+
+    /// What a variable of the module holds: what the launch file says, or else what the module says, or else zeros.
+    fn variable(
+        &self,
+        kernel: &Kernel,
+        param: &Param,
+        described: &Parameter,
+        bytes: Option<&Arc<[u8]>>,
+    ) -> Result<Given> {
+        let facts = param
+            .facts
+            .ok_or_else(|| Error::bug("a variable that is no buffer"))?;
+        let length = facts.length.and_then(|length| kernel.as_constant(length));
+        if described.length.is_some() && described.length != length {
+            return Err(Error::usage("how long a variable is the module says"));
+        }
+        let is_filled = described.fill.is_some() || described.file.is_some();
+        let described = Parameter {
+            length,
+            fill: described
+                .fill
+                .or_else(|| described.file.is_none().then_some(FillName::Zero)),
+            ..described.clone()
+        };
+        let mut given = self.given(kernel, param, &described)?;
+        if let (Given::Input { fill, .. } | Given::Output { fill, .. }, Some(bytes), false) =
+            (&mut given, bytes, is_filled)
+        {
+            *fill = Fill::Bytes(Arc::clone(bytes));
+        }
+        Ok(given)
     }
 
     fn given(&self, kernel: &Kernel, param: &Param, described: &Parameter) -> Result<Given> {
         let ty = kernel.ty(param.value);
         if !ty.is_pointer() {
-            let buffer_only =
-                described.length.is_some() || described.fill.is_some() || described.output.is_some();
+            let buffer_only = described.length.is_some()
+                || described.fill.is_some()
+                || described.file.is_some()
+                || described.output.is_some();
             if buffer_only {
                 return Err(Error::usage(format!("it is a scalar `{ty}`")).accepted("`value = …`"));
             }
@@ -260,10 +363,11 @@ impl LaunchFile {
         let element = param.facts.map_or(Type::I32, |facts| facts.element);
         let length = described.length.unwrap_or(DEFAULT_LENGTH);
         let read_only = param.facts.is_some_and(|facts| facts.read_only);
-        let fill = match (described.fill, read_only && described.output.is_none()) {
-            (Some(fill), _) => Fill::Pattern(pattern(element, fill, described)?),
+        let said = fills::said(&self.folder, &self.graphs, element, length, described)?;
+        let fill = match (said, read_only && described.output.is_none()) {
+            (Some(fill), _) => fill,
             (None, true) if element.is_float() => Fill::Pattern(Pattern::Fractions { low: 1.0 }),
-            (None, true) => Fill::Pattern(pattern(element, FillName::Indices, described)?),
+            (None, true) => Fill::Pattern(fills::indices(element, described)?),
             // Who says how long an output is means all of it to be written.
             (None, false) if described.length.is_some() => Fill::Uninitialized,
             (None, false) => Fill::Pattern(Pattern::Constant(0)),
@@ -307,39 +411,6 @@ impl LaunchFile {
     }
 }
 
-fn pattern(element: Type, fill: FillName, described: &Parameter) -> Result<Pattern> {
-    let seed = described.seed.unwrap_or(0);
-    if described.below.is_some() && fill != FillName::Indices {
-        return Err(Error::usage("`below` goes with `fill = \"indices\"`"));
-    }
-    match fill {
-        FillName::Zero => Ok(Pattern::Constant(0)),
-        FillName::Sequence => Ok(Pattern::Steps { first: 0, step: 1 }),
-        FillName::Bits => Ok(Pattern::Bits { seed }),
-        FillName::Fractions if element.is_float() => Ok(Pattern::Fractions { low: 1.0 }),
-        FillName::Fractions => {
-            Err(Error::usage(format!("elements `{element}` hold no fractions"))
-                .accepted("`fill = \"indices\"`"))
-        }
-        FillName::Indices => {
-            // Not negative in a signed type of this size, and inside every buffer of the default length.
-            let largest = if element.bits() >= 64 {
-                i64::MAX as u64
-            } else {
-                (1 << (element.bits() - 1)) - 1
-            };
-            match described.below {
-                Some(0) => Err(Error::usage("no index is below 0").accepted("`below` is at least 1")),
-                Some(bound) => Ok(Pattern::Below { bound, seed }),
-                None => Ok(Pattern::Below {
-                    bound: DEFAULT_LENGTH.min(largest.max(1)),
-                    seed,
-                }),
-            }
-        }
-    }
-}
-
 fn scalar_bits(ty: Type, value: Number) -> Result<u64> {
     let wrong = |what: String| Err(Error::usage(format!("{what} is no `{ty}`")));
     match (ty, value) {
@@ -380,12 +451,36 @@ fn default_bits(ty: Type) -> u64 {
 pub struct FileSubject {
     kernel: Arc<Kernel>,
     launch: LaunchFile,
+    original: Option<Arc<Original>>,
 }
 
 impl FileSubject {
     /// A kernel and how it is launched.
     pub fn new(kernel: Arc<Kernel>, launch: LaunchFile) -> FileSubject {
-        FileSubject { kernel, launch }
+        FileSubject {
+            kernel,
+            launch,
+            original: None,
+        }
+    }
+
+    /// An entry of a module, and how it is launched.
+    pub fn of_module(imported: Imported, launch: LaunchFile) -> FileSubject {
+        FileSubject {
+            kernel: Arc::new(imported.kernel),
+            launch,
+            original: Some(Arc::new(imported.original)),
+        }
+    }
+
+    /// The module that the kernel was read from, if it came in PTX.
+    pub fn original(&self) -> Option<&Arc<Original>> {
+        self.original.as_ref()
+    }
+
+    /// How it is launched.
+    pub fn launch(&self) -> &LaunchFile {
+        &self.launch
     }
 }
 
@@ -395,12 +490,22 @@ impl Subject for FileSubject {
     }
 
     fn workload(&self) -> Result<Workload> {
-        self.launch.workload(&self.kernel)
+        self.launch.workload_in(&self.kernel, self.original.as_ref())
     }
 
     fn small(&self, _iterations: u64) -> Result<Option<Workload>> {
         // Nobody said which parameter the number of iterations follows from.
         Ok(None)
+    }
+
+    fn unlocking(&self) -> Vec<String> {
+        match (&self.original, self.workload()) {
+            (Some(original), Ok(workload)) => {
+                let facts = self.launch.facts();
+                super::statements::unlocking(original, &self.kernel, &facts, workload.group)
+            }
+            _ => Vec::new(),
+        }
     }
 }
 

@@ -48,7 +48,16 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
             Some(facts) => {
                 let element = facts.element;
                 let reads = if facts.read_only { ", only read" } else { "" };
-                let _ = writeln!(text, "        # a buffer of `{element}`{reads}\nlength = 1048576");
+                let known = facts.length.and_then(|length| kernel.as_constant(length));
+                let length = known.unwrap_or(1 << 20);
+                let _ = writeln!(
+                    text,
+                    "        # a buffer of `{element}`{reads}\nlength = {length}"
+                );
+                if known.is_some() {
+                    text.push_str("# a variable of the module: it holds what the module says, unless `fill` says otherwise\n");
+                    continue;
+                }
                 text.push_str(match (facts.read_only, element.is_float(), element.is_integer()) {
                     (true, true, _) => "fill = \"fractions\"            # or \"zero\", \"sequence\", \"bits\"\n",
                     (true, _, true) => "fill = \"indices\"              # or \"zero\", \"sequence\", \"bits\"\n",

@@ -3,24 +3,30 @@
 //! | file | what it does |
 //! |---|---|
 //! | `workload`, `subject`, `launch_file` | a kernel with its data, at full size and small |
+//! | `statements` | what a launch file could say of PTX to allow more |
 //! | `space` | the plans that are tried |
 //! | `search` | tries them: derive, check, time, choose |
 //! | `check`, `compare` | whether a derived kernel computes what the plain one computes |
 //! | `simulated`, `measured`, `gpu`, `opencl` | what times a kernel: a model, a GPU, an OpenCL device |
+//! | `drop_in` | a module of PTX with one entry exchanged |
 //! | `choose` | the verdict, the cheap answer first |
 
 pub mod check;
 pub mod choose;
 pub mod compare;
+pub mod drop_in;
+mod fills;
 pub mod gpu;
 pub mod launch_file;
 mod launch_template;
 pub mod log;
 pub mod measured;
 pub mod opencl;
+mod modules;
 pub mod search;
 pub mod simulated;
 pub mod space;
+mod statements;
 pub mod subject;
 mod threads;
 pub mod workload;
@@ -31,6 +37,7 @@ pub use launch_template::launch_template;
 pub use log::{Log, Shard};
 pub use measured::MeasuredBench;
 pub use opencl::OpenClBench;
+pub use modules::{PlannedModule, TunedModule, best_module, planned_module, tuned_module};
 pub use search::{Asked, Bench, Found, Progress, Timed, derive, plain, search, tune};
 pub use simulated::SimulatedBench;
 pub use subject::{Reshaped, Subject};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::check::{Checks, compare};
 use super::choose::{THRESHOLD, choose};
+use super::drop_in::drop_in;
 use super::log::{self, Entry, Log, Shard};
 use super::space::default_plans;
 use super::subject::Subject;
@@ -113,6 +114,10 @@ pub fn plain(bench: &dyn Bench, workload: &Workload) -> Result<Arc<Kernel>> {
 /// The plan is not legal for the kernel.
 pub fn derive(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
     let applied = prefetch::apply(plain, plan, &target_for(bench, workload))?;
+    if let Some(original) = &workload.original {
+        // What cannot stand in its module is of no use.
+        drop_in(original, &applied.kernel)?;
+    }
     Ok(Derived {
         kernel: Arc::new(applied.kernel),
         plan: applied.plan,
@@ -336,7 +341,9 @@ pub fn search(
         counters: counters(&baseline, best_run.as_ref()),
         bounds: Bounds::of(&baseline.evidence, profile, &loads),
         roofline,
-        notes: vec![baseline.note.clone()],
+        notes: std::iter::once(baseline.note.clone())
+            .chain(subject.unlocking())
+            .collect(),
     };
     Ok(Found { report, baseline })
 }

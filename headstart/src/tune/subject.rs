@@ -35,6 +35,11 @@ pub trait Subject: Sync {
         Ok(Vec::new())
     }
 
+    /// What its author could say of it to make more plans possible, a sentence each.
+    fn unlocking(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether the kernel's work can be split over more work-groups without changing its results.
     fn may_be_split(&self) -> bool {
         false

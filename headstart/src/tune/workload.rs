@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::compare::Compare;
 use crate::device::{Argument, Buffer, Command, Device, Fill, Launch, Outcome, Queue};
 use crate::error::{Error, Result};
+use crate::front::ptx::Original;
 use crate::ir::{Kernel, Type};
 
 /// A kernel, its geometry, and what each of its parameters gets.
@@ -21,6 +22,8 @@ pub struct Workload {
     pub group: [u32; 3],
     /// One for each parameter of the kernel, in order.
     pub given: Vec<Given>,
+    /// The module that the kernel was read from, if it came in PTX: its kernels are measured in that module.
+    pub original: Option<Arc<Original>>,
 }
 
 /// What a parameter gets.
@@ -86,6 +89,7 @@ impl Workload {
             groups: [groups, 1, 1],
             group: [group, 1, 1],
             given: Vec::new(),
+            original: None,
         }
     }
 

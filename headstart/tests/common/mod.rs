@@ -4,4 +4,6 @@
 
 pub mod corpus;
 pub mod device;
+pub mod flow;
+pub mod modules;
 pub mod operations;

@@ -8,6 +8,7 @@ use super::Options;
 use super::print::Lines;
 use super::registers::{Class, Registers};
 use super::tokens::Groups;
+use super::within::Within;
 use crate::Result;
 use crate::back::nan::NanPlan;
 use crate::back::roots::Roots;
@@ -58,6 +59,8 @@ pub(super) struct Written {
 pub(super) struct Emitter<'k> {
     pub kernel: &'k Kernel,
     pub options: &'k Options,
+    /// The module around, if there is one already.
+    pub within: Option<&'k Within>,
     /// The operation that defines a value.
     pub definitions: HashMap<Value, &'k Op>,
     /// How many operands a value is.
@@ -131,6 +134,7 @@ impl<'k> Emitter<'k> {
         Emitter {
             kernel,
             options,
+            within: None,
             definitions,
             uses,
             folded,
@@ -180,7 +184,11 @@ impl<'k> Emitter<'k> {
 
     /// A PTX label that is not taken yet, with this name if it can be had.
     pub(super) fn new_label(&mut self, name: &str) -> String {
-        let name = super::registers::identifier(name);
+        let name = match self.within {
+            // A block's labels must not be those of the entry around it.
+            Some(_) => format!("headstart_{}", super::registers::identifier(name)),
+            None => super::registers::identifier(name),
+        };
         let count = self.labels.entry(name.clone()).or_default();
         *count += 1;
         if *count == 1 {
@@ -221,6 +229,14 @@ impl<'k> Emitter<'k> {
         }
         let data = &self.kernel.places[place];
         if data.file.is_empty() || data.line == 0 {
+            return;
+        }
+        if let Some(within) = self.within {
+            let known = within.files.iter().find(|(_, path)| *path == data.file);
+            if let Some((number, _)) = known {
+                let _ = writeln!(self.body, "\t.loc {number} {} {}", data.line, data.column);
+                self.last_place = Some(place);
+            }
             return;
         }
         let file = match self.files.iter().position(|file| *file == data.file) {

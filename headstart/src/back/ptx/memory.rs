@@ -99,7 +99,15 @@ impl Emitter<'_> {
     /// Where an array starts: a name and an offset from it.
     fn array(&self, array: crate::ir::Array) -> (String, i64) {
         let data = &self.kernel.arrays[array];
-        if data.space == Space::Shared && self.options.shared_is_dynamic(self.kernel) {
+        if self
+            .within
+            .is_some_and(|within| within.arrays.contains(&data.name))
+        {
+            (data.name.clone(), 0)
+        } else if self.within.is_none()
+            && data.space == Space::Shared
+            && self.options.shared_is_dynamic(self.kernel)
+        {
             (DYNAMIC.to_owned(), self.kernel.array_offset(array) as i64)
         } else {
             (super::array_name(self.kernel, array), 0)
@@ -221,6 +229,10 @@ impl Emitter<'_> {
             Space::Generic => String::new(),
             space => format!(".{}", space_name(space)),
         };
+        let root = self.roots.of(ptr);
+        if space == Space::Global && root.is_some_and(|root| self.is_constant_variable(root)) {
+            return ".const".to_owned();
+        }
         if cache == CacheUse::Volatile {
             return format!(".volatile{name}");
         }

@@ -22,6 +22,7 @@ mod prefetch;
 mod print;
 mod registers;
 mod tokens;
+mod within;
 
 use std::fmt::Write;
 
@@ -32,6 +33,8 @@ use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Type, Value};
 use crate::{Error, Result};
 use emitter::Emitter;
 use registers::{Class, identifier};
+
+pub use within::{Block, Handed, Within, emit_within};
 
 /// Shared memory that a kernel may declare statically, in bytes; more is dynamic, and asked for at the
 /// launch (CUDA C Programming Guide, "Shared Memory").
@@ -202,20 +205,9 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     }
     text.push_str("{\n");
     text.push_str(&written.registers.declarations());
-    for (array, data) in &kernel.arrays {
-        let space = match data.space {
-            Space::Shared if dynamic => continue,
-            Space::Shared => "shared",
-            _ => "local",
-        };
-        let name = array_name(kernel, array);
-        let _ = writeln!(
-            text,
-            "\t.{space} .align {} .b8 {name}[{}];",
-            data.align.max(1),
-            data.bytes().max(1)
-        );
-    }
+    declare_arrays(&mut text, kernel, &|array| {
+        dynamic && kernel.arrays[array].space == Space::Shared
+    });
     if written.line_bytes > 0 {
         let _ = writeln!(
             text,
@@ -249,6 +241,23 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
         static_shared_bytes: (declared.next_multiple_of(4)) as u32 + scratch_bytes,
         hints,
     })
+}
+
+/// Declares arrays, all but those that `is_elsewhere`.
+fn declare_arrays(text: &mut String, kernel: &Kernel, is_elsewhere: &dyn Fn(Array) -> bool) {
+    for (array, data) in kernel.arrays.iter().filter(|(array, _)| !is_elsewhere(*array)) {
+        let space = match data.space {
+            Space::Shared => "shared",
+            _ => "local",
+        };
+        let name = array_name(kernel, array);
+        let _ = writeln!(
+            text,
+            "\t.{space} .align {} .b8 {name}[{}];",
+            data.align.max(1),
+            data.bytes().max(1)
+        );
+    }
 }
 
 fn check(kernel: &Kernel, options: &Options) -> Result<()> {

@@ -61,6 +61,36 @@ pub(super) fn float_mode(body: &Body<'_>) -> Result<FloatMode> {
     })
 }
 
+/// The type of the halves that a name such as `f16x2` packs.
+pub(super) fn half_of(name: &str) -> Option<Type> {
+    match name {
+        "f16x2" => Some(Type::F16),
+        "bf16x2" => Some(Type::Bf16),
+        _ => None,
+    }
+}
+
+/// The two halves of 32 bits, the low one first.
+pub(super) fn taken_apart(b: &mut Builder<'_>, whole: Value, half: Type) -> [Value; 2] {
+    let count = b.i32(16);
+    let high = b.binary(BinaryOp::ShrU, whole, count);
+    [whole, high].map(|bits| {
+        let bits = b.convert(ConvertOp::Truncate, Type::I16, bits);
+        b.convert(ConvertOp::Bits, half, bits)
+    })
+}
+
+/// Two halves as 32 bits.
+pub(super) fn put_together(b: &mut Builder<'_>, low: Value, high: Value) -> Value {
+    let [low, high] = [low, high].map(|half| {
+        let bits = b.convert(ConvertOp::Bits, Type::I16, half);
+        b.convert(ConvertOp::ExtendU, Type::I32, bits)
+    });
+    let count = b.i32(16);
+    let high = b.binary(BinaryOp::Shl, high, count);
+    b.binary(BinaryOp::Or, low, high)
+}
+
 impl<'t> Translator<'_, 't> {
     /// Everything that computes and has no file of its own.
     pub fn arithmetic(
@@ -69,6 +99,9 @@ impl<'t> Translator<'_, 't> {
         values: &mut Values,
         instruction: &Instruction<'t>,
     ) -> Result<()> {
+        if let Some(half) = half_of(instruction.last()) {
+            return self.halves(b, values, instruction, half);
+        }
         let numeric = match instruction.opcode {
             "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "neg" | "abs" | "min" | "max" | "sad"
             | "rcp" | "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" | "copysign" => {
@@ -158,7 +191,11 @@ impl<'t> Translator<'_, 't> {
                     false => self.retyped(b, value, ty),
                 }
             }
-            Operand::Symbol(name) if self.arrays.contains_key(name) => self.symbol(b, operand),
+            Operand::Symbol(name)
+                if self.arrays.contains_key(name) || self.source.slots.variable(name).is_some() =>
+            {
+                self.symbol(b, operand)
+            }
             other => self.value(b, values, other, ty),
         }
     }
@@ -303,6 +340,51 @@ impl<'t> Translator<'_, 't> {
         for argument in arguments {
             read.push(self.value(b, values, argument, ty)?);
         }
+        let result = self.float_of(b, instruction, ty, &read)?;
+        self.set(b, values, to, result, false)
+    }
+
+    /// `fma.rn.f16x2 d, a, b, c`: the same for two halves.
+    fn halves(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+        half: Type,
+    ) -> Result<()> {
+        let known = match instruction.opcode {
+            "add" | "sub" | "mul" | "fma" => ROUNDED,
+            "min" | "max" => &["ftz", "NaN"],
+            "neg" | "abs" => &["ftz"],
+            "ex2" | "tanh" => APPROXIMATE,
+            _ => return Err(refused(instruction)),
+        };
+        only(instruction, known)?;
+        let Some((to, arguments)) = instruction.operands.split_first() else {
+            return Err(refused(instruction));
+        };
+        let mut pairs = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let whole = self.value(b, values, argument, Type::I32)?;
+            pairs.push(taken_apart(b, whole, half));
+        }
+        let mut results = Vec::new();
+        for side in 0..2 {
+            let read: Vec<Value> = pairs.iter().map(|pair| pair[side]).collect();
+            results.push(self.float_of(b, instruction, half, &read)?);
+        }
+        let whole = put_together(b, results[0], results[1]);
+        self.set(b, values, to, whole, false)
+    }
+
+    /// What a floating-point instruction makes of its operands.
+    fn float_of(
+        &mut self,
+        b: &mut Builder<'_>,
+        instruction: &Instruction<'t>,
+        ty: Type,
+        read: &[Value],
+    ) -> Result<Value> {
         let one = |b: &mut Builder<'_>| match ty {
             Type::F64 => b.f64(1.0),
             Type::F16 => b.constant(ty, 0x3c00),
@@ -318,7 +400,7 @@ impl<'t> Translator<'_, 't> {
                 Ok(b.convert(ConvertOp::FloatToFloat, ty, result))
             }
         };
-        let result: Result<Value> = match (instruction.opcode, &read[..]) {
+        let result: Result<Value> = match (instruction.opcode, read) {
             ("add", &[x, y]) => Ok(b.binary(BinaryOp::FAdd, x, y)),
             ("sub", &[x, y]) => Ok(b.binary(BinaryOp::FSub, x, y)),
             ("mul", &[x, y]) => Ok(b.binary(BinaryOp::FMul, x, y)),
@@ -366,7 +448,7 @@ impl<'t> Translator<'_, 't> {
         if instruction.has("sat") {
             result = clamped(b, ty, result, one);
         }
-        self.set(b, values, to, result, false)
+        Ok(result)
     }
 }
 

@@ -102,9 +102,14 @@ impl<'t> Reader<'t> {
         match name {
             "reg" => self.registers(),
             "loc" => self.loc(),
-            "shared" | "local" => {
+            "shared" | "local" | "global" | "const" => {
                 let mut variables = std::mem::take(&mut self.body.variables);
+                let before = variables.len();
                 let result = self.parser.variables(name, &mut variables);
+                let is_inner = self.scopes.len() > 1;
+                variables[before..]
+                    .iter_mut()
+                    .for_each(|variable| variable.is_inner = is_inner);
                 self.body.variables = variables;
                 result
             }
@@ -182,21 +187,29 @@ impl<'t> Reader<'t> {
             Token::Integer(_) => self.parser.integer("a column")?,
             _ => 0,
         };
-        self.location = Some(Location {
-            file,
-            line: u32::try_from(line).unwrap_or(0),
-            column: u32::try_from(column).unwrap_or(0),
-        })
-        .filter(|location| location.line > 0);
+        let mut inlined_at = None;
         // `, function_name $L__info_string0, inlined_at 2 10 3`
         while self.parser.take(',')? {
-            self.parser.word("`function_name` or `inlined_at`")?;
+            let what = self.parser.word("`function_name` or `inlined_at`")?;
+            if what == "inlined_at" {
+                let mut number = || -> Result<u64> { self.parser.integer("a file, line and column") };
+                let (file, line, column) = (number()?, number()?, number()?);
+                let small = |number: u64| u32::try_from(number).unwrap_or(0);
+                inlined_at = Some((file, small(line), small(column))).filter(|(_, line, _)| *line > 0);
+            }
             while matches!(self.parser.token, Token::Word(word) if word.starts_with('$'))
                 || matches!(self.parser.token, Token::Integer(_) | Token::Mark('+'))
             {
                 self.parser.advance()?;
             }
         }
+        self.location = Some(Location {
+            file,
+            line: u32::try_from(line).unwrap_or(0),
+            column: u32::try_from(column).unwrap_or(0),
+            inlined_at,
+        })
+        .filter(|location| location.line > 0);
         Ok(())
     }
 

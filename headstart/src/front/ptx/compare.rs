@@ -1,5 +1,6 @@
 //! Comparisons and selections: `setp`, `set`, `selp`, `slct`, `testp`.
 
+use super::arithmetic::{half_of, taken_apart};
 use super::structure::{Translator, Values, register_kind};
 use super::tree::{Instruction, Operand};
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
@@ -131,6 +132,22 @@ impl<'t> Translator<'_, 't> {
         };
         let x = self.value(b, values, x, numeric_of.ty)?;
         let y = self.value(b, values, y, numeric_of.ty)?;
+        if let (Some(half), Operand::Pair(p, q), None) = (half_of(instruction.last()), to, &c) {
+            // The two halves, each with a predicate of its own.
+            let numeric_of = Numeric {
+                ty: half,
+                signed: false,
+            };
+            let (x, y) = (taken_apart(b, x, half), taken_apart(b, y, half));
+            for (side, to) in [&**p, &**q].into_iter().enumerate() {
+                let holds = self.compared(b, name, numeric_of, x[side], y[side])?;
+                self.set(b, values, to, holds, false)?;
+            }
+            return Ok(());
+        }
+        if half_of(instruction.last()).is_some() {
+            return Err(refused(instruction));
+        }
         let holds = self.compared(b, name, numeric_of, x, y)?;
         let c = match c {
             Some(c) => Some(self.value(b, values, c, Type::Bool)?),

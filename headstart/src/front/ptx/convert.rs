@@ -1,6 +1,6 @@
 //! `cvt`: between integers, between floats, and across.
 
-use super::arithmetic::clamped;
+use super::arithmetic::{clamped, half_of, put_together};
 use super::structure::{Translator, Values};
 use super::tree::Instruction;
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
@@ -19,6 +19,11 @@ impl<'t> Translator<'_, 't> {
             instruction,
             &["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "ftz", "sat"],
         )?;
+        if let [to_type, "f32"] = instruction.modifiers[instruction.modifiers.len().saturating_sub(2)..]
+            && let Some(half) = half_of(to_type)
+        {
+            return self.convert_to_halves(b, values, instruction, half);
+        }
         let [to, from] = operands::<2>(instruction)?;
         let source = last_type(instruction)?;
         let count = instruction.modifiers.len();
@@ -53,6 +58,29 @@ impl<'t> Translator<'_, 't> {
             (true, true) => float_to_float(b, instruction, target.ty, value)?,
         };
         self.set(b, values, to, result, target.signed)
+    }
+}
+
+impl<'t> Translator<'_, 't> {
+    /// `cvt.rn.f16x2.f32 d, high, low`.
+    fn convert_to_halves(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+        half: Type,
+    ) -> Result<()> {
+        if !instruction.has("rn") || instruction.has("sat") {
+            return Err(rounded_otherwise(instruction));
+        }
+        let [to, high, low] = operands::<3>(instruction)?;
+        let mut halves = Vec::new();
+        for operand in [low, high] {
+            let single = self.value(b, values, operand, Type::F32)?;
+            halves.push(b.convert(ConvertOp::FloatToFloat, half, single));
+        }
+        let whole = put_together(b, halves[0], halves[1]);
+        self.set(b, values, to, whole, false)
     }
 }
 

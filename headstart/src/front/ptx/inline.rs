@@ -8,14 +8,14 @@
 //! ld.param.b32 %r2, [retval0];                  mov.b32 %r2, retval0;
 //! ```
 //!
-//! Parameters of calls become registers. A function that calls itself, or takes a structure, is refused; so is one
-//! that the module only declares.
+//! Parameters of calls become registers, structures one for each member that is written. A function that calls itself
+//! is refused; so is one that the module only declares.
 
 use std::collections::HashMap;
 
 use super::body;
 use super::kinds::type_of;
-use super::tree::{Body, Function, Instruction, Module, Operand, Register, RegisterData, Statement};
+use super::tree::{Body, Function, Instruction, Module, Operand, Param, Register, RegisterData, Statement};
 use crate::error::{Error, Result};
 use crate::ir::limits;
 use crate::suggest::quoted;
@@ -56,8 +56,8 @@ struct Expander<'m, 't> {
 /// A function that is being written out.
 #[derive(Default)]
 struct Frame<'t> {
-    /// Registers in place of parameters, by name and bits.
-    parameters: HashMap<(&'t str, u32), Register>,
+    /// Registers in place of parameters and their members, by name, offset and bits.
+    parameters: HashMap<(&'t str, i64, u32), Register>,
     /// Where its `ret` leads to, for a function that was called.
     end: Option<u32>,
 }
@@ -75,7 +75,8 @@ impl<'t> Expander<'_, 't> {
         let labels = self.result.labels.len() as u32;
         self.result.registers.extend(own.registers);
         self.result.labels.extend(own.labels);
-        for variable in own.variables {
+        for mut variable in own.variables {
+            variable.is_inner |= depth > 0;
             let known = self
                 .result
                 .variables
@@ -130,21 +131,7 @@ impl<'t> Expander<'_, 't> {
                 if let Some((name, offset)) = instruction.operands.get(at).and_then(parameter)
                     && !(function.is_entry && function.params.iter().any(|param| param.name == name))
                 {
-                    let ty = instruction.modifiers.last().copied().unwrap_or_default();
-                    let register = self.parameter(frame, name, ty)?;
-                    let whole = offset == 0 && instruction.operands.len() == 2;
-                    let vector = instruction
-                        .operands
-                        .iter()
-                        .any(|operand| matches!(operand, Operand::Vector(_)));
-                    if !whole || vector {
-                        return Err(Error::input(
-                            "structures that are passed to functions are not supported",
-                        ));
-                    }
-                    instruction.opcode = "mov";
-                    instruction.modifiers = vec![ty];
-                    instruction.operands[at] = Operand::Register(register);
+                    return self.moved(frame, &instruction, (name, offset), at);
                 }
             }
             _ => {}
@@ -153,12 +140,77 @@ impl<'t> Expander<'_, 't> {
         Ok(())
     }
 
-    /// The register in place of a parameter.
-    fn parameter(&mut self, frame: &mut Frame<'t>, name: &'t str, ty: &'t str) -> Result<Register> {
+    /// `ld.param` and `st.param` of a call as moves; operand `at` is the parameter.
+    fn moved(
+        &mut self,
+        frame: &mut Frame<'t>,
+        instruction: &Instruction<'t>,
+        (name, offset): (&'t str, i64),
+        at: usize,
+    ) -> Result<()> {
+        let ty = instruction.modifiers.last().copied().unwrap_or_default();
+        let bytes = type_of(ty).map_or(0, |ty| i64::from(ty.bytes()));
+        let [_, _] = &instruction.operands[..] else {
+            return Err(Error::input(format!(
+                "`{}` has not two operands",
+                instruction.spelling()
+            )));
+        };
+        let other = &instruction.operands[1 - at];
+        let parts = match other {
+            Operand::Vector(parts) => &parts[..],
+            one => std::slice::from_ref(one),
+        };
+        for (position, part) in parts.iter().enumerate() {
+            let offset = offset.wrapping_add(bytes * position as i64);
+            let bits = type_of(ty).map_or(0, |ty| ty.bits());
+            if at == 1 && !frame.parameters.contains_key(&(name, offset, bits)) {
+                // Small numbers are passed in wider parameters, of which the low part is read.
+                let wider = [32, 64].into_iter().filter(|&wider| wider > bits);
+                let mut wider = wider.filter_map(|wider| frame.parameters.get(&(name, offset, wider)));
+                if let Some(&register) = wider.next() {
+                    let wide = self.result.registers[register as usize].ty;
+                    self.result.statements.push(Statement::Instruction(Instruction {
+                        opcode: "cvt",
+                        modifiers: vec![ty, wide],
+                        operands: vec![part.clone(), Operand::Register(register)],
+                        ..instruction.clone()
+                    }));
+                    continue;
+                }
+                return Err(Error::input(format!(
+                    "`{}` reads another part of {} than was written",
+                    instruction.spelling(),
+                    quoted(name)
+                )));
+            }
+            let register = Operand::Register(self.parameter(frame, name, offset, ty)?);
+            let operands = match at {
+                1 => vec![part.clone(), register],
+                _ => vec![register, part.clone()],
+            };
+            self.result.statements.push(Statement::Instruction(Instruction {
+                opcode: "mov",
+                modifiers: vec![ty],
+                operands,
+                ..instruction.clone()
+            }));
+        }
+        Ok(())
+    }
+
+    /// The register in place of a parameter, or of a member of it.
+    fn parameter(
+        &mut self,
+        frame: &mut Frame<'t>,
+        name: &'t str,
+        offset: i64,
+        ty: &'t str,
+    ) -> Result<Register> {
         let bits = type_of(ty).map(|ty| ty.bits());
         let bits =
             bits.ok_or_else(|| Error::input(format!("parameters of type `.{ty}` are not supported")))?;
-        if let Some(&register) = frame.parameters.get(&(name, bits)) {
+        if let Some(&register) = frame.parameters.get(&(name, offset, bits)) {
             return Ok(register);
         }
         let ty = match bits {
@@ -169,7 +221,7 @@ impl<'t> Expander<'_, 't> {
         };
         let register = self.result.registers.len() as Register;
         self.result.registers.push(RegisterData { name, ty });
-        frame.parameters.insert((name, bits), register);
+        frame.parameters.insert((name, offset, bits), register);
         Ok(register)
     }
 
@@ -235,16 +287,31 @@ impl<'t> Expander<'_, 't> {
             .chain(&function.results)
             .zip(arguments.iter().chain(results))
         {
-            passed.push(self.passed(frame, operand, param.ty, param.array)?);
+            match (param.array, operand) {
+                (None, _) => passed.push(self.passed(frame, operand, param.ty)?),
+                // Structures go member by member, as they were written.
+                (Some(_), Operand::Symbol(_)) => {}
+                (Some(_), _) => {
+                    return Err(Error::input("a structure in a register is passed to a function"));
+                }
+            }
         }
         // A signature's own registers come first in the body, which comes behind the parameters' registers.
         let in_registers = |name: &str| name.starts_with('%');
+        let scalar = |param: &&Param<'t>| param.array.is_none();
         let mut own_places = Vec::new();
-        for param in function.params.iter().chain(&function.results) {
+        for param in function.params.iter().chain(&function.results).filter(scalar) {
             own_places.push(match in_registers(param.name) {
                 true => None,
-                false => Some(self.parameter(&mut inner, param.name, param.ty)?),
+                false => Some(self.parameter(&mut inner, param.name, 0, param.ty)?),
             });
+        }
+        for (param, operand) in function.params.iter().zip(arguments) {
+            if param.array.is_some()
+                && let Operand::Symbol(name) = operand
+            {
+                self.copy_members(call, (frame, name), (&mut inner, param.name))?;
+            }
         }
         let mut next = self.result.registers.len() as Register;
         let mut own_place = |place: Option<Register>| {
@@ -254,14 +321,22 @@ impl<'t> Expander<'_, 't> {
             })
         };
         let own_places: Vec<Register> = own_places.into_iter().map(&mut own_place).collect();
-        let (inputs, outputs) = own_places.split_at(function.params.len());
-        let taken = passed.split_off(function.params.len());
-        for ((param, &to), from) in function.params.iter().zip(inputs).zip(passed) {
+        let inputs = function.params.iter().filter(scalar).count();
+        let taken = passed.split_off(inputs);
+        let (inputs, outputs) = own_places.split_at(inputs);
+        for ((param, &to), from) in function.params.iter().filter(scalar).zip(inputs).zip(passed) {
             self.copy(call, param.ty, to, from);
         }
         self.append(function, own, &mut inner, depth + 1)?;
         self.result.statements.push(Statement::Label(end));
-        for ((param, &from), to) in function.results.iter().zip(outputs).zip(taken) {
+        for (param, operand) in function.results.iter().zip(results) {
+            if param.array.is_some()
+                && let Operand::Symbol(name) = operand
+            {
+                self.copy_members(call, (&mut inner, param.name), (frame, name))?;
+            }
+        }
+        for ((param, &from), to) in function.results.iter().filter(scalar).zip(outputs).zip(taken) {
             if let Operand::Register(to) = to {
                 self.copy(call, param.ty, to, Operand::Register(from));
             }
@@ -271,22 +346,31 @@ impl<'t> Expander<'_, 't> {
 
     /// What is passed for a parameter of this type: the register in place of a parameter of the call, or the operand
     /// itself.
-    fn passed(
-        &mut self,
-        frame: &mut Frame<'t>,
-        operand: &Operand<'t>,
-        ty: &'t str,
-        array: Option<u64>,
-    ) -> Result<Operand<'t>> {
-        if array.is_some() {
-            return Err(Error::input(
-                "structures that are passed to functions are not supported",
-            ));
-        }
+    fn passed(&mut self, frame: &mut Frame<'t>, operand: &Operand<'t>, ty: &'t str) -> Result<Operand<'t>> {
         match operand {
-            Operand::Symbol(name) => self.parameter(frame, name, ty).map(Operand::Register),
+            Operand::Symbol(name) => self.parameter(frame, name, 0, ty).map(Operand::Register),
             other => Ok(other.clone()),
         }
+    }
+
+    /// Copies every member of a structure that was written so far.
+    fn copy_members(
+        &mut self,
+        call: &Instruction<'t>,
+        (from, name): (&mut Frame<'t>, &'t str),
+        (to, own): (&mut Frame<'t>, &'t str),
+    ) -> Result<()> {
+        let members = from.parameters.iter().filter(|((other, ..), _)| *other == name);
+        let mut members: Vec<(i64, u32, Register)> = members
+            .map(|(&(_, offset, bits), &register)| (offset, bits, register))
+            .collect();
+        members.sort_unstable();
+        for (offset, _, register) in members {
+            let ty = self.result.registers[register as usize].ty;
+            let place = self.parameter(to, own, offset, ty)?;
+            self.copy(call, ty, place, Operand::Register(register));
+        }
+        Ok(())
     }
 
     fn copy(&mut self, call: &Instruction<'t>, ty: &'t str, to: Register, from: Operand<'t>) {

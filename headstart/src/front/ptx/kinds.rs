@@ -11,7 +11,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::tree::{Body, Function, Instruction, Operand, Register, Statement, Variable};
+use super::slots::Slots;
+use super::tree::{Body, Instruction, Operand, Register, Statement, Variable};
 use crate::ir::{Space, Type};
 
 /// The kinds of a body.
@@ -19,9 +20,9 @@ use crate::ir::{Space, Type};
 pub(super) struct Kinds {
     /// The IR's type of each register; nothing for widths that the IR does not have.
     pub registers: Vec<Option<Type>>,
-    /// Whether each parameter is a pointer.
+    /// Whether each slot is a pointer.
     pub pointers: Vec<bool>,
-    /// The parameters that each register's value may be made of, by addition alone.
+    /// The slots that each register's value may be made of, by addition alone.
     pub roots: Vec<BTreeSet<usize>>,
 }
 
@@ -31,20 +32,22 @@ pub(super) fn type_of(name: &str) -> Option<Type> {
         "pred" => Type::Bool,
         "b8" | "u8" | "s8" => Type::I8,
         "b16" | "u16" | "s16" => Type::I16,
-        "b32" | "u32" | "s32" => Type::I32,
+        // Two halves are bits until something computes with them.
+        "b32" | "u32" | "s32" | "f16x2" | "bf16x2" => Type::I32,
         "b64" | "u64" | "s64" => Type::I64,
         "f16" => Type::F16,
         "bf16" => Type::Bf16,
         "f32" => Type::F32,
         "f64" => Type::F64,
+        super::asynchronous::TOKEN => Type::Token,
         _ => return None,
     })
 }
 
-/// The space that a word of PTX names.
+/// The space that a word of PTX names. Constant memory is global memory that nothing writes.
 pub(super) fn space_of(name: &str) -> Option<Space> {
     Some(match name {
-        "global" => Space::Global,
+        "global" | "const" => Space::Global,
         "shared" | "shared::cta" => Space::Shared,
         "local" => Space::Private,
         _ => return None,
@@ -53,7 +56,7 @@ pub(super) fn space_of(name: &str) -> Option<Space> {
 
 /// Works out what each register holds.
 pub(super) fn kinds<'t>(
-    function: &Function<'t>,
+    slots: &Slots<'t>,
     body: &Body<'t>,
     variables: &HashMap<&'t str, &Variable<'t>>,
 ) -> Kinds {
@@ -66,16 +69,12 @@ pub(super) fn kinds<'t>(
         })
         .collect();
     let mut finder = Finder {
-        function,
+        slots,
         variables,
         instructions,
         roots: vec![BTreeSet::new(); body.registers.len()],
         spaces: vec![None; body.registers.len()],
-        pointers: function
-            .params
-            .iter()
-            .map(|param| param.pointer.is_some())
-            .collect(),
+        pointers: slots.all.iter().map(|slot| slot.pointer.is_some()).collect(),
     };
     finder.find_roots();
     finder.find_pointers();
@@ -103,7 +102,7 @@ pub(super) fn kinds<'t>(
 }
 
 struct Finder<'f, 't> {
-    function: &'f Function<'t>,
+    slots: &'f Slots<'t>,
     variables: &'f HashMap<&'t str, &'f Variable<'t>>,
     instructions: Vec<&'f Instruction<'t>>,
     roots: Vec<BTreeSet<usize>>,
@@ -135,15 +134,39 @@ fn passed<'i, 't>(instruction: &'i Instruction<'t>) -> &'i [Operand<'t>] {
 }
 
 impl<'t> Finder<'_, 't> {
-    fn param(&self, name: &str) -> Option<usize> {
-        self.function.params.iter().position(|param| param.name == name)
+    /// The slots of 64 bits that a load of the parameter space reads, with the registers that they go to.
+    fn loaded<'i>(&self, instruction: &'i Instruction<'t>) -> Vec<(Register, usize)> {
+        let [to, Operand::Address(base, offset)] = &instruction.operands[..] else {
+            return Vec::new();
+        };
+        let Operand::Symbol(name) = **base else {
+            return Vec::new();
+        };
+        let is_long = type_of(instruction.last()) == Some(Type::I64);
+        if instruction.opcode != "ld" || !instruction.has("param") || !is_long {
+            return Vec::new();
+        }
+        let parts = match to {
+            Operand::Vector(parts) => &parts[..],
+            one => std::slice::from_ref(one),
+        };
+        let read = |(position, part): (usize, &'i Operand<'t>)| match part {
+            Operand::Register(register) => {
+                let (slot, inside) = self.slots.read(name, offset + 8 * position as i64, 8)?;
+                let whole = inside == 0 && type_of(self.slots.all[slot].ty) == Some(Type::I64);
+                whole.then_some((*register, slot))
+            }
+            _ => None,
+        };
+        parts.iter().enumerate().filter_map(read).collect()
     }
 
-    /// The parameter that a load of the parameter space reads.
-    fn loaded_param(&self, instruction: &Instruction<'t>) -> Option<usize> {
-        match &instruction.operands[..] {
-            [Operand::Register(_), Operand::Address(base, 0)] if instruction.has("param") => match &**base {
-                Operand::Symbol(name) => self.param(name),
+    /// The slot of a variable whose address an operand is.
+    fn address_of(&self, operand: &Operand<'t>) -> Option<usize> {
+        match operand {
+            Operand::Symbol(name) => self.slots.variable(name),
+            Operand::Address(base, _) => match &**base {
+                Operand::Symbol(name) => self.slots.variable(name),
                 _ => None,
             },
             _ => None,
@@ -155,19 +178,17 @@ impl<'t> Finder<'_, 't> {
         while changed {
             changed = false;
             for &instruction in &self.instructions {
+                for (to, slot) in self.loaded(instruction) {
+                    changed |= self.roots[to as usize].insert(slot);
+                }
                 let Some(&Operand::Register(to)) = instruction.operands.first() else {
                     continue;
                 };
                 let before = self.roots[to as usize].len();
-                if instruction.opcode == "ld"
-                    && let Some(param) = self.loaded_param(instruction)
-                {
-                    let param_type = type_of(self.function.params[param].ty);
-                    if param_type == Some(Type::I64) && self.function.params[param].array.is_none() {
-                        self.roots[to as usize].insert(param);
-                    }
-                }
                 for operand in passed(instruction) {
+                    if let Some(slot) = self.address_of(operand) {
+                        self.roots[to as usize].insert(slot);
+                    }
                     if let Operand::Register(from) = operand
                         && *from != to
                     {
@@ -219,6 +240,13 @@ impl<'t> Finder<'_, 't> {
         while changed {
             changed = false;
             for &instruction in &self.instructions {
+                // What the host passes points into global memory.
+                for (to, slot) in self.loaded(instruction) {
+                    if self.pointers[slot] && self.spaces[to as usize].is_none() {
+                        self.spaces[to as usize] = Some(Space::Global);
+                        changed = true;
+                    }
+                }
                 let Some(&Operand::Register(to)) = instruction.operands.first() else {
                     continue;
                 };
@@ -248,11 +276,7 @@ impl<'t> Finder<'_, 't> {
             _ => None,
         };
         match instruction.opcode {
-            "ld" => {
-                let param = self.loaded_param(instruction)?;
-                // What the host passes points into global memory.
-                self.pointers[param].then_some(Space::Global)
-            }
+            "ld" => None,
             "cvta" if instruction.has("to") => {
                 let named = instruction.modifiers.iter().find_map(|word| space_of(word));
                 named.or_else(|| of(instruction.operands.get(1)?))

@@ -1,17 +1,11 @@
-//! Parameters, variables, loads, stores, hints, barriers.
+//! Loads, stores, hints, barriers, moves.
 
-use std::collections::HashMap;
-
-use super::kinds::{space_of, type_of};
+use super::kinds::space_of;
 use super::structure::{Translator, Values, register_kind};
-use super::tree::{Instruction, Operand, Register, Statement, Variable};
+use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
-use crate::ir::{
-    ArrayData, Builder, CacheHint, CacheLevel, CacheUse, ConvertOp, Kernel, LoadData, OpKind, Param,
-    PointerFacts, Space, Type, Value, limits,
-};
-use crate::suggest::quoted;
+use crate::ir::{Builder, CacheHint, CacheLevel, CacheUse, ConvertOp, LoadData, OpKind, Space, Type, Value};
 
 /// What cache operators and eviction priorities an access may have: hints all.
 const HINTS: &[&str] = &[
@@ -46,211 +40,13 @@ const HINTS: &[&str] = &[
     "L2::evict_normal",
 ];
 
-/// What a parameter is called in the kernel: the PTX name without the entry's.
-pub(super) fn parameter_name<'t>(entry: &str, name: &'t str) -> &'t str {
-    let rest = name.strip_prefix(entry).and_then(|rest| rest.strip_prefix('_'));
-    rest.filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
-        .unwrap_or(name)
-}
-
-/// Gives the kernel its parameters and arrays.
-pub(super) fn declare(translator: &mut Translator<'_, '_>, kernel: &mut Kernel) -> Result<()> {
-    let source = translator.source;
-    let function = source.function;
-    for name in source.facts.parameters.keys() {
-        let names = || {
-            function
-                .params
-                .iter()
-                .map(|param| parameter_name(function.name, param.name))
-        };
-        if !names().any(|known| known == name) {
-            return Err(
-                Error::usage(format!("`{}` has no parameter {}", function.name, quoted(name)))
-                    .accepted(crate::suggest::accepted(name, "parameters", names())),
-            );
-        }
-    }
-    for (number, param) in function.params.iter().enumerate() {
-        let name = parameter_name(function.name, param.name);
-        let at = |error: Error| error.at(format!("parameter `{name}`"));
-        if param.array.is_some() {
-            return Err(at(Error::input(
-                "structures that are passed by value are not supported",
-            )
-            .accepted("their members as parameters of their own")));
-        }
-        let declared = type_of(param.ty).filter(|ty| *ty != Type::Bool);
-        let declared = declared.ok_or_else(|| {
-            at(Error::input(format!(
-                "parameters of type `.{}` are not supported",
-                param.ty
-            )))
-        })?;
-        let is_pointer = source.kinds.pointers[number] && declared == Type::I64;
-        let ty = match is_pointer {
-            true => Type::Ptr(Space::Global),
-            false => scalar_kind(translator, param.name).unwrap_or(declared),
-        };
-        let value = kernel.value(ty);
-        kernel.values[value].name = Some(name.to_owned());
-        let facts = is_pointer.then(|| pointer_facts(translator, kernel, number));
-        kernel.params.push(Param {
-            name: name.to_owned(),
-            value,
-            facts: facts.transpose().map_err(at)?,
-        });
-        translator.param_values.push(value);
-    }
-    let mut variables: Vec<&Variable<'_>> = source.variables.values().copied().collect();
-    variables.sort_by_key(|variable| (variable.line, variable.name));
-    for variable in variables {
-        if let Some(array) = array(translator, variable)? {
-            let array = kernel.arrays.push(array);
-            translator.arrays.insert(variable.name, array);
-        }
-    }
-    Ok(())
-}
-
-/// What the registers that a scalar parameter is loaded into hold.
-fn scalar_kind(translator: &Translator<'_, '_>, name: &str) -> Option<Type> {
-    let source = translator.source;
-    let mut found = None;
-    for statement in &source.body.statements {
-        if let Statement::Instruction(instruction) = statement
-            && let [to, Operand::Address(base, 0)] = &instruction.operands[..]
-            && **base == Operand::Symbol(name)
-        {
-            let kind = register_kind(source.kinds, to).filter(|kind| !kind.is_pointer());
-            let fits = type_of(instruction.last()).map(Type::bits) == kind.map(Type::bits);
-            found = found.or(kind.filter(|_| fits));
-        }
-    }
-    let param = source.function.params.iter().find(|param| param.name == name)?;
-    found.filter(|kind| Some(kind.bits()) == type_of(param.ty).map(Type::bits))
-}
-
-/// What is known of the memory behind a pointer: by how it is read, and by what the caller says.
-fn pointer_facts(
-    translator: &Translator<'_, '_>,
-    kernel: &mut Kernel,
-    number: usize,
-) -> Result<PointerFacts> {
-    let source = translator.source;
-    let param = &source.function.params[number];
-    let mut elements: HashMap<Type, usize> = HashMap::new();
-    let (mut constant, mut written) = (false, false);
-    for statement in &source.body.statements {
-        let Statement::Instruction(instruction) = statement else {
-            continue;
-        };
-        for operand in &instruction.operands {
-            let Operand::Address(base, _) = operand else {
-                continue;
-            };
-            let Operand::Register(base) = **base else { continue };
-            if !reaches(translator, base, number) {
-                continue;
-            }
-            constant |= instruction.opcode == "ld" && instruction.has("nc");
-            written |= !matches!(instruction.opcode, "ld" | "ldu" | "prefetch" | "prefetchu" | "cp");
-            if let Some(ty) = element(translator, instruction) {
-                *elements.entry(ty).or_default() += 1;
-            }
-        }
-    }
-    let commonest = elements.into_iter().max_by_key(|&(ty, count)| (count, ty));
-    let element = commonest.map_or(Type::I8, |(ty, _)| ty);
-    let given = source
-        .facts
-        .parameters
-        .get(parameter_name(source.function.name, param.name));
-    let given = given.copied().unwrap_or_default();
-    let stated = param
-        .pointer
-        .map_or(0, |(_, align)| align.min(u64::from(limits::ALIGNMENT)) as u32);
-    let align = stated.max(given.align.unwrap_or(0)).max(element.bytes());
-    let length = given
-        .length
-        .map(|length| i64::try_from(length).map_err(|_| Error::usage("no buffer is so long")))
-        .transpose()?;
-    Ok(PointerFacts {
-        element,
-        align: if align.is_power_of_two() {
-            align
-        } else {
-            element.bytes()
-        },
-        length: length.map(|length| kernel.constant(Type::I64, length as u64)),
-        read_only: given.read_only || constant && !written,
-        unaliased: given.unaliased,
-    })
-}
-
-/// Whether an address may lead into the memory of a parameter.
-fn reaches(translator: &Translator<'_, '_>, base: Register, number: usize) -> bool {
-    translator.source.kinds.roots[base as usize].contains(&number)
-}
-
-/// The type of what an access moves.
-fn element(translator: &Translator<'_, '_>, instruction: &Instruction<'_>) -> Option<Type> {
-    let ty = type_of(instruction.last())?;
-    let value = match instruction.opcode {
-        "st" => instruction.operands.get(1),
-        _ => instruction.operands.first(),
-    };
-    let value = match value {
-        Some(Operand::Vector(parts)) => parts.first(),
-        other => other,
-    };
-    Some(moved(translator, value, ty))
-}
-
 /// The type in which bits are moved between memory and a register: that of what the register holds, if it has
 /// the width.
-fn moved(translator: &Translator<'_, '_>, register: Option<&Operand<'_>>, ty: Type) -> Type {
+pub(super) fn moved(translator: &Translator<'_, '_>, register: Option<&Operand<'_>>, ty: Type) -> Type {
     let kind = register.and_then(|register| register_kind(translator.source.kinds, register));
     let narrow = |kind: Type| matches!(kind, Type::Ptr(Space::Shared | Space::Private));
     kind.filter(|kind| kind.bits() == ty.bits() && !narrow(*kind) && *kind != Type::Bool)
         .unwrap_or(ty)
-}
-
-fn array(translator: &Translator<'_, '_>, variable: &Variable<'_>) -> Result<Option<ArrayData>> {
-    let at = |error: Error| error.at(format!("line {}", variable.line));
-    let space = match space_of(variable.space) {
-        Some(space @ (Space::Shared | Space::Private)) => space,
-        _ => return Ok(None),
-    };
-    let element = type_of(variable.ty).ok_or_else(|| {
-        at(Error::input(format!(
-            "variables of type `.{}` are not supported",
-            variable.ty
-        )))
-    })?;
-    let length = match (variable.length, translator.source.facts.dynamic_shared_bytes) {
-        (Some(length), _) => length,
-        (None, Some(bytes)) => u64::from(bytes / element.bytes().max(1)),
-        (None, None) => {
-            return Err(at(Error::input(format!(
-                "how large the dynamic shared memory {} is depends on the launch",
-                quoted(variable.name)
-            ))
-            .accepted("`shared_bytes = …` in the launch file")));
-        }
-    };
-    let length = u32::try_from(length).map_err(|_| at(Error::input("a variable is too large")))?;
-    let align = u32::try_from(variable.align)
-        .unwrap_or(u32::MAX)
-        .max(element.bytes());
-    // An array of no bytes may be declared, and is never touched.
-    Ok((length > 0).then(|| ArrayData {
-        name: variable.name.to_owned(),
-        space,
-        element,
-        length,
-        align,
-    }))
 }
 
 /// What an access asks of the caches.
@@ -267,7 +63,7 @@ fn cache_use(instruction: &Instruction<'_>) -> CacheUse {
 }
 
 /// The registers of `{a, b}`, or of one operand alone.
-fn parts<'o, 't>(operand: &'o Operand<'t>) -> &'o [Operand<'t>] {
+pub(super) fn parts<'o, 't>(operand: &'o Operand<'t>) -> &'o [Operand<'t>] {
     match operand {
         Operand::Vector(parts) => parts,
         one => std::slice::from_ref(one),
@@ -287,13 +83,6 @@ impl<'t> Translator<'_, 't> {
         let numeric = last_type(instruction)?;
         if instruction.has("param") {
             return self.load_parameter(b, values, instruction, to, from);
-        }
-        if instruction.has("const") {
-            return Err(Error::input(format!(
-                "`{}`: constant memory is not supported",
-                instruction.spelling()
-            ))
-            .accepted("memory that is passed as a parameter"));
         }
         let pointer = self.access(b, values, instruction, from)?;
         let id = {
@@ -316,7 +105,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// What an access is called: by the parameter or variable that its address is made of.
-    fn memory_name(&self, address: &Operand<'t>) -> String {
+    pub fn memory_name(&self, address: &Operand<'t>) -> String {
         let Operand::Address(base, _) = address else {
             return "memory".to_owned();
         };
@@ -325,60 +114,12 @@ impl<'t> Translator<'_, 't> {
             Operand::Register(register) => {
                 let roots = &self.source.kinds.roots[*register as usize];
                 match roots.first().filter(|_| roots.len() == 1) {
-                    Some(&root) => {
-                        let function = self.source.function;
-                        parameter_name(function.name, function.params[root].name).to_owned()
-                    }
+                    Some(&root) => self.source.slots.all[root].name.clone(),
                     None => "memory".to_owned(),
                 }
             }
             _ => "memory".to_owned(),
         }
-    }
-
-    fn load_parameter(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-        to: &Operand<'t>,
-        from: &Operand<'t>,
-    ) -> Result<()> {
-        let numeric = last_type(instruction)?;
-        let number = match from {
-            Operand::Address(base, 0) => {
-                let named = |name: &str| {
-                    self.source
-                        .function
-                        .params
-                        .iter()
-                        .position(|param| param.name == name)
-                };
-                match &**base {
-                    Operand::Symbol(name) => named(name),
-                    _ => None,
-                }
-            }
-            _ => None,
-        };
-        let Some(number) = number else {
-            return Err(Error::input(format!(
-                "`{}` reads something else than a whole parameter of the entry",
-                instruction.spelling()
-            )));
-        };
-        let value = self.param_values[number];
-        if b.kernel.ty(value).bits() < numeric.ty.bits() {
-            return Err(Error::input(format!(
-                "`{}` reads more than the parameter",
-                instruction.spelling()
-            )));
-        }
-        let value = match b.kernel.ty(value).bits() == numeric.ty.bits() {
-            true => value,
-            false => self.retyped(b, value, numeric.ty)?,
-        };
-        self.set(b, values, to, value, numeric.signed)
     }
 
     /// `st`.

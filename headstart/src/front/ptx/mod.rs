@@ -20,18 +20,24 @@
 //! `div.full`, …), which become the correctly rounded operation or one of [`math`](crate::math).
 
 mod arithmetic;
+mod asynchronous;
 mod bits;
 mod body;
 mod compare;
 mod convert;
+mod copies;
 mod counters;
+mod data;
 mod facts;
 mod flow;
 mod inline;
 mod kinds;
 mod lexer;
 mod memory;
+mod original;
+mod parameters;
 mod parse;
+mod slots;
 mod ssa;
 mod structure;
 #[cfg(test)]
@@ -41,6 +47,7 @@ mod tree;
 mod values;
 
 pub use facts::{Facts, ParameterFacts};
+pub use original::{Origin, Original, OriginalArray};
 
 use std::collections::{HashMap, HashSet};
 
@@ -68,6 +75,23 @@ pub fn entries(text: &str) -> Result<Vec<String>> {
 /// The text is no PTX module, has no such entry, or the entry needs what the IR does not have: which instruction, in
 /// which line, and which other entries could be read.
 pub fn read(text: &str, file: &str, entry: Option<&str>, facts: &Facts) -> Result<Kernel> {
+    import(text, file, entry, facts).map(|imported| imported.kernel)
+}
+
+/// An entry of a module as a kernel.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The kernel, verified.
+    pub kernel: Kernel,
+    /// Where it comes from.
+    pub original: Original,
+}
+
+/// Reads an entry like [`read`], and keeps what is needed to put a rewritten kernel in its place.
+///
+/// # Errors
+/// As for [`read`].
+pub fn import(text: &str, file: &str, entry: Option<&str>, facts: &Facts) -> Result<Imported> {
     let module = parse::module(text)?;
     let names: Vec<&str> = entries_of(&module).map(|entry| entry.name).collect();
     let chosen = match (entry, &names[..]) {
@@ -112,28 +136,41 @@ fn entries_of<'m, 't>(module: &'m Module<'t>) -> impl Iterator<Item = &'m Functi
 }
 
 /// Turns one entry into a verified kernel.
-fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Facts) -> Result<Kernel> {
+fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
     let about = |error: Error| error.about(format!("entry {}", quoted(name)));
     let function = entries_of(module)
         .find(|entry| entry.name == name)
         .ok_or_else(|| Error::bug("an entry that was found is lost"))?;
-    let body = inline::expanded(text, module, function).map_err(about)?;
+    let mut body = inline::expanded(text, module, function).map_err(about)?;
+    asynchronous::name_groups(&mut body).map_err(about)?;
     let variables = used_variables(module, &body);
     let flow = flow::Flow::new(&body).map_err(about)?;
-    let kinds = kinds::kinds(function, &body, &variables);
+    let slots = slots::slots(function, &body, &variables).map_err(about)?;
+    let kinds = kinds::kinds(&slots, &body, &variables);
     let kernel = structure::kernel(structure::Source {
         file,
         files: &module.files,
         function,
         body: &body,
         variables: &variables,
+        slots: &slots,
         flow: &flow,
         kinds: &kinds,
         facts,
     })
     .map_err(about)?;
     verify(&kernel).map_err(about)?;
-    Ok(kernel)
+    let original = original::original(&original::Pieces {
+        text,
+        file,
+        module,
+        function,
+        variables: &variables,
+        slots: &slots,
+        dynamic_shared_bytes: facts.dynamic_shared_bytes.unwrap_or(0),
+    })
+    .map_err(about)?;
+    Ok(Imported { kernel, original })
 }
 
 /// The variables that a body mentions, its own and the module's, by name.

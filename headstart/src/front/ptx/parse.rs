@@ -126,12 +126,17 @@ impl<'t> Parser<'t> {
             match self.token {
                 Token::End => break,
                 Token::Dot("version") => {
+                    let start = self.lexer.position();
                     self.advance()?;
-                    self.advance()?;
+                    let end = self.lexer.position();
+                    if let Token::Double(number) = self.advance()? {
+                        let tenths = (number * 10.0).round().clamp(0.0, 1e6) as u32;
+                        module.version = Some(((tenths / 10, tenths % 10), (start, end)));
+                    }
                 }
                 Token::Dot("target") => {
                     self.advance()?;
-                    self.word("a target")?;
+                    module.target = self.word("a target")?;
                     while self.take(',')? {
                         self.word("a target")?;
                     }
@@ -189,13 +194,15 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Passes a body whose opening brace is in hand.
-    fn skip_body(&mut self) -> Result<()> {
+    /// Passes a body whose opening brace is in hand; gives the byte of its closing brace.
+    fn skip_body(&mut self) -> Result<usize> {
         if self.token != Token::Mark('{') {
             return Err(self.unexpected("`{`"));
         }
         self.lexer.skip_braces()?;
-        self.advance().map(|_| ())
+        let end = self.lexer.position() - 1;
+        self.advance()?;
+        Ok(end)
     }
 
     /// A function behind its `.entry` or `.func`; nothing if it is only declared.
@@ -217,7 +224,7 @@ impl<'t> Parser<'t> {
             match self.token {
                 Token::Mark('{') => {
                     let body = (self.lexer.position(), self.lexer.line());
-                    self.skip_body()?;
+                    let body_end = self.skip_body()?;
                     return Ok(Some(Function {
                         name,
                         is_entry,
@@ -225,6 +232,7 @@ impl<'t> Parser<'t> {
                         results,
                         required_group,
                         body,
+                        body_end,
                     }));
                 }
                 Token::Mark(';') => {
@@ -305,12 +313,13 @@ impl<'t> Parser<'t> {
     fn param(&mut self) -> Result<Param<'t>> {
         let mut ty = "";
         let mut is_pointer = false;
-        let (mut space, mut align) = ("generic", 0);
+        let (mut space, mut align, mut own_align) = ("generic", 0, 0);
         while let Token::Dot(directive) = self.token {
             self.advance()?;
             match directive {
                 "param" | "reg" => {}
-                "align" => align = self.integer("an alignment")?,
+                "align" if is_pointer => align = self.integer("an alignment")?,
+                "align" => own_align = self.integer("an alignment")?,
                 "ptr" => is_pointer = true,
                 "global" | "shared" | "local" | "const" if is_pointer => space = directive,
                 other => ty = other,
@@ -322,6 +331,7 @@ impl<'t> Parser<'t> {
             name,
             ty,
             array: array.map(|length| length.unwrap_or(0)),
+            align: own_align.min(4096),
             pointer: is_pointer.then_some((space, align)),
         })
     }
@@ -378,12 +388,14 @@ impl<'t> Parser<'t> {
                 length,
                 align,
                 line,
+                values: (self.token == Token::Mark('=')).then(|| (self.lexer.position(), self.lexer.line())),
+                is_inner: false,
             });
             if into.len() > MOST_DECLARATIONS {
                 return Err(Error::input("too many variables are declared"));
             }
             if self.take('=')? {
-                // The values: nothing here needs them.
+                // The values are read when an entry needs them.
                 return self.skip_statement();
             }
             if !self.take(',')? {

@@ -17,11 +17,12 @@ use std::collections::HashMap;
 use super::facts::Facts;
 use super::flow::{BlockId, End, Flow};
 use super::kinds::Kinds;
+use super::slots::Slots;
 use super::ssa::{left_loop, parameters};
 use super::together::is_atomic_access;
 use super::tree::{Body, Function, Instruction, Location, Operand, Register, Variable};
 use super::values::Shapes;
-use super::{counters, kinds, memory};
+use super::{copies, counters, kinds, parameters as given};
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{
@@ -40,6 +41,8 @@ pub(super) struct Source<'a, 't> {
     pub body: &'a Body<'t>,
     /// The variables that it mentions.
     pub variables: &'a HashMap<&'t str, &'a Variable<'t>>,
+    /// The scalars that it is given.
+    pub slots: &'a Slots<'t>,
     /// Its flow graph.
     pub flow: &'a Flow<'a, 't>,
     /// What its registers hold.
@@ -57,7 +60,7 @@ pub(super) struct Translator<'a, 't> {
     pub source: &'a Source<'a, 't>,
     /// The variables that are arrays of the kernel.
     pub arrays: HashMap<&'t str, Array>,
-    /// The value of each parameter.
+    /// The value of each slot.
     pub param_values: Vec<Value>,
     /// What is known of the values that addresses are made of.
     pub shapes: Shapes,
@@ -118,7 +121,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
         depth: 0,
         source: &source,
     };
-    memory::declare(&mut translator, &mut kernel)?;
+    given::declare(&mut translator, &mut kernel)?;
     let mut builder = Builder::new(&mut kernel, Kernel::NOWHERE);
     let nothing = vec![None; source.body.registers.len()];
     translator.blocks(&mut builder, 0, nothing)?;
@@ -127,6 +130,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
     cleanup::tidy(&mut kernel);
     counters::prepare(&mut kernel, source.facts.no_overflow);
     cleanup::tidy(&mut kernel);
+    copies::merge(&mut kernel, source.file);
     Ok(kernel)
 }
 
@@ -478,18 +482,27 @@ impl<'t> Translator<'_, 't> {
         if let Some(&place) = self.places.get(&key) {
             return place;
         }
+        let path = |file: u64| {
+            let mut files = self.source.files.iter();
+            files
+                .find(|(number, _)| *number == file)
+                .map_or(String::new(), |(_, path)| (*path).to_owned())
+        };
         let data = match location {
-            Some(location) => PlaceData {
-                file: self
-                    .source
-                    .files
-                    .iter()
-                    .find(|(number, _)| *number == location.file)
-                    .map_or(String::new(), |(_, path)| (*path).to_owned()),
-                line: location.line,
-                column: location.column,
-                inlined_at: None,
-            },
+            Some(location) => {
+                let call = location.inlined_at.map(|(file, line, column)| PlaceData {
+                    file: path(file),
+                    line,
+                    column,
+                    inlined_at: None,
+                });
+                PlaceData {
+                    file: path(location.file),
+                    line: location.line,
+                    column: location.column,
+                    inlined_at: call.map(|call| b.kernel.places.push(call)),
+                }
+            }
             None => PlaceData {
                 file: self.source.file.to_owned(),
                 line,
@@ -522,7 +535,10 @@ impl<'t> Translator<'_, 't> {
             "ld" | "ldu" => self.load(b, values, instruction),
             "st" if is_atomic_access(instruction) => self.atomic_store(b, values, instruction),
             "st" => self.store(b, values, instruction),
-            "atom" | "red" | "membar" | "fence" | "shfl" | "vote" => self.together(b, values, instruction),
+            "atom" | "red" | "membar" | "fence" | "shfl" | "vote" | "match" | "activemask" | "elect" => {
+                self.together(b, values, instruction)
+            }
+            "cp" | "wait" | super::asynchronous::TOKEN => self.asynchronous(b, values, instruction),
             "prefetch" => self.prefetch(b, values, instruction),
             "bar" | "barrier" => self.barrier(b, instruction),
             "mov" => self.mov(b, values, instruction),

@@ -6,22 +6,22 @@ mod mutations;
 
 use std::sync::Arc;
 
-use super::{Facts, entries, read};
+use super::{Facts, entries, import, read};
 use crate::device::sim::functional::Options;
 use crate::ir::Kernel;
 use crate::testing::Case;
 use crate::testing::run;
-use crate::tune::LaunchFile;
+use crate::tune::{FileSubject, LaunchFile, Subject};
 
 const NVCC: &str = include_str!("../../../../corpus/first.ptx");
 
 /// The outputs of an entry under a launch file.
 fn outputs(text: &str, entry: &str, launch: &str) -> (Arc<Kernel>, Vec<(String, Vec<u8>)>) {
     let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
-    let kernel = Arc::new(
-        read(text, "test.ptx", Some(entry), &launch.facts()).unwrap_or_else(|error| panic!("{error}")),
-    );
-    let workload = launch.workload(&kernel).expect("a workload");
+    let imported = import(text, "test.ptx", Some(entry), &launch.facts());
+    let subject = FileSubject::of_module(imported.unwrap_or_else(|error| panic!("{error}")), launch);
+    let workload = subject.workload().expect("a workload");
+    let kernel = Arc::clone(&workload.kernel);
     let outputs = run(&workload, &kernel, Options::CHECKING);
     (
         Arc::clone(&kernel),

@@ -1,6 +1,7 @@
 //! What work-items do together: `atom`, `red`, fences, shuffles, votes.
 //!
-//! A shuffle or vote must name all 32 work-items of the sub-group: the IR knows no smaller party.
+//! The IR knows no smaller party than a whole sub-group. A mask that names a part of it decides whose votes count; the
+//! instruction itself must be reached by all work-items together, each with its own mask, which the simulator checks.
 
 use super::structure::{Translator, Values};
 use super::tree::{Instruction, Operand};
@@ -63,6 +64,14 @@ impl<'t> Translator<'_, 't> {
             "atom" | "red" => self.atomic(b, values, instruction),
             "membar" | "fence" => fence(b, instruction),
             "shfl" => self.shuffle(b, values, instruction),
+            "match" => self.match_(b, values, instruction),
+            "activemask" => {
+                let [to] = operands::<1>(instruction)?;
+                let yes = b.bool(true);
+                let all = b.vote(VoteOp::Ballot, yes);
+                self.set(b, values, to, all, false)
+            }
+            "elect" => self.elect(b, values, instruction),
             "vote" => self.vote(b, values, instruction),
             _ => Err(refused(instruction)),
         }
@@ -209,7 +218,7 @@ impl<'t> Translator<'_, 't> {
     ) -> Result<()> {
         only(instruction, &["sync", "up", "down", "bfly", "idx"])?;
         let [to, from, by, limits, mask] = operands::<5>(instruction)?;
-        self.all_take_part(b, values, instruction, mask)?;
+        self.party(b, values, instruction, mask)?;
         let (to, within) = match to {
             Operand::Pair(to, within) => (&**to, Some(&**within)),
             to => (to, None),
@@ -278,23 +287,24 @@ impl<'t> Translator<'_, 't> {
         self.set(b, values, to, result, false)
     }
 
-    /// Refuses a mask that is not, or may not be, of the whole sub-group.
-    fn all_take_part(
+    /// Who takes part: a mask, or nothing if it is the whole sub-group.
+    fn party(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,
         instruction: &Instruction<'t>,
         mask: &Operand<'t>,
-    ) -> Result<()> {
-        let mask = self.value(b, values, mask, Type::I32)?;
-        match b.kernel.as_constant(mask) {
-            Some(mask) if mask == Type::I32.mask() && instruction.has("sync") => Ok(()),
-            _ => Err(Error::input(format!(
-                "`{}` for a part of the sub-group, or without `.sync`, is not supported",
+    ) -> Result<Option<Value>> {
+        if !instruction.has("sync") {
+            return Err(Error::input(format!(
+                "`{}` does not say who takes part",
                 instruction.spelling()
             ))
-            .accepted("`.sync` with the mask -1")),
+            .accepted("`.sync` with a mask"));
         }
+        let mask = self.value(b, values, mask, Type::I32)?;
+        let is_all = b.kernel.as_constant(mask) == Some(Type::I32.mask());
+        Ok((!is_all).then_some(mask))
     }
 
     /// `vote.sync.any.pred p, q, mask`.
@@ -306,20 +316,96 @@ impl<'t> Translator<'_, 't> {
     ) -> Result<()> {
         only(instruction, &["sync", "all", "any", "uni", "ballot"])?;
         let [to, from, mask] = operands::<3>(instruction)?;
-        self.all_take_part(b, values, instruction, mask)?;
+        let party = self.party(b, values, instruction, mask)?;
         let asked = self.value(b, values, from, Type::Bool)?;
-        let result = match instruction.modifiers.get(1).copied() {
-            Some("all") => b.vote(VoteOp::All, asked),
-            Some("any") => b.vote(VoteOp::Any, asked),
-            Some("ballot") => b.vote(VoteOp::Ballot, asked),
-            Some("uni") => {
+        let how = instruction.modifiers.get(1).copied();
+        let result = match (how, party) {
+            (Some("all"), None) => b.vote(VoteOp::All, asked),
+            (Some("any"), None) => b.vote(VoteOp::Any, asked),
+            (Some("ballot"), None) => b.vote(VoteOp::Ballot, asked),
+            (Some("uni"), None) => {
                 let all = b.vote(VoteOp::All, asked);
                 let any = b.vote(VoteOp::Any, asked);
                 b.compare(CompareOp::Eq, all, any)
             }
+            // Of all votes those of the party count.
+            (Some(how @ ("all" | "any" | "ballot" | "uni")), Some(party)) => {
+                let votes = b.vote(VoteOp::Ballot, asked);
+                let votes = b.and(votes, party);
+                let none = b.i32(0);
+                match how {
+                    "ballot" => votes,
+                    "any" => b.compare(CompareOp::Ne, votes, none),
+                    "all" => b.compare(CompareOp::Eq, votes, party),
+                    _ => {
+                        let all = b.compare(CompareOp::Eq, votes, party);
+                        let nobody = b.compare(CompareOp::Eq, votes, none);
+                        b.binary(BinaryOp::Or, all, nobody)
+                    }
+                }
+            }
             _ => return Err(refused(instruction)),
         };
         self.set(b, values, to, result, false)
+    }
+
+    /// `match.sync.any.b32 d, a, mask`: who of the party has the same value. Every work-item is asked in turn.
+    fn match_(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
+        only(instruction, &["sync", "any", "all"])?;
+        let [to, from, mask] = operands::<3>(instruction)?;
+        let party = self.party(b, values, instruction, mask)?;
+        let ty = last_type(instruction)?.ty;
+        let own = self.value(b, values, from, ty)?;
+        let mut same = b.i32(0);
+        for lane in 0..32 {
+            let number = b.i32(lane);
+            let other = b.shuffle(ShuffleOp::Index, own, number);
+            let equal = b.compare(CompareOp::Eq, own, other);
+            let (bit, none) = (b.i32(1i32.wrapping_shl(lane as u32)), b.i32(0));
+            let bit = b.select(equal, bit, none);
+            same = b.binary(BinaryOp::Or, same, bit);
+        }
+        let party = party.unwrap_or_else(|| b.i32(-1));
+        let same = b.and(same, party);
+        if instruction.has("any") {
+            return self.set(b, values, to, same, false);
+        }
+        let everybody = b.compare(CompareOp::Eq, same, party);
+        let none = b.i32(0);
+        let found = b.select(everybody, party, none);
+        match to {
+            Operand::Pair(to, holds) => {
+                self.set(b, values, to, found, false)?;
+                self.set(b, values, holds, everybody, false)
+            }
+            to => self.set(b, values, to, found, false),
+        }
+    }
+
+    /// `elect.sync d|p, mask`: the first of the party.
+    fn elect(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
+        let [to, mask] = operands::<2>(instruction)?;
+        let party = self.party(b, values, instruction, mask)?;
+        let party = party.unwrap_or_else(|| b.i32(-1));
+        let reversed = b.unary(crate::ir::UnaryOp::ReverseBits, party);
+        let first = b.unary(crate::ir::UnaryOp::CountLeadingZeros, reversed);
+        let Operand::Pair(to, chosen) = to else {
+            return Err(refused(instruction));
+        };
+        let lane = b.id(Id::Lane);
+        let is_it = b.compare(CompareOp::Eq, lane, first);
+        self.set(b, values, to, first, false)?;
+        self.set(b, values, chosen, is_it, false)
     }
 }
 

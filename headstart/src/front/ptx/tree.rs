@@ -14,6 +14,10 @@ pub(super) struct Module<'t> {
     pub files: Vec<(u64, &'t str)>,
     /// Bits of an address, where the module says.
     pub address_size: Option<u64>,
+    /// The PTX version that the module names, and where its number stands in the text.
+    pub version: Option<((u32, u32), (usize, usize))>,
+    /// The GPU that the module is for: `sm_90`.
+    pub target: &'t str,
 }
 
 /// An entry or a device function.
@@ -31,6 +35,8 @@ pub(super) struct Function<'t> {
     pub required_group: Option<[u32; 3]>,
     /// Where its body starts, behind the brace: byte and line.
     pub body: (usize, u32),
+    /// Where its body ends: the byte of the closing brace.
+    pub body_end: usize,
 }
 
 /// A parameter of an entry or a function.
@@ -42,6 +48,8 @@ pub(super) struct Param<'t> {
     pub ty: &'t str,
     /// How many elements, if it is an array of bytes.
     pub array: Option<u64>,
+    /// Its own alignment in bytes, where the text says; 0 where its type does.
+    pub align: u64,
     /// The space and alignment of what it points to, where it says that it is a pointer.
     pub pointer: Option<(&'t str, u64)>,
 }
@@ -61,6 +69,10 @@ pub(super) struct Variable<'t> {
     pub align: u64,
     /// Where it is declared.
     pub line: u32,
+    /// Where its values start in the text, behind `=`: byte and line.
+    pub values: Option<(usize, u32)>,
+    /// Whether it stands in a block of its own inside a body.
+    pub is_inner: bool,
 }
 
 /// A register of a function, by number.
@@ -106,6 +118,8 @@ pub(super) struct Location {
     pub line: u32,
     /// From 1; 0 if unknown.
     pub column: u32,
+    /// Where the function that it is in was called, if it was inlined: file, line, column.
+    pub inlined_at: Option<(u64, u32, u32)>,
 }
 
 /// An instruction.
@@ -206,8 +220,10 @@ impl<'t> Instruction<'t> {
     /// The operands that are written: the first, for instructions that have a result.
     pub fn written(&self) -> &[Operand<'t>] {
         let count = match self.opcode {
+            // Copies that were given the register of their token have it first.
+            "cp" => usize::from(matches!(self.operands.first(), Some(Operand::Register(_)))),
             "st" | "stu" | "red" | "prefetch" | "prefetchu" | "membar" | "fence" | "bra" | "ret" | "exit"
-            | "trap" | "brkpt" | "cp" | "nanosleep" | "barrier" | "discard" | "griddepcontrol"
+            | "trap" | "brkpt" | "wait" | "nanosleep" | "barrier" | "discard" | "griddepcontrol"
             | "pmevent" | "wgmma" | "setmaxnreg" => 0,
             "bar" if !self.has("red") => 0,
             "call" => usize::from(matches!(self.operands.first(), Some(Operand::List(_)))),

@@ -220,6 +220,9 @@ impl<'t> Translator<'_, 't> {
         if let Some(&array) = self.arrays.get(name) {
             return Ok(b.array_address(array));
         }
+        if let Some(slot) = self.source.slots.variable(name) {
+            return Ok(self.param_values[slot]);
+        }
         match self.source.variables.get(name) {
             Some(variable) => Err(Error::input(format!(
                 "variable {} is in space `.{}`, which has no place in a kernel on its own",
@@ -245,12 +248,19 @@ impl<'t> Translator<'_, 't> {
             "laneid" => Id::Lane,
             "warpid" => Id::SubGroup,
             "nwarpid" => Id::SubGroupCount,
+            "lanemask_eq" | "lanemask_lt" | "lanemask_le" | "lanemask_gt" | "lanemask_ge" => {
+                return Ok(lane_mask(b, &name["lanemask_".len()..]));
+            }
+            "dynamic_smem_size" => {
+                let bytes = self.source.facts.dynamic_shared_bytes.unwrap_or(0);
+                return Ok(b.constant(Type::I32, u64::from(bytes)));
+            }
             _ => {
                 return Err(Error::input(format!(
                     "special register {} is not supported",
                     quoted(&format!("%{name}"))
                 ))
-                .accepted("%tid, %ntid, %ctaid, %nctaid, %laneid, %warpid, %nwarpid"));
+                .accepted("%tid, %ntid, %ctaid, %nctaid, %laneid, %warpid, %nwarpid, %lanemask_…"));
             }
         };
         Ok(b.id(id))
@@ -381,6 +391,22 @@ impl<'t> Translator<'_, 't> {
             _ => return Err(Error::input("an absolute address leads nowhere in a kernel")),
         };
         Ok(self.offset(b, pointer, *offset))
+    }
+}
+
+/// The lanes that are equal to, less than, … one's own, a bit each.
+fn lane_mask(b: &mut Builder<'_>, relation: &str) -> Value {
+    let lane = b.id(Id::Lane);
+    let one = b.i32(1);
+    let own = b.binary(BinaryOp::Shl, one, lane);
+    let less = b.sub(own, one);
+    let up_to = b.binary(BinaryOp::Or, own, less);
+    match relation {
+        "eq" => own,
+        "lt" => less,
+        "le" => up_to,
+        "gt" => b.unary(crate::ir::UnaryOp::Not, up_to),
+        _ => b.unary(crate::ir::UnaryOp::Not, less),
     }
 }
 

@@ -1,0 +1,34 @@
+"""Kernels in Python, compiled by Numba. Needs no GPU: python3 numba_kernels.py numba"""
+import re
+import sys
+
+from numba import cuda, float32, int32, void
+
+
+def gather(indices, values, out, items):
+    i = cuda.grid(1)
+    n = cuda.gridsize(1)
+    total = float32(0)
+    for j in range(items):
+        total += values[indices[j * n + i]]
+    out[i] = total
+
+
+def spmv(rows, columns, a, x, y):
+    row = cuda.grid(1)
+    if row < y.size:
+        total = float32(0)
+        for k in range(rows[row], rows[row + 1]):
+            total += a[k] * x[columns[k]]
+        y[row] = total
+
+
+signatures = [
+    (gather, void(int32[::1], float32[::1], float32[::1], int32)),
+    (spmv, void(int32[::1], int32[::1], float32[::1], float32[::1], float32[::1])),
+]
+for kernel, signature in signatures:
+    text, _ = cuda.compile_ptx(kernel, signature.args, cc=(9, 0), device=False)
+    # Numba's names are longer than its kernels.
+    text = text.replace(re.search(r"\.entry (\w+)\(", text)[1], "numba_" + kernel.__name__)
+    open(f"{sys.argv[1]}_{kernel.__name__}.ptx", "w").write(text)

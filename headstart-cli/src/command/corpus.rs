@@ -1,0 +1,228 @@
+//! `headstart corpus`: a folder of PTX modules on a GPU. Each entry is measured as it was and as it is written again, and
+//! tuned; what came of it is kept as JSON.
+//!
+//! The folder holds modules, and a launch file for each entry, `launch/ENTRY.toml`.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use headstart::back::ptx::Ptx;
+use headstart::device::cuda::timing::TimingOptions;
+use headstart::device::sim::Simulator;
+use headstart::device::sim::functional::Options;
+use headstart::front::ptx;
+use headstart::report::Outputs;
+use headstart::tune::drop_in::drop_in;
+use headstart::tune::gpu::{GpuBench, as_it_was, in_its_module};
+use headstart::tune::{
+    self, Asked, Bench, FileSubject, LaunchFile, MeasuredBench, Subject, Workload, check, search,
+};
+use headstart::{Error, Result};
+use serde_json::{Value, json};
+
+use crate::arguments;
+use crate::command::bench::{date, driver};
+use crate::device::ordinal;
+use crate::output::{Destination, json_line, print};
+use crate::progress::Bar;
+
+/// Runs the command.
+pub fn run(options: &arguments::Corpus) -> Result<()> {
+    let destination = options
+        .json
+        .as_deref()
+        .map(|path| Destination::check("--json", path))
+        .transpose()?;
+    let ordinal = ordinal(&options.device)?;
+    let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
+    let mut gpu = GpuBench::start(&program, &["worker".into()], ordinal)?;
+    let tuner = match options.without_tuning {
+        true => None,
+        false => Some(MeasuredBench::start(&program, &["worker".into()], ordinal)?),
+    };
+    let mut entries = Vec::new();
+    let mut failed = 0;
+    for path in modules(&options.folder)? {
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| Error::usage(format!("{}: {error}", path.display())))?;
+        let file = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        for entry in ptx::entries(&text).map_err(|error| error.within(&file))? {
+            let name = format!("{file}:{entry}");
+            if !options.case.is_empty() && !options.case.iter().any(|wanted| name.contains(wanted)) {
+                continue;
+            }
+            let case = Case {
+                text: &text,
+                file: &file,
+                entry: &entry,
+                folder: &options.folder,
+            };
+            let found = case
+                .measure(&mut gpu, tuner.as_ref())
+                .unwrap_or_else(|error| json!({"error": error.to_string()}));
+            failed += u32::from(found["error"].is_string());
+            print(&format!("{name}: {}\n", line(&found)))?;
+            entries.push(json!({"module": file, "entry": entry, "found": found}));
+        }
+    }
+    if let Some(destination) = destination {
+        let command: Vec<String> = std::env::args().collect();
+        destination.write(&json_line(&json!({
+            "command": command.join(" "),
+            "date": date(),
+            "driver": driver(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "device": gpu.facts(),
+            "entries": entries,
+        }))?)?;
+    }
+    match failed {
+        0 => Ok(()),
+        _ => Err(Error::input(format!("{failed} entries could not be measured"))),
+    }
+}
+
+/// What came of an entry, on one line.
+fn line(found: &Value) -> String {
+    if let Some(error) = found["error"].as_str() {
+        return error.to_owned();
+    }
+    let milliseconds = |value: &Value| value.as_f64().unwrap_or(f64::NAN) * 1e-6;
+    let mut line = format!(
+        "{:.4} ms, written again {:.4} ms ({:.3}), bits {}, simulator {}",
+        milliseconds(&found["original_ns"]),
+        milliseconds(&found["again_ns"]),
+        found["again_to_original"].as_f64().unwrap_or(f64::NAN),
+        found["bits"].as_str().unwrap_or("?"),
+        found["simulator"].as_str().unwrap_or("?"),
+    );
+    let tuned = &found["tuned"];
+    if let Some(plan) = tuned["plan"].as_str() {
+        line.push_str(&format!(
+            "; best {plan}: {:.3} times as fast",
+            tuned["speedup"].as_f64().unwrap_or(f64::NAN)
+        ));
+    } else if let Some(error) = tuned["error"].as_str() {
+        line.push_str(&format!("; not tuned: {error}"));
+    }
+    line
+}
+
+/// The modules of a folder, in the order of their names.
+fn modules(folder: &Path) -> Result<Vec<PathBuf>> {
+    let unreadable = |error: std::io::Error| Error::usage(format!("{}: {error}", folder.display()));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|extension| extension == "ptx") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+struct Case<'c> {
+    text: &'c str,
+    file: &'c str,
+    entry: &'c str,
+    folder: &'c Path,
+}
+
+impl Case<'_> {
+    fn measure(&self, gpu: &mut GpuBench, tuner: Option<&MeasuredBench>) -> Result<Value> {
+        let launch = LaunchFile::read(&self.folder.join("launch").join(format!("{}.toml", self.entry)))?;
+        let start = Instant::now();
+        let imported = ptx::import(self.text, self.file, Some(self.entry), &launch.facts())?;
+        let import_time = start.elapsed();
+        let subject = FileSubject::of_module(imported, launch);
+        let workload = subject.workload()?;
+        let mut found = self.round_trip(gpu, &workload)?;
+        found["import_ms"] = json!(import_time.as_secs_f64() * 1e3);
+        if let Some(tuner) = tuner {
+            found["tuned"] =
+                tuned(&subject, &workload, tuner).unwrap_or_else(|error| json!({"error": error.to_string()}));
+        }
+        Ok(found)
+    }
+
+    /// The entry as it was against the entry as it is written again.
+    fn round_trip(&self, gpu: &mut GpuBench, workload: &Workload) -> Result<Value> {
+        let original = in_its_module(workload)
+            .ok_or_else(|| Error::device("the module's variables cannot be filled on a GPU"))?;
+        let start = Instant::now();
+        let placed = drop_in(original, &workload.kernel)?;
+        let emit_time = start.elapsed();
+        let again = Ptx {
+            text: placed.text,
+            ..as_it_was(original)
+        };
+        let names = ["original".to_owned(), "again".to_owned()];
+        let emitted = vec![Ok((as_it_was(original), Duration::ZERO)), Ok((again, emit_time))];
+        let timing = TimingOptions::default();
+        let mut measured = gpu
+            .measure_modules(workload, &names, emitted, &mut || Ok(None), timing)?
+            .into_iter();
+        let mut next = || {
+            measured
+                .next()
+                .unwrap_or_else(|| Err(Error::bug("a module was not measured")))
+        };
+        let (original, again) = (next()?, next()?);
+        let outputs = |found: &Option<Vec<Vec<u8>>>| found.clone().unwrap_or_default();
+        let (right, found) = (outputs(&original.found), outputs(&again.found));
+        let simulator = simulated(gpu, workload);
+        let agrees = match &simulator {
+            Ok(simulated) => said(check::compare(workload, &right, simulated)),
+            Err(error) => error.to_string(),
+        };
+        Ok(json!({
+            "original_ns": original.timing.median_ns,
+            "again_ns": again.timing.median_ns,
+            "again_to_original": again.timing.median_ns / original.timing.median_ns,
+            "spread": original.timing.spread(),
+            "bits": if right == found { "identical".to_owned() } else { said(check::compare(workload, &right, &found)) },
+            "simulator": agrees,
+            "registers": {"original": original.loaded.compiled.registers, "again": again.loaded.compiled.registers},
+            "emit_ms": emit_time.as_secs_f64() * 1e3,
+        }))
+    }
+}
+
+fn said(compared: Result<Outputs>) -> String {
+    match compared {
+        Ok(Outputs::Identical) => "identical".to_owned(),
+        Ok(_) => "equivalent".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What the simulator computes.
+fn simulated(gpu: &GpuBench, workload: &Workload) -> Result<Vec<Vec<u8>>> {
+    let device = headstart::device::cuda::device::describe(gpu.facts());
+    let simulator = Simulator::new(device, Options::FAST, None);
+    Ok(workload.bind(&simulator)?.run(&simulator, &workload.kernel)?.1)
+}
+
+/// The best of the plans that win most often.
+fn tuned(subject: &FileSubject, workload: &Workload, tuner: &MeasuredBench) -> Result<Value> {
+    let plans = tune::space::likely_plans(&search::main_loads(&workload.kernel), &tuner.levels())?;
+    let asked = Asked {
+        plans: Some(&plans),
+        ..Asked::default()
+    };
+    let report = tune::search(subject, tuner, &asked, &Bar::new())?.report;
+    Ok(json!({
+        "plan": report.best.plan.to_string(),
+        "time_ns": report.best.time_ns,
+        "baseline_ns": report.baseline_ns,
+        "speedup": report.best.speedup,
+        "verdict": report.verdict.name(),
+        "device": Bench::device(tuner).description().name,
+        "trials": report.trials,
+    }))
+}

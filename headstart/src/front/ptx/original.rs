@@ -1,0 +1,173 @@
+//! The module that a kernel was read from, as far as it is needed to put a rewritten kernel in the old one's place.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::data;
+use super::slots::{From, Slots};
+use super::tree::{Function, Module, Variable};
+use crate::error::Result;
+
+/// A module and one of its entries.
+#[derive(Clone, Debug)]
+pub struct Original {
+    /// The module's text.
+    pub text: Arc<str>,
+    /// What messages call it.
+    pub file: String,
+    /// The entry's name.
+    pub entry: String,
+    /// Where the entry's body stands in the text: what is between its braces.
+    pub body: Range<usize>,
+    /// Where each of the kernel's parameters comes from.
+    pub parameters: Vec<Origin>,
+    /// Bytes of all that the launch passes.
+    pub parameter_bytes: u64,
+    /// Variables of the shared and local space that the entry mentions.
+    pub arrays: Vec<OriginalArray>,
+    /// The source files that the module names, by number.
+    pub files: Vec<(u64, String)>,
+    /// The work-group size that the entry requires.
+    pub required_group: Option<[u32; 3]>,
+    /// The PTX version, and where its number stands in the text.
+    pub version: Option<((u32, u32), Range<usize>)>,
+    /// The GPU that the module is for: `sm_90`.
+    pub target: String,
+    /// Bytes of dynamic shared memory that the launch asks for.
+    pub dynamic_shared_bytes: u32,
+}
+
+/// Where a parameter of a kernel comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A parameter of the entry, or a member of it.
+    Parameter {
+        /// Its name in the text.
+        name: String,
+        /// Where the member starts in it, in bytes.
+        offset: u64,
+        /// Where the member starts in all that the launch passes, in bytes.
+        position: u64,
+    },
+    /// The address of a variable of the module.
+    Variable {
+        /// Its name in the text.
+        name: String,
+        /// Whether it lies in constant memory.
+        is_constant: bool,
+        /// What it holds at first; nothing if the text does not say.
+        bytes: Option<Arc<[u8]>>,
+    },
+}
+
+/// A variable of the shared or local space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OriginalArray {
+    /// Its name.
+    pub name: String,
+    /// Whether the whole module sees it.
+    pub is_global: bool,
+    /// Whether it can be named at the end of the entry's body.
+    pub is_visible: bool,
+    /// Whether its size comes from the launch.
+    pub is_dynamic: bool,
+}
+
+/// What an entry is read from.
+pub(super) struct Pieces<'p, 't> {
+    pub text: &'t str,
+    pub file: &'p str,
+    pub module: &'p Module<'t>,
+    pub function: &'p Function<'t>,
+    pub variables: &'p HashMap<&'t str, &'p Variable<'t>>,
+    pub slots: &'p Slots<'t>,
+    pub dynamic_shared_bytes: u32,
+}
+
+/// Keeps what is needed of a module.
+///
+/// # Errors
+/// A variable holds what a kernel cannot be given.
+pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
+    let Pieces {
+        text,
+        file,
+        module,
+        function,
+        variables,
+        slots,
+        ..
+    } = pieces;
+    let mut parameters = Vec::with_capacity(slots.all.len());
+    let (positions, parameter_bytes) = positions(function);
+    for slot in &slots.all {
+        parameters.push(match slot.from {
+            From::Parameter(name, offset) => Origin::Parameter {
+                name: name.to_owned(),
+                offset,
+                position: positions.get(name).copied().unwrap_or(0) + offset,
+            },
+            From::Variable(name) => {
+                let variable = variables.get(name);
+                let bytes = variable
+                    .map(|variable| data::bytes(text, variable))
+                    .transpose()?
+                    .flatten();
+                Origin::Variable {
+                    name: name.to_owned(),
+                    is_constant: variable.is_some_and(|variable| variable.space == "const"),
+                    bytes: bytes.map(Arc::from),
+                }
+            }
+        });
+    }
+    let mut arrays: Vec<OriginalArray> = variables
+        .values()
+        .filter(|variable| matches!(variable.space, "shared" | "local"))
+        .map(|variable| {
+            let is_global = module.variables.iter().any(|other| other.name == variable.name);
+            OriginalArray {
+                name: variable.name.to_owned(),
+                is_global,
+                is_visible: is_global || !variable.is_inner,
+                is_dynamic: variable.length.is_none(),
+            }
+        })
+        .collect();
+    arrays.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(Original {
+        text: Arc::from(*text),
+        file: (*file).to_owned(),
+        entry: function.name.to_owned(),
+        body: function.body.0..function.body_end,
+        parameters,
+        parameter_bytes,
+        arrays,
+        files: module
+            .files
+            .iter()
+            .map(|&(number, path)| (number, path.to_owned()))
+            .collect(),
+        required_group: function.required_group,
+        version: module
+            .version
+            .map(|(version, (start, end))| (version, start..end)),
+        target: module.target.to_owned(),
+        dynamic_shared_bytes: pieces.dynamic_shared_bytes,
+    })
+}
+
+/// Where each parameter starts in what the launch passes, and how long that is: each at its alignment, one after the other.
+fn positions<'t>(function: &Function<'t>) -> (HashMap<&'t str, u64>, u64) {
+    let mut end = 0u64;
+    let mut positions = HashMap::new();
+    for param in &function.params {
+        let element = super::kinds::type_of(param.ty).map_or(8, |ty| u64::from(ty.bytes()));
+        let align = param.align.max(element).max(1);
+        let start = end.next_multiple_of(align);
+        positions.insert(param.name, start);
+        end = start.saturating_add(param.array.unwrap_or(1).saturating_mul(element));
+    }
+    (positions, end)
+}

@@ -1,0 +1,275 @@
+//! A better module in place of the old one: an entry's body is exchanged, and nothing else.
+//!
+//! ```text
+//! // Headstart 0.1.0: entry `gather`, plan values=rolling-async:4          a note at the top
+//! .version 9.0                                                              as it was
+//! .visible .entry gather(.param .u64 gather_param_0, …)                     as it was
+//! {
+//!     (work-groups of another size than the plan's: to the plain path)
+//!     … the body as it was …                                                only where a plan fixes the size
+//!     { … the planned body … }
+//! }
+//! ```
+//!
+//! What loads the module cannot tell the difference: same entries, same parameters, same shared memory asked for at the
+//! launch. What the plan relies on beyond the text (lengths, `readonly`, …) stands in the note.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use crate::back::ptx::Handed;
+use crate::back::ptx::{Block, HintReached, Options, Target, Within, emit_within};
+use crate::error::{Error, Result};
+use crate::front::ptx::{Facts, Origin, Original};
+use crate::ir::Kernel;
+use crate::prefetch::Plan;
+
+/// The oldest PTX version that has what planned kernels use.
+const OLDEST_VERSION: (u32, u32) = (8, 0);
+/// The GPUs that planned kernels are for: asynchronous copies came with the first of them.
+const OLDEST_TARGET: u32 = 80;
+
+/// A module with one entry rewritten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropIn {
+    /// The module's text.
+    pub text: String,
+    /// Shared memory that the entry declares beyond what it did, in bytes.
+    pub added_shared_bytes: u64,
+    /// The only work-group size that gets the plan; none where all do.
+    pub group: Option<[u32; 3]>,
+    /// What each cache hint became.
+    pub hints: Vec<HintReached>,
+}
+
+/// Puts a kernel that was derived from an entry into the entry's place, without a note.
+///
+/// # Errors
+/// The module is for GPUs or of a PTX version that planned kernels cannot run on, or the kernel takes more shared memory
+/// than an entry can declare.
+pub fn drop_in(original: &Original, kernel: &Kernel) -> Result<DropIn> {
+    check_target(original)?;
+    let group = match original.required_group {
+        None => kernel.group_size,
+        Some(_) => None,
+    };
+    let block = block(original, kernel, group.is_some())?;
+    let body = &original.text[original.body.clone()];
+    let mut inside = String::new();
+    match group {
+        None => {
+            inside.push('\n');
+            let (first, last) = labels_of_sections(original);
+            first.iter().for_each(|label| inside.push_str(label));
+            inside.push_str(&block.text);
+            last.iter().for_each(|label| inside.push_str(label));
+        }
+        Some(size) => {
+            write_choice(&mut inside, size);
+            // The block comes last: it names variables that the body declares.
+            inside.push_str(body.trim_end());
+            inside.push_str("\n\tret;\n$headstart_planned:\n");
+            inside.push_str(&block.text);
+        }
+    }
+    let mut text = String::with_capacity(original.text.len() + inside.len());
+    let (before, after) = (
+        &original.text[..original.body.start],
+        &original.text[original.body.end..],
+    );
+    match &original.version {
+        Some((version, place)) if *version < OLDEST_VERSION => {
+            let (major, minor) = OLDEST_VERSION;
+            let _ = write!(text, "{} {major}.{minor}", &before[..place.start]);
+            text.push_str(&before[place.end..]);
+        }
+        _ => text.push_str(before),
+    }
+    text.push_str(&inside);
+    text.push_str(after);
+    Ok(DropIn {
+        text,
+        added_shared_bytes: block.static_shared_bytes,
+        group,
+        hints: block.hints,
+    })
+}
+
+/// Labels of a body that the module's debug sections mention, as lines: those where it begins, and all others. The lines of
+/// an exchanged body come from its `.loc`; what the sections say of variables in it no longer holds, and does not matter.
+fn labels_of_sections(original: &Original) -> (Vec<String>, Vec<String>) {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let after = &original.text[original.body.end..];
+    if !after.contains(".section") {
+        return (Vec::new(), Vec::new());
+    }
+    let mentioned: HashSet<&str> = after
+        .split(|c: char| !is_part(c))
+        .filter(|word| word.starts_with('$'))
+        .collect();
+    let body = &original.text[original.body.clone()];
+    let labels = body.lines().filter_map(|line| line.trim().strip_suffix(':'));
+    let labels = labels.filter(|label| mentioned.contains(label));
+    let (first, last): (Vec<&str>, Vec<&str>) = labels.partition(|label| label.contains("begin"));
+    let lines = |labels: Vec<&str>| labels.iter().map(|label| format!("{label}:\n")).collect();
+    (lines(first), lines(last))
+}
+
+/// Sends work-groups of this size to the planned body.
+fn write_choice(into: &mut String, size: [u32; 3]) {
+    into.push_str("\n\t{\n\t\t.reg .pred %headstart_p<4>;\n\t\t.reg .b32 %headstart_r<4>;\n");
+    for (dimension, axis) in ["x", "y", "z"].into_iter().enumerate() {
+        let number = dimension + 1;
+        let _ = writeln!(into, "\t\tmov.u32 %headstart_r{number}, %ntid.{axis};");
+        let combined = match dimension {
+            0 => format!("setp.eq.u32 %headstart_p1, %headstart_r1, {}", size[0]),
+            _ => format!(
+                "setp.eq.and.u32 %headstart_p{number}, %headstart_r{number}, {}, %headstart_p{dimension}",
+                size[dimension]
+            ),
+        };
+        let _ = writeln!(into, "\t\t{combined};");
+    }
+    into.push_str("\t\t@%headstart_p3 bra $headstart_planned;\n\t}\n");
+}
+
+/// The kernel as a block inside the module.
+fn block(original: &Original, kernel: &Kernel, beside_the_plain: bool) -> Result<Block> {
+    let parameters = original.parameters.iter().map(|origin| match origin {
+        Origin::Parameter { name, offset, .. } => Handed::Parameter {
+            name: name.clone(),
+            offset: *offset,
+        },
+        Origin::Variable {
+            name, is_constant, ..
+        } => Handed::Variable {
+            name: name.clone(),
+            is_constant: *is_constant,
+        },
+    });
+    let around = original
+        .arrays
+        .iter()
+        .filter(|array| array.is_global || beside_the_plain && array.is_visible);
+    let arrays: Vec<String> = around.clone().map(|array| array.name.clone()).collect();
+    // What the launch asks for is not declared.
+    let declared = kernel.arrays.values().filter(|data| {
+        let own = original.arrays.iter().find(|array| array.name == data.name);
+        arrays.contains(&data.name)
+            && own.is_some_and(|own| !own.is_dynamic)
+            && data.space == crate::ir::Space::Shared
+    });
+    let within = Within {
+        parameters: parameters.collect(),
+        static_shared_bytes: declared.map(|data| data.bytes()).sum(),
+        arrays,
+        files: original.files.clone(),
+    };
+    let target = match capability(&original.target) {
+        Some(90..) => Target::Sm90,
+        _ => Target::Sm80,
+    };
+    emit_within(kernel, &Options::new(target), &within)
+}
+
+/// The number of `sm_90a`.
+fn capability(target: &str) -> Option<u32> {
+    let digits = target.strip_prefix("sm_")?;
+    digits
+        .trim_end_matches(|c: char| c.is_ascii_alphabetic())
+        .parse()
+        .ok()
+}
+
+fn check_target(original: &Original) -> Result<()> {
+    match capability(&original.target) {
+        Some(capability) if capability >= OLDEST_TARGET => Ok(()),
+        _ => Err(Error::device(format!(
+            "the module is for `{}`, which has no asynchronous copies",
+            original.target
+        ))
+        .accepted("a module that was compiled for sm_80 or a later GPU")),
+    }
+}
+
+/// What stands above a rewritten module.
+#[derive(Clone, Debug)]
+pub struct Note<'n> {
+    /// The plan that was carried out.
+    pub plan: &'n Plan,
+    /// What came of it, in a sentence, if it was measured.
+    pub measured: Option<&'n str>,
+    /// What the caller said of the entry's launches.
+    pub facts: &'n Facts,
+    /// Whether the text would be another one if the lengths of buffers were not known.
+    pub relies_on_lengths: bool,
+}
+
+impl DropIn {
+    /// The module with a note at its top.
+    pub fn with_note(&self, original: &Original, note: &Note<'_>) -> String {
+        let mut lines = vec![format!(
+            "Headstart {}: entry `{}` of {} was rewritten with the plan {}",
+            env!("CARGO_PKG_VERSION"),
+            original.entry,
+            original.file,
+            note.plan
+        )];
+        lines.extend(note.measured.map(str::to_owned));
+        if let Some([x, y, z]) = self.group {
+            lines.push(format!(
+                "The plan is for work-groups of {x} x {y} x {z}; a launch with others takes the body as it was."
+            ));
+        }
+        if self.added_shared_bytes > 0 {
+            lines.push(format!(
+                "It declares {} bytes of shared memory more than before.",
+                self.added_shared_bytes
+            ));
+        }
+        if let Some((version, _)) = original
+            .version
+            .as_ref()
+            .filter(|(version, _)| *version < OLDEST_VERSION)
+        {
+            let (old, new) = (version, OLDEST_VERSION);
+            lines.push(format!(
+                "The PTX version was {}.{}; the plan needs {}.{}.",
+                old.0, old.1, new.0, new.1
+            ));
+        }
+        lines.extend(statements(note));
+        let mut text = String::new();
+        for line in lines {
+            // Names come from outside: a note must not end where it likes.
+            let line: String = line.chars().filter(|c| !c.is_control()).collect();
+            let _ = writeln!(text, "// {line}");
+        }
+        text.push_str(&self.text);
+        text
+    }
+}
+
+/// What the plan takes for granted, a line each.
+fn statements(note: &Note<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, facts) in &note.facts.parameters {
+        if facts.read_only {
+            lines.push(format!(
+                "Taken for granted: nothing writes the memory of `{name}` during a launch."
+            ));
+        }
+        if facts.unaliased {
+            lines.push(format!(
+                "Taken for granted: no other parameter reaches the memory of `{name}`."
+            ));
+        }
+        if let Some(length) = facts.length.filter(|_| note.relies_on_lengths) {
+            lines.push(format!("Taken for granted: `{name}` has {length} elements."));
+        }
+    }
+    if note.facts.no_overflow {
+        lines.push("Taken for granted: signed loop counters do not overflow.".to_owned());
+    }
+    lines
+}

@@ -1,0 +1,106 @@
+//! What a launch file could say of a PTX entry that would make more plans possible.
+//!
+//! PTX does not say which memory nothing writes, which parameters share none, or that a counter does not overflow. Each
+//! statement that is not there is tried: the entry is read again as if it were, and counted is how many of its loads can be
+//! fetched early then.
+
+use crate::front::ptx::{Facts, Origin, Original, import};
+use crate::ir::Kernel;
+use crate::prefetch::{self, Plan};
+
+/// Most parameters that statements are tried for.
+const MOST_TRIED: usize = 16;
+
+/// The statements that unlock something, a sentence each.
+pub(super) fn unlocking(original: &Original, kernel: &Kernel, facts: &Facts, group: [u32; 3]) -> Vec<String> {
+    let read = |facts: &Facts| -> Option<Vec<String>> {
+        let imported = import(&original.text, &original.file, Some(&original.entry), facts).ok()?;
+        Some(fetched_early(&imported.kernel, group))
+    };
+    let now = fetched_early(kernel, group);
+    let more = |facts: &Facts| -> Option<String> {
+        let then = read(facts)?;
+        let gained: Vec<&str> = then
+            .iter()
+            .filter(|load| !now.contains(load))
+            .map(String::as_str)
+            .collect();
+        (!gained.is_empty()).then(|| format!("`{}`", gained.join("`, `")))
+    };
+    let mut sentences = Vec::new();
+    if !facts.no_overflow {
+        let assumed = Facts {
+            no_overflow: true,
+            ..facts.clone()
+        };
+        if let Some(loads) = more(&assumed) {
+            sentences.push(format!(
+                "If signed loop counters do not overflow, `no_overflow = true` in the launch file lets {loads} be fetched early."
+            ));
+        }
+    }
+    let pointers = kernel.params.iter().zip(&original.parameters);
+    let pointers = pointers.filter(|(param, origin)| {
+        matches!(origin, Origin::Parameter { .. }) && param.facts.is_some_and(|facts| !facts.read_only)
+    });
+    for (param, _) in pointers.take(MOST_TRIED) {
+        for (word, meaning) in [
+            ("readonly", "nothing writes its memory during a launch"),
+            ("unaliased", "no other parameter reaches its memory"),
+        ] {
+            let mut assumed = facts.clone();
+            let own = assumed.parameters.entry(param.name.clone()).or_default();
+            match word {
+                "readonly" => own.read_only = true,
+                _ => own.unaliased = true,
+            }
+            // What the entry itself writes is not read only.
+            if word == "readonly" && writes(kernel, &param.name) {
+                continue;
+            }
+            if let Some(loads) = more(&assumed) {
+                let name = &param.name;
+                sentences.push(format!(
+                    "If {meaning}, `{word} = [\"{name}\"]` in the launch file lets {loads} be fetched early."
+                ));
+                break;
+            }
+        }
+    }
+    sentences
+}
+
+/// The loads of loops that can be fetched early, by name.
+fn fetched_early(kernel: &Kernel, group: [u32; 3]) -> Vec<String> {
+    let target = prefetch::Target {
+        group_size: Some(group),
+        ..prefetch::Target::default()
+    };
+    let legal = |plan: &Plan| prefetch::apply(kernel, plan, &target).is_ok();
+    let candidates = prefetch::candidates(kernel);
+    let named = candidates.iter().filter(|load| load.refusal.is_none());
+    named
+        .map(|load| load.name.to_string())
+        .filter(|name| {
+            format!("{name}=rolling-registers:2")
+                .parse()
+                .is_ok_and(|plan| legal(&plan))
+        })
+        .collect()
+}
+
+/// Whether the kernel writes memory that it reaches through a parameter, or through what is not known.
+fn writes(kernel: &Kernel, name: &str) -> bool {
+    use crate::analysis::definitions::Definitions;
+    use crate::analysis::roots::root;
+    use crate::ir::OpKind;
+    let definitions = Definitions::of(kernel);
+    let mut found = false;
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Store { ptr, .. } | OpKind::Atomic { ptr, .. } = op.kind {
+            let to = root(kernel, &definitions, ptr);
+            found |= to.is_none_or(|root| root.name(kernel) == name);
+        }
+    });
+    found
+}

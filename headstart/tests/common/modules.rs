@@ -1,0 +1,50 @@
+//! Any text as a module of PTX: it is read or refused, by whose fault it is, and what is read can be written again.
+
+use headstart::Fault;
+use headstart::back::ptx::{Options, Target, emit};
+use headstart::front::ptx::{Facts, entries, import};
+use headstart::tune::drop_in::drop_in;
+
+/// Most entries of a module that are read.
+const MOST_ENTRIES: usize = 8;
+
+/// Checks a text; gives how many entries were read and refused.
+///
+/// # Panics
+/// What went wrong is a bug.
+pub fn check(text: &str) -> (u32, u32) {
+    let names = match entries(text) {
+        Ok(names) => names,
+        Err(error) => {
+            assert_ne!(error.fault(), Fault::Bug, "{error}");
+            return (0, 1);
+        }
+    };
+    let facts = Facts {
+        dynamic_shared_bytes: Some(1024),
+        no_overflow: true,
+        ..Facts::default()
+    };
+    let (mut read, mut refused) = (0, 0);
+    for name in names.iter().take(MOST_ENTRIES) {
+        match import(text, "fuzzed.ptx", Some(name), &facts) {
+            Ok(imported) => {
+                for error in [
+                    emit(&imported.kernel, &Options::new(Target::Sm90)).err(),
+                    drop_in(&imported.original, &imported.kernel).err(),
+                ]
+                .into_iter()
+                .flatten()
+                {
+                    assert_ne!(error.fault(), Fault::Bug, "{error}");
+                }
+                read += 1;
+            }
+            Err(error) => {
+                assert_ne!(error.fault(), Fault::Bug, "{error}");
+                refused += 1;
+            }
+        }
+    }
+    (read, refused)
+}

@@ -1,0 +1,256 @@
+//! Every entry of `corpus/`, as nvcc, clang, Triton and Numba compiled it: it is read, runs on the simulator, and what is
+//! written back into its module is read again, assembled, and computes the same bits.
+//!
+//! `HEADSTART_CORPUS=TEXT` picks the entries whose `FILE:ENTRY` contains it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use headstart::device::model;
+use headstart::device::sim::Simulator;
+use headstart::device::sim::functional::Options;
+use headstart::front::ptx::{self, Imported};
+use headstart::prefetch;
+use headstart::testing::ptxas::Ptxas;
+use headstart::tune::{self, FileSubject, LaunchFile, Subject, Workload};
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
+}
+
+/// An entry of a module, with its launch.
+struct Case {
+    name: String,
+    file: String,
+    entry: String,
+    text: String,
+    launch: LaunchFile,
+}
+
+/// The launch of an entry, on few work-groups.
+fn launch(entry: &str) -> LaunchFile {
+    let path = corpus().join("launch").join(format!("{entry}.toml"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let few = |line: &str| match line.split_once(" = ") {
+        Some(("groups", groups)) if groups != "1" => "groups = 2".to_owned(),
+        _ => line.to_owned(),
+    };
+    let text: Vec<String> = text.lines().map(few).collect();
+    LaunchFile::parse(&text.join("\n"), &path.to_string_lossy()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn cases() -> Vec<Case> {
+    let wanted = std::env::var("HEADSTART_CORPUS").unwrap_or_default();
+    let mut files: Vec<PathBuf> = fs::read_dir(corpus())
+        .expect("the corpus is there")
+        .map(|entry| entry.expect("its entries can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "ptx"))
+        .collect();
+    files.sort();
+    let mut cases = Vec::new();
+    for path in files {
+        let text = fs::read_to_string(&path).expect("readable");
+        let file = path.file_name().expect("a name").to_string_lossy().into_owned();
+        for entry in ptx::entries(&text).unwrap_or_else(|error| panic!("{file}: {error}")) {
+            let name = format!("{file}:{entry}");
+            if name.contains(&wanted) {
+                cases.push(Case {
+                    launch: launch(&entry),
+                    file: file.clone(),
+                    text: text.clone(),
+                    name,
+                    entry,
+                });
+            }
+        }
+    }
+    cases
+}
+
+fn simulator() -> Simulator {
+    let model = model::built_in("h200", &[]).expect("a model");
+    Simulator::new(model.description(), Options::CHECKING, None)
+}
+
+fn workload(case: &Case, text: &str) -> Workload {
+    let imported: Imported = ptx::import(text, &case.file, Some(&case.entry), &case.launch.facts())
+        .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    let subject = FileSubject::of_module(imported, case.launch.clone());
+    subject
+        .workload()
+        .unwrap_or_else(|error| panic!("{}: {error}", case.name))
+}
+
+fn run(case: &Case, workload: &Workload) -> Vec<Vec<u8>> {
+    let simulator = simulator();
+    let bound = workload.bind(&simulator).expect("bound");
+    let run = bound.run(&simulator, &workload.kernel);
+    run.unwrap_or_else(|error| panic!("{}: {error}", case.name)).1
+}
+
+/// A plan for the loads that matter; nothing if none of these is legal.
+fn some_plan(workload: &Workload) -> Option<prefetch::Plan> {
+    let target = prefetch::Target {
+        group_size: Some(workload.group),
+        ..prefetch::Target::default()
+    };
+    let loads = tune::search::main_loads(&workload.kernel);
+    ["rolling-async:2", "rolling-registers:3", "cache:L2:4"]
+        .iter()
+        .flat_map(|strategy| {
+            let each = |name: &_| format!("{name}={strategy}");
+            let all: Vec<String> = loads.iter().map(each).collect();
+            std::iter::once(all.join(",")).chain(all)
+        })
+        .filter_map(|plan| plan.parse::<prefetch::Plan>().ok())
+        .filter(|plan| !plan.is_none())
+        .find(|plan| prefetch::apply(&workload.kernel, plan, &target).is_ok())
+}
+
+#[test]
+fn every_entry_is_read_run_written_and_read_again() {
+    let ptxas = Ptxas::find();
+    let (mut entries, mut planned) = (0, 0);
+    for case in cases() {
+        let plain = workload(&case, &case.text);
+        let right = run(&case, &plain);
+        let plan = some_plan(&plain);
+        println!(
+            "{}: {}",
+            case.name,
+            plan.as_ref().map_or("no plan".to_owned(), ToString::to_string)
+        );
+        let mut texts = Vec::new();
+        for plan in std::iter::once(prefetch::Plan::none()).chain(plan.clone()) {
+            let module = tune::planned_module(
+                &case.text,
+                &case.file,
+                Some(&case.entry),
+                &case.launch,
+                &plan,
+                None,
+            )
+            .unwrap_or_else(|error| panic!("{}, {plan}: {error}", case.name));
+            let again = workload(&case, &module.text);
+            assert!(
+                run(&case, &again) == right,
+                "{}, {plan}: other bits\n{}",
+                case.name,
+                module.text
+            );
+            texts.push(module.text);
+        }
+        if let Some(ptxas) = &ptxas {
+            for text in &texts {
+                ptxas
+                    .assemble_module(text)
+                    .unwrap_or_else(|said| panic!("{}: {said}\n{text}", case.name));
+            }
+        }
+        entries += 1;
+        planned += u32::from(plan.is_some());
+    }
+    if std::env::var_os("HEADSTART_CORPUS").is_none() {
+        assert!(
+            entries >= 50 && planned >= 20,
+            "{entries} entries, {planned} with a plan"
+        );
+    }
+}
+
+/// A plan that fixes the size of work-groups leaves launches of other sizes as they were.
+#[test]
+fn other_work_groups_take_the_plain_path() {
+    let text = fs::read_to_string(corpus().join("first.ptx")).expect("readable");
+    let launch = |group: u32| {
+        let path = corpus().join("launch/gather.toml");
+        let text = fs::read_to_string(path).expect("a launch file");
+        let text = text.replace("groups = 132", "groups = 2");
+        let text = text.replace("group = 128", &format!("group = {group}"));
+        LaunchFile::parse(&text, "gather.toml").expect("a launch file")
+    };
+    let import = |text: &str, group: u32| {
+        let launch = launch(group);
+        let imported = ptx::import(text, "first.ptx", Some("gather"), &launch.facts()).expect("an entry");
+        FileSubject::of_module(imported, launch)
+            .workload()
+            .expect("a workload")
+    };
+    let outputs = |workload: &Workload, device: &Simulator| {
+        let bound = workload.bind(device).expect("bound");
+        bound.run(device, &workload.kernel).expect("it runs").1
+    };
+    let plain = import(&text, 128);
+    let load = tune::search::main_loads(&plain.kernel).pop().expect("a load");
+    let plan: prefetch::Plan = format!("{load}=rolling-async:2").parse().expect("a plan");
+    let module = tune::planned_module(&text, "first.ptx", Some("gather"), &launch(128), &plan, None)
+        .expect("a module");
+    assert_eq!(module.drop_in.group, Some([128, 1, 1]));
+    assert!(module.text.starts_with("// Headstart"), "a note at the top");
+    assert!(
+        module.text.contains("work-groups of 128 x 1 x 1"),
+        "{}",
+        &module.text[..600]
+    );
+    let device = simulator();
+    for group in [128, 64, 96] {
+        let (old, new) = (import(&text, group), import(&module.text, group));
+        assert!(outputs(&old, &device) == outputs(&new, &device), "{group}");
+    }
+    // Everything else is untouched.
+    let rest = |text: &str| -> Vec<String> {
+        let others = text
+            .split(".visible .entry")
+            .skip(1)
+            .filter(|part| !part.starts_with(" gather("));
+        others.map(str::to_owned).collect()
+    };
+    assert_eq!(rest(&module.text), rest(&text));
+}
+
+/// A module of ten megabytes: to find its entries and to read one of them takes less than a second; without
+/// optimisation, which makes it about ten times slower, less than ten.
+#[test]
+fn a_large_module_is_read_quickly() {
+    let text = fs::read_to_string(corpus().join("wide.ptx")).expect("readable");
+    let start = text.find(".visible .entry").expect("an entry");
+    let mut module = text[..start].to_owned();
+    let mut copies = 0;
+    while module.len() < 10_000_000 {
+        for part in text[start..].split(".visible .entry ").skip(1) {
+            let name = &part[..part.find('(').expect("parameters")];
+            module.push_str(".visible .entry ");
+            module.push_str(&part.replace(name, &format!("{name}_{copies}")));
+        }
+        copies += 1;
+    }
+    let begun = std::time::Instant::now();
+    let entries = ptx::entries(&module).expect("a module");
+    let last = entries.iter().rev().find(|entry| entry.starts_with("b_tree"));
+    let last = last.expect("entries");
+    ptx::read(&module, "large.ptx", Some(last), &ptx::Facts::default()).expect("an entry");
+    let taken = begun.elapsed();
+    println!("{} entries in {} bytes: {taken:?}", entries.len(), module.len());
+    let limit = if cfg!(debug_assertions) { 10.0 } else { 1.0 };
+    assert!(entries.len() > 1000 && taken.as_secs_f64() < limit, "{taken:?}");
+}
+
+/// What PTX does not say and a launch file could: the report names the statement and the loads that it is about.
+#[test]
+fn statements_that_would_allow_more_are_named() {
+    let unlocking = |file: &str, entry: &str, launch: &str| -> Vec<String> {
+        let text = fs::read_to_string(corpus().join(file)).expect("readable");
+        let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
+        let imported = ptx::import(&text, file, Some(entry), &launch.facts()).expect("an entry");
+        FileSubject::of_module(imported, launch).unlocking()
+    };
+    let said = unlocking("lookup.ptx", "bfs_step", "no_overflow = true");
+    assert!(
+        said.iter()
+            .any(|said| said.contains("`readonly = [\"param_2\"]`")),
+        "{said:?}"
+    );
+    let all = "no_overflow = true\nreadonly = [\"param_2\"]";
+    let rest = unlocking("lookup.ptx", "bfs_step", all);
+    assert!(rest.iter().all(|said| !said.contains("\"param_2\"")), "{rest:?}");
+}

@@ -1,0 +1,126 @@
+//! PTX from nobody: broken copies of the corpus through the parser and behind it, and random flow graphs through the
+//! structurer. `HEADSTART_FUZZ_SECONDS=600` runs each for so long; the seed is that of the other random tests.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use common::flow::Checked;
+use common::{flow, modules};
+use headstart::testing::{self, Random};
+
+/// Longest that one broken module may take, in an unoptimised build.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn limit() -> Duration {
+    let seconds = std::env::var("HEADSTART_FUZZ_SECONDS").ok();
+    Duration::from_secs(seconds.and_then(|seconds| seconds.parse().ok()).unwrap_or(4))
+}
+
+fn corpus() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+    let mut texts: Vec<String> = fs::read_dir(folder)
+        .expect("the corpus is there")
+        .map(|entry| entry.expect("its entries can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "ptx"))
+        .map(|path| fs::read_to_string(path).expect("readable"))
+        .collect();
+    texts.sort();
+    texts
+}
+
+/// The text with some of its words, characters and lines exchanged, doubled or gone.
+fn mutated(random: &mut Random, text: &str) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for _ in 0..random.between(1, 8) {
+        if lines.is_empty() {
+            break;
+        }
+        let (at, other) = (
+            random.below(lines.len() as u64) as usize,
+            random.below(lines.len() as u64) as usize,
+        );
+        match random.below(8) {
+            0 => {
+                lines.remove(at);
+            }
+            1 => lines.swap(at, other),
+            2 => lines.insert(at, lines[other].clone()),
+            3 | 4 => {
+                let odd = *random.choose(&[
+                    "{",
+                    "}",
+                    ";",
+                    "[",
+                    "]",
+                    "0",
+                    "-",
+                    ".",
+                    "%r1",
+                    "%rd2",
+                    "%p1",
+                    "\"",
+                    "/*",
+                    "é",
+                    ":",
+                    "@",
+                    "4294967295",
+                    "(",
+                ]);
+                let position = random.below(lines[at].chars().count() as u64 + 1) as usize;
+                let line: Vec<char> = lines[at].chars().collect();
+                let (head, tail) = line.split_at(position);
+                let tail: String = tail.iter().skip(1).collect();
+                lines[at] = format!("{}{odd}{tail}", head.iter().collect::<String>());
+            }
+            _ => {
+                let words: Vec<String> = lines[other].split_whitespace().map(str::to_owned).collect();
+                let mut own: Vec<String> = lines[at].split_whitespace().map(str::to_owned).collect();
+                if !words.is_empty() && !own.is_empty() {
+                    let position = random.below(own.len() as u64) as usize;
+                    own[position] = random.choose(&words).clone();
+                    lines[at] = own.join(" ");
+                }
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn broken_modules_are_read_or_refused() {
+    let (texts, mut random) = (corpus(), Random::new(testing::base_seed()));
+    let start = Instant::now();
+    let (mut rounds, mut read, mut refused) = (0u64, 0, 0);
+    while start.elapsed() < limit() {
+        let text = mutated(&mut random, random_text(&texts, rounds));
+        let begun = Instant::now();
+        let (more, fewer) = modules::check(&text);
+        assert!(begun.elapsed() < PATIENCE, "{:?}\n{text}", begun.elapsed());
+        (read, refused, rounds) = (read + more, refused + fewer, rounds + 1);
+    }
+    println!("{rounds} broken modules: {read} entries read, {refused} refused");
+    assert!(read > 0 && refused > 0);
+}
+
+fn random_text(texts: &[String], round: u64) -> &str {
+    &texts[(round % texts.len() as u64) as usize]
+}
+
+#[test]
+fn random_graphs_compute_the_same() {
+    let mut random = Random::new(testing::base_seed());
+    let start = Instant::now();
+    let (mut same, mut irreducible) = (0u64, 0u64);
+    while start.elapsed() < limit() {
+        let bytes: Vec<u8> = (0..200).map(|_| random.below(256) as u8).collect();
+        match flow::check(&bytes) {
+            Checked::Same => same += 1,
+            Checked::Irreducible => irreducible += 1,
+        }
+    }
+    println!("{same} graphs compute the same, {irreducible} are irreducible");
+    assert!(same > 0 && irreducible > 0);
+}

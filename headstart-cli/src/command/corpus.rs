@@ -33,7 +33,7 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
-    let ordinal = ordinal(&options.device)?;
+    let ordinal = ordinal("cuda", &options.device)?;
     let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
     let mut gpu = GpuBench::start(&program, &["worker".into()], ordinal)?;
     let tuner = match options.without_tuning {

@@ -104,7 +104,7 @@ fn find_test(label: Label, body: &Region) -> Option<Test> {
 }
 
 /// The values of the `Break` to `label` that is all of a region.
-fn only_break(label: Label, region: &Region) -> Option<Vec<Value>> {
+pub(super) fn only_break(label: Label, region: &Region) -> Option<Vec<Value>> {
     match &region.ops[..] {
         [
             Op {

@@ -522,6 +522,9 @@ fn fetch_for(
             .map(|strategy| strategy.distance().get())
             .collect::<Vec<u32>>()
     };
+    let chained = parents(summary, site.pointer, &site.conditions)
+        .iter()
+        .any(|&parent| parent != site.id);
     Ok(match strategy {
         Strategy::BatchedRegisters { .. } => Box::new(BatchedRegisters { site }),
         Strategy::RollingRegisters { .. } => Box::new(RollingRegisters {
@@ -538,6 +541,7 @@ fn fetch_for(
                 false,
                 shape.group,
                 consumers,
+                chained,
             ))
         }
         Strategy::RollingAsync { layout, .. } => {
@@ -549,6 +553,7 @@ fn fetch_for(
                 true,
                 shape.group,
                 consumers,
+                chained,
             ))
         }
         Strategy::Cache {

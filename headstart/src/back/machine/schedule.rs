@@ -7,13 +7,13 @@
 //! operands, are not interleaved.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use super::draft::{Draft, Location, Virtual, Virtuals};
+use super::draft::{Draft, Location, Move, Virtual, Virtuals};
 use super::liveness::{RegisterSet, visit_live};
 use super::program::{Class, Step};
 use super::target::Target;
-use crate::ir::{Kernel, Value};
+use crate::ir::{Kernel, Space, Value};
 
 /// Orders the drafts between fixed ones.
 pub fn schedule(kernel: &Kernel, target: &Target, drafts: Vec<Draft>, virtuals: &Virtuals) -> Vec<Draft> {
@@ -25,6 +25,7 @@ pub fn schedule(kernel: &Kernel, target: &Target, drafts: Vec<Draft>, virtuals: 
             wanted_after.insert(index, live.clone());
         }
     });
+    let loaded = loaded(&drafts, virtuals);
     let mut ordered = Vec::with_capacity(drafts.len());
     let mut segment = Vec::new();
     for (index, draft) in drafts.into_iter().enumerate() {
@@ -35,11 +36,37 @@ pub fn schedule(kernel: &Kernel, target: &Target, drafts: Vec<Draft>, virtuals: 
         segment.push(draft);
         if let Some(wanted) = wanted_after.remove(&index) {
             let taken = std::mem::take(&mut segment);
-            ordered.extend(Segment::new(kernel, target, taken, virtuals, wanted).order());
+            ordered.extend(Segment::new(kernel, target, taken, virtuals, wanted, &loaded).order());
         }
     }
     ordered.append(&mut segment);
     ordered
+}
+
+/// Whether it brings something from memory outside the core.
+fn is_long_load(class: Class) -> bool {
+    matches!(class, Class::Load { space, .. } if space != Space::Shared)
+}
+
+/// The registers that hold what was loaded, moved or not.
+fn loaded(drafts: &[Draft], virtuals: &Virtuals) -> RegisterSet {
+    let mut loaded = RegisterSet::new(virtuals.len());
+    let loads = drafts.iter().filter(|draft| is_long_load(draft.class));
+    for &register in loads.flat_map(|load| &load.defines) {
+        loaded.insert(register);
+    }
+    let moves: Vec<Move> = drafts.iter().filter_map(|draft| draft.move_).collect();
+    let mut grows = true;
+    while grows {
+        grows = false;
+        for move_ in &moves {
+            if loaded.contains(move_.from) && !loaded.contains(move_.to) {
+                loaded.insert(move_.to);
+                grows = true;
+            }
+        }
+    }
+    loaded
 }
 
 /// The drafts between two fixed ones, and what waits for what.
@@ -62,6 +89,7 @@ impl<'s> Segment<'s> {
         drafts: Vec<Draft>,
         virtuals: &'s Virtuals,
         wanted: RegisterSet,
+        loaded: &RegisterSet,
     ) -> Segment<'s> {
         let count = drafts.len();
         let (followers, waits_for) = (vec![Vec::new(); count], vec![0; count]);
@@ -76,6 +104,7 @@ impl<'s> Segment<'s> {
         segment.find_register_dependences();
         segment.find_memory_dependences(kernel);
         segment.keep_moves_avoidable();
+        segment.use_before_loading(loaded);
         segment
     }
 
@@ -175,6 +204,48 @@ impl<'s> Segment<'s> {
             for &reader in readers.get(&move_.to).map_or(&[][..], |list| list) {
                 if reader != maker && reader != at && !reach[reader] {
                     self.follows(reader, maker, 0);
+                }
+            }
+        }
+    }
+
+    /// What is loaded for use behind a jump shares a scoreboard with what was loaded before for the same: whoever
+    /// waits for the one waits for both. So what the last iteration loaded is used, once, before more is loaded.
+    fn use_before_loading(&mut self, loaded: &RegisterSet) {
+        let mut used: HashSet<Virtual> = HashSet::new();
+        let mut loads = Vec::new();
+        for (index, draft) in self.drafts.iter().enumerate().rev() {
+            if is_long_load(draft.class) && !draft.defines.iter().any(|own| used.contains(own)) {
+                loads.push(index);
+            }
+            used.extend(&draft.uses);
+        }
+        if loads.is_empty() {
+            return;
+        }
+        // The first reader of each register that the segment finds loaded, unless it needs what is loaded here.
+        let mut first_readers: Vec<(Virtual, usize)> = Vec::new();
+        let mut written: HashSet<Virtual> = HashSet::new();
+        let mut late = vec![false; self.drafts.len()];
+        for index in 0..self.drafts.len() {
+            late[index] |= is_long_load(self.drafts[index].class);
+            for &(follower, _) in &self.followers[index] {
+                late[follower] |= late[index];
+            }
+            let draft = &self.drafts[index];
+            for &register in &draft.uses {
+                let known = first_readers.iter().any(|&(other, _)| other == register);
+                if loaded.contains(register) && !written.contains(&register) && !known && !late[index] {
+                    first_readers.push((register, index));
+                }
+            }
+            written.extend(&draft.defines);
+        }
+        for load in loads {
+            let reach = self.reached_from(load);
+            for &(_, reader) in &first_readers {
+                if !reach[reader] {
+                    self.follows(reader, load, 0);
                 }
             }
         }

@@ -20,6 +20,11 @@ const TURN: u64 = 16;
 /// bursts, and the share of the memory of one core alone serves a burst more slowly than the whole does.
 const SUB_GROUPS_OF_A_SAMPLE: u32 = 16;
 
+/// The same where the code is larger than the near instruction cache. Whether the sub-groups of a core stay together
+/// and share the lines that they bring is chance then, and the launch ends with the core that had none. (`gather` under
+/// `unroll:16,values=rolling-registers:16`, 81 KiB: 449 µs by 4 cores, 538 by 12 or more; 481 to 505 on two H200s.)
+const SUB_GROUPS_OF_LARGE_CODE: u32 = 64;
+
 /// Cores of the smallest sample, whose times tell whether work-groups are alike.
 const LEAST_CORES: u32 = 2;
 
@@ -74,7 +79,12 @@ pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launc
         Cores::Exactly(count) => count.clamp(1, busy),
         Cores::Sampled => {
             let resident = places * occupancy.sub_groups_per_group;
-            SUB_GROUPS_OF_A_SAMPLE
+            let is_large = u64::from(code.program().code_bytes) > *model.instruction_cache.near;
+            let sub_groups = match is_large {
+                true => SUB_GROUPS_OF_LARGE_CODE,
+                false => SUB_GROUPS_OF_A_SAMPLE,
+            };
+            sub_groups
                 .div_ceil(resident.max(1))
                 .clamp(LEAST_CORES, busy.max(LEAST_CORES))
                 .min(busy)

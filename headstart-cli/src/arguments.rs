@@ -187,6 +187,8 @@ pub enum EmitTarget {
     Ptx,
     /// The form in which OpenCL devices take kernels, Intel's GPUs among them
     Spirv,
+    /// The instructions that the simulator times
+    Machine,
 }
 
 /// The options of `headstart occupancy`.

@@ -89,6 +89,14 @@ impl Chosen {
         }
     }
 
+    /// The model of a simulated device.
+    pub fn model(&self) -> Option<&DeviceModel> {
+        match self {
+            Chosen::Simulated(model) => Some(model),
+            Chosen::Gpu(_) | Chosen::OpenCl(_) => None,
+        }
+    }
+
     /// The generation to emit PTX for; none where the device does not run it.
     pub fn ptx_target(&self) -> Option<ptx::Target> {
         match self {

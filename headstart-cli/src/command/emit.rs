@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use headstart::back::{ptx, spirv};
+use headstart::back::{machine, ptx, spirv};
 use headstart::prefetch::Plan;
 use headstart::{Error, Result, ir, tune};
 
@@ -65,6 +65,19 @@ pub fn run(options: &Emit) -> Result<()> {
                 return destination.write_bytes(&emitted.bytes());
             }
             emitted.text
+        }
+        EmitTarget::Machine => {
+            let model = device.model().ok_or_else(|| {
+                Error::device(format!("{} has its own instructions", device.name()))
+                    .accepted("`--target ptx`, or a simulated device")
+            })?;
+            let items = workload.group.iter().product();
+            let groups: u64 = workload.groups.iter().map(|&count| u64::from(count)).product();
+            let per_core = groups.div_ceil(u64::from(*model.core.count));
+            let sub_group = kernel.sub_group_size.unwrap_or(*model.core.sub_group_size);
+            let target = machine::Target::of(model, sub_group);
+            let target = target.for_groups(model, u32::try_from(per_core).unwrap_or(u32::MAX), items);
+            machine::lower(&kernel, &target).to_string()
         }
     };
     destination.write(&text)

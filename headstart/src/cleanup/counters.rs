@@ -8,7 +8,7 @@
 //! A GPU adds and compares 32 bits at a time. Where addresses have become pointers, a 64-bit counter of the source
 //! is left with the loop's test and the guards of early loads: four instructions and a register more than they need.
 //!
-//! May assume loops that test at the bottom and reduced addresses. Does nothing where the bounds are not known to be
+//! May assume reduced addresses. Does nothing where the bounds are not known to be
 //! near enough: a bound of 64 unknown bits stays one.
 
 use std::mem;
@@ -16,7 +16,7 @@ use std::mem;
 use cranelift_entity::EntitySet;
 
 use super::hoist::defined;
-use super::rotate::only_break;
+use super::rotate::exit;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::ranges::{Range, range};
 use crate::ir::{
@@ -148,8 +148,9 @@ impl Counter {
         let mut only_compared = true;
         body.walk(&mut |op| {
             let mut uses = 0;
-            op.kind
-                .for_each_operand(|operand| uses += usize::from(operand == self.param || operand == self.next));
+            op.kind.for_each_operand(|operand| {
+                uses += usize::from(operand == self.param || operand == self.next)
+            });
             let expected = match &op.kind {
                 _ if op.results.first() == Some(&self.next) => 1,
                 OpKind::Continue(to, _) if *to == label => 1,
@@ -166,23 +167,25 @@ impl Counter {
         only_compared.then_some(tests)
     }
 
-    /// The comparison at the bottom without which the loop does not go on: it keeps the counter below a bound.
+    /// The comparison, at the top or the bottom, without which the loop does not go on: it keeps the counter below
+    /// a bound.
     fn ends(&self, body: &Region, label: Label, inside: &EntitySet<Value>) -> Option<Test> {
-        let mut found = None;
+        let mut found = bottom_test(body, label);
         body.walk(&mut |op| {
             for inner in op.kind.regions() {
                 found = found.or(bottom_test(inner, label));
             }
         });
-        let (cond, stays_if) = found.or(bottom_test(body, label))?;
+        let at_bottom = found.is_some();
+        let (cond, stays_if) = found.or(top_test(body, label))?;
         let mut test = None;
         body.walk(&mut |op| {
             if op.results.first() == Some(&cond) {
                 test = self.test(&op.kind, inside);
             }
         });
-        // What holds while the loop goes on must bound the next value from above.
-        test.filter(|test| test.next && test.left == stays_if)
+        // What holds while the loop goes on must bound the value from above.
+        test.filter(|test| test.next == at_bottom && test.left == stays_if)
     }
 
     /// Rewrites the loop; the counts are computed by `before`.
@@ -286,17 +289,9 @@ impl Counter {
         }
         if self.step > 1 {
             let shift = kernel.constant(Type::I64, u64::from(self.step.trailing_zeros()));
-            distance = push(
-                kernel,
-                OpKind::Binary(BinaryOp::ShrU, distance, shift),
-                Type::I64,
-            );
+            distance = push(kernel, OpKind::Binary(BinaryOp::ShrU, distance, shift), Type::I64);
         }
-        push(
-            kernel,
-            OpKind::Convert(ConvertOp::Truncate, distance),
-            Type::I32,
-        )
+        push(kernel, OpKind::Convert(ConvertOp::Truncate, distance), Type::I32)
     }
 }
 
@@ -307,7 +302,10 @@ fn only_next(body: &Region, label: Label, index: usize) -> Option<Value> {
         if let OpKind::Continue(to, values) = &op.kind
             && *to == label
         {
-            found.push((values[index], values.iter().filter(|&&value| value == values[index]).count()));
+            found.push((
+                values[index],
+                values.iter().filter(|&&value| value == values[index]).count(),
+            ));
         }
     });
     match found[..] {
@@ -332,21 +330,54 @@ fn step(kernel: &Kernel, body: &Region, param: Value, next: Value) -> Option<u64
     found.filter(|&step| step.is_power_of_two() && step <= u64::from(u32::MAX))
 }
 
+/// The condition at the top of a loop, and whether the loop goes on where it holds.
+fn top_test(body: &Region, label: Label) -> Option<(Value, bool)> {
+    let OpKind::If {
+        label: own,
+        cond,
+        then,
+        otherwise,
+    } = &body.ops.iter().find(|op| !op.kind.is_pure())?.kind
+    else {
+        return None;
+    };
+    let stays = |region: &Region| exit(*own, region).is_some();
+    let leaves = |region: &Region| {
+        let mut leaves = true;
+        region.walk(&mut |op| match &op.kind {
+            OpKind::Break(to, _) => leaves &= to != own,
+            OpKind::Continue(to, _) => leaves &= *to != label,
+            _ => {}
+        });
+        leaves
+    };
+    if stays(then) && leaves(otherwise) {
+        Some((*cond, true))
+    } else if stays(otherwise) && leaves(then) {
+        Some((*cond, false))
+    } else {
+        None
+    }
+}
+
 /// The condition in front of a region's `continue`, and whether the loop goes on where it holds.
 fn bottom_test(region: &Region, label: Label) -> Option<(Value, bool)> {
     let [.., test, last] = &region.ops[..] else {
         return None;
     };
-    let (OpKind::If {
-        label: own,
-        cond,
-        then,
-        otherwise,
-    }, OpKind::Continue(to, _)) = (&test.kind, &last.kind)
+    let (
+        OpKind::If {
+            label: own,
+            cond,
+            then,
+            otherwise,
+        },
+        OpKind::Continue(to, _),
+    ) = (&test.kind, &last.kind)
     else {
         return None;
     };
-    let breaks = |region: &Region, label: Label| only_break(label, region).is_some();
+    let breaks = |region: &Region, label: Label| exit(label, region).is_some();
     if *to != label {
         None
     } else if breaks(then, *own) && breaks(otherwise, label) {

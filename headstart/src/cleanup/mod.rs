@@ -146,8 +146,14 @@ mod tests {
         };
         let text = lines("%b = extend.u %k32 to i64");
         let (before, inside) = text.split_once("loop").unwrap();
-        assert!(inside.contains("add.nuw %j") && inside.contains(", 1:i32"), "{text}");
-        assert!(before.contains("+ 127:i64") || before.contains("127:i64"), "{text}");
+        assert!(
+            inside.contains("add.nuw %j") && inside.contains(", 1:i32"),
+            "{text}"
+        );
+        assert!(
+            before.contains("+ 127:i64") || before.contains("127:i64"),
+            "{text}"
+        );
         assert!(!inside.contains("128:i64"), "{text}");
         // 64 bits that may be anything stay 64 bits.
         let text = lines("%b = add %k, 0:i64");

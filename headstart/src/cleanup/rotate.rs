@@ -3,13 +3,13 @@
 //! Before: `loop p = a { test(p); if done { break } …; continue n }`
 //! After:  `test(a); if done { } else { loop p = a { …; test(n); if done { break }; continue n } }`
 //!
-//! One jump an iteration instead of two, and the test can be scheduled among the body's work. What the
+//! What is waited for on leaving is waited for on both ways out. One jump an iteration instead of two, and the test can be scheduled among the body's work. What the
 //! test computes and the body needs is carried along as a parameter.
 
 use std::collections::HashMap;
 use std::mem;
 
-use crate::ir::{Kernel, Label, Op, OpKind, Region, Value};
+use crate::ir::{Kernel, Label, Op, OpKind, Place, Region, Value};
 
 /// The most operations that a test may have: they are written twice.
 const LONGEST_TEST: usize = 24;
@@ -46,6 +46,8 @@ struct Test {
     cond: Value,
     /// Whether the loop is left where the condition holds.
     exits_if: bool,
+    /// What is waited for on leaving.
+    waits: Vec<Op>,
     /// What is passed on leaving.
     results: Vec<Value>,
     /// Whether the rest of the body is the other region of the test's `if`.
@@ -68,9 +70,9 @@ fn find_test(label: Label, body: &Region) -> Option<Test> {
     if length > LONGEST_TEST || !body.ops[length].results.is_empty() {
         return None;
     }
-    let (exits_if, results, other) = match (only_break(label, then), only_break(label, otherwise)) {
-        (Some(results), None) => (true, results, otherwise),
-        (None, Some(results)) => (false, results, then),
+    let (exits_if, (waits, results), other) = match (exit(label, then), exit(label, otherwise)) {
+        (Some(exit), None) => (true, exit, otherwise),
+        (None, Some(exit)) => (false, exit, then),
         _ => return None,
     };
     let nested = only_break(*own, other).is_none();
@@ -95,6 +97,7 @@ fn find_test(label: Label, body: &Region) -> Option<Test> {
             length,
             cond: *cond,
             exits_if,
+            waits,
             results,
             nested,
             next: next.clone(),
@@ -103,8 +106,21 @@ fn find_test(label: Label, body: &Region) -> Option<Test> {
     }
 }
 
+/// The waits in front of a region's `Break` to `label`, and its values, if they are all of it.
+pub(super) fn exit(label: Label, region: &Region) -> Option<(Vec<Op>, Vec<Value>)> {
+    let (last, waits) = region.ops.split_last()?;
+    match &last.kind {
+        OpKind::Break(to, values)
+            if *to == label && waits.iter().all(|op| matches!(op.kind, OpKind::Wait(_))) =>
+        {
+            Some((waits.to_vec(), values.clone()))
+        }
+        _ => None,
+    }
+}
+
 /// The values of the `Break` to `label` that is all of a region.
-pub(super) fn only_break(label: Label, region: &Region) -> Option<Vec<Value>> {
+fn only_break(label: Label, region: &Region) -> Option<Vec<Value>> {
     match &region.ops[..] {
         [
             Op {
@@ -164,9 +180,10 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
         }
     }
 
-    let leave = |kernel: &mut Kernel, label: Label, cond: Value, results: Vec<Value>| {
+    let leave = |kernel: &mut Kernel, copied: &Copied| {
         let own = kernel.label(None, Vec::new());
-        let exit = jump(OpKind::Break(label, results), test_place);
+        let cond = copied.of(test.cond);
+        let exit = copied.exit(test, label, test_place);
         let stay = jump(OpKind::Break(own, Vec::new()), test_place);
         let (then, otherwise) = if test.exits_if { (exit, stay) } else { (stay, exit) };
         Op {
@@ -183,8 +200,7 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
     let mut body_ops = recomputed;
     body_ops.append(&mut rest);
     body_ops.extend(again.ops.iter().cloned());
-    let again_results = test.results.iter().map(|&value| again.of(value)).collect();
-    body_ops.push(leave(kernel, label, again.of(test.cond), again_results));
+    body_ops.push(leave(kernel, &again));
     body_ops.push(Op {
         kind: OpKind::Continue(label, next),
         results: Vec::new(),
@@ -207,10 +223,7 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
     // The test in front decides whether the loop runs at all.
     let types = kernel.labels[label].results.clone();
     let guard = kernel.label(None, types);
-    let skip = jump(
-        OpKind::Break(guard, test.results.iter().map(|&value| first.of(value)).collect()),
-        place,
-    );
+    let skip = first.exit(test, guard, place);
     let run = Region {
         ops: vec![
             rotated_loop,
@@ -236,7 +249,7 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
     });
 }
 
-fn jump(kind: OpKind, place: crate::ir::Place) -> Region {
+fn jump(kind: OpKind, place: Place) -> Region {
     Region {
         ops: vec![Op {
             kind,
@@ -255,6 +268,17 @@ struct Copied {
 impl Copied {
     fn of(&self, value: Value) -> Value {
         self.map.get(&value).copied().unwrap_or(value)
+    }
+
+    /// The region that leaves by a break to `label`, with these values.
+    fn exit(&self, test: &Test, label: Label, place: Place) -> Region {
+        let mut ops = test.waits.clone();
+        for op in &mut ops {
+            op.kind.map_operands(|operand| self.of(operand));
+        }
+        let results = test.results.iter().map(|&value| self.of(value)).collect();
+        ops.extend(jump(OpKind::Break(label, results), place).ops);
+        Region { ops }
     }
 }
 

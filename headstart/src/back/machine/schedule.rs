@@ -292,6 +292,7 @@ impl<'s> Segment<'s> {
     }
 
     fn order(mut self) -> Vec<Draft> {
+        let drafts = &self.drafts;
         let heights = self.heights();
         let mut pressure = Pressure::new(&self);
         let mut waits_for = self.waits_for.clone();
@@ -299,9 +300,16 @@ impl<'s> Segment<'s> {
         // Ready now, by height; ready later, by time. Ties go by the order in the source.
         let mut ready: BinaryHeap<(u32, Reverse<usize>)> = BinaryHeap::new();
         let mut later: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
+        // Copies and hints give no register that somebody waits for: ptxas leaves them to the end, pauses or not. (On an
+        // H200 a `cache:L1:1` comes too late for `article`.)
+        let mut last: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
+        let is_last = |at: usize| matches!(drafts[at].class, Class::AsyncCopy { .. } | Class::Prefetch);
         for at in 0..waits_for.len() {
             if waits_for[at] == 0 {
-                ready.push((heights[at], Reverse(at)));
+                match is_last(at) {
+                    true => last.push(Reverse(at)),
+                    false => ready.push((heights[at], Reverse(at))),
+                }
             }
         }
         let mut order = Vec::with_capacity(waits_for.len());
@@ -311,19 +319,26 @@ impl<'s> Segment<'s> {
                 && time <= now
             {
                 later.pop();
-                ready.push((heights[at], Reverse(at)));
+                match is_last(at) {
+                    true => last.push(Reverse(at)),
+                    false => ready.push((heights[at], Reverse(at))),
+                }
             }
             let chosen = if pressure.is_high() {
                 pressure.cheapest(&mut ready, &mut later)
             } else {
                 ready.pop().map(|(_, Reverse(at))| at)
             };
-            let Some(at) = chosen else {
-                match later.peek() {
-                    Some(&Reverse((time, _))) => now = time,
-                    None => break,
+            let chosen = match (chosen, later.peek()) {
+                (None, Some(&Reverse((time, _)))) => {
+                    now = time;
+                    continue;
                 }
-                continue;
+                (None, None) => last.pop().map(|Reverse(at)| at),
+                (chosen, _) => chosen,
+            };
+            let Some(at) = chosen else {
+                break;
             };
             order.push(at);
             pressure.issue(at);

@@ -297,21 +297,15 @@ impl Selector<'_, '_> {
 
 /// Whether a region is only a jump out of its `if`: that one need not bring the lanes together.
 fn leaves(region: &Region, own: Label) -> bool {
-    match &region.ops[..] {
-        [
-            Op {
-                kind: OpKind::Continue(..) | OpKind::Return,
-                ..
-            },
-        ] => true,
-        [
-            Op {
-                kind: OpKind::Break(to, _),
-                ..
-            },
-        ] => *to != own,
+    let Some((last, before)) = region.ops.split_last() else {
+        return false;
+    };
+    let jumps = match last.kind {
+        OpKind::Continue(..) | OpKind::Return => true,
+        OpKind::Break(to, _) => to != own,
         _ => false,
-    }
+    };
+    jumps && before.iter().all(|op| matches!(op.kind, OpKind::Wait(_)))
 }
 
 /// The step that passes values, if there are any.

@@ -19,7 +19,7 @@ pub fn run(options: &Emit) -> Result<()> {
     let device = Chosen::find(match (&options.device, options.target) {
         (Some(device), _) => device,
         (None, EmitTarget::Spirv) => "sim:pvc-1550",
-        (None, EmitTarget::Ir | EmitTarget::Ptx) => "sim:h200",
+        (None, EmitTarget::Ir | EmitTarget::Ptx | EmitTarget::Machine) => "sim:h200",
     })?;
     let destination = Destination::check("--output", options.output.as_deref().unwrap_or(Path::new("-")))?;
     let workload = subject.workload()?;

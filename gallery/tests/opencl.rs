@@ -27,6 +27,10 @@ const PARTS: usize = 48;
 const SMALL: [(&str, &[&str]); 22] = [
     ("gather", &["group=64", "items=40", "table=4096", "work=2"]),
     (
+        "gather-pointer",
+        &["group=32", "items=20", "table=4096", "work=1"],
+    ),
+    (
         "gather-hint-l3",
         &["group=32", "items=20", "table=4096", "work=1"],
     ),

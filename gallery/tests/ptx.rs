@@ -5,7 +5,7 @@ use std::path::Path;
 
 use headstart::back::ptx::{Options, Target, emit};
 use headstart::ir::CacheLevel;
-use headstart::prefetch;
+use headstart::prefetch::{self, Plan};
 use headstart::testing::ptxas::{Assembled, Ptxas};
 use headstart::tune::Subject;
 use headstart::tune::search::main_loads;
@@ -34,9 +34,9 @@ fn assemble(
     };
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
     let plans = default_plans(&main_loads(&plain), &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
+    // Some techniques have no load that could be fetched ahead: they are assembled as they are.
+    let plans = std::iter::once(Plan::none()).chain(plans.into_iter().step_by(apart));
     let derived: Vec<_> = plans
-        .into_iter()
-        .step_by(apart)
         .filter_map(|plan| {
             Some((
                 plan.to_string(),

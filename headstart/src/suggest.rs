@@ -49,12 +49,20 @@ pub fn nearest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>)
         .map(|(_, candidate)| candidate)
 }
 
+/// The most candidates that a message lists.
+const MOST_SHOWN: usize = 24;
+
 /// What would be accepted: the nearest candidate if there is one, and in any case the whole list.
 ///
 /// `kind` is the plural that heads the list: `did you mean `gather`? (kernels: article, gather)`.
 pub fn accepted<'a>(written: &str, kind: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
-    let list = candidates.join(", ");
+    // One line is to stay one line.
+    let shown = candidates.len().min(MOST_SHOWN);
+    let mut list = candidates[..shown].join(", ");
+    if shown < candidates.len() {
+        list.push_str(&format!(", … {} in all", candidates.len()));
+    }
     match nearest(written, candidates.iter().copied()) {
         Some(candidate) => format!("did you mean `{candidate}`? ({kind}: {list})"),
         None if candidates.is_empty() => format!("there are no {kind}"),

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 
 use super::definitions::{Definition, Definitions};
-use crate::ir::{BinaryOp, CompareOp, ConvertOp, Id, Kernel, NoWrapOp, OpKind, Type, Value, Wrap};
+use crate::ir::{BinaryOp, ConvertOp, Id, Kernel, NoWrapOp, OpKind, Type, Value, Wrap};
 
 /// Every value an integer can take lies between these, both included, read as unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,44 +144,14 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, visits: &Ce
                 max: of(*a).max,
             },
         },
-        OpKind::Select(cond, a, b) => {
-            let (a, b) = match difference_where_not_below(kernel, definitions, *cond, *b) {
-                Some((from, less)) => {
-                    let max = of(from).max.saturating_sub(of(less).min);
-                    (of(*a), Range { min: 0, max })
-                }
-                None => (of(*a), of(*b)),
-            };
+        OpKind::Select(_, a, b) => {
+            let (a, b) = (of(*a), of(*b));
             Range {
                 min: a.min.min(b.min),
                 max: a.max.max(b.max),
             }
         }
         _ => full,
-    }
-}
-
-/// Of `select (lt.u x, y), …, (sub x, y)`: `x` and `y`. There the difference does not wrap.
-fn difference_where_not_below(
-    kernel: &Kernel,
-    definitions: &Definitions,
-    cond: Value,
-    difference: Value,
-) -> Option<(Value, Value)> {
-    let result = |value: Value| match definitions.get(value) {
-        Some(Definition::Result { kind, .. }) => Some(kind),
-        _ => None,
-    };
-    let same = |a: Value, b: Value| {
-        a == b || kernel.as_constant(a).is_some() && kernel.as_constant(a) == kernel.as_constant(b)
-    };
-    match (result(cond)?, result(difference)?) {
-        (OpKind::Compare(CompareOp::LtU, a, b), OpKind::Binary(BinaryOp::Sub, from, less))
-            if same(*a, *from) && same(*b, *less) =>
-        {
-            Some((*from, *less))
-        }
-        _ => None,
     }
 }
 

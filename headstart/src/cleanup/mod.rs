@@ -13,14 +13,13 @@
 //!
 //! [`clean`] is for back ends, and does what every vendor's compiler would: common subexpressions are merged,
 //! invariant code goes before its loop, loops are tested at the bottom, addresses become a pointer and a constant
-//! offset, and counters that are left with comparisons count iterations in 32 bits. Back ends lower what comes out; nothing else reads it.
+//! offset. Back ends lower what comes out; nothing else reads it.
 //!
 //! Both keep stores, copies, waits, hints, barriers and jumps. Loads whose result is unused go, so an access out of
 //! bounds must be looked for in the kernel that went in.
 
 mod addresses;
 mod affine;
-mod counters;
 mod dead;
 mod fold;
 mod hoist;
@@ -49,9 +48,6 @@ pub fn clean(kernel: &Kernel) -> Kernel {
     merge::merge(&mut kernel);
     hoist::hoist(&mut kernel);
     dead::remove(&mut kernel);
-    counters::narrow(&mut kernel);
-    merge::merge(&mut kernel);
-    hoist::hoist(&mut kernel);
     kernel
 }
 
@@ -129,35 +125,6 @@ mod tests {
             "return",
         );
         assert!(!text.contains("%sum") && text.contains("%next"), "{text}");
-    }
-
-    #[test]
-    fn a_counter_that_is_only_compared_counts_iterations() {
-        let lines = |bound: &str| {
-            body(
-                &format!(
-                    "load @a\n%x = id.local.x\n%i = extend.u %x to i64\n%k32 = truncate %k to i32\n{bound}\n\
-                     loop 'l (%j = %i) {{\n%m = lt.u %j, %b\nif %m {{ yield }} else {{ break }}\n\
-                     %p = address %a + %j * 4\n%v = load i32 %p, @a\nstore %p, %v\n\
-                     %next = add.nw %j, 128:i64\ncontinue %next\n}}"
-                ),
-                "return",
-            )
-        };
-        let text = lines("%b = extend.u %k32 to i64");
-        let (before, inside) = text.split_once("loop").unwrap();
-        assert!(
-            inside.contains("add.nuw %j") && inside.contains(", 1:i32"),
-            "{text}"
-        );
-        assert!(
-            before.contains("+ 127:i64") || before.contains("127:i64"),
-            "{text}"
-        );
-        assert!(!inside.contains("128:i64"), "{text}");
-        // 64 bits that may be anything stay 64 bits.
-        let text = lines("%b = add %k, 0:i64");
-        assert!(text.split_once("loop").unwrap().1.contains("128:i64"), "{text}");
     }
 
     #[test]

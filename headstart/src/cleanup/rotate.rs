@@ -107,7 +107,7 @@ fn find_test(label: Label, body: &Region) -> Option<Test> {
 }
 
 /// The waits in front of a region's `Break` to `label`, and its values, if they are all of it.
-pub(super) fn exit(label: Label, region: &Region) -> Option<(Vec<Op>, Vec<Value>)> {
+fn exit(label: Label, region: &Region) -> Option<(Vec<Op>, Vec<Value>)> {
     let (last, waits) = region.ops.split_last()?;
     match &last.kind {
         OpKind::Break(to, values)

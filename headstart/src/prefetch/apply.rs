@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use super::batched_registers::BatchedRegisters;
 use super::batched_shared::BatchedShared;
-use super::fences::{Hinted, reissue, reissue_in_rest};
+use super::fences::{Hinted, reissue};
 use super::hint::{Hint, stream};
 use super::joint::{Joint, reached_together};
 use super::loads::{Candidate, candidates, find_loop, parents, resolve};
@@ -282,9 +282,6 @@ fn apply_to_loop(
     let hinted = Hinted::all(&strategies);
     let named = |kernel: &Kernel, error| name_the_load(kernel, &summary, &strategies, error);
     reissue(kernel, new_label, shape.group, &hinted).map_err(|error| named(kernel, error))?;
-    if new_label != label && shape.group > 1 {
-        reissue_in_rest(kernel, label, shape.group, hinted).map_err(|error| named(kernel, error))?;
-    }
     rotate(kernel, new_label)?;
     let order = summary
         .loads

@@ -23,7 +23,7 @@ use super::loads::find_loop;
 use super::plan::Strategy;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::summarize;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ir::{Builder, CacheHint, CacheLevel, Kernel, Label, LoadId, MemoryScope, Op, OpKind};
 
 /// A hint that was derived for a load.
@@ -54,22 +54,6 @@ impl Hinted {
     }
 }
 
-/// As [`reissue`], in the plain loop behind one that takes `group` iterations a step: fewer are left.
-///
-/// # Errors
-/// As [`reissue`].
-pub(super) fn reissue_in_rest(
-    kernel: &mut Kernel,
-    label: Label,
-    group: u32,
-    mut hinted: Vec<Hinted>,
-) -> Result<()> {
-    for hinted in &mut hinted {
-        hinted.distance = hinted.distance.min(group - 1);
-    }
-    reissue(kernel, label, 1, &hinted)
-}
-
 /// Whether an operation, or one inside it, is a fence that may empty L1.
 fn is_fenced(op: &Op) -> bool {
     let fences = |kind: &OpKind| matches!(kind, OpKind::Fence(_, scope) if *scope == MemoryScope::Device);
@@ -83,7 +67,8 @@ fn is_fenced(op: &Op) -> bool {
 /// Issues hints again behind each fence of a loop, which takes `group` iterations a step.
 ///
 /// # Errors
-/// An address cannot be computed there.
+/// An address cannot be computed there, or the loop takes iterations in groups: what is left behind them would lose its
+/// hints.
 pub(super) fn reissue(kernel: &mut Kernel, label: Label, group: u32, hinted: &[Hinted]) -> Result<()> {
     let to_l1: Vec<Hinted> = hinted
         .iter()
@@ -97,6 +82,10 @@ pub(super) fn reissue(kernel: &mut Kernel, label: Label, group: u32, hinted: &[H
     let fenced = body.is_some_and(|body| body.ops.iter().any(is_fenced));
     if !fenced || to_l1.is_empty() {
         return Ok(());
+    }
+    if group > 1 {
+        return Err(Error::usage("a fence may undo hints to L1 for the iterations that are left behind the groups")
+            .accepted("`cache:L1` without `unroll`, or `cache:L2`"));
     }
     let definitions = Definitions::of(kernel);
     replace_loop(kernel, label, |kernel, mut op| {

@@ -257,7 +257,6 @@ fn hints_are_issued_again_behind_fences() {
     assert_eq!(by_hand.len(), 1, "{by_hand:?}");
     for plan in [
         "values=cache:L1:2",
-        "unroll:2,values=cache:L1:4",
         "values=cache:L1:1",
     ] {
         for kernel in [fenced::kernel, fenced_before::kernel] {
@@ -267,6 +266,9 @@ fn hints_are_issued_again_behind_fences() {
             assert!(scopes.len() > 1, "{plan}: {}", ir::print(&kernel));
         }
     }
+    let plain = Arc::new(fenced::kernel().expect("builds"));
+    let refused = derive(&plain, "unroll:2,values=cache:L1:4").expect_err("what is left would lose its hints");
+    assert!(refused.to_string().contains("a fence may undo"), "{refused}");
     // L2 keeps what it has.
     let (_, scopes) = derived(fenced::kernel(), "values=cache:L2:2");
     assert_eq!(scopes.len(), 1);

@@ -108,6 +108,14 @@ impl<'t> Translator<'_, 't> {
                 last_type(instruction)?
             }
             "nanosleep" | "pmevent" => return Ok(()),
+            // What caches are asked to do with a line changes no result.
+            "createpolicy" => {
+                let policy = b.i64(0);
+                return match instruction.operands.first() {
+                    Some(to) => self.set(b, values, to, policy, false),
+                    None => Err(refused(instruction)),
+                };
+            }
             _ => return Err(refused(instruction)),
         };
         if numeric.ty == Type::Bool {

@@ -146,6 +146,8 @@ impl<'t> Translator<'_, 't> {
                 values[register as usize] = Some(token);
                 Ok(())
             }
+            // A hint for a range of a length that only the run tells: it changes no result, and is left out.
+            ("cp", _) if instruction.has("bulk") && instruction.has("prefetch") => Ok(()),
             _ => Err(refused(instruction)),
         }
     }

@@ -331,6 +331,11 @@ impl<'t> Reader<'t> {
             operands.push(self.operand(opcode, 0)?);
         }
         self.parser.expect(';')?;
+        // A policy for the caches comes last, and changes no result.
+        if let Some(at) = modifiers.iter().position(|&word| word == "L2::cache_hint") {
+            modifiers.remove(at);
+            operands.pop();
+        }
         let location = self.location;
         self.body.statements.push(Statement::Instruction(Instruction {
             opcode,
@@ -421,6 +426,11 @@ impl<'t> Reader<'t> {
 
     fn named(&mut self, word: &'t str, opcode: &str, depth: u32) -> Result<Operand<'t>> {
         if word == "_" {
+            // `elect.sync _|p, mask`.
+            if self.parser.take('|')? {
+                let second = self.operand(opcode, depth + 1)?;
+                return Ok(Operand::Pair(Box::new(Operand::Sink), Box::new(second)));
+            }
             return Ok(Operand::Sink);
         }
         if let Some(register) = self.register(word)? {

@@ -6,6 +6,7 @@ use crate::back::ptx::{Options as Emit, Target, emit};
 const TOGETHER: &str = include_str!("../../../../../corpus/together.ptx");
 const LOOKUP: &str = include_str!("../../../../../corpus/lookup.ptx");
 const DENSE: &str = include_str!("../../../../../corpus/dense.ptx");
+const WIDE: &str = include_str!("../../../../../corpus/wide.ptx");
 
 /// A buffer of a launch file.
 fn buffer(number: usize, length: usize, fill: &str) -> String {
@@ -33,7 +34,7 @@ fn every_entry_is_read_and_what_is_written_is_read_again() {
         dynamic_shared_bytes: Some(1024),
         ..Facts::default()
     };
-    for text in [super::NVCC, TOGETHER, LOOKUP, DENSE] {
+    for text in [super::NVCC, TOGETHER, LOOKUP, DENSE, WIDE] {
         for entry in entries(text).expect("a module") {
             let kernel =
                 read(text, "corpus.ptx", Some(&entry), &facts).unwrap_or_else(|error| panic!("{error}"));
@@ -251,4 +252,149 @@ fn arithmetic_of_16_bits_and_data_dependent_swaps() {
         .map(|(a, b)| b.wrapping_mul(3).wrapping_sub(a >> 2))
         .collect();
     assert_eq!(halves(named(&after, "param_1")), expected);
+}
+
+#[test]
+fn variables_of_the_module_hold_what_it_says() {
+    let text = launch(
+        "groups = 1\ngroup = 32",
+        &[
+            buffer(0, 32 * 20, &random(120)),
+            buffer(1, 32, ZERO),
+            scalar(2, "20"),
+        ],
+    );
+    let (_, found) = outputs(WIDE, "checksum", &text);
+    let table: Vec<u32> = (0..16u32)
+        .map(|nibble| {
+            (0..4).fold(nibble, |crc, _| match crc & 1 {
+                1 => 0xedb8_8320 ^ crc >> 1,
+                _ => crc >> 1,
+            })
+        })
+        .collect();
+    let crc = |bytes: &[u8]| {
+        !bytes.iter().fold(u32::MAX, |sum, &byte| {
+            let sum = sum ^ u32::from(byte);
+            let sum = table[(sum & 15) as usize] ^ sum >> 4;
+            table[(sum & 15) as usize] ^ sum >> 4
+        })
+    };
+    let expected: Vec<u32> = named(&found, "param_0").chunks(20).map(crc).collect();
+    assert_eq!(integers(named(&found, "param_1")), expected);
+
+    let text = launch(
+        "groups = 1\ngroup = 32",
+        &[buffer(0, 40, FRACTIONS), buffer(1, 32, ZERO), scalar(2, "39")],
+    );
+    let (_, found) = outputs(WIDE, "weighted", &text);
+    let weights = [0.5f32, 0.25, 0.125, 1.0, 2.0, -1.0, 3.0, 0.75];
+    let input = floats(named(&found, "param_0"));
+    let expected: Vec<f32> = (0..32)
+        .map(|at| (0..8).fold(0.0f32, |sum, k| weights[k].mul_add(input[at + k], sum)))
+        .collect();
+    assert_eq!(floats(named(&found, "param_1")), expected);
+}
+
+#[test]
+fn parts_of_a_warp() {
+    let text = launch(
+        "groups = 1\ngroup = 64",
+        &[buffer(0, 64, &random(1000)), buffer(1, 64, ZERO)],
+    );
+    let (_, found) = outputs(WIDE, "half_warps", &text);
+    let expected: Vec<u32> = integers(named(&found, "param_0"))
+        .chunks(16)
+        .flat_map(|half| {
+            let odd = half.iter().filter(|&&number| number & 1 == 1).count() as u32;
+            [half.iter().sum::<u32>() + odd; 16]
+        })
+        .collect();
+    assert_eq!(integers(named(&found, "param_1")), expected);
+}
+
+#[test]
+fn copies_that_the_program_manages() {
+    for tiles in [1, 2, 5] {
+        let text = launch(
+            "groups = 2\ngroup = 128",
+            &[
+                buffer(0, 2 * tiles * 512, FRACTIONS),
+                buffer(1, 256, ZERO),
+                scalar(2, &tiles.to_string()),
+            ],
+        );
+        let (_, found) = outputs(WIDE, "staged", &text);
+        let input = floats(named(&found, "param_0"));
+        let expected: Vec<f32> = (0..256)
+            .map(|id| {
+                let own = &input[id / 128 * tiles * 512..];
+                (0..tiles * 4).fold(0.0, |sum, k| sum + own[k / 4 * 512 + (id % 128 + k % 4 * 128)])
+            })
+            .collect();
+        assert_eq!(floats(named(&found, "param_1")), expected, "{tiles} tiles");
+    }
+}
+
+#[test]
+fn structures_by_value_and_through_functions() {
+    let text = "groups = [1, 32, 1]\ngroup = 32\n[parameters.param_0_0]\nvalue = -0.4\n[parameters.param_0_4]\nvalue = 0.6\n";
+    let text = format!(
+        "{text}{}{}{}",
+        buffer(1, 1024, ZERO),
+        scalar(2, "32"),
+        scalar(3, "50")
+    );
+    let (_, found) = outputs(WIDE, "julia", &text);
+    let steps = integers(named(&found, "param_1"));
+    let expected: Vec<u32> = (0..1024)
+        .map(|at| {
+            let scale = 3.0f32 / 32.0;
+            let start = |at: usize| scale.mul_add(at as f32, -1.5);
+            let (mut re, mut im, mut step) = (start(at % 32), start(at / 32), 0);
+            while step < 50 && im.mul_add(im, re * re) < 4.0 {
+                // As nvcc contracts it.
+                let square = (re.mul_add(re, -(im * im)), re.mul_add(im, re * im));
+                (re, im) = (square.0 + -0.4, square.1 + 0.6);
+                step += 1;
+            }
+            step
+        })
+        .collect();
+    // The steps at the edge of the set hang on the last bit, which another contraction would change.
+    let same = steps.iter().zip(&expected).filter(|(a, b)| a == b).count();
+    assert!(same >= 1000, "{same} of 1024");
+    assert!(
+        steps.iter().any(|&step| step > 5) && steps.contains(&1),
+        "{steps:?}"
+    );
+}
+
+#[test]
+fn halves_two_at_a_time() {
+    let text = launch(
+        "groups = 1\ngroup = 32",
+        &[
+            buffer(0, 32, &random(15000)),
+            buffer(1, 32, &format!("{}\nseed = 4", random(15000))),
+            buffer(2, 32, ZERO),
+            scalar(3, "32"),
+        ],
+    );
+    let (_, found) = outputs(WIDE, "dot_half", &text);
+    let words = |name: &str| integers(named(&found, name));
+    let half = |bits: u32| half::f16::from_bits(bits as u16).to_f64();
+    let expected: Vec<f32> = words("param_0")
+        .iter()
+        .zip(words("param_1"))
+        .map(|(&a, b)| {
+            // Exact in 64 bits, then rounded once: as a fused operation of halves.
+            let fused = |shift: u32| {
+                let exact = half(a >> shift & 0xffff) * half(b >> shift & 0xffff) + 0.5;
+                half::f16::from_f64(exact).to_f32()
+            };
+            0.0 + (fused(0) + fused(16))
+        })
+        .collect();
+    assert_eq!(floats(named(&found, "param_2")), expected);
 }

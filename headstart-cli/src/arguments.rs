@@ -245,7 +245,9 @@ pub enum Suite {
     Workloads,
     /// The techniques, each as it is.
     Techniques,
-    /// All of them.
+    /// The simulator's answers held against the GPU's: measured on `cuda:N`, simulated on `sim:NAME`, in one file.
+    Accuracy,
+    /// All of them but the accuracy.
     All,
 }
 
@@ -275,7 +277,8 @@ pub struct Bench {
     /// The GPU
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     pub device: String,
-    /// The documents' kernels under many plans, the workloads beside PyTorch and CUDA, the techniques, or all
+    /// The documents' kernels under many plans, the workloads beside PyTorch and CUDA, the techniques, all of these; or
+    /// the simulator's answers against the GPU's
     #[arg(long, value_enum, default_value_t = Suite::All)]
     pub suite: Suite,
     /// Only the cases whose names contain this; may be given several times
@@ -300,6 +303,18 @@ pub struct Bench {
     /// Counted launches of each plan
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
+    /// Of the accuracy suite: only part I of N of the cases, counted from 1
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<String>,
+    /// Of the accuracy suite: begin no case after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub limit: Option<u64>,
+    /// Of the accuracy suite: take what these files have first; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub from: Vec<PathBuf>,
+    /// Of the accuracy suite: write what was found as a page of Markdown to FILE
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
     /// Two work-groups and few iterations: checks the kernels, for tools that slow them down
     #[arg(long)]
     pub small: bool,

@@ -1,5 +1,6 @@
 //! What `headstart bench` measures, and the programs that it is compared with.
 
+pub mod accuracy;
 pub mod cases;
 pub mod compare;
 mod manifest;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::arguments::Suite;
+use crate::bench::accuracy;
 use crate::bench::cases::{self, Case};
 use crate::bench::compare::{self, Programs, Tools};
 use crate::bench::{peers, workloads};
@@ -33,6 +34,9 @@ const SMALL_ITERATIONS: u64 = 70;
 
 /// Runs the command.
 pub fn run(options: &arguments::Bench) -> Result<()> {
+    if options.suite == Suite::Accuracy {
+        return accuracy::run(options);
+    }
     let destination = options
         .json
         .as_deref()

@@ -286,14 +286,14 @@ impl std::str::FromStr for Shard {
 }
 
 impl Shard {
-    /// Those of the plans that are this part's: every N-th, so that neighbours, which take alike long, are spread.
-    pub fn of(self, plans: Vec<Plan>) -> Vec<Plan> {
-        let own = |(position, _): &(usize, Plan)| position % self.count == self.index - 1;
-        plans
+    /// Those of the items that are this part's: every N-th, so that neighbours, which take alike long, are spread.
+    pub fn of<T>(self, items: Vec<T>) -> Vec<T> {
+        let own = |(position, _): &(usize, T)| position % self.count == self.index - 1;
+        items
             .into_iter()
             .enumerate()
             .filter(own)
-            .map(|(_, plan)| plan)
+            .map(|(_, item)| item)
             .collect()
     }
 }

@@ -28,7 +28,7 @@ pub mod simulated;
 pub mod space;
 mod statements;
 pub mod subject;
-mod threads;
+pub mod threads;
 pub mod workload;
 
 pub use compare::{Compare, checksum};

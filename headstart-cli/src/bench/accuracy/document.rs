@@ -1,0 +1,277 @@
+//! What comes of a record: a summary for the terminal, and `docs/accuracy.md`.
+
+use std::fmt::Write as _;
+
+use headstart::report::number::speedup;
+
+use super::judge::{Judgement, Standing, median};
+use super::record::{Origin, Record};
+
+/// A speedup that was expected within this share of what was measured is called right in the page's last table.
+const GAIN_BAR: f64 = 0.15;
+
+/// The bars and how they were met, for a terminal.
+pub fn summary(judgements: &[Judgement]) -> String {
+    if judgements.is_empty() {
+        return "no case has been both measured and simulated yet\n".to_owned();
+    }
+    let mut text = String::new();
+    for (what, found) in totals(judgements) {
+        let _ = writeln!(text, "{what}: {found}");
+    }
+    for judgement in judgements.iter().filter(|own| is_wrong(own)) {
+        let _ = writeln!(
+            text,
+            "{}: {}: says {} with `{}`, {} expected and {} measured; best {} with `{}`",
+            judgement.case,
+            standing(judgement.verdict),
+            judgement.says.name(),
+            judgement.pick,
+            speedup(judgement.expected),
+            speedup(judgement.measured),
+            speedup(judgement.best_speedup),
+            judgement.best,
+        );
+    }
+    text
+}
+
+fn is_wrong(judgement: &Judgement) -> bool {
+    !matches!(judgement.verdict, Standing::Right | Standing::NoMatter)
+}
+
+fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Right => "right",
+        Standing::NoMatter => "either way",
+        Standing::Slower => "wrong: slower",
+        Standing::Missed => "wrong: missed",
+        Standing::NotMeasured => "not measured",
+    }
+}
+
+/// By how much a speedup was expected too high or too low, as a share of what was measured.
+fn gain_error(judgement: &Judgement) -> f64 {
+    (judgement.expected / judgement.measured - 1.0).abs()
+}
+
+/// Each figure with its name.
+fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
+    let of = |wanted: Standing| judgements.iter().filter(|own| own.verdict == wanted).count();
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let named = judgements.iter().filter(|own| own.pick != "none");
+    let plan_errors: Vec<f64> = judgements
+        .iter()
+        .flat_map(|own| own.ratios.iter().map(|(_, ratio)| (ratio - 1.0).abs()))
+        .collect();
+    let worst = |value: fn(&Judgement) -> f64| judgements.iter().map(value).fold(0.0, f64::max);
+    vec![
+        (
+            "verdicts",
+            format!(
+                "{} cases: {} right, {} where nothing is 3 % away, {} name a plan that is slower, {} miss 10 % or more, \
+                 {} not measured",
+                judgements.len(),
+                of(Standing::Right),
+                of(Standing::NoMatter),
+                of(Standing::Slower),
+                of(Standing::Missed),
+                of(Standing::NotMeasured)
+            ),
+        ),
+        (
+            "expected gain against measured, where a plan is named",
+            format!("median error {}", percent(median(named.map(gain_error).collect()))),
+        ),
+        (
+            "speedup of each plan against measured",
+            format!(
+                "{} plans, median error {}",
+                plan_errors.len(),
+                percent(median(plan_errors))
+            ),
+        ),
+        (
+            "time of the plain kernel against measured",
+            format!(
+                "median error {}",
+                percent(median(
+                    judgements.iter().map(|own| (own.plain_ratio - 1.0).abs()).collect()
+                ))
+            ),
+        ),
+        (
+            "rank correlation",
+            format!(
+                "median {:.2}",
+                median(judgements.iter().filter_map(|own| own.rank_correlation).collect())
+            ),
+        ),
+        (
+            "slower than the fastest plan, the simulator's first",
+            format!(
+                "median {}, at most {}",
+                percent(median(judgements.iter().map(|own| own.regret).collect())),
+                percent(worst(|own| own.regret))
+            ),
+        ),
+        (
+            "slower than the fastest plan, the fastest measured of the simulator's first twelve",
+            format!(
+                "median {}, at most {}",
+                percent(median(judgements.iter().map(|own| own.regret_of_few).collect())),
+                percent(worst(|own| own.regret_of_few))
+            ),
+        ),
+    ]
+}
+
+/// The page.
+pub fn page(record: &Record, judgements: &[Judgement]) -> String {
+    let mut text = String::from(
+        "# How right the simulator is\n\nEvery plan of a fixed list of cases, measured and simulated. This page is made \
+         from `results/accuracy-h200.json`.\n\n",
+    );
+    for (what, origin) in [("Measured", &record.measured_by), ("Simulated", &record.simulated_by)] {
+        if let Some(origin) = origin {
+            text.push_str(&by(what, origin));
+        }
+    }
+    let _ = write!(
+        text,
+        "\nMeasured speedups are medians of ratios to the plain kernel's time in the same round, launches in turns, nothing \
+         of the data in the L2 cache before a launch; an interval is from the least ratio to the greatest. The verdict is \
+         that of `headstart advise`. *Either way*: no plan is 3 % faster than the plain kernel, and the plan named, if any, \
+         is not 3 % slower. *Wrong*: the plan that is named is more than 3 % slower than the plain kernel in every round, or \
+         none is named where one is 10 % faster in every round.\n\n| what | found |\n|---|---|\n"
+    );
+    for (what, found) in totals(judgements) {
+        let _ = writeln!(text, "| {what} | {found} |");
+    }
+    text.push_str(
+        "\n## Case by case\n\n| case | says | plan | expected | measured | verdict | fastest of all | measured | plain, simulated \
+         / measured | rank correlation | simulator's first is slower by | of its first twelve |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for own in judgements {
+        let _ = writeln!(
+            text,
+            "| {} | {} | `{}` | {} | {} | {} | `{}` | {} | {:.2} | {} | {:.1} % | {:.1} % |",
+            own.case,
+            own.says.name(),
+            own.pick,
+            speedup(own.expected),
+            speedup(own.measured),
+            standing(own.verdict),
+            own.best,
+            speedup(own.best_speedup),
+            own.plain_ratio,
+            own.rank_correlation
+                .map_or("–".to_owned(), |correlation| format!("{correlation:.2}")),
+            100.0 * own.regret,
+            100.0 * own.regret_of_few,
+        );
+    }
+    text.push_str(&by_strategy(judgements));
+    for case in &record.cases {
+        for side in [&case.measured, &case.simulated].into_iter().flatten() {
+            if let Some(error) = &side.error {
+                let _ = writeln!(text, "\n{}: {error}", case.case);
+            }
+        }
+    }
+    text
+}
+
+fn by(what: &str, origin: &Origin) -> String {
+    let driver = origin
+        .driver
+        .as_ref()
+        .map_or(String::new(), |driver| format!(", driver {driver}"));
+    format!(
+        "- {what} on {}{driver}, {}: `{}`\n",
+        origin.device, origin.date, origin.command
+    )
+}
+
+/// Simulated over measured speedup, by what a plan does.
+fn by_strategy(judgements: &[Judgement]) -> String {
+    let mut kinds: std::collections::BTreeMap<String, Vec<f64>> = std::collections::BTreeMap::new();
+    for (plan, ratio) in judgements.iter().flat_map(|own| &own.ratios) {
+        kinds.entry(kind(plan)).or_default().push(*ratio);
+    }
+    let mut text = format!(
+        "\n## By strategy\n\nSimulated speedup over measured speedup: above 1 the simulator promises too much.\n\n| plans | \
+         how many | lowest tenth | median | highest tenth | within {:.0} % |\n|---|---|---|---|---|---|\n",
+        100.0 * GAIN_BAR
+    );
+    for (kind, mut ratios) in kinds {
+        ratios.sort_by(f64::total_cmp);
+        let at = |share: f64| ratios[((ratios.len() - 1) as f64 * share).round() as usize];
+        let within = ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= GAIN_BAR).count();
+        let _ = writeln!(
+            text,
+            "| `{kind}` | {} | {:.2} | {:.2} | {:.2} | {:.0} % |",
+            ratios.len(),
+            at(0.1),
+            at(0.5),
+            at(0.9),
+            100.0 * within as f64 / ratios.len() as f64
+        );
+    }
+    text
+}
+
+/// A plan without its loads and distances: `unroll, rolling-async`.
+fn kind(plan: &str) -> String {
+    let mut kinds: Vec<&str> = plan
+        .split(',')
+        .map(|part| {
+            let strategy = part.split_once('=').map_or(part, |(_, strategy)| strategy);
+            match strategy.split(':').collect::<Vec<_>>()[..] {
+                ["cache", "L1", ..] => "cache:L1",
+                ["cache", ..] => "cache:L2",
+                [first, ..] => first,
+                [] => "",
+            }
+        })
+        .collect();
+    kinds.dedup();
+    kinds.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::super::{judge, record::Record};
+    use super::*;
+
+    #[test]
+    fn plans_are_told_apart_by_what_they_do() {
+        assert_eq!(kind("unroll:8,v=rolling-async:16/interleaved"), "unroll, rolling-async");
+        assert_eq!(kind("a=cache:L2:4,b=cache:L2:4"), "cache:L2");
+        assert_eq!(kind("unroll:4"), "unroll");
+    }
+
+    /// `HEADSTART_BLESS=1` makes the page anew.
+    #[test]
+    fn the_page_says_what_the_record_says() {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
+        let path = repository.join("results/accuracy-h200.json");
+        if !path.exists() {
+            eprintln!("SKIPPED: there is no {}", path.display());
+            return;
+        }
+        let record = Record::open(&path).expect("a record");
+        let judgements = judge::of(&record).expect("plans");
+        let made = page(&record, &judgements);
+        let page = repository.join("docs/accuracy.md");
+        if std::env::var_os("HEADSTART_BLESS").is_some() {
+            fs::write(&page, &made).expect("the page can be written");
+        }
+        let found = fs::read_to_string(&page).unwrap_or_default();
+        assert!(found == made, "docs/accuracy.md is not what the results say; HEADSTART_BLESS=1 makes it anew");
+    }
+}

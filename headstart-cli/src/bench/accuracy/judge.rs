@@ -1,0 +1,233 @@
+//! The simulator's answers held against measurements, case by case.
+//!
+//! The verdict is the one that `headstart advise` gives: the choice among the plans that it tries, with the simulator's
+//! times. It is *wrong* where the plan that it names is slower than the plain kernel in every round, and where it names
+//! none and 10 % or more is to be had; it does not matter where nothing on either side is 3 % away from the plain kernel.
+
+use headstart::prefetch::Plan;
+use headstart::report::{Outcome, Outputs, Trial, Verdict};
+use headstart::tune::choose::{THRESHOLD, choose};
+use headstart::Result;
+
+use super::record::{Entry, Record, Side};
+
+/// Whoever says no must not leave this much lying: 10 %.
+const TO_BE_HAD: f64 = 1.10;
+
+/// How many plans a tuner measures that asks the simulator first.
+const MEASURED_PLANS: usize = 12;
+
+/// How the simulator did on a case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// The case.
+    pub case: String,
+    /// Whether its verdict stands.
+    pub verdict: Standing,
+    /// What the simulator would do: a plan, or `none`.
+    pub pick: String,
+    /// The verdict that goes with it.
+    pub says: Verdict,
+    /// The speedup that it expects of that.
+    pub expected: f64,
+    /// The speedup that was measured of it.
+    pub measured: f64,
+    /// The fastest measured plan of all, or `none`.
+    pub best: String,
+    /// Its measured speedup.
+    pub best_speedup: f64,
+    /// The plain kernel's simulated time over the measured one.
+    pub plain_ratio: f64,
+    /// For each plan that both sides have: simulated speedup over measured speedup.
+    pub ratios: Vec<(String, f64)>,
+    /// Spearman's rank correlation of the two sides' times, the plain kernel among them.
+    pub rank_correlation: Option<f64>,
+    /// How much slower than the fastest the simulator's first is, of all plans: 0 where it is the fastest.
+    pub regret: f64,
+    /// The same of the fastest measured one among the simulator's first [`MEASURED_PLANS`].
+    pub regret_of_few: f64,
+}
+
+/// Whether a verdict stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It does.
+    Right,
+    /// Nothing is 3 % away from the plain kernel: any verdict does.
+    NoMatter,
+    /// The plan that it names is slower than the plain kernel.
+    Slower,
+    /// It names none where 10 % or more is to be had.
+    Missed,
+    /// The plan that it names could not be measured.
+    NotMeasured,
+}
+
+/// Judges all cases that have both sides.
+///
+/// # Errors
+/// A plan of the record cannot be read.
+pub fn of(record: &Record) -> Result<Vec<Judgement>> {
+    let both = record.cases.iter().filter_map(|case| {
+        let (measured, simulated) = (case.measured.as_ref()?, case.simulated.as_ref()?);
+        let is_whole = |side: &Side| side.error.is_none() && side.plain_ns > 0.0;
+        (is_whole(measured) && is_whole(simulated)).then_some((&case.case, measured, simulated))
+    });
+    both.map(|(case, measured, simulated)| judge(case, measured, simulated)).collect()
+}
+
+fn judge(case: &str, measured: &Side, simulated: &Side) -> Result<Judgement> {
+    let pairs: Vec<(&Entry, &Entry)> = simulated
+        .plans
+        .iter()
+        .filter_map(|own| Some((own, measured.plans.iter().find(|other| other.plan == own.plan)?)))
+        .collect();
+    let advised: Vec<Trial> = trials(simulated)?
+        .into_iter()
+        .filter(|trial| simulated.advised.is_empty() || simulated.advised.contains(&trial.plan.to_string()))
+        .collect();
+    let (says, choice) = choose(simulated.plain_ns, &advised, None, false);
+    let pick = choice.plan.to_string();
+    let of_pick = measured.plans.iter().find(|entry| entry.plan == pick);
+    let best = measured
+        .plans
+        .iter()
+        .filter(|entry| entry.speedup > 1.0)
+        .max_by(|one, other| one.speedup.total_cmp(&other.speedup));
+    let best_speedup = best.map_or(1.0, |best| best.speedup);
+    let verdict = match of_pick {
+        None if says != Verdict::LeaveIt => Standing::NotMeasured,
+        Some(entry) if entry.between.map_or(entry.speedup, |(_, most)| most) < 1.0 / THRESHOLD => Standing::Slower,
+        None if best.is_some_and(|best| best.between.map_or(best.speedup, |(least, _)| least) >= TO_BE_HAD) => {
+            Standing::Missed
+        }
+        _ if best_speedup < THRESHOLD => Standing::NoMatter,
+        _ => Standing::Right,
+    };
+    let time_of = |entry: Option<&Entry>| entry.map_or(1.0, |entry| entry.speedup);
+    let mut ranked = pairs.clone();
+    ranked.sort_by(|one, other| other.0.speedup.total_cmp(&one.0.speedup));
+    // The plain kernel is always among those that are measured.
+    let best_of = |count: usize| {
+        let first = ranked.iter().take(count).map(|(_, measured)| measured.speedup);
+        first.fold(1.0, f64::max)
+    };
+    let first = ranked.first().filter(|(own, _)| own.speedup > 1.0);
+    let of_first = first.map_or(1.0, |(_, measured)| measured.speedup);
+    let with_plain = |side: fn(&(&Entry, &Entry)) -> f64| -> Vec<f64> {
+        std::iter::once(1.0).chain(pairs.iter().map(side)).collect()
+    };
+    Ok(Judgement {
+        case: case.to_owned(),
+        verdict,
+        says,
+        expected: choice.speedup,
+        measured: time_of(of_pick),
+        best: best.map_or("none".to_owned(), |best| best.plan.clone()),
+        best_speedup,
+        pick,
+        plain_ratio: simulated.plain_ns / measured.plain_ns,
+        ratios: pairs
+            .iter()
+            .map(|(own, measured)| (own.plan.clone(), own.speedup / measured.speedup))
+            .collect(),
+        rank_correlation: rank_correlation(
+            &with_plain(|pair| pair.0.speedup),
+            &with_plain(|pair| pair.1.speedup),
+        ),
+        regret: best_speedup / of_first - 1.0,
+        regret_of_few: best_speedup / best_of(MEASURED_PLANS) - 1.0,
+    })
+}
+
+fn trials(side: &Side) -> Result<Vec<Trial>> {
+    let trial = |entry: &Entry| -> Result<Trial> {
+        Ok(Trial {
+            plan: entry.plan.parse::<Plan>()?,
+            outcome: Outcome::Ok {
+                time_ns: entry.ns,
+                speedup: entry.speedup,
+                outputs: Outputs::Identical,
+            },
+        })
+    };
+    side.plans.iter().map(trial).collect()
+}
+
+/// Spearman's: the correlation of ranks; equal values share the mean of theirs. None where a side has one value only.
+fn rank_correlation(one: &[f64], other: &[f64]) -> Option<f64> {
+    let (one, other) = (ranks(one), ranks(other));
+    let mean = (one.len() as f64 - 1.0) / 2.0;
+    let product = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum() };
+    let scale = (product(&one, &one) * product(&other, &other)).sqrt();
+    (scale > 0.0).then(|| product(&one, &other) / scale)
+}
+
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let rank = |value: &f64| {
+        let below = values.iter().filter(|other| *other < value).count();
+        let equal = values.iter().filter(|other| *other == value).count();
+        below as f64 + (equal as f64 - 1.0) / 2.0
+    };
+    values.iter().map(rank).collect()
+}
+
+/// The middle one; of none 0.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        count if count % 2 == 1 => values[count / 2],
+        count => (values[count / 2 - 1] + values[count / 2]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(speedups: &[(&str, f64)]) -> Side {
+        let entry = |&(plan, speedup): &(&str, f64)| Entry {
+            plan: plan.to_owned(),
+            ns: 1000.0 / speedup,
+            speedup,
+            between: Some((speedup * 0.99, speedup * 1.01)),
+            registers: None,
+        };
+        Side {
+            plain_ns: 1000.0,
+            plans: speedups.iter().map(entry).collect(),
+            ..Side::default()
+        }
+    }
+
+    fn judged(simulated: &[(&str, f64)], measured: &[(&str, f64)]) -> Judgement {
+        judge("case", &side(measured), &side(simulated)).expect("plans")
+    }
+
+    #[test]
+    fn a_verdict_stands_or_falls_with_the_measurement() {
+        let (ring, hint) = ("v=rolling-registers:4", "v=cache:L2:2");
+        let right = judged(&[("unroll:4", 1.2), (ring, 2.0)], &[("unroll:4", 1.5), (ring, 1.8)]);
+        assert_eq!((right.verdict, right.pick.as_str()), (Standing::Right, ring));
+        assert_eq!((right.expected, right.measured, right.regret), (2.0, 1.8, 0.0));
+        assert_eq!(right.rank_correlation, Some(1.0));
+        let slower = judged(&[(ring, 1.2)], &[(ring, 0.8)]);
+        assert_eq!(slower.verdict, Standing::Slower);
+        let missed = judged(&[(ring, 1.0)], &[(ring, 1.2)]);
+        assert_eq!((missed.verdict, missed.pick.as_str()), (Standing::Missed, "none"));
+        // A little too slow, or a little missed.
+        assert_eq!(judged(&[(ring, 1.2)], &[(ring, 0.99)]).verdict, Standing::NoMatter);
+        assert_eq!(judged(&[(ring, 1.0)], &[(ring, 1.05)]).verdict, Standing::Right);
+        let other = judged(&[(hint, 1.5), (ring, 1.4)], &[(hint, 1.0), (ring, 2.0)]);
+        assert!((other.regret - 1.0).abs() < 1e-12 && other.regret_of_few == 0.0);
+    }
+
+    #[test]
+    fn ranks_share_what_is_equal() {
+        assert_eq!(ranks(&[3.0, 1.0, 3.0, 2.0]), [2.5, 0.0, 2.5, 1.0]);
+        assert_eq!(rank_correlation(&[1.0, 2.0, 3.0], &[9.0, 8.0, 7.0]), Some(-1.0));
+        assert_eq!(rank_correlation(&[1.0, 1.0], &[1.0, 2.0]), None);
+        assert_eq!(median(vec![3.0, 1.0, 2.0, 10.0]), 2.5);
+    }
+}

@@ -1,0 +1,130 @@
+//! How often the simulator's answer is right: `headstart bench --suite accuracy`.
+//!
+//! On a GPU (`--device cuda:0`) every plan of a fixed list of cases is measured; on a model (`--device sim:h200`) the
+//! same plans are simulated. Both go into one file, and what the file has of the side in question is not made again.
+//! What the two say of each other is judged when both are there.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `cases` | the list |
+//! | `sides` | measuring and simulating a case |
+//! | `record` | the file |
+//! | `judge` | verdicts, errors, ranks and regret of a case |
+//! | `document` | the page that is made of them, `docs/accuracy.md` |
+
+mod cases;
+mod document;
+mod judge;
+mod record;
+mod sides;
+
+use std::time::Instant;
+
+use headstart::tune::gpu::GpuBench;
+use headstart::tune::{Shard, SimulatedBench};
+use headstart::{Error, Result};
+
+use self::cases::Case;
+use self::record::{Origin, Record, Side};
+use crate::arguments;
+use crate::command::bench::{date, driver};
+use crate::device::Chosen;
+use crate::output::{Destination, print};
+
+/// Runs the suite.
+///
+/// # Errors
+/// There is no such device, or the file cannot be read or written. What goes wrong in a case is kept as its answer.
+pub fn run(options: &arguments::Bench) -> Result<()> {
+    let path = options.json.as_deref().ok_or_else(|| {
+        Error::usage("the accuracy suite keeps what it finds in a file").accepted("`--json FILE`")
+    })?;
+    let destination = Destination::check("--json", path)?;
+    let page = options.page.as_deref().map(|path| Destination::check("--page", path)).transpose()?;
+    let mut record = Record::open(path)?;
+    record.add(&options.from)?;
+    let cases = wanted(options)?;
+    let device = Chosen::find(&options.device)?;
+    let start = Instant::now();
+    let in_time = || options.limit.is_none_or(|limit| start.elapsed().as_secs() < limit);
+    let origin = |device: String, driver: Option<String>| Origin {
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        date: date(),
+        device,
+        driver,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    match device {
+        Chosen::Gpu(facts) => {
+            let program =
+                std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
+            let mut bench = GpuBench::start(&program, &["worker".into()], facts.ordinal)?;
+            for case in cases {
+                if !in_time() || record.case(&case.name()).measured.is_some() {
+                    continue;
+                }
+                let side = told(&case, sides::measured(&mut bench, &case, options.rounds))?;
+                record.case(&case.name()).measured = Some(side);
+                record.measured_by = Some(origin(facts.name.clone(), driver()));
+                record.write(&destination)?;
+            }
+        }
+        Chosen::Simulated(model) => {
+            let bench = SimulatedBench::new(*model);
+            for case in cases {
+                if !in_time() || record.case(&case.name()).simulated.is_some() {
+                    continue;
+                }
+                let side = told(&case, sides::simulated(&bench, &case))?;
+                record.case(&case.name()).simulated = Some(side);
+                record.simulated_by = Some(origin(bench.model().description().name, None));
+                record.write(&destination)?;
+            }
+        }
+        Chosen::OpenCl(_) => {
+            return Err(Error::usage("the accuracy suite is for NVIDIA's GPUs and their models")
+                .accepted("`--device cuda:N` or `--device sim:NAME`"));
+        }
+    }
+    record.write(&destination)?;
+    let judgements = judge::of(&record)?;
+    if let Some(page) = page {
+        page.write(&document::page(&record, &judgements))?;
+    }
+    print(&document::summary(&judgements))
+}
+
+/// The cases that were asked for.
+fn wanted(options: &arguments::Bench) -> Result<Vec<Case>> {
+    let mut cases = cases::all();
+    cases.retain(|case| {
+        options.case.is_empty() || options.case.iter().any(|text| case.name().contains(text.as_str()))
+    });
+    let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
+    Ok(match shard {
+        Some(shard) => shard.of(cases),
+        None => cases,
+    })
+}
+
+/// A line for people; what went wrong becomes an answer, too.
+fn told(case: &Case, side: Result<Side>) -> Result<Side> {
+    let side = side.unwrap_or_else(|error| Side {
+        error: Some(error.to_string()),
+        ..Side::default()
+    });
+    let best = side.plans.iter().max_by(|one, other| one.speedup.total_cmp(&other.speedup));
+    let best = best.map_or("no plan".to_owned(), |best| format!("{:.2}× {}", best.speedup, best.plan));
+    print(&match &side.error {
+        Some(error) => format!("{}: {error}\n", case.name()),
+        None => format!(
+            "{}: plain {:.4} ms, {best}, {} plans, {} without a time, {:.1} s\n",
+            case.name(),
+            side.plain_ns * 1e-6,
+            side.plans.len(),
+            side.without.len(),
+            side.wall_s
+        ),
+    })?;
+    Ok(side)
+}

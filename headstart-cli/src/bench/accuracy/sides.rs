@@ -1,0 +1,156 @@
+//! The two sides of a case: what a GPU takes for each plan, and what the simulator says.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use headstart::device::cuda::timing::{CacheState, TimingOptions};
+use headstart::ir::{CacheLevel, Kernel};
+use headstart::prefetch;
+use headstart::tune::check::compare;
+use headstart::tune::gpu::{GpuBench, Measured};
+use headstart::tune::search::main_loads;
+use headstart::tune::space::likely_plans;
+use headstart::tune::{Bench, SimulatedBench, Subject, Workload, threads};
+use headstart::{Error, Result};
+
+use super::cases::Case;
+use super::record::{Entry, Side};
+
+/// The name of the kernel without a plan.
+const PLAIN: &str = "none";
+
+/// No launch of the list takes longer by far.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// The kernels of a case.
+struct Derived {
+    workload: Workload,
+    /// By their plans, the plain one first.
+    kernels: Vec<(String, Arc<Kernel>)>,
+    /// The plans that were refused, with the reasons.
+    refused: Vec<(String, String)>,
+    /// The plans that `headstart advise` would try.
+    advised: Vec<String>,
+}
+
+fn derive(case: &Case) -> Result<Derived> {
+    let workload = case.chosen()?.workload()?;
+    // Both sides get the same kernels.
+    let target = prefetch::Target {
+        group_size: Some(workload.group),
+        ..prefetch::Target::default()
+    };
+    let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
+    let plans = case.plans(&plain)?;
+    let apply = |plan: &_| prefetch::apply(&plain, plan, &target);
+    let (mut kernels, mut refused) = (Vec::new(), Vec::new());
+    for (plan, applied) in plans.iter().zip(threads::map(&plans, apply)) {
+        match applied {
+            Ok(applied) => kernels.push((plan.to_string(), Arc::new(applied.kernel))),
+            Err(error) => refused.push((plan.to_string(), error.to_string())),
+        }
+    }
+    let advised = likely_plans(&main_loads(&plain), &[CacheLevel::L1, CacheLevel::L2])?;
+    kernels.insert(0, (PLAIN.to_owned(), Arc::new(plain)));
+    Ok(Derived {
+        workload,
+        kernels,
+        refused,
+        advised: advised.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// Measures the plans of a case in turns with the plain kernel, none of the data in the L2 cache before a launch.
+///
+/// # Errors
+/// The plain kernel does not run.
+pub fn measured(bench: &mut GpuBench, case: &Case, rounds: u32) -> Result<Side> {
+    let start = Instant::now();
+    let derived = derive(case)?;
+    let options = TimingOptions {
+        rounds,
+        cache: CacheState::Flushed,
+        limit: LIMIT,
+        ..TimingOptions::default()
+    };
+    let all = bench.measure(&derived.workload, &derived.kernels, &mut || Ok(None), options)?;
+    let mut all = derived.kernels.iter().map(|(plan, _)| plan).zip(all);
+    let (_, plain) = all.next().ok_or_else(|| Error::bug("nothing was measured"))?;
+    let plain = plain?;
+    let right = plain.found.clone().unwrap_or_default();
+    let mut without = derived.refused;
+    let mut plans = Vec::new();
+    for (plan, measured) in all {
+        let checked = measured.and_then(|measured| {
+            compare(
+                &derived.workload,
+                &right,
+                measured.found.as_deref().unwrap_or_default(),
+            )?;
+            Ok(measured)
+        });
+        match checked {
+            Ok(measured) => plans.push(entry(plan, &measured, plain.timing.median_ns)),
+            Err(error) => without.push((plan.clone(), error.to_string())),
+        }
+    }
+    Ok(Side {
+        plain_ns: plain.timing.median_ns,
+        rounds: plain.timing.launches,
+        wall_s: start.elapsed().as_secs_f64(),
+        advised: Vec::new(),
+        plans,
+        without,
+        error: None,
+    })
+}
+
+fn entry(plan: &str, measured: &Measured, plain_ns: f64) -> Entry {
+    let timing = &measured.timing;
+    Entry {
+        plan: plan.to_owned(),
+        ns: timing.median_ns,
+        speedup: timing
+            .paired
+            .map_or(plain_ns / timing.median_ns, |paired| paired.median),
+        between: timing.paired.map(|paired| (paired.least, paired.most)),
+        registers: Some(measured.loaded.compiled.registers),
+    }
+}
+
+/// Simulates the plans of a case.
+///
+/// # Errors
+/// The plain kernel does not run.
+pub fn simulated(bench: &SimulatedBench, case: &Case) -> Result<Side> {
+    let start = Instant::now();
+    let derived = derive(case)?;
+    let bound = derived.workload.bind(bench.device())?;
+    let times = threads::map(&derived.kernels, |(_, kernel)| bench.time(&bound, kernel));
+    let mut all = derived.kernels.iter().map(|(plan, _)| plan).zip(times);
+    let (_, plain) = all.next().ok_or_else(|| Error::bug("nothing was simulated"))?;
+    let plain_ns = plain?.time_ns;
+    let mut without = derived.refused;
+    let mut plans = Vec::new();
+    for (plan, timed) in all {
+        match timed {
+            Ok(timed) => plans.push(Entry {
+                plan: plan.clone(),
+                ns: timed.time_ns,
+                speedup: plain_ns / timed.time_ns,
+                between: None,
+                registers: None,
+            }),
+            Err(error) => without.push((plan.clone(), error.to_string())),
+        }
+    }
+    Ok(Side {
+        plain_ns,
+        rounds: 0,
+        wall_s: start.elapsed().as_secs_f64(),
+        advised: derived.advised,
+        plans,
+        without,
+        error: None,
+    })
+}

@@ -177,10 +177,9 @@ pub fn all() -> Vec<Case> {
 /// # Errors
 /// There is none.
 pub fn find(name: &str) -> Result<Case> {
-    all()
-        .into_iter()
-        .find(|case| case.name() == name)
-        .ok_or_else(|| Error::input(format!("there is no case `{name}`")).accepted("the cases of this version"))
+    all().into_iter().find(|case| case.name() == name).ok_or_else(|| {
+        Error::input(format!("there is no case `{name}`")).accepted("the cases of this version")
+    })
 }
 
 #[cfg(test)]
@@ -194,7 +193,9 @@ mod tests {
         let names: HashSet<String> = cases.iter().map(Case::name).collect();
         assert_eq!(names.len(), cases.len());
         for kernel in ["gather", "article"] {
-            let geometries = cases.iter().filter(|case| case.kernel == kernel && case.trace.is_none());
+            let geometries = cases
+                .iter()
+                .filter(|case| case.kernel == kernel && case.trace.is_none());
             assert_eq!(geometries.count(), 8, "{kernel}");
         }
         for case in &cases {

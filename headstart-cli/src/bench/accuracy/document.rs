@@ -81,7 +81,10 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
         ),
         (
             "expected gain against measured, where a plan is named",
-            format!("median error {}", percent(median(named.map(gain_error).collect()))),
+            format!(
+                "median error {}",
+                percent(median(named.map(gain_error).collect()))
+            ),
         ),
         (
             "speedup of each plan against measured",
@@ -96,7 +99,10 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
             format!(
                 "median error {}",
                 percent(median(
-                    judgements.iter().map(|own| (own.plain_ratio - 1.0).abs()).collect()
+                    judgements
+                        .iter()
+                        .map(|own| (own.plain_ratio - 1.0).abs())
+                        .collect()
                 ))
             ),
         ),
@@ -132,7 +138,10 @@ pub fn page(record: &Record, judgements: &[Judgement]) -> String {
         "# How right the simulator is\n\nEvery plan of a fixed list of cases, measured and simulated. This page is made \
          from `results/accuracy-h200.json`.\n\n",
     );
-    for (what, origin) in [("Measured", &record.measured_by), ("Simulated", &record.simulated_by)] {
+    for (what, origin) in [
+        ("Measured", &record.measured_by),
+        ("Simulated", &record.simulated_by),
+    ] {
         if let Some(origin) = origin {
             text.push_str(&by(what, origin));
         }
@@ -208,7 +217,10 @@ fn by_strategy(judgements: &[Judgement]) -> String {
     for (kind, mut ratios) in kinds {
         ratios.sort_by(f64::total_cmp);
         let at = |share: f64| ratios[((ratios.len() - 1) as f64 * share).round() as usize];
-        let within = ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= GAIN_BAR).count();
+        let within = ratios
+            .iter()
+            .filter(|ratio| (*ratio - 1.0).abs() <= GAIN_BAR)
+            .count();
         let _ = writeln!(
             text,
             "| `{kind}` | {} | {:.2} | {:.2} | {:.2} | {:.0} % |",
@@ -250,7 +262,10 @@ mod tests {
 
     #[test]
     fn plans_are_told_apart_by_what_they_do() {
-        assert_eq!(kind("unroll:8,v=rolling-async:16/interleaved"), "unroll, rolling-async");
+        assert_eq!(
+            kind("unroll:8,v=rolling-async:16/interleaved"),
+            "unroll, rolling-async"
+        );
         assert_eq!(kind("a=cache:L2:4,b=cache:L2:4"), "cache:L2");
         assert_eq!(kind("unroll:4"), "unroll");
     }
@@ -258,7 +273,9 @@ mod tests {
     /// `HEADSTART_BLESS=1` makes the page anew.
     #[test]
     fn the_page_says_what_the_record_says() {
-        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("the repository");
         let path = repository.join("results/accuracy-h200.json");
         if !path.exists() {
             eprintln!("SKIPPED: there is no {}", path.display());
@@ -272,6 +289,9 @@ mod tests {
             fs::write(&page, &made).expect("the page can be written");
         }
         let found = fs::read_to_string(&page).unwrap_or_default();
-        assert!(found == made, "docs/accuracy.md is not what the results say; HEADSTART_BLESS=1 makes it anew");
+        assert!(
+            found == made,
+            "docs/accuracy.md is not what the results say; HEADSTART_BLESS=1 makes it anew"
+        );
     }
 }

@@ -4,10 +4,10 @@
 //! times. It is *wrong* where the plan that it names is slower than the plain kernel in every round, and where it names
 //! none and 10 % or more is to be had; it does not matter where nothing on either side is 3 % away from the plain kernel.
 
+use headstart::Result;
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Outputs, Trial, Verdict};
 use headstart::tune::choose::{THRESHOLD, choose};
-use headstart::Result;
 
 use super::record::{Entry, Record, Side};
 
@@ -73,7 +73,8 @@ pub fn of(record: &Record) -> Result<Vec<Judgement>> {
         let is_whole = |side: &Side| side.error.is_none() && side.plain_ns > 0.0;
         (is_whole(measured) && is_whole(simulated)).then_some((&case.case, measured, simulated))
     });
-    both.map(|(case, measured, simulated)| judge(case, measured, simulated)).collect()
+    both.map(|(case, measured, simulated)| judge(case, measured, simulated))
+        .collect()
 }
 
 fn judge(case: &str, measured: &Side, simulated: &Side) -> Result<Judgement> {
@@ -97,8 +98,12 @@ fn judge(case: &str, measured: &Side, simulated: &Side) -> Result<Judgement> {
     let best_speedup = best.map_or(1.0, |best| best.speedup);
     let verdict = match of_pick {
         None if says != Verdict::LeaveIt => Standing::NotMeasured,
-        Some(entry) if entry.between.map_or(entry.speedup, |(_, most)| most) < 1.0 / THRESHOLD => Standing::Slower,
-        None if best.is_some_and(|best| best.between.map_or(best.speedup, |(least, _)| least) >= TO_BE_HAD) => {
+        Some(entry) if entry.between.map_or(entry.speedup, |(_, most)| most) < 1.0 / THRESHOLD => {
+            Standing::Slower
+        }
+        None if best
+            .is_some_and(|best| best.between.map_or(best.speedup, |(least, _)| least) >= TO_BE_HAD) =>
+        {
             Standing::Missed
         }
         _ if best_speedup < THRESHOLD => Standing::NoMatter,
@@ -158,7 +163,8 @@ fn trials(side: &Side) -> Result<Vec<Trial>> {
 fn rank_correlation(one: &[f64], other: &[f64]) -> Option<f64> {
     let (one, other) = (ranks(one), ranks(other));
     let mean = (one.len() as f64 - 1.0) / 2.0;
-    let product = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum() };
+    let product =
+        |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum() };
     let scale = (product(&one, &one) * product(&other, &other)).sqrt();
     (scale > 0.0).then(|| product(&one, &other) / scale)
 }
@@ -208,7 +214,10 @@ mod tests {
     #[test]
     fn a_verdict_stands_or_falls_with_the_measurement() {
         let (ring, hint) = ("v=rolling-registers:4", "v=cache:L2:2");
-        let right = judged(&[("unroll:4", 1.2), (ring, 2.0)], &[("unroll:4", 1.5), (ring, 1.8)]);
+        let right = judged(
+            &[("unroll:4", 1.2), (ring, 2.0)],
+            &[("unroll:4", 1.5), (ring, 1.8)],
+        );
         assert_eq!((right.verdict, right.pick.as_str()), (Standing::Right, ring));
         assert_eq!((right.expected, right.measured, right.regret), (2.0, 1.8, 0.0));
         assert_eq!(right.rank_correlation, Some(1.0));
@@ -217,7 +226,10 @@ mod tests {
         let missed = judged(&[(ring, 1.0)], &[(ring, 1.2)]);
         assert_eq!((missed.verdict, missed.pick.as_str()), (Standing::Missed, "none"));
         // A little too slow, or a little missed.
-        assert_eq!(judged(&[(ring, 1.2)], &[(ring, 0.99)]).verdict, Standing::NoMatter);
+        assert_eq!(
+            judged(&[(ring, 1.2)], &[(ring, 0.99)]).verdict,
+            Standing::NoMatter
+        );
         assert_eq!(judged(&[(ring, 1.0)], &[(ring, 1.05)]).verdict, Standing::Right);
         let other = judged(&[(hint, 1.5), (ring, 1.4)], &[(hint, 1.0), (ring, 2.0)]);
         assert!((other.regret - 1.0).abs() < 1e-12 && other.regret_of_few == 0.0);

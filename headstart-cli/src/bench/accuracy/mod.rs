@@ -40,13 +40,21 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         Error::usage("the accuracy suite keeps what it finds in a file").accepted("`--json FILE`")
     })?;
     let destination = Destination::check("--json", path)?;
-    let page = options.page.as_deref().map(|path| Destination::check("--page", path)).transpose()?;
+    let page = options
+        .page
+        .as_deref()
+        .map(|path| Destination::check("--page", path))
+        .transpose()?;
     let mut record = Record::open(path)?;
     record.add(&options.from)?;
     let cases = wanted(options)?;
     let device = Chosen::find(&options.device)?;
     let start = Instant::now();
-    let in_time = || options.limit.is_none_or(|limit| start.elapsed().as_secs() < limit);
+    let in_time = || {
+        options
+            .limit
+            .is_none_or(|limit| start.elapsed().as_secs() < limit)
+    };
     let origin = |device: String, driver: Option<String>| Origin {
         command: std::env::args().collect::<Vec<_>>().join(" "),
         date: date(),
@@ -82,8 +90,10 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
             }
         }
         Chosen::OpenCl(_) => {
-            return Err(Error::usage("the accuracy suite is for NVIDIA's GPUs and their models")
-                .accepted("`--device cuda:N` or `--device sim:NAME`"));
+            return Err(
+                Error::usage("the accuracy suite is for NVIDIA's GPUs and their models")
+                    .accepted("`--device cuda:N` or `--device sim:NAME`"),
+            );
         }
     }
     record.write(&destination)?;
@@ -98,7 +108,11 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
 fn wanted(options: &arguments::Bench) -> Result<Vec<Case>> {
     let mut cases = cases::all();
     cases.retain(|case| {
-        options.case.is_empty() || options.case.iter().any(|text| case.name().contains(text.as_str()))
+        options.case.is_empty()
+            || options
+                .case
+                .iter()
+                .any(|text| case.name().contains(text.as_str()))
     });
     let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
     Ok(match shard {
@@ -113,8 +127,13 @@ fn told(case: &Case, side: Result<Side>) -> Result<Side> {
         error: Some(error.to_string()),
         ..Side::default()
     });
-    let best = side.plans.iter().max_by(|one, other| one.speedup.total_cmp(&other.speedup));
-    let best = best.map_or("no plan".to_owned(), |best| format!("{:.2}× {}", best.speedup, best.plan));
+    let best = side
+        .plans
+        .iter()
+        .max_by(|one, other| one.speedup.total_cmp(&other.speedup));
+    let best = best.map_or("no plan".to_owned(), |best| {
+        format!("{:.2}× {}", best.speedup, best.plan)
+    });
     print(&match &side.error {
         Some(error) => format!("{}: {error}\n", case.name()),
         None => format!(

@@ -110,7 +110,8 @@ impl Record {
         if length > MAX_BYTES {
             return Err(refused("it is too large".into()).accepted("at most 64 MiB"));
         }
-        let text = fs::read_to_string(path).map_err(|error| refused(format!("it cannot be read: {error}")))?;
+        let text =
+            fs::read_to_string(path).map_err(|error| refused(format!("it cannot be read: {error}")))?;
         if text.trim().is_empty() {
             return Ok(Record::default());
         }
@@ -206,7 +207,10 @@ mod tests {
         assert_eq!(both.case("gather").measured, Some(side(1000.0)));
         assert_eq!(both.case("gather").simulated, Some(side(900.0)));
         assert_eq!(both.case("article").simulated, None);
-        assert_eq!(Record::open(&folder.path().join("none")).expect("empty"), Record::default());
+        assert_eq!(
+            Record::open(&folder.path().join("none")).expect("empty"),
+            Record::default()
+        );
         std::fs::write(&paths[0], "[1]").expect("written");
         assert!(Record::open(&paths[0]).is_err());
     }

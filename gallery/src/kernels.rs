@@ -4,6 +4,7 @@ use headstart::suggest::{accepted, quoted};
 use headstart::tune::{Reshaped, Subject, Workload};
 use headstart::{Error, Result};
 
+use crate::micro::MICRO;
 use crate::settings::{Parameter, Settings};
 use crate::spatter::Entry;
 use crate::techniques::{atomics, divergence, order, reduction, shared_memory, sub_groups};
@@ -53,7 +54,7 @@ pub(crate) fn others(settings: &Settings, name: &str, values: &[u64]) -> Vec<Set
     other.map(|&value| settings.with(name, value)).collect()
 }
 
-/// Every kernel of the gallery.
+/// Every kernel of the gallery but the [microbenchmarks](crate::micro).
 pub static KERNELS: [&GalleryKernel; 51] = [
     &gather::PLAIN,
     &gather::POINTER,
@@ -108,21 +109,25 @@ pub static KERNELS: [&GalleryKernel; 51] = [
     &atomics::FENCED,
 ];
 
-/// The kernel of this name.
+/// Every kernel of the gallery, the microbenchmarks last.
+pub fn all() -> impl Iterator<Item = &'static GalleryKernel> {
+    KERNELS
+        .into_iter()
+        .chain(MICRO.into_iter().map(|micro| &micro.kernel))
+}
+
+/// The kernel of this name, a microbenchmark's with `micro/` in front.
 ///
 /// # Errors
 /// There is none.
 pub fn find(name: &str) -> Result<&'static GalleryKernel> {
-    KERNELS
-        .into_iter()
-        .find(|kernel| kernel.name == name)
-        .ok_or_else(|| {
-            let names = KERNELS.iter().map(|kernel| kernel.name);
-            Error::usage(format!("there is no kernel {}", quoted(name))).accepted(format!(
-                "{}, or a file FILE.hsir",
-                accepted(name, "kernels", names)
-            ))
-        })
+    all().find(|kernel| kernel.name == name).ok_or_else(|| {
+        let names = all().map(|kernel| kernel.name);
+        Error::usage(format!("there is no kernel {}", quoted(name))).accepted(format!(
+            "{}, or a file FILE.hsir",
+            accepted(name, "kernels", names)
+        ))
+    })
 }
 
 /// A gallery kernel with its settings: what is run and tuned.

@@ -13,6 +13,7 @@ pub mod data;
 pub mod gather;
 pub mod kernels;
 pub mod latency;
+pub mod micro;
 pub mod settings;
 pub mod spatter;
 pub mod techniques;

@@ -62,6 +62,8 @@ pub enum Command {
     Occupancy(Occupancy),
     /// Measure the gallery's kernels under many plans on a GPU, beside CUDA written by hand
     Bench(Bench),
+    /// Measure a device with the microbenchmarks, write its model, or compare one with it
+    Calibrate(Calibrate),
     /// Measure a folder of PTX modules on a GPU: each entry as it was, as it is written again, and tuned
     Corpus(Corpus),
     /// Try kernels on a GPU for the process that started this one
@@ -77,6 +79,9 @@ pub struct Tune {
     /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else sim:h200]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
+    /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
+    #[arg(long, value_name = "PATH=NUMBER")]
+    pub model: Vec<String>,
     /// Try these plans only, set apart by semicolons
     #[arg(long, value_name = "PLAN;…")]
     pub plans: Option<String>,
@@ -124,6 +129,9 @@ pub struct Advise {
     /// The device, as `headstart devices` lists them, or a model file [default: sim:h200, or what a profile was made on]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
+    /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
+    #[arg(long, value_name = "PATH=NUMBER")]
+    pub model: Vec<String>,
     /// The share of a program's time that the kernel takes, above 0 and at most 1: says what the program gains
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,
@@ -154,6 +162,9 @@ pub struct Run {
     /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else sim:h200]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
+    /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
+    #[arg(long, value_name = "PATH=NUMBER")]
+    pub model: Vec<String>,
     /// Write the result as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -173,6 +184,9 @@ pub struct Emit {
     /// The device to emit for [default: sim:h200, and sim:pvc-1550 for SPIR-V]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
+    /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
+    #[arg(long, value_name = "PATH=NUMBER")]
+    pub model: Vec<String>,
     /// Write to FILE instead of standard output; SPIR-V to a file FILE.spv is its binary form
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -197,6 +211,9 @@ pub struct Occupancy {
     /// The device, as `headstart devices` lists them, or a model file
     #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
     pub device: String,
+    /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
+    #[arg(long, value_name = "PATH=NUMBER")]
+    pub model: Vec<String>,
     /// Work-items of a work-group
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub group: u32,
@@ -267,6 +284,36 @@ pub struct Corpus {
     #[arg(long)]
     pub without_tuning: bool,
     /// Write the results as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// The options of `headstart calibrate`.
+#[derive(Args, Debug)]
+pub struct Calibrate {
+    /// The device: a GPU, or a simulated one, which must give its own numbers back [default: the first GPU]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Change one number of the simulated device's model; may be given several times
+    #[arg(long, value_name = "PATH=NUMBER")]
+    pub model: Vec<String>,
+    /// Take what an earlier run measured, instead of measuring
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["device", "model", "json"])]
+    pub from: Option<PathBuf>,
+    /// Write the device's model to FILE.toml
+    #[arg(long, short, value_name = "FILE.toml")]
+    pub output: Option<PathBuf>,
+    /// The model that the new one is made from, and that is compared without one [default: of the same device, or the
+    /// most similar one]
+    #[arg(long, value_name = "MODEL")]
+    pub base: Option<String>,
+    /// Print what the model gives beside what was measured, row by row
+    #[arg(long)]
+    pub compare: bool,
+    /// Only the microbenchmarks whose name and settings contain this; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub case: Vec<String>,
+    /// Write what was measured as JSON to FILE, after each microbenchmark; `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }

@@ -18,13 +18,22 @@ pub enum Chosen {
 }
 
 impl Chosen {
-    /// The device of this name: `sim:h200`, a model file, `cuda:0` or `opencl:0`.
+    /// The device of this name: `sim:h200`, a model file, `cuda:0` or `opencl:0`. `overrides` change numbers of a model:
+    /// `dram.latency=900`.
     ///
     /// # Errors
-    /// There is no such device.
-    pub fn find(name: &str) -> Result<Chosen> {
+    /// There is no such device, or it has no such number.
+    pub fn find(name: &str, overrides: &[String]) -> Result<Chosen> {
+        let kind = name.split_once(':').map(|(kind, _)| kind);
+        if let (Some("cuda" | "opencl"), [over, ..]) = (kind, overrides) {
+            return Err(Error::usage(format!(
+                "`--model {over}` changes a model, and {} has none",
+                headstart::suggest::quoted(name)
+            ))
+            .accepted("it with a simulated device, such as `--device sim:h200`"));
+        }
         match name.split_once(':') {
-            Some(("sim", _)) | None => Ok(Chosen::Simulated(Box::new(model::find(name, &[])?))),
+            Some(("sim", _)) | None => Ok(Chosen::Simulated(Box::new(model::find(name, overrides)?))),
             Some((kind @ "cuda", _)) => Ok(Chosen::Gpu(gpu::facts(ordinal(kind, name)?)?)),
             Some((kind @ "opencl", _)) => Ok(Chosen::OpenCl(platform::facts(ordinal(kind, name)?)?)),
             Some(_) => Err(
@@ -35,16 +44,18 @@ impl Chosen {
         }
     }
 
-    /// The device of this name; without one the first GPU, or the simulated H200 where there is none.
+    /// The device of this name; without one the first GPU, or the simulated H200 where there is none, or where numbers
+    /// of a model are to be changed.
     ///
     /// # Errors
-    /// There is no such device.
-    pub fn find_or_first(name: Option<&str>) -> Result<Chosen> {
+    /// There is no such device, or it has no such number.
+    pub fn find_or_first(name: Option<&str>, overrides: &[String]) -> Result<Chosen> {
         match name {
-            Some(name) => Chosen::find(name),
-            None => gpu::facts(0)
+            Some(name) => Chosen::find(name, overrides),
+            None if overrides.is_empty() => gpu::facts(0)
                 .map(Chosen::Gpu)
-                .or_else(|_| Chosen::find("sim:h200")),
+                .or_else(|_| Chosen::find("sim:h200", &[])),
+            None => Chosen::find("sim:h200", overrides),
         }
     }
 

@@ -112,9 +112,10 @@ impl Module {
     }
 }
 
-/// Gallery names have neither dots nor slashes.
+/// Gallery names have neither dots nor slashes, but for the one of `micro/NAME`.
 fn is_file(kernel: &str) -> bool {
-    kernel.contains(['.', '/', '\\'])
+    let name = kernel.strip_prefix("micro/").unwrap_or(kernel);
+    name.contains(['.', '/', '\\'])
 }
 
 /// The kernel in a file, verified.

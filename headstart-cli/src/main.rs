@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bench;
+mod calibrate;
 mod command;
 mod device;
 mod kernel;
@@ -52,6 +53,7 @@ fn run(command: Command) -> Result<()> {
         Command::Run(options) => command::run::run(&options),
         Command::Occupancy(options) => command::occupancy::run(&options),
         Command::Bench(options) => command::bench::run(&options),
+        Command::Calibrate(options) => command::calibrate::run(&options),
         Command::Corpus(options) => command::corpus::run(&options),
         Command::Worker => headstart::device::cuda::worker::serve(std::io::stdin().lock(), std::io::stdout()),
     }

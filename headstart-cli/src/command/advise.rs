@@ -45,7 +45,12 @@ fn check_share(share: Option<f64>) -> Result<()> {
 
 /// The advice from a run of the kernel and the plans that are likely to help, or from a profile, or from both.
 fn advice(options: &Advise) -> Result<Advice> {
-    let given = options.device.as_deref().map(Chosen::find).transpose()?;
+    let overrides = &options.model;
+    let given = options
+        .device
+        .as_deref()
+        .map(|name| Chosen::find(name, overrides))
+        .transpose()?;
     let profile = match (&options.ncu, &options.vtune) {
         (Some(name), _) => Some((Profiler::NsightCompute, name)),
         (None, Some(name)) => Some((Profiler::VTune, name)),
@@ -76,10 +81,13 @@ fn advice(options: &Advise) -> Result<Advice> {
         .transpose()?;
     let device = match given {
         Some(device) => device,
-        None => Chosen::find(match profile {
-            Some((Profiler::VTune, _)) => "sim:pvc-1550",
-            Some((Profiler::NsightCompute, _)) | None => "sim:h200",
-        })?,
+        None => {
+            let name = match profile {
+                Some((Profiler::VTune, _)) => "sim:pvc-1550",
+                Some((Profiler::NsightCompute, _)) | None => "sim:h200",
+            };
+            Chosen::find(name, overrides)?
+        }
     };
     let bench = device.bench()?;
     let bar = Bar::new();

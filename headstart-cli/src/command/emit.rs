@@ -16,11 +16,12 @@ pub fn run(options: &Emit) -> Result<()> {
     let plan: Plan = options.plan.parse()?;
     let kernel_options = &options.kernel;
     let subject = kernel::find(&options.kernel, Places::Kept)?;
-    let device = Chosen::find(match (&options.device, options.target) {
+    let name = match (&options.device, options.target) {
         (Some(device), _) => device,
         (None, EmitTarget::Spirv) => "sim:pvc-1550",
         (None, EmitTarget::Ir | EmitTarget::Ptx | EmitTarget::Machine) => "sim:h200",
-    })?;
+    };
+    let device = Chosen::find(name, &options.model)?;
     let destination = Destination::check("--output", options.output.as_deref().unwrap_or(Path::new("-")))?;
     let workload = subject.workload()?;
     let bench = device.bench()?;

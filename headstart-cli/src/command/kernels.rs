@@ -2,7 +2,7 @@
 
 use headstart::Result;
 use headstart::report::number::grouped;
-use headstart_gallery::kernels::KERNELS;
+use headstart_gallery::kernels;
 use headstart_gallery::spatter;
 use serde_json::json;
 
@@ -12,8 +12,7 @@ use crate::output::{Destination, json_line, print};
 /// Runs the command.
 pub fn run(options: &arguments::Kernels) -> Result<()> {
     if let Some(path) = &options.json {
-        let kernels: Vec<_> = KERNELS
-            .iter()
+        let kernels: Vec<_> = kernels::all()
             .map(|kernel| {
                 let parameters: Vec<_> = kernel
                     .parameters
@@ -35,7 +34,7 @@ pub fn run(options: &arguments::Kernels) -> Result<()> {
         return Destination::check("--json", path)?.write(&json_line(&kernels)?);
     }
     let mut text = String::new();
-    for kernel in KERNELS {
+    for kernel in kernels::all() {
         text.push_str(&format!("{}\n    {}\n", kernel.name, kernel.summary));
         for parameter in kernel.parameters {
             let (values, default) = match parameter.words {

@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod bench;
+pub mod calibrate;
 pub mod corpus;
 pub mod devices;
 pub mod emit;

@@ -11,7 +11,7 @@ use crate::output::{Destination, json_line, print};
 
 /// Runs the command.
 pub fn run(options: &arguments::Occupancy) -> Result<()> {
-    let model = model::find(&options.device, &[])?;
+    let model = model::find(&options.device, &options.model)?;
     let json = options
         .json
         .as_deref()

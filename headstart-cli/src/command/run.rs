@@ -4,9 +4,11 @@ use headstart::Result;
 use headstart::prefetch::Plan;
 use headstart::report::number;
 use headstart::tune;
+use headstart_gallery::micro;
 use serde_json::json;
 
 use crate::arguments::Run;
+use crate::calibrate::meter::Meter;
 use crate::device::Chosen;
 use crate::kernel::{self, Places};
 use crate::output::{Destination, json_line, print};
@@ -15,7 +17,7 @@ use crate::output::{Destination, json_line, print};
 pub fn run(options: &Run) -> Result<()> {
     let plan: Plan = options.plan.parse()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
-    let device = Chosen::find_or_first(options.device.as_deref())?;
+    let device = Chosen::find_or_first(options.device.as_deref(), &options.model)?;
     let json = options
         .json
         .as_deref()
@@ -35,6 +37,14 @@ pub fn run(options: &Run) -> Result<()> {
     if let Some(found) = &timed.outputs {
         tune::check::compare(&workload, &outputs, found)?;
     }
+    // A microbenchmark's number: the launch is timed once more, without its steps.
+    let number = match (micro::find(subject.name()), plan == Plan::none()) {
+        (Some(micro), true) => {
+            let number = Meter::of(&device)?.number(micro, &settings(&options.kernel.data.set, micro)?)?;
+            Some((number.number, micro.unit))
+        }
+        _ => None,
+    };
     let checksums: Vec<(&str, String)> = workload
         .output_names()
         .zip(&outputs)
@@ -57,6 +67,7 @@ pub fn run(options: &Run) -> Result<()> {
             "plan": derived.plan,
             "geometry": workload.geometry(),
             "time_ns": timed.time_ns,
+            "number": number.map(|(number, unit)| json!({"value": number, "unit": unit})),
             "checksums": sums,
             "counters": counted,
             "prefetches": prefetches.iter().map(|hint| json!({
@@ -78,6 +89,9 @@ pub fn run(options: &Run) -> Result<()> {
         derived.plan,
         number::duration(timed.time_ns)
     );
+    if let Some((number, unit)) = number {
+        text.push_str(&format!("number    {} {unit}\n", number::figures(number)));
+    }
     for (name, sum) in &checksums {
         text.push_str(&format!("output    {name} {sum}\n"));
     }
@@ -93,4 +107,9 @@ pub fn run(options: &Run) -> Result<()> {
     }
     text.push_str(&format!("{}\n", timed.note));
     print(&text)
+}
+
+/// A microbenchmark's settings, as they were given.
+fn settings(given: &[String], micro: &micro::Micro) -> Result<headstart_gallery::settings::Settings> {
+    micro::with(micro.kernel.name, given).map(|(_, settings)| settings)
 }

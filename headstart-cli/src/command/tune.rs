@@ -16,7 +16,7 @@ pub fn run(options: &Tune) -> Result<()> {
     // Whatever can be wrong is found before the long work starts.
     let plans = options.plans.as_deref().map(read_plans).transpose()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
-    let device = Chosen::find_or_first(options.device.as_deref())?;
+    let device = Chosen::find_or_first(options.device.as_deref(), &options.model)?;
     let json = options
         .json
         .as_deref()

@@ -38,17 +38,22 @@ pub fn built_in_names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// No model has that name, or an override is wrong.
 pub fn built_in(name: &str, overrides: &[String]) -> Result<DeviceModel> {
-    let bare = name.strip_prefix("sim:").unwrap_or(name);
-    let found = BUILT_IN.iter().find(|(candidate, _)| *candidate == bare);
+    let (text, place) = built_in_text(name.strip_prefix("sim:").unwrap_or(name))?;
+    parse(text, &place, overrides)
+}
+
+/// A built-in model's text, and where it stands.
+fn built_in_text(name: &str) -> Result<(&'static str, String)> {
+    let found = BUILT_IN.iter().find(|(candidate, _)| *candidate == name);
     let Some((name, text)) = found else {
         return Err(
-            Error::usage(format!("no simulated device {}", quoted(bare))).accepted(format!(
+            Error::usage(format!("no simulated device {}", quoted(name))).accepted(format!(
                 "{}, or a model file",
-                accepted(bare, "models", built_in_names())
+                accepted(name, "models", built_in_names())
             )),
         );
     };
-    parse(text, &format!("devices/{name}.toml"), overrides)
+    Ok((text, format!("devices/{name}.toml")))
 }
 
 /// The model in a file; `overrides` as in [`parse`].
@@ -56,6 +61,12 @@ pub fn built_in(name: &str, overrides: &[String]) -> Result<DeviceModel> {
 /// # Errors
 /// The file cannot be read or is no model, or an override is wrong.
 pub fn read(path: &Path, overrides: &[String]) -> Result<DeviceModel> {
+    let (text, place) = text_of(path)?;
+    parse(&text, &place, overrides)
+}
+
+/// A file's text, as far as models may be long, and its name.
+fn text_of(path: &Path) -> Result<(String, String)> {
     let place = path.display().to_string();
     let unreadable =
         |reason: String| Error::input(format!("cannot read this device model: {reason}")).at(&place);
@@ -66,7 +77,7 @@ pub fn read(path: &Path, overrides: &[String]) -> Result<DeviceModel> {
         return Err(unreadable(format!("{length} bytes")).accepted("at most 1 MiB"));
     }
     let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
-    parse(&text, &place, overrides)
+    Ok((text, place))
 }
 
 /// The model that a device's name on the command line means: a built-in one (`sim:h200`) or a file
@@ -81,6 +92,18 @@ pub fn find(name: &str, overrides: &[String]) -> Result<DeviceModel> {
     } else {
         built_in(bare, overrides)
     }
+}
+
+/// The text of the model that a device's name means, and its place, for what changes it as text.
+///
+/// # Errors
+/// As [`find`], but for what is wrong in the text itself.
+pub fn text(name: &str) -> Result<(String, String)> {
+    let bare = name.strip_prefix("sim:").unwrap_or(name);
+    if bare.ends_with(".toml") {
+        return text_of(Path::new(bare));
+    }
+    built_in_text(bare).map(|(text, place)| (text.to_owned(), place))
 }
 
 /// The model in a text; `place` names it in errors. Each of `overrides` changes one number:

@@ -1,0 +1,83 @@
+//! `micro/atomics`: the program of Intel's guide, chapter on the memory system: 1024 additions by each work-item.
+//!
+//! The guide's program has 1024 work-items in work-groups of 32, additions that are relaxed or acquire and release, and
+//! counts its warm-up by mistake (`iter == warm_up_token` compares the number of repetitions, not their counter). Here
+//! the warm-up is not counted. What the guide writes as flushing the caches is `cache=flushed`.
+
+use std::sync::Arc;
+
+use headstart::ir::Type;
+use headstart::prelude::*;
+use headstart::tune::Workload;
+
+use super::{Micro, entry, items, micro};
+use crate::data::{output, zeroed};
+use crate::settings::Parameter;
+
+/// Additions to a word of the work-item's own, or to one that all share.
+#[kernel(work_group = group)]
+pub fn additions(
+    bins: &[Atomic<u32>],
+    result: &mut [u32],
+    #[constant] group: u32,
+    #[constant] own: u32,
+    #[constant] ordered: u32,
+    #[constant] touched: u32,
+    #[constant] steps: u32,
+) {
+    let at = global_id() * own as usize;
+    let mut seen = 0;
+    if touched == 1 {
+        seen = bins[at].load(Ordering::Relaxed);
+    }
+    #[unroll(0)]
+    for _ in 0..steps {
+        if ordered == 1 {
+            bins[at].fetch_add(1, Ordering::AcqRel);
+        } else {
+            bins[at].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    result[global_id()] = seen;
+}
+
+static PARAMETERS: [Parameter; 6] = [
+    Parameter::number("groups", "work-groups", 32, 1..=1 << 16),
+    Parameter::number("group", "work-items of a work-group", 32, 1..=1024),
+    Parameter::choice("address", "what a work-item adds to", &["own", "same"]),
+    Parameter::choice("order", "of each addition", &["relaxed", "acq-rel"]),
+    Parameter::choice(
+        "cache",
+        "whether the words are in L2 at the start",
+        &["kept", "flushed"],
+    ),
+    Parameter::number("steps", "additions by each work-item", 1024, 0..=1 << 20),
+];
+
+/// What an atomic addition costs a work-item.
+pub(crate) static ATOMICS: Micro = Micro {
+    shares: |_| true,
+    ..micro(
+        entry(
+            "micro/atomics",
+            "1024 atomic additions by each work-item: cycles from one to the next",
+            &PARAMETERS,
+            |settings, _| {
+                let group = settings.small("group");
+                let own = settings.word("address") == "own";
+                let kernel = additions::kernel(
+                    group,
+                    u32::from(own),
+                    u32::from(settings.word("order") == "acq-rel"),
+                    u32::from(settings.word("cache") == "kept"),
+                    settings.small("steps"),
+                )?;
+                Workload::new(Arc::new(kernel), settings.small("groups"), group)
+                    .with("bins", zeroed(Type::I32, items(settings)))?
+                    .with("result", output(Type::I32, items(settings)))
+            },
+        ),
+        "cycles an addition",
+        |_, cycles| cycles,
+    )
+};

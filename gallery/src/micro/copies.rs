@@ -1,0 +1,66 @@
+//! `micro/copies`: asynchronous copies to shared memory, by the plan that makes them of loads.
+
+use std::sync::Arc;
+
+use headstart::device::Pattern;
+use headstart::ir::Type;
+use headstart::prefetch::Plan;
+use headstart::prelude::*;
+use headstart::tune::Workload;
+
+use super::{GROUPS, Micro, STEPS, entry, items, micro};
+use crate::data::{input, output};
+use crate::settings::Parameter;
+
+/// A work-item's own words, `apart` from each other, in a circle of sixteen.
+#[kernel(work_group = group)]
+pub fn rows(
+    table: &[u32],
+    result: &mut [u32],
+    #[constant] group: u32,
+    #[constant] apart: u32,
+    #[constant] steps: u32,
+) {
+    let mut sum = 0u32;
+    #[unroll(0)]
+    for step in 0..steps {
+        sum = sum.wrapping_add(table[global_id() + ((step % 16) * apart) as usize]);
+    }
+    result[global_id()] = sum;
+}
+
+static PARAMETERS: [Parameter; 5] = [
+    GROUPS,
+    Parameter::number("group", "work-items of a work-group", 512, 1..=1024),
+    Parameter::number("apart", "words from one step's row to the next", 512, 1..=1 << 20),
+    Parameter::choice("by", "how the words come", &["copies", "loads"]),
+    Parameter::number("steps", STEPS, 1024, 0..=1 << 20),
+];
+
+/// What copying asynchronously costs, beside loads.
+pub(crate) static COPIES: Micro = Micro {
+    plan: |settings| match settings.word("by") {
+        "copies" => "table=rolling-async:8/interleaved".parse::<Plan>().ok(),
+        _ => None,
+    },
+    ..micro(
+        entry(
+            "micro/copies",
+            "words copied to shared memory eight steps ahead: cycles of a sub-group's step on a core",
+            &PARAMETERS,
+            |settings, _| {
+                let (group, apart) = (settings.small("group"), settings.get("apart"));
+                // Some steps before, for the ring to be filled.
+                let kernel = rows::kernel(group, apart as u32, settings.small("steps") + 32)?;
+                Workload::new(Arc::new(kernel), settings.small("groups"), group)
+                    .with(
+                        "table",
+                        input(Type::I32, items(settings) + 16 * apart, Pattern::Constant(1)),
+                    )?
+                    .with("result", output(Type::I32, items(settings)))
+            },
+        ),
+        "cycles a sub-group's step",
+        |settings, cycles| cycles / settings.get("group").div_ceil(32) as f64,
+    )
+};

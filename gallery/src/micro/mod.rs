@@ -1,0 +1,163 @@
+//! Microbenchmarks: kernels that do one thing, over and over, so that the time of a step is a number of the device.
+//!
+//! Each runs wherever kernels run, on a model and on a GPU alike. Its loop takes `steps` steps; the launch is timed with
+//! them and with none, and the difference is theirs alone: what a launch costs, and what a kernel does before its loop,
+//! drops out. Caches are empty when a launch begins (`headstart calibrate` sees to it on a GPU, a model begins so), and
+//! what a step is to find in one, `warm` steps before have brought there: they are part of both launches.
+//!
+//! `headstart run micro/NAME` prints the number, `headstart calibrate` makes a device model of many.
+
+pub mod arithmetic;
+pub mod atomics;
+pub mod code;
+pub mod copies;
+pub mod hints;
+pub mod memory;
+pub mod shared;
+pub mod sub_groups;
+pub mod written;
+
+use headstart::prefetch::Plan;
+use headstart::suggest::{accepted, quoted};
+use headstart::tune::Workload;
+use headstart::{Error, Result};
+
+use crate::kernels::{GalleryKernel, Iterations};
+use crate::settings::{Parameter, Settings};
+
+/// A microbenchmark: a kernel, and what its time says.
+#[derive(Debug)]
+pub struct Micro {
+    /// The kernel. One of its parameters is `steps`.
+    pub kernel: GalleryKernel,
+    /// What the number counts: `cycles a load`.
+    pub unit: &'static str,
+    /// The number, from the cycles that a step takes.
+    pub number: fn(&Settings, f64) -> f64,
+    /// The plan that the kernel is run with; none for most.
+    pub plan: fn(&Settings) -> Option<Plan>,
+    /// Whether work-groups share what lies in L2, so that a model has to run all of them.
+    pub shares: fn(&Settings) -> bool,
+}
+
+/// Every microbenchmark.
+pub static MICRO: [&Micro; 12] = [
+    &memory::LATENCY,
+    &memory::BANDWIDTH,
+    &arithmetic::ARITHMETIC,
+    &arithmetic::BARRIER,
+    &shared::SHARED,
+    &code::CODE,
+    &hints::HINTS,
+    &hints::REACH,
+    &copies::COPIES,
+    &written::WRITTEN,
+    &atomics::ATOMICS,
+    &sub_groups::SUB_GROUPS,
+];
+
+/// The microbenchmark of this name, `micro/latency`; none if the name is another kernel's.
+pub fn find(name: &str) -> Option<&'static Micro> {
+    MICRO.into_iter().find(|micro| micro.kernel.name == name)
+}
+
+/// The microbenchmark of this name with settings as the command line spells them.
+///
+/// # Errors
+/// There is none of that name, or a setting is wrong.
+pub fn with(name: &str, assignments: &[String]) -> Result<(&'static Micro, Settings)> {
+    let micro = find(name).ok_or_else(|| {
+        let names = MICRO.iter().map(|micro| micro.kernel.name);
+        Error::usage(format!("there is no microbenchmark {}", quoted(name))).accepted(accepted(
+            name,
+            "microbenchmarks",
+            names,
+        ))
+    })?;
+    let mut settings = Settings::defaults(micro.kernel.parameters);
+    for assignment in assignments {
+        settings
+            .set(assignment)
+            .map_err(|error| error.at(format!("kernel `{name}`")))?;
+    }
+    Ok((micro, settings))
+}
+
+impl Micro {
+    /// The kernel with its data.
+    ///
+    /// # Errors
+    /// The settings contradict each other.
+    pub fn workload(&self, settings: &Settings) -> Result<Workload> {
+        (self.kernel.workload)(settings, None)
+            .map_err(|error| error.at(format!("kernel `{}`", self.kernel.name)))
+    }
+
+    /// The steps that the time is divided by.
+    pub fn steps(&self, settings: &Settings) -> u64 {
+        settings.get("steps")
+    }
+}
+
+/// A microbenchmark's entry in the gallery.
+const fn entry(
+    name: &'static str,
+    summary: &'static str,
+    parameters: &'static [Parameter],
+    workload: fn(&Settings, Option<&crate::spatter::Entry>) -> Result<Workload>,
+) -> GalleryKernel {
+    GalleryKernel {
+        name,
+        summary,
+        parameters,
+        takes_trace: false,
+        iterations: Iterations::Given {
+            small: |settings, iterations| settings.with("steps", iterations),
+            shapes: |_| Vec::new(),
+        },
+        workload,
+    }
+}
+
+/// A microbenchmark without a plan whose work-groups are alike.
+const fn micro(kernel: GalleryKernel, unit: &'static str, number: fn(&Settings, f64) -> f64) -> Micro {
+    Micro {
+        kernel,
+        unit,
+        number,
+        plan: |_| None,
+        shares: |_| false,
+    }
+}
+
+/// Work-items of the launch.
+fn items(settings: &Settings) -> u64 {
+    settings.get("groups") * settings.get("group")
+}
+
+const GROUPS: Parameter = Parameter::number("groups", "work-groups", 1, 1..=1 << 16);
+const STEPS: &str = "steps whose time is measured";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_builds_and_is_found_by_its_name() {
+        for micro in MICRO {
+            let (found, settings) = with(micro.kernel.name, &[]).expect("its own name");
+            assert_eq!(found.kernel.name, micro.kernel.name);
+            let workload = micro.workload(&settings).expect("defaults");
+            assert_eq!(
+                workload.given.len(),
+                workload.kernel.params.len(),
+                "{}",
+                micro.kernel.name
+            );
+            headstart::ir::verify(&workload.kernel).expect("a kernel keeps the rules");
+            assert!(micro.steps(&settings) > 0 && micro.unit.len() > 5);
+        }
+        let message = with("micro/latncy", &[]).expect_err("unknown").to_string();
+        assert!(message.contains("did you mean `micro/latency`?"), "{message}");
+    }
+}

@@ -1,0 +1,146 @@
+//! Changes a model's numbers until microbenchmarks give on it what was measured.
+
+use std::collections::BTreeMap;
+
+use headstart::Result;
+use headstart::device::model::DeviceModel;
+use rayon::prelude::*;
+
+use super::file::Base;
+use super::meter::Meter;
+use super::points::Point;
+use super::rows::Measurements;
+
+/// The number of a model that follows from a microbenchmark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Aim {
+    /// Where it stands in a model: `l1.latency`.
+    pub key: &'static str,
+    /// How the microbenchmark depends on it.
+    pub how: How,
+}
+
+/// How a microbenchmark's number depends on a model's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum How {
+    /// The model's number is one of the terms: what is missing is added to it, times this.
+    Adds(f64),
+    /// The microbenchmark's number, a rate, grows with it.
+    Multiplies,
+    /// The microbenchmark's number, a time, falls with it.
+    Divides,
+}
+
+/// A number that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// Where it stands in the model.
+    pub key: &'static str,
+    /// The number, in the unit that the model uses there.
+    pub value: f64,
+    /// What it was before.
+    pub before: f64,
+    /// The microbenchmark.
+    pub kernel: &'static str,
+    /// Its settings.
+    pub settings: String,
+    /// What was measured.
+    pub measured: f64,
+    /// What the microbenchmark gives on the model now.
+    pub modelled: f64,
+}
+
+impl Fitted {
+    /// How far the model is off, as a share of what was measured.
+    pub fn error(&self) -> f64 {
+        self.modelled / self.measured - 1.0
+    }
+}
+
+/// How often all numbers are changed at most.
+const ROUNDS: u32 = 6;
+
+/// What is as near as this is not changed any more.
+const NEAR: f64 = 0.005;
+
+/// In one round a number changes by this factor at most: what a microbenchmark does not depend on must not run away.
+const MOST: f64 = 2.0;
+
+/// A number changes by this factor in all rounds together at most.
+const FARTHEST: f64 = 8.0;
+
+/// The numbers of `base` that follow from measurements, each found so that its microbenchmark gives what was measured.
+///
+/// # Errors
+/// The base has no such number, or a model cannot run a microbenchmark.
+pub fn fit(base: &Base, points: &[Point], measurements: &Measurements) -> Result<Vec<Fitted>> {
+    let mut fitted: Vec<(Fitted, &Point, How)> = Vec::new();
+    for point in points {
+        let (Some(aim), Some(found)) = (point.aim, measurements.of(point)) else {
+            continue;
+        };
+        let Some(before) = base.number(aim.key) else {
+            continue;
+        };
+        let one = Fitted {
+            key: aim.key,
+            value: before,
+            before,
+            kernel: point.kernel,
+            settings: point.settings.clone(),
+            measured: found.number,
+            modelled: f64::NAN,
+        };
+        fitted.push((one, point, aim.how));
+    }
+    for round in 0..=ROUNDS {
+        let model = base.with(&numbers(&fitted))?;
+        let modelled: Vec<f64> = fitted
+            .par_iter()
+            .map(|(_, point, _)| modelled(&model, point))
+            .collect::<Result<_>>()?;
+        let mut changed = false;
+        for ((one, _, how), modelled) in fitted.iter_mut().zip(modelled) {
+            one.modelled = modelled;
+            if round < ROUNDS && one.error().abs() > NEAR {
+                let next = next(base, one, *how);
+                changed |= next != one.value;
+                one.value = next;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    Ok(fitted.into_iter().map(|(one, ..)| one).collect())
+}
+
+fn numbers(fitted: &[(Fitted, &Point, How)]) -> BTreeMap<&'static str, f64> {
+    fitted.iter().map(|(one, ..)| (one.key, one.value)).collect()
+}
+
+/// What a microbenchmark gives on a model.
+///
+/// # Errors
+/// The model cannot run it.
+pub fn modelled(model: &DeviceModel, point: &Point) -> Result<f64> {
+    Ok(Meter::of_model(model.clone()).point(point)?.number)
+}
+
+/// The next value to try, as precise as the model keeps it.
+fn next(base: &Base, one: &Fitted, how: How) -> f64 {
+    let wanted = match how {
+        How::Adds(times) => one.value + times * (one.measured - one.modelled),
+        How::Multiplies => one.value * one.measured / one.modelled,
+        How::Divides => one.value * one.modelled / one.measured,
+    };
+    let least = (one.value / MOST).max(one.before / FARTHEST);
+    let most = (one.value * MOST)
+        .max(one.value + 16.0)
+        .min((one.before * FARTHEST).max(64.0));
+    let limited = match how {
+        How::Adds(_) => wanted.clamp(0.0, most),
+        _ => wanted.clamp(least, most),
+    };
+    base.rounded(one.key, limited)
+}

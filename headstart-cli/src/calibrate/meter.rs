@@ -1,0 +1,168 @@
+//! Runs microbenchmarks: on a GPU, or on a model.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use headstart::device::cuda::gpu::GpuFacts;
+use headstart::device::cuda::timing::{CacheState, TimingOptions};
+use headstart::device::model::DeviceModel;
+use headstart::device::sim::Simulator;
+use headstart::device::sim::functional::Options;
+use headstart::device::sim::timer::{Cores, Timer};
+use headstart::ir::Kernel;
+use headstart::prefetch;
+use headstart::tune::Workload;
+use headstart::tune::gpu::GpuBench;
+use headstart::{Error, Result};
+use headstart_gallery::micro::{self, Micro};
+use headstart_gallery::settings::Settings;
+
+use super::points::Point;
+use super::rows::Number;
+use crate::device::Chosen;
+
+/// The longest that one launch may take on a GPU.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Counted launches on a GPU.
+const ROUNDS: u32 = 5;
+
+/// What a microbenchmark is run on.
+pub enum Meter {
+    /// A model.
+    Model(Arc<DeviceModel>),
+    /// A GPU, through its worker.
+    Gpu(Box<GpuBench>),
+}
+
+impl Meter {
+    /// A device.
+    ///
+    /// # Errors
+    /// The GPU cannot be opened, or the device is of another kind.
+    pub fn of(device: &Chosen) -> Result<Meter> {
+        match device {
+            Chosen::Simulated(model) => Ok(Meter::of_model(DeviceModel::clone(model))),
+            Chosen::Gpu(facts) => Meter::of_gpu(facts),
+            Chosen::OpenCl(_) => Err(Error::device("microbenchmarks do not run on OpenCL devices yet")
+                .accepted("`cuda:N`, or a simulated device")),
+        }
+    }
+
+    /// A model.
+    pub fn of_model(model: DeviceModel) -> Meter {
+        Meter::Model(Arc::new(model))
+    }
+
+    /// The GPU with this number.
+    ///
+    /// # Errors
+    /// There is none.
+    fn of_gpu(facts: &GpuFacts) -> Result<Meter> {
+        let program =
+            std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
+        let gpu = GpuBench::start(&program, &["worker".into()], facts.ordinal)?;
+        Ok(Meter::Gpu(Box::new(gpu)))
+    }
+
+    /// What a microbenchmark gives with settings.
+    ///
+    /// # Errors
+    /// The device cannot run it.
+    pub fn point(&mut self, point: &Point) -> Result<Number> {
+        let settings: Vec<String> = point.settings.split(' ').map(str::to_owned).collect();
+        let (micro, settings) = micro::with(point.kernel, &settings)?;
+        self.number(micro, &settings)
+    }
+
+    /// The same for a microbenchmark with its settings.
+    ///
+    /// # Errors
+    /// The device cannot run it.
+    pub fn number(&mut self, micro: &Micro, settings: &Settings) -> Result<Number> {
+        let whole = micro.workload(settings)?;
+        let before = micro.workload(&settings.with("steps", 0))?;
+        let [long, short] = [&whole, &before].map(|workload| kernel(micro, settings, workload));
+        let (long, short) = (long?, short?);
+        let steps = micro.steps(settings);
+        if steps == 0 {
+            return Err(Error::usage("`steps` are 0: nothing is measured"));
+        }
+        let (cycles, uncertainty) = match self {
+            Meter::Model(model) => {
+                let time = |kernel: &Arc<Kernel>| simulated(model, &whole, kernel, (micro.shares)(settings));
+                (time(&long)? - time(&short)?, 0.0)
+            }
+            Meter::Gpu(gpu) => measured(gpu, &whole, long, short)?,
+        };
+        let number = (micro.number)(settings, (cycles / steps as f64).max(f64::MIN_POSITIVE));
+        Ok(Number {
+            number,
+            // A share of the difference is the same share of what follows from it.
+            spread: if cycles > 0.0 { uncertainty / cycles } else { 1.0 },
+        })
+    }
+}
+
+/// The kernel with what its author wished for, and its plan.
+fn kernel(micro: &Micro, settings: &Settings, workload: &Workload) -> Result<Arc<Kernel>> {
+    let target = prefetch::Target {
+        group_size: Some(workload.group),
+        ..prefetch::Target::default()
+    };
+    let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
+    Ok(Arc::new(match (micro.plan)(settings) {
+        Some(plan) => prefetch::apply(&plain, &plan, &target)?.kernel,
+        None => plain,
+    }))
+}
+
+/// Cycles of a launch on a model.
+fn simulated(
+    model: &Arc<DeviceModel>,
+    workload: &Workload,
+    kernel: &Arc<Kernel>,
+    shares: bool,
+) -> Result<f64> {
+    let device = Simulator::new(model.description(), Options::FAST, None);
+    let launch = workload.bind(&device)?.prepare(&device)?.launch;
+    launch.check(kernel, &model.description())?;
+    let timer = Timer::new(Arc::clone(model)).with_cores(match shares {
+        true => Cores::All,
+        false => Cores::Sampled,
+    });
+    let code = timer.compile(kernel, &launch)?;
+    Ok(timer.run(&code, &launch)?.nanoseconds * *model.core.clock / 1000.0)
+}
+
+/// Cycles that one kernel takes longer than the other on a GPU, and how far they might be off: by the quartiles.
+fn measured(
+    gpu: &mut GpuBench,
+    workload: &Workload,
+    long: Arc<Kernel>,
+    short: Arc<Kernel>,
+) -> Result<(f64, f64)> {
+    let kernels = [("long".to_owned(), long), ("short".to_owned(), short)];
+    let options = TimingOptions {
+        warm_up: 1,
+        rounds: ROUNDS,
+        cache: CacheState::Flushed,
+        limit: LIMIT,
+    };
+    let mut both = gpu
+        .measure(workload, &kernels, &mut || Ok(None), options)?
+        .into_iter();
+    let mut next = || {
+        both.next()
+            .unwrap_or_else(|| Err(Error::bug("a kernel was not measured")))
+    };
+    let (long, short) = (next()?.timing, next()?.timing);
+    let cycles_per_ns = f64::from(gpu.facts().clock_khz) / 1e6;
+    let between = |timing: &headstart::device::cuda::timing::Timing| {
+        timing.upper_quartile_ns - timing.lower_quartile_ns
+    };
+    Ok((
+        (long.median_ns - short.median_ns) * cycles_per_ns,
+        (between(&long) + between(&short)) / 2.0 * cycles_per_ns,
+    ))
+}

@@ -1,0 +1,19 @@
+//! From microbenchmarks to a device model.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `points` | which microbenchmarks are run, with which settings |
+//! | `meter` | runs one, on a GPU or a model |
+//! | `rows` | what was measured, as it is kept in JSON |
+//! | `fit` | changes a model's numbers until it gives what was measured |
+//! | `file` | writes a model with new numbers, each with its source |
+//!
+//! A number of the memory system is never seen alone: the time of a load that misses L1 has instructions in it, a rate is
+//! the least of several. So the model itself says what a measurement means: a microbenchmark runs on it, and the number
+//! that it is most sensitive to is changed by what is missing. That repeats until nothing changes.
+
+pub mod file;
+pub mod fit;
+pub mod meter;
+pub mod points;
+pub mod rows;

@@ -1,0 +1,276 @@
+//! Which microbenchmarks are run, with which settings, and which number of a model each says something about.
+
+use super::fit::{Aim, How};
+
+/// A microbenchmark with settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The microbenchmark: `micro/latency`.
+    pub kernel: &'static str,
+    /// Its settings, set apart by spaces.
+    pub settings: String,
+    /// The number that follows from it; none where it only shows whether the model is right.
+    pub aim: Option<Aim>,
+}
+
+fn point(kernel: &'static str, settings: impl Into<String>) -> Point {
+    Point {
+        kernel,
+        settings: settings.into(),
+        aim: None,
+    }
+}
+
+impl Point {
+    /// A number of the model follows from it.
+    fn gives(mut self, key: &'static str, how: How) -> Point {
+        self.aim = Some(Aim { key, how });
+        self
+    }
+}
+
+/// Every point, in the order that they are measured. `cores` are those of the device.
+pub fn all(cores: u32) -> Vec<Point> {
+    let mut points = arithmetic();
+    points.extend(shared());
+    points.extend(latencies(cores));
+    points.extend(bandwidths(cores));
+    points.extend(code());
+    points.extend(prefetches());
+    points.extend(others(cores));
+    points
+}
+
+fn arithmetic() -> Vec<Point> {
+    let mut points = Vec::new();
+    let classes = [
+        (
+            "int32",
+            Some(("instructions.int32.latency", "instructions.int32.rate")),
+        ),
+        (
+            "multiply",
+            Some((
+                "instructions.int-multiply.latency",
+                "instructions.int-multiply.rate",
+            )),
+        ),
+        (
+            "fp32",
+            Some(("instructions.fp32.latency", "instructions.fp32.rate")),
+        ),
+        (
+            "fp64",
+            Some(("instructions.fp64.latency", "instructions.fp64.rate")),
+        ),
+        (
+            "fp16",
+            Some(("instructions.fp16.latency", "instructions.fp16.rate")),
+        ),
+        (
+            "convert",
+            Some(("instructions.convert.latency", "instructions.convert.rate")),
+        ),
+        ("count-ones", None),
+        ("square-root", None),
+    ];
+    for (operation, keys) in classes {
+        let latency = point("micro/arithmetic", format!("operation={operation}"));
+        let rate = point("micro/arithmetic", format!("operation={operation} group=1024"));
+        match keys {
+            Some((for_latency, for_rate)) => {
+                points.push(latency.gives(for_latency, How::Adds(1.0)));
+                points.push(rate.gives(for_rate, How::Divides));
+            }
+            None => points.extend([latency, rate]),
+        }
+    }
+    points.push(point("micro/barrier", "group=128").gives("instructions.barrier.latency", How::Adds(1.0)));
+    points.push(point("micro/barrier", "group=1024").gives("instructions.barrier.rate", How::Divides));
+    points
+}
+
+fn shared() -> Vec<Point> {
+    vec![
+        point("micro/shared", "stride=1").gives("shared.latency", How::Adds(1.0)),
+        point("micro/shared", "stride=2"),
+        point("micro/shared", "stride=4"),
+        point("micro/shared", "stride=8"),
+        point("micro/shared", "stride=32").gives("shared.conflict-latency", How::Adds(1.0 / 31.0)),
+        point("micro/shared", "stride=1 group=1024").gives("instructions.shared-load.rate", How::Divides),
+        point("micro/shared", "stride=2 group=1024"),
+        point("micro/shared", "stride=32 group=1024"),
+    ]
+}
+
+fn latencies(cores: u32) -> Vec<Point> {
+    let chain = |settings: String| point("micro/latency", settings);
+    let mut points = vec![
+        chain("footprint=16384".into()).gives("l1.latency", How::Adds(1.0)),
+        chain("footprint=131072".into()),
+        chain("footprint=196608".into()),
+        chain("footprint=262144".into()),
+        chain("footprint=2^20".into()).gives("l2.near-latency", How::Adds(1.0)),
+    ];
+    for mib in [4, 8, 16, 24, 32, 40, 48, 64] {
+        points.push(chain(format!("footprint={}", mib << 20)));
+    }
+    points.extend([
+        chain("footprint=2^28 order=random".into()),
+        chain("footprint=2^30 order=random".into()).gives("dram.latency", How::Adds(1.0)),
+        chain("footprint=2^33 order=random".into()),
+        // A page each.
+        chain("footprint=2^33 order=random stride=2^21 steps=2048".into()),
+        chain("footprint=2^20 stride=32".into()),
+        chain("footprint=2^30 order=random chains=work-item group=32 steps=1024".into()),
+    ]);
+    // Under load: as many chains as work-items.
+    for group in [32, 128, 256, 512, 1024] {
+        points.push(chain(format!(
+            "footprint=2^30 order=random chains=work-item groups={cores} group={group} steps=256"
+        )));
+    }
+    points
+}
+
+fn bandwidths(cores: u32) -> Vec<Point> {
+    let stream = |settings: String| point("micro/bandwidth", settings);
+    let full = 2 * cores;
+    let mut points = vec![
+        stream("groups=1 footprint=65536 width=4 steps=256".into()).gives("l1.bandwidth", How::Multiplies),
+        stream("groups=1 footprint=65536 steps=256".into()),
+        stream("groups=1 footprint=65536 segment=1 steps=64".into())
+            .gives("l1.lines-per-cycle", How::Multiplies),
+        stream("groups=1 footprint=65536 segment=8 steps=64".into()),
+        stream("groups=1 footprint=2^23 width=4 steps=128".into())
+            .gives("l2.bandwidth-per-core", How::Multiplies),
+        stream("groups=1 footprint=2^23 steps=128".into()),
+        stream("groups=1 footprint=2^23 segment=1 steps=64".into()),
+        stream("groups=1 footprint=2^23 segment=8 steps=64".into()),
+        // What the wide loads carry beside the scattered ones' rate: two of them share a request.
+        stream(format!("groups={full} footprint=2^24 width=4 steps=32")),
+    ];
+    for (segment, steps) in [(1, 16), (2, 16), (4, 16), (8, 48), (16, 48), (32, 48)] {
+        let point = stream(format!(
+            "groups={full} footprint=2^24 segment={segment} steps={steps}"
+        ));
+        points.push(match segment {
+            1 => point.gives("l2.requests-per-cycle", How::Multiplies),
+            _ => point,
+        });
+    }
+    points.push(
+        stream(format!("groups={full} footprint=2^31 width=4 steps=64"))
+            .gives("dram.bandwidth", How::Multiplies),
+    );
+    points.push(stream(format!("groups={full} footprint=2^31 steps=64")));
+    for (segment, steps) in [(1, 16), (2, 16), (4, 16), (8, 64), (16, 64), (32, 64)] {
+        let point = stream(format!(
+            "groups={full} footprint=2^31 segment={segment} steps={steps}"
+        ));
+        points.push(match segment {
+            1 => point.gives("dram.banks", How::Multiplies),
+            _ => point,
+        });
+    }
+    // Bytes in flight: occupancy, and loads of each work-item.
+    for (group, batch) in [
+        (128, 1),
+        (128, 4),
+        (128, 8),
+        (256, 1),
+        (256, 4),
+        (512, 1),
+        (512, 4),
+        (1024, 1),
+        (1024, 4),
+    ] {
+        points.push(stream(format!(
+            "groups={cores} group={group} footprint=2^31 batch={batch} steps=64"
+        )));
+    }
+    points
+}
+
+fn code() -> Vec<Point> {
+    let size = |kib: u32| point("micro/code", format!("kib={kib}"));
+    vec![
+        size(16),
+        size(24),
+        size(64),
+        size(96).gives("instruction-cache.near-miss", How::Adds(8.0)),
+        size(120),
+        size(160),
+        size(256).gives("instruction-cache.miss", How::Adds(8.0)),
+        point("micro/code", "kib=96 group=512"),
+        point("micro/code", "kib=256 group=512"),
+    ]
+}
+
+fn prefetches() -> Vec<Point> {
+    vec![
+        point("micro/hints", "apart=1").gives("instructions.prefetch.rate", How::Divides),
+        point("micro/hints", "apart=8 footprint=2^20"),
+        point("micro/hints", "apart=32 footprint=2^20"),
+        point("micro/hints", "apart=1 level=L1"),
+        point("micro/reach", "level=nothing"),
+        point("micro/reach", "level=none"),
+        point("micro/reach", "level=L1"),
+        point("micro/reach", "level=L2").gives("l2.far-latency", How::Adds(2.0)),
+        point("micro/copies", "by=loads"),
+        point("micro/copies", "by=copies").gives("instructions.async-copy.rate", How::Divides),
+        point("micro/copies", "by=copies group=32"),
+        point("micro/copies", "by=loads group=32"),
+    ]
+}
+
+fn others(cores: u32) -> Vec<Point> {
+    let mut points = vec![
+        point("micro/written", "writes=no"),
+        point("micro/written", "writes=yes"),
+        point("micro/sub-groups", format!("groups={}", 8 * cores)),
+    ];
+    for address in ["own", "same"] {
+        for order in ["relaxed", "acq-rel"] {
+            for cache in ["kept", "flushed"] {
+                points.push(point(
+                    "micro/atomics",
+                    format!("address={address} order={order} cache={cache}"),
+                ));
+            }
+        }
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use headstart::device::model::{built_in, built_in_names};
+    use headstart_gallery::micro;
+
+    use super::*;
+
+    #[test]
+    fn every_point_can_be_run_and_none_stands_twice() {
+        let mut seen = HashSet::new();
+        for point in all(132) {
+            let settings: Vec<String> = point.settings.split(' ').map(str::to_owned).collect();
+            let (found, settings) = micro::with(point.kernel, &settings).expect("right settings");
+            found.workload(&settings).expect("a workload");
+            assert!(seen.insert((point.kernel, point.settings.clone())), "{point:?}");
+        }
+    }
+
+    #[test]
+    fn every_number_follows_from_one_point_and_is_in_every_model() {
+        let mut seen = HashSet::new();
+        for aim in all(132).into_iter().filter_map(|point| point.aim) {
+            assert!(seen.insert(aim.key), "{aim:?}");
+            for name in built_in_names().filter(|name| name.contains("00")) {
+                built_in(name, &[format!("{}=20", aim.key)]).expect("the model has it");
+            }
+        }
+    }
+}

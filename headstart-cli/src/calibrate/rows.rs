@@ -1,0 +1,93 @@
+//! What was measured: rows that are kept as JSON, and read again.
+
+use std::path::Path;
+
+use headstart::suggest::quoted;
+use headstart::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::points::Point;
+
+/// A microbenchmark's number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Number {
+    /// What was found, in the microbenchmark's unit.
+    pub number: f64,
+    /// How far it might be off, as a share of it, by the quartiles of the launches' times.
+    pub spread: f64,
+}
+
+/// One microbenchmark with settings, and what it gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The microbenchmark: `micro/latency`.
+    pub kernel: String,
+    /// Its settings, set apart by spaces.
+    pub settings: String,
+    /// What the number counts.
+    pub unit: String,
+    /// What was found; none where the device cannot run it.
+    pub measured: Option<Number>,
+    /// Why it was not run.
+    pub failure: Option<String>,
+}
+
+/// A device's measurements.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurements {
+    /// The command that made them.
+    pub command: String,
+    /// The device, as people call it.
+    pub device: String,
+    /// The driver's version, or the model.
+    pub driver: String,
+    /// When, in UTC.
+    pub date: String,
+    /// Cores of the device.
+    pub cores: u32,
+    /// The clock that cycles are counted by, in MHz.
+    pub clock_mhz: f64,
+    /// Bytes of the device's L2.
+    pub l2_bytes: u64,
+    /// Bytes of its memory.
+    pub memory_bytes: u64,
+    /// How long measuring took, in seconds.
+    pub seconds: f64,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// Files of measurements are at most this long.
+const LONGEST: u64 = 16 << 20;
+
+impl Measurements {
+    /// Reads what an earlier run wrote.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is something else.
+    pub fn read(path: &Path) -> Result<Measurements> {
+        let place = quoted(&path.to_string_lossy());
+        let wrong =
+            |what: String| Error::usage(format!("these measurements cannot be read: {what}")).at(&place);
+        let length = std::fs::metadata(path)
+            .map_err(|error| wrong(error.to_string()))?
+            .len();
+        if length > LONGEST {
+            return Err(wrong(format!("{length} bytes")).accepted("at most 16 MiB"));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| {
+            wrong(error.to_string()).accepted("what `headstart calibrate --json FILE` writes")
+        })
+    }
+
+    /// What was measured at a point.
+    pub fn of(&self, point: &Point) -> Option<Number> {
+        let row = self
+            .rows
+            .iter()
+            .find(|row| row.kernel == point.kernel && row.settings == point.settings);
+        row.and_then(|row| row.measured)
+            .filter(|found| found.number.is_finite() && found.number > 0.0)
+    }
+}

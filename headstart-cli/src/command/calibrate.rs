@@ -1,0 +1,312 @@
+//! `headstart calibrate`: microbenchmarks on a device, the model that follows from them, and how near one is to another.
+
+use std::path::Path;
+use std::time::Instant;
+
+use headstart::device::cuda::gpu::GpuFacts;
+use headstart::device::model::{self, DeviceModel};
+use headstart::report::number::{figures, percent};
+use headstart::{Error, Result};
+use headstart_gallery::micro;
+use rayon::prelude::*;
+
+use super::bench::{date, driver};
+use crate::arguments::Calibrate;
+use crate::calibrate::file::{Base, Named};
+use crate::calibrate::fit::{self, Fitted};
+use crate::calibrate::meter::Meter;
+use crate::calibrate::points::{self, Point};
+use crate::calibrate::rows::{Measurements, Row};
+use crate::device::Chosen;
+use crate::output::{Destination, json_line, print};
+
+/// Runs the command.
+pub fn run(options: &Calibrate) -> Result<()> {
+    let output = destination("--output", options.output.as_deref())?;
+    let json = destination("--json", options.json.as_deref())?;
+    let (measurements, points, own) = match &options.from {
+        Some(path) => {
+            let measurements = Measurements::read(path)?;
+            let points = wanted(points::all(measurements.cores), &options.case)?;
+            (measurements, points, None)
+        }
+        None => {
+            let device = Chosen::find_or_first(
+                Some(options.device.as_deref().unwrap_or("cuda:0")),
+                &options.model,
+            )?;
+            let (mut measurements, meter) = begin(&device)?;
+            let points = wanted(points::all(measurements.cores), &options.case)?;
+            measure(&mut measurements, meter, &points, json.as_ref())?;
+            (
+                measurements,
+                points,
+                device.model().map(|model| model.name.clone()),
+            )
+        }
+    };
+    if output.is_none() && !options.compare {
+        return Ok(());
+    }
+    let name = match (&options.base, own) {
+        (Some(name), _) => name.clone(),
+        (None, Some(own)) => own,
+        (None, None) => similar(&measurements)?,
+    };
+    let base = Base::find(&name)?;
+    let mut model = model::find(&name, &[])?;
+    if let Some(destination) = &output {
+        let fitted = fit::fit(&base, &points, &measurements)?;
+        let text = base.write(
+            &named(options.output.as_deref(), &measurements),
+            &of_device(&model, &measurements),
+            &fitted,
+        )?;
+        destination.write(&text)?;
+        print(&changes(&name, &fitted))?;
+        model = model::parse(&text, "the new model", &[])?;
+    }
+    match options.compare {
+        true => print(&comparison(&model, &points, &measurements)),
+        false => Ok(()),
+    }
+}
+
+fn destination(option: &str, path: Option<&Path>) -> Result<Option<Destination>> {
+    path.map(|path| Destination::check(option, path)).transpose()
+}
+
+/// The points whose names or settings contain one of these; all if there are none.
+fn wanted(points: Vec<Point>, cases: &[String]) -> Result<Vec<Point>> {
+    let matches = |point: &Point| {
+        let name = format!("{} {}", point.kernel, point.settings);
+        cases.is_empty() || cases.iter().any(|case| name.contains(case))
+    };
+    let chosen: Vec<Point> = points.into_iter().filter(matches).collect();
+    match chosen.is_empty() {
+        true => Err(Error::usage("no microbenchmark has that in its name or settings")
+            .accepted("part of one, such as `micro/latency`; without `--case` all are run")),
+        false => Ok(chosen),
+    }
+}
+
+/// What is known of a device before anything is measured, and what measures it.
+fn begin(device: &Chosen) -> Result<(Measurements, Meter)> {
+    let command: Vec<String> = std::env::args().collect();
+    let blank = Measurements {
+        command: command.join(" "),
+        device: String::new(),
+        driver: String::new(),
+        date: date(),
+        cores: 0,
+        clock_mhz: 0.0,
+        l2_bytes: 0,
+        memory_bytes: 0,
+        seconds: 0.0,
+        rows: Vec::new(),
+    };
+    match device {
+        Chosen::Simulated(model) => Ok((
+            Measurements {
+                device: format!("{} (simulated)", model.title),
+                driver: format!("sim:{}", model.name),
+                cores: *model.core.count,
+                clock_mhz: *model.core.clock,
+                l2_bytes: *model.l2.size,
+                memory_bytes: *model.dram.size,
+                ..blank
+            },
+            Meter::of(device)?,
+        )),
+        Chosen::Gpu(facts) => Ok((of_gpu(facts, blank), Meter::of(device)?)),
+        Chosen::OpenCl(_) => Err(Meter::of(device)
+            .err()
+            .unwrap_or_else(|| Error::bug("an OpenCL device was opened"))),
+    }
+}
+
+fn of_gpu(facts: &GpuFacts, blank: Measurements) -> Measurements {
+    Measurements {
+        device: facts.name.clone(),
+        driver: driver().unwrap_or_else(|| format!("for CUDA {}", facts.driver)),
+        cores: facts.cores,
+        clock_mhz: f64::from(facts.clock_khz) / 1000.0,
+        l2_bytes: facts.l2_bytes,
+        memory_bytes: facts.memory_bytes,
+        ..blank
+    }
+}
+
+/// Runs every point, one after the other on a GPU, and prints each; what is there so far is in the file all the time.
+fn measure(
+    measurements: &mut Measurements,
+    meter: Meter,
+    points: &[Point],
+    json: Option<&Destination>,
+) -> Result<()> {
+    let begun = Instant::now();
+    let row = |point: &Point, outcome: Result<_>| {
+        let unit = micro::find(point.kernel).map_or("", |micro| micro.unit);
+        let (measured, failure) = match outcome {
+            Ok(number) => (Some(number), None),
+            Err(error) => (None, Some(Error::to_string(&error))),
+        };
+        Row {
+            kernel: point.kernel.to_owned(),
+            settings: point.settings.clone(),
+            unit: unit.to_owned(),
+            measured,
+            failure,
+        }
+    };
+    let is_quiet = matches!(json, Some(Destination::Standard));
+    let mut keep = |row: Row, last: bool| -> Result<()> {
+        if !is_quiet {
+            print(&line(&row))?;
+        }
+        measurements.rows.push(row);
+        measurements.seconds = begun.elapsed().as_secs_f64();
+        match json {
+            Some(destination) if last || !is_quiet => destination.write(&json_line(&*measurements)?),
+            _ => Ok(()),
+        }
+    };
+    let last = points.len().saturating_sub(1);
+    match meter {
+        Meter::Model(model) => {
+            let rows: Vec<Row> = points
+                .par_iter()
+                .map(|point| row(point, Meter::Model(model.clone()).point(point)))
+                .collect();
+            rows.into_iter()
+                .enumerate()
+                .try_for_each(|(index, row)| keep(row, index == last))
+        }
+        mut gpu @ Meter::Gpu(_) => points
+            .iter()
+            .enumerate()
+            .try_for_each(|(index, point)| keep(row(point, gpu.point(point)), index == last)),
+    }
+}
+
+fn line(row: &Row) -> String {
+    let name = format!("{} {}", row.kernel, row.settings);
+    match (&row.measured, &row.failure) {
+        (Some(found), _) => format!("{name:<76} {:>9} {}\n", figures(found.number), row.unit),
+        (None, failure) => format!("{name:<76} {}\n", failure.as_deref().unwrap_or("not run")),
+    }
+}
+
+/// The built-in model of the measured device, or the one that is most similar: the next smaller number of cores.
+fn similar(measurements: &Measurements) -> Result<String> {
+    let mut best: Option<(u32, String)> = None;
+    for name in model::built_in_names() {
+        let model = model::built_in(name, &[])?;
+        if measurements.device.starts_with(&model.title) && *model.core.count == measurements.cores {
+            return Ok(name.to_owned());
+        }
+        let off = model.core.count.abs_diff(measurements.cores);
+        if matches!(model.vendor, model::Vendor::Nvidia)
+            && best.as_ref().is_none_or(|(least, _)| off < *least)
+        {
+            best = Some((off, name.to_owned()));
+        }
+    }
+    best.map(|(_, name)| name)
+        .ok_or_else(|| Error::bug("there are no models"))
+}
+
+/// What the device says of itself and the model does not have.
+fn of_device(model: &DeviceModel, measurements: &Measurements) -> Vec<(&'static str, f64, String)> {
+    let source = format!("{} says so, driver {}", measurements.device, measurements.driver);
+    let mut numbers = Vec::new();
+    if *model.core.count != measurements.cores {
+        numbers.push(("core.count", f64::from(measurements.cores), source.clone()));
+    }
+    if (*model.core.clock / measurements.clock_mhz - 1.0).abs() > 0.001 {
+        numbers.push(("core.clock", measurements.clock_mhz, source));
+    }
+    numbers
+}
+
+fn named(path: Option<&Path>, measurements: &Measurements) -> Named {
+    let stem = path
+        .and_then(Path::file_stem)
+        .map(|stem| stem.to_string_lossy().into_owned());
+    let Measurements {
+        device, driver, date, ..
+    } = measurements;
+    Named {
+        name: stem
+            .filter(|stem| stem != "-")
+            .unwrap_or_else(|| "mine".to_owned()),
+        title: device.trim_end_matches(" (simulated)").to_owned(),
+        notes: format!(
+            "Made by `headstart calibrate` from microbenchmarks on an {device}, driver {driver}, {date}."
+        ),
+        measured: format!("measured on an {device}, {date}, driver {driver}"),
+    }
+}
+
+fn changes(base: &str, fitted: &[Fitted]) -> String {
+    let mut text = format!("\nNumbers that were fitted, from those of {base}:\n");
+    for one in fitted {
+        text.push_str(&format!(
+            "{:<36} {:>9} → {:>9}   {} {}: {} measured, {} with it\n",
+            one.key,
+            figures(one.before),
+            figures(one.value),
+            one.kernel,
+            one.settings,
+            figures(one.measured),
+            figures(one.modelled),
+        ));
+    }
+    text
+}
+
+/// Model against measurement, row by row, and how far it is off.
+fn comparison(model: &DeviceModel, points: &[Point], measurements: &Measurements) -> String {
+    let rows: Vec<(&Point, f64, Result<f64>)> = points
+        .par_iter()
+        .filter_map(|point| {
+            let found = measurements.of(point)?.number;
+            Some((point, found, fit::modelled(model, point)))
+        })
+        .collect();
+    let mut text = format!(
+        "\n{:<76} {:>9} {:>9} {:>7}\n",
+        format!("{} against the model {}", measurements.device, model.name),
+        "measured",
+        "model",
+        "error"
+    );
+    let mut errors: Vec<f64> = Vec::new();
+    for (point, found, modelled) in &rows {
+        let name = format!("{} {}", point.kernel, point.settings);
+        match modelled {
+            Ok(modelled) => {
+                let error = modelled / found - 1.0;
+                errors.push(error.abs());
+                let fitted = if point.aim.is_some() { " fitted" } else { "" };
+                text.push_str(&format!(
+                    "{name:<76} {:>9} {:>9} {:>7}{fitted}\n",
+                    figures(*found),
+                    figures(*modelled),
+                    percent(error)
+                ));
+            }
+            Err(error) => text.push_str(&format!("{name:<76} {:>9} {error}\n", figures(*found))),
+        }
+    }
+    errors.sort_by(f64::total_cmp);
+    if let (Some(median), Some(worst)) = (errors.get(errors.len() / 2), errors.last()) {
+        text.push_str(&format!(
+            "{} rows: median error {}, worst {}\n",
+            errors.len(),
+            percent(*median),
+            percent(*worst)
+        ));
+    }
+    text
+}

@@ -48,7 +48,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     let mut record = Record::open(path)?;
     record.add(&options.from)?;
     let cases = wanted(options)?;
-    let device = Chosen::find(&options.device)?;
+    let device = Chosen::find(&options.device, &[])?;
     let start = Instant::now();
     let in_time = || {
         options

@@ -255,7 +255,7 @@ impl Emitter<'_> {
     fn is_constant_memory(&self, ptr: Value) -> bool {
         let root = self.roots.of(ptr).and_then(|root| self.kernel.param_of(root));
         root.and_then(|param| param.facts)
-            .is_some_and(|facts| facts.read_only && facts.unaliased)
+            .is_some_and(|facts| facts.read_only)
     }
 
     pub(super) fn load(&mut self, results: &[Value], ptr: Value, cache: CacheUse) {

@@ -3,7 +3,7 @@
 //! The IR says that arithmetic that makes a NaN makes the canonical one. Devices make others: NVIDIA's GPUs
 //! `0x7fffffff` in binary32, and in binary64 often one of the operands; x86 processors one of the operands, or one
 //! with its sign set. What the bits of a NaN are can only be seen where a value is stored or taken as an integer.
-//! Canonical NaNs are made there, once, and not after every operation.
+//! Canonical NaNs are made there, once, and not after every operation; nowhere in kernels that leave them open.
 //!
 //! That needs to know, at such a place, that the value's NaN (if it is one) was made by arithmetic and
 //! not loaded, because a loaded NaN keeps its bits on its way through moves and selects. Where a value
@@ -68,6 +68,9 @@ impl NanPlan {
 
     /// Plans for a verified kernel.
     pub(super) fn of(kernel: &Kernel) -> NanPlan {
+        if kernel.float_mode.any_nan {
+            return NanPlan::default();
+        }
         let flow = Flow::of(kernel);
         let mut plan = NanPlan {
             seen: flow.sources(flow.seen.clone()),

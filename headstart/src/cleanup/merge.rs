@@ -202,6 +202,8 @@ impl Merger<'_> {
         let ty = self.kernel.ty(op.results[0]);
         let bits = |value: Value| self.kernel.as_constant(value);
         match op.kind {
+            // What it is, the device says.
+            OpKind::Unary(unary, _) if unary.is_approximation() => None,
             OpKind::Unary(unary, a) => {
                 let a_bits = bits(a)?;
                 Some(self.constant(ty, eval::unary(unary, ty, a_bits)))
@@ -258,7 +260,9 @@ impl Merger<'_> {
     fn binary(&mut self, op: BinaryOp, ty: Type, a: Value, b: Value) -> Option<Value> {
         use BinaryOp::{Add, And, DivS, DivU, Mul, Or, Shl, ShrS, ShrU, Sub, Xor};
         let (x, y) = (self.kernel.as_constant(a), self.kernel.as_constant(b));
-        if let (Some(x), Some(y)) = (x, y) {
+        if let (Some(x), Some(y)) = (x, y)
+            && !op.is_approximation()
+        {
             return Some(self.constant(ty, eval::binary(op, ty, x, y)));
         }
         match (op, x, y) {

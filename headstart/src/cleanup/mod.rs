@@ -21,11 +21,14 @@
 mod addresses;
 mod affine;
 mod dead;
+mod exits;
 mod fold;
 mod hoist;
 mod merge;
 mod rotate;
 mod unreachable;
+
+pub use exits::own_exits;
 
 use crate::ir::Kernel;
 

@@ -1,6 +1,6 @@
 //! What is asked of the caches: by prefetches, and by loads and stores.
 
-use super::op::spelled;
+use super::arithmetic::spelled;
 
 /// Cache levels of the SYCL prefetch extension; the lowest number is nearest to the work-item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -155,6 +155,8 @@ pub struct FloatMode {
     pub flush_to_zero: bool,
     /// A multiplication and an addition may become one `Fma`.
     pub may_contract: bool,
+    /// Which bits a NaN has that arithmetic makes is left to the device; the simulator makes the canonical one.
+    pub any_nan: bool,
 }
 
 impl Kernel {

@@ -71,6 +71,7 @@
 //! Every load has a [`LoadId`] with the name of the parameter it reads and its source place. Passes
 //! that copy a load keep its id; plans, reports and the checker speak of ids.
 
+mod arithmetic;
 mod builder;
 mod compare;
 pub mod copy;
@@ -86,6 +87,7 @@ mod together;
 mod types;
 pub mod verify;
 
+pub use arithmetic::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
 pub use builder::Builder;
 pub use compare::first_difference;
 pub use hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
@@ -93,9 +95,7 @@ pub use kernel::{
     Array, ArrayData, FloatMode, Kernel, Label, LabelData, LoadData, LoadId, Param, Place, PlaceData,
     PointerFacts, Region, Value, ValueData,
 };
-pub use op::{
-    BinaryOp, CompareOp, ConvertOp, Id, LoopWishes, Meeting, NoWrapOp, Op, OpKind, UnaryOp, UnrollWish, Wrap,
-};
+pub use op::{Id, LoopWishes, Meeting, Op, OpKind, UnrollWish};
 pub use parse::{parse, read};
 pub use print::print;
 pub use together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};

@@ -3,6 +3,7 @@
 //! Every operation is total: its result is specified for every input (see the [module](super) essay and
 //! [`eval`](super::eval), which is the specification in code).
 
+pub use super::arithmetic::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
 use super::hint::{CacheHint, CacheUse, HintSource, PrefetchScope};
 use super::kernel::{Array, Label, LoadId, Place, Region, Value};
 use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
@@ -222,6 +223,8 @@ pub struct LoopWishes {
 pub enum UnrollWish {
     /// `#[unroll(0)]`: keep the loop as it is; no unrolling behind the author's back.
     Keep,
+    /// The compiler that comes behind a back end may unroll it, as in imported kernels that do not forbid it.
+    Auto,
     /// `#[unroll]`: completely.
     Full,
     /// `#[unroll(N)]`: N iterations at a time.
@@ -249,172 +252,6 @@ pub enum Id {
     MaxSubGroupSize,
     /// Sub-groups in the work-group.
     SubGroupCount,
-}
-
-/// One operand, same type out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum UnaryOp {
-    /// Complement of every bit (`Bool`: not).
-    Not,
-    /// Integer: wrapping negation.
-    Neg,
-    /// Float: the sign bit flipped, NaN included.
-    FNeg,
-    /// Float: the sign bit cleared, NaN included.
-    FAbs,
-    /// Float: IEEE square root, rounded to nearest.
-    Sqrt,
-    /// Float: to an integer, towards minus infinity.
-    Floor,
-    /// Float: to an integer, towards plus infinity.
-    Ceil,
-    /// Float: to an integer, towards zero.
-    Trunc,
-    /// Float: to the nearest integer, ties to even.
-    RoundEven,
-    /// Integer: leading zero bits; the width for 0.
-    CountLeadingZeros,
-    /// Integer: bits set.
-    CountOnes,
-    /// Integer: bits in reverse order.
-    ReverseBits,
-}
-
-/// Two operands of one type, same type out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BinaryOp {
-    /// Integer, wrapping.
-    Add,
-    /// Integer, wrapping.
-    Sub,
-    /// Integer, wrapping.
-    Mul,
-    /// Integer: the upper half of the signed double-width product.
-    MulHighS,
-    /// Integer: the upper half of the unsigned double-width product.
-    MulHighU,
-    /// Integer, signed, towards zero; `x / 0 = 0`, `MIN / -1 = MIN`.
-    DivS,
-    /// Integer, unsigned; `x / 0 = 0`.
-    DivU,
-    /// Integer, signed, sign of the dividend; `x % 0 = x`, `MIN % -1 = 0`.
-    RemS,
-    /// Integer, unsigned; `x % 0 = x`.
-    RemU,
-    /// Integer or `Bool`.
-    And,
-    /// Integer or `Bool`.
-    Or,
-    /// Integer or `Bool`.
-    Xor,
-    /// Left; a count of the width or more (unsigned) gives 0.
-    Shl,
-    /// Right, sign-filled; a count of the width or more gives the sign everywhere.
-    ShrS,
-    /// Right, zero-filled; a count of the width or more gives 0.
-    ShrU,
-    /// Integer, signed.
-    MinS,
-    /// Integer, unsigned.
-    MinU,
-    /// Integer, signed.
-    MaxS,
-    /// Integer, unsigned.
-    MaxU,
-    /// Float, rounded to nearest even, never contracted unless the kernel's flags allow it.
-    FAdd,
-    /// Float.
-    FSub,
-    /// Float.
-    FMul,
-    /// Float, correctly rounded.
-    FDiv,
-    /// IEEE 754-2019 minimumNumber: the other operand of a NaN; -0 below +0.
-    FMin,
-    /// IEEE 754-2019 maximumNumber.
-    FMax,
-    /// Magnitude of the first, sign of the second.
-    CopySign,
-    /// `I32`: the sum of the products of their four bytes, taken as signed.
-    Dot4S,
-    /// `I32`: the sum of the products of their four bytes, taken as unsigned.
-    Dot4U,
-}
-
-/// Integer arithmetic with a promise; see [`OpKind::NoWrap`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NoWrapOp {
-    /// Addition.
-    Add,
-    /// Subtraction.
-    Sub,
-    /// Multiplication.
-    Mul,
-}
-
-/// In which reading of the bits a [`NoWrap`](OpKind::NoWrap) operation does not wrap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Wrap {
-    /// Not as signed numbers.
-    NotSigned,
-    /// Not as unsigned numbers.
-    NotUnsigned,
-    /// As neither.
-    Neither,
-}
-
-/// Two operands of one type, `Bool` out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CompareOp {
-    /// Same bits; integers, `Bool`, pointers.
-    Eq,
-    /// Other bits.
-    Ne,
-    /// Signed below.
-    LtS,
-    /// Signed below or equal.
-    LeS,
-    /// Unsigned below; pointers too.
-    LtU,
-    /// Unsigned below or equal; pointers too.
-    LeU,
-    /// Float equal; false on NaN.
-    FEq,
-    /// Float not equal; true on NaN.
-    FNe,
-    /// Float below; false on NaN.
-    FLt,
-    /// Float below or equal; false on NaN.
-    FLe,
-    /// True if either is NaN.
-    FUnordered,
-}
-
-/// Between types. The operand's and the result's types complete the meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ConvertOp {
-    /// Integer (or `Bool`) to a wider integer, zero-filled.
-    ExtendU,
-    /// Integer to a wider integer, sign-filled.
-    ExtendS,
-    /// Integer to a narrower integer: the low bits.
-    Truncate,
-    /// Float to float, rounded to nearest even; the canonical NaN for NaN.
-    FloatToFloat,
-    /// Signed integer to float, rounded to nearest even.
-    SignedToFloat,
-    /// Unsigned integer to float, rounded to nearest even.
-    UnsignedToFloat,
-    /// Float to signed integer: towards zero, clamped to the range, 0 for NaN.
-    FloatToSigned,
-    /// Float to unsigned integer: towards zero, clamped to the range, 0 for NaN.
-    FloatToUnsigned,
-    /// Same bits, another type of the same size (integers, floats, pointers).
-    Bits,
-    /// A pointer to global, shared or private memory as a generic one.
-    ToGeneric,
-    /// A generic pointer as one into the result's space; undefined address if it points elsewhere.
-    FromGeneric,
 }
 
 impl OpKind {
@@ -563,50 +400,3 @@ impl OpKind {
         }
     }
 }
-
-/// The spelling of an operation's variants in the text form; one list for printer and parser.
-macro_rules! spelled {
-    ($name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
-        impl $name {
-            /// Every variant, in the order of declaration.
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-
-            /// The spelling in the text form.
-            pub fn name(self) -> &'static str {
-                match self { $($name::$variant => $text),+ }
-            }
-
-            /// The variant spelled `name` in the text form.
-            pub fn parse(name: &str) -> Option<$name> {
-                match name { $($text => Some($name::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
-pub(super) use spelled;
-
-spelled!(UnaryOp {
-    Not = "not", Neg = "neg", FNeg = "fneg", FAbs = "fabs", Sqrt = "sqrt", Floor = "floor", Ceil = "ceil",
-    Trunc = "ftrunc", RoundEven = "round_even", CountLeadingZeros = "clz", CountOnes = "popcount",
-    ReverseBits = "reverse_bits",
-});
-spelled!(BinaryOp {
-    Add = "add", Sub = "sub", Mul = "mul", MulHighS = "mulhi.s", MulHighU = "mulhi.u", DivS = "div.s",
-    DivU = "div.u", RemS = "rem.s", RemU = "rem.u", And = "and", Or = "or", Xor = "xor", Shl = "shl",
-    ShrS = "shr.s", ShrU = "shr.u", MinS = "min.s", MinU = "min.u", MaxS = "max.s", MaxU = "max.u",
-    FAdd = "fadd", FSub = "fsub", FMul = "fmul", FDiv = "fdiv", FMin = "fmin", FMax = "fmax",
-    CopySign = "copysign", Dot4S = "dot4.s", Dot4U = "dot4.u",
-});
-spelled!(NoWrapOp { Add = "add", Sub = "sub", Mul = "mul" });
-spelled!(Wrap { NotSigned = "nsw", NotUnsigned = "nuw", Neither = "nw" });
-spelled!(CompareOp {
-    Eq = "eq", Ne = "ne", LtS = "lt.s", LeS = "le.s", LtU = "lt.u", LeU = "le.u", FEq = "feq", FNe = "fne",
-    FLt = "flt", FLe = "fle", FUnordered = "funordered",
-});
-spelled!(ConvertOp {
-    ExtendU = "extend.u", ExtendS = "extend.s", Truncate = "truncate", FloatToFloat = "float_to_float",
-    SignedToFloat = "signed_to_float", UnsignedToFloat = "unsigned_to_float",
-    FloatToSigned = "float_to_signed", FloatToUnsigned = "float_to_unsigned", Bits = "bits",
-    ToGeneric = "to_generic", FromGeneric = "from_generic",
-});

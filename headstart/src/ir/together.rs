@@ -1,6 +1,6 @@
 //! What work-items do together: atomics, memory orders and scopes, exchanges inside a sub-group.
 
-use super::op::spelled;
+use super::arithmetic::spelled;
 use super::types::Type;
 
 /// What an [`Atomic`](super::OpKind::Atomic) operation does to the value in memory. All but `Store` give what

@@ -61,7 +61,7 @@ fn innermost_wish(region: &Region) -> Option<(Label, LoopWishes)> {
             return Some(found);
         }
         if let OpKind::Loop { label, wishes, .. } = &op.kind
-            && *wishes != LoopWishes::default()
+            && (wishes.plan.is_some() || !matches!(wishes.unroll, None | Some(UnrollWish::Auto)))
         {
             return Some((*label, wishes.clone()));
         }

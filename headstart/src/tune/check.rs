@@ -159,12 +159,17 @@ impl<'d> Checks<'d> {
 /// One differs: which, and where.
 pub fn compare(workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>]) -> Result<Outputs> {
     let params = workload.given.iter().zip(&workload.kernel.params);
+    let exact = match workload.kernel.float_mode.any_nan {
+        true => Compare::BitsOrNan,
+        false => Compare::Bits,
+    };
     let outputs = params.filter_map(|(given, param)| match given {
         Given::Output { element, compare, .. } => Some((*element, *compare, &param.name)),
         Given::Scalar(..) | Given::Input { .. } => None,
     });
     let mut all = Outputs::Identical;
     for (((element, compare, name), right), found) in outputs.zip(right).zip(found) {
+        let compare = if compare == Compare::Bits { exact } else { compare };
         let outputs = compare
             .check(element, right, found)
             .map_err(|error| error.at(format!("output `{name}`")))?;

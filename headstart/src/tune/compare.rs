@@ -10,6 +10,8 @@ pub enum Compare {
     /// Every bit is the same.
     #[default]
     Bits,
+    /// Every bit is the same, but a NaN is as good as another: kernels that leave its bits to the device.
+    BitsOrNan,
     /// The same elements in any order, as an atomic counter hands out places.
     Multiset,
     /// Numbers that differ by at most this share of the larger one, as the order of float atomics leaves them.
@@ -40,6 +42,10 @@ impl Compare {
         }
         let same = |(right, found): (u64, u64)| match self {
             Compare::Bits | Compare::Multiset => right == found,
+            Compare::BitsOrNan => {
+                let is_nan = |bits| float(element, bits).is_some_and(f64::is_nan);
+                right == found || is_nan(right) && is_nan(found)
+            }
             Compare::Relative(share) => close(element, right, found, share),
         };
         match right

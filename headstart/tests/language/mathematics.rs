@@ -144,6 +144,65 @@ fn funnel_shifts_shift_across() {
     }
 }
 
+/// The approximations: of each, its result and how far it may be from the exact one, absolutely.
+#[kernel]
+fn approximations(input: &[f32], output: &mut [f32]) {
+    let i = global_id();
+    let x = input[i];
+    let y = input[(i + 7) % input.len()];
+    output[i * 9] = approximate_recip(x);
+    output[i * 9 + 1] = approximate_rsqrt(x);
+    output[i * 9 + 2] = approximate_sqrt(x);
+    output[i * 9 + 3] = approximate_exp2(x);
+    output[i * 9 + 4] = approximate_log2(x);
+    output[i * 9 + 5] = approximate_sin(x);
+    output[i * 9 + 6] = approximate_cos(x);
+    output[i * 9 + 7] = approximate_tanh(x);
+    output[i * 9 + 8] = approximate_div(x, y);
+}
+
+/// On every device they are within the errors that the documentation states; on the simulator they are rounded.
+#[test]
+fn approximations_are_close() {
+    use headstart::device::TypedBuffer;
+    let input: Vec<f32> = (0..128).map(|i| 0.05 + i as f32 * 0.049).collect();
+    for device in crate::agree::devices() {
+        let device = &*device;
+        let queue = device.queue().expect("a queue");
+        let compiled = approximations::compile(device).expect("the kernel is right");
+        let source = TypedBuffer::from_slice(device, &input).expect("a buffer");
+        let mut target = TypedBuffer::from_slice(device, &vec![0.0f32; 128 * 9]).expect("a buffer");
+        let arguments = approximations::arguments(&source, &mut target);
+        compiled.launch(&*queue, ONE, arguments).wait().expect("it runs");
+        let found = target.read(&*queue).expect("the output is read");
+        for (i, &x) in input.iter().enumerate() {
+            let (x, y) = (f64::from(x), f64::from(input[(i + 7) % 128]));
+            let relative = |exact: f64, bits: f64| (exact, exact.abs() * (-bits).exp2());
+            let logarithm = x.log2().abs().max(f64::from(u8::from((0.5..=2.0).contains(&x))));
+            let exact = [
+                relative(1.0 / x, 23.0),
+                relative(1.0 / x.sqrt(), 22.9),
+                relative(x.sqrt(), 23.0),
+                relative(x.exp2(), 22.0),
+                (x.log2(), logarithm * (-22.0f64).exp2()),
+                (x.sin(), (-20.5f64).exp2()),
+                (x.cos(), (-20.5f64).exp2()),
+                relative(x.tanh(), 11.0),
+                relative(x / y, 22.0),
+            ];
+            for (number, (exact, error)) in exact.into_iter().enumerate() {
+                let found = f64::from(found[i * 9 + number]);
+                // Half a unit for the rounding of the result itself.
+                let error = error + exact.abs() * (-24.0f64).exp2();
+                assert!(
+                    (found - exact).abs() <= error,
+                    "{number} of {x}: {found}, not {exact}"
+                );
+            }
+        }
+    }
+}
+
 /// What this module shows of the language.
 pub const FEATURES: &[Feature] = &[
     Feature {
@@ -163,5 +222,11 @@ pub const FEATURES: &[Feature] = &[
         spelled: "`x.swap_bytes()`, `x.funnel_shl(y, n)`, `select(c, a, b)`",
         kernel: bits::kernel,
         test: bits_agree,
+    },
+    Feature {
+        name: "approximations of the hardware",
+        spelled: "`approximate_rsqrt(x)`, `approximate_div(x, y)`",
+        kernel: approximations::kernel,
+        test: approximations_are_close,
     },
 ];

@@ -221,6 +221,7 @@ fn unary_cost(facts: &Facts<'_>, op: UnaryOp, ty: Type, a: Value, result: Value)
         UnaryOp::CountLeadingZeros => recipe::LEADING_ZEROS_32,
         UnaryOp::CountOnes | UnaryOp::ReverseBits if wide => recipe::CONVERT_64,
         UnaryOp::CountOnes | UnaryOp::ReverseBits => single(Class::Convert),
+        _ => approximation(facts, op),
     })
 }
 
@@ -250,6 +251,18 @@ fn square_root(facts: &Facts<'_>, ty: Type) -> Recipe {
         (Family::Nvidia, _) => recipe::SQRT_F32,
         (Family::Intel, Type::F64) => recipe_intel::SQRT_F64,
         (Family::Intel, _) => recipe_intel::SQRT_F32,
+    }
+}
+
+/// Intel's units have these functions with subnormal arguments; NVIDIA's compiler scales such arguments before and after.
+fn approximation(facts: &Facts<'_>, op: UnaryOp) -> Recipe {
+    let flushed = facts.kernel.float_mode.flush_to_zero || facts.target.family == Family::Intel;
+    match op {
+        UnaryOp::ApproximateTanh => single(Class::Special),
+        UnaryOp::ApproximateSin | UnaryOp::ApproximateCos => recipe::SIN_APPROXIMATE,
+        _ if flushed => single(Class::Special),
+        UnaryOp::ApproximateReciprocal => recipe::RECIPROCAL_APPROXIMATE,
+        _ => recipe::SCALED_APPROXIMATE,
     }
 }
 
@@ -304,6 +317,8 @@ fn binary_recipe(
         BinaryOp::CopySign => single(Class::Int32),
         // One instruction on every device here: IDP.4A, DP4A.
         BinaryOp::Dot4S | BinaryOp::Dot4U => single(Class::Int32),
+        BinaryOp::ApproximateDiv => recipe::DIV_APPROXIMATE,
+        BinaryOp::ApproximateDivInRange => recipe::DIV_APPROXIMATE_IN_RANGE,
         BinaryOp::FAdd
         | BinaryOp::FSub
         | BinaryOp::FMul

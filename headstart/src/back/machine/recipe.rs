@@ -115,6 +115,50 @@ pub const RECIPROCAL_F32: Recipe = rejoined(&[
     step(Reconverge, &[]),
 ]);
 
+/// `sin.approx.f32`, `cos.approx.f32`: a multiplication by 1 / 2π, `MUFU`.
+pub const SIN_APPROXIMATE: Recipe = recipe(&[step(Fp32, &[O(0)]), step(Special, &[S(0)])]);
+
+/// `rsqrt.approx.f32`, `sqrt`, `ex2`, `lg2`: whether the argument is small, scaled if so, `MUFU`, scaled back.
+pub const SCALED_APPROXIMATE: Recipe = recipe(&[
+    step(Fp32, &[O(0)]),
+    step(Fp32, &[O(0), S(0)]),
+    step(Special, &[S(1)]),
+    step(Fp32, &[S(2), S(0)]),
+]);
+
+/// `rcp.approx.f32`: whether the argument is small or large, the scale, `MUFU.RCP` between two multiplications.
+pub const RECIPROCAL_APPROXIMATE: Recipe = recipe(&[
+    step(Int32, &[]),
+    step(Fp32, &[O(0)]),
+    step(Fp32, &[O(0)]),
+    step(Int32, &[S(0), S(1)]),
+    step(Int32, &[S(3), S(2)]),
+    step(Fp32, &[O(0), S(4)]),
+    step(Special, &[S(5)]),
+    step(Fp32, &[S(4), S(6)]),
+]);
+
+/// `div.full.f32`: both scaled for a large and for a small divisor, `MUFU.RCP`, a multiplication.
+pub const DIV_APPROXIMATE: Recipe = recipe(&[
+    step(Fp32, &[O(1)]),
+    step(Fp32, &[O(1)]),
+    step(Fp32, &[O(1), S(0)]),
+    step(Fp32, &[O(0), S(0)]),
+    step(Fp32, &[S(2), S(1)]),
+    step(Fp32, &[S(3), S(1)]),
+    step(Special, &[S(4)]),
+    step(Fp32, &[S(6), S(5)]),
+]);
+
+/// `div.approx.f32`: both scaled for a small divisor, `MUFU.RCP`, a multiplication.
+pub const DIV_APPROXIMATE_IN_RANGE: Recipe = recipe(&[
+    step(Fp32, &[O(1)]),
+    step(Fp32, &[O(1), S(0)]),
+    step(Fp32, &[O(0), S(0)]),
+    step(Special, &[S(1)]),
+    step(Fp32, &[S(3), S(2)]),
+]);
+
 /// `div.rn.f64`: `MUFU.RCP64H`, eight double-precision instructions, two checks, a jump.
 pub const DIV_F64: Recipe = Recipe {
     steps: &[

@@ -29,7 +29,7 @@
 use super::emitter::{Emitter, Guard, Scope};
 use super::registers::Class;
 use crate::Result;
-use crate::ir::{BinaryOp, Kernel, Label, Op, OpKind, Region, Type, UnaryOp, Value};
+use crate::ir::{BinaryOp, Kernel, Label, LoopWishes, Op, OpKind, Region, Type, UnaryOp, UnrollWish, Value};
 
 /// Where control goes when the text that is being written ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,15 +174,15 @@ impl<'k> Emitter<'k> {
                 params,
                 initial,
                 body,
-                ..
+                wishes,
             } => {
                 self.open(*label, op, params, "exit");
                 self.assign(params, initial);
                 match leading_test(self.kernel, body, *label) {
                     Some(test) if trailing_test(body, *label).is_none() => {
-                        self.turned_loop(*label, body, &test)?;
+                        self.turned_loop(*label, body, &test, wishes)?;
                     }
-                    _ => self.plain_loop(*label, body)?,
+                    _ => self.plain_loop(*label, body, wishes)?,
                 }
             }
             _ => unreachable!("only blocks, ifs and loops are constructs"),
@@ -259,7 +259,15 @@ impl<'k> Emitter<'k> {
 
     // Loops.
 
-    fn plain_loop(&mut self, label: Label, body: &'k Region) -> Result<()> {
+    /// Says that no other compiler is to unroll this loop: the plan, or the author, decided. Imported loops that no plan
+    /// touched are left to it, as they were.
+    fn keep_loop(&mut self, wishes: &LoopWishes) {
+        if wishes.unroll != Some(UnrollWish::Auto) {
+            self.ins(".pragma \"nounroll\"");
+        }
+    }
+
+    fn plain_loop(&mut self, label: Label, body: &'k Region, wishes: &LoopWishes) -> Result<()> {
         let Scope {
             exit,
             next,
@@ -267,7 +275,7 @@ impl<'k> Emitter<'k> {
             params,
         } = self.scopes[&label].clone();
         self.label(&next);
-        self.ins(".pragma \"nounroll\"");
+        self.keep_loop(wishes);
         let Some(test) = trailing_test(body, label) else {
             self.region(body, Next::Nothing)?;
             self.label_if_used(&exit);
@@ -297,7 +305,13 @@ impl<'k> Emitter<'k> {
         Ok(())
     }
 
-    fn turned_loop(&mut self, label: Label, body: &'k Region, test: &LeadingTest<'k>) -> Result<()> {
+    fn turned_loop(
+        &mut self,
+        label: Label,
+        body: &'k Region,
+        test: &LeadingTest<'k>,
+        wishes: &LoopWishes,
+    ) -> Result<()> {
         let Scope { exit, next, .. } = self.scopes[&label].clone();
         let name = self.kernel.labels[label]
             .name
@@ -315,7 +329,7 @@ impl<'k> Emitter<'k> {
         };
         self.branch(&leave, Some(&leaves));
         self.label(&start);
-        self.ins(".pragma \"nounroll\"");
+        self.keep_loop(wishes);
         let continues = match test.staying {
             Some((own, staying)) => {
                 // The loop's body is the side of the `if` that stays.

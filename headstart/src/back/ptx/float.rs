@@ -96,8 +96,24 @@ impl Emitter<'_> {
             UnaryOp::Ceil => self.ins(format!("cvt.rpi{ftz}.{s}.{s} {r}, {x}")),
             UnaryOp::Trunc => self.ins(format!("cvt.rzi{ftz}.{s}.{s} {r}, {x}")),
             UnaryOp::RoundEven => self.ins(format!("cvt.rni{ftz}.{s}.{s} {r}, {x}")),
-            _ => unreachable!("the verifier keeps integer operations away from floats"),
+            _ => self.approximate_unary(ftz, r, op, x),
         }
+    }
+
+    fn approximate_unary(&mut self, ftz: &str, r: &str, op: UnaryOp, x: &str) {
+        let (name, ftz) = match op {
+            UnaryOp::ApproximateReciprocal => ("rcp", ftz),
+            UnaryOp::ApproximateRsqrt => ("rsqrt", ftz),
+            UnaryOp::ApproximateSqrt => ("sqrt", ftz),
+            UnaryOp::ApproximateExp2 => ("ex2", ftz),
+            UnaryOp::ApproximateLog2 => ("lg2", ftz),
+            UnaryOp::ApproximateSin => ("sin", ftz),
+            UnaryOp::ApproximateCos => ("cos", ftz),
+            // Subnormal numbers are kept whatever one asks for.
+            UnaryOp::ApproximateTanh => ("tanh", ""),
+            _ => unreachable!("the verifier keeps integer operations away from floats"),
+        };
+        self.ins(format!("{name}.approx{ftz}.f32 {r}, {x}"));
     }
 
     pub(super) fn float_binary(&mut self, result: Value, op: BinaryOp, a: Value, b: Value) {
@@ -163,6 +179,8 @@ impl Emitter<'_> {
             BinaryOp::FDiv => self.ins(format!("div.rn{ftz}.{s} {r}, {x}, {y}")),
             BinaryOp::FMin => self.ins(format!("min{ftz}.{s} {r}, {x}, {y}")),
             BinaryOp::FMax => self.ins(format!("max{ftz}.{s} {r}, {x}, {y}")),
+            BinaryOp::ApproximateDiv => self.ins(format!("div.full{ftz}.f32 {r}, {x}, {y}")),
+            BinaryOp::ApproximateDivInRange => self.ins(format!("div.approx{ftz}.f32 {r}, {x}, {y}")),
             _ => unreachable!("the verifier keeps integer operations away from floats"),
         }
     }

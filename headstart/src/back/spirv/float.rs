@@ -54,6 +54,15 @@ impl Emitter<'_> {
             UnaryOp::Ceil => Std::ceil,
             UnaryOp::Trunc => Std::trunc,
             UnaryOp::RoundEven => Std::rint,
+            UnaryOp::ApproximateReciprocal => Std::native_recip,
+            UnaryOp::ApproximateRsqrt => Std::native_rsqrt,
+            UnaryOp::ApproximateSqrt => Std::native_sqrt,
+            UnaryOp::ApproximateExp2 => Std::native_exp2,
+            UnaryOp::ApproximateLog2 => Std::native_log2,
+            UnaryOp::ApproximateSin => Std::native_sin,
+            UnaryOp::ApproximateCos => Std::native_cos,
+            // OpenCL has no faster one.
+            UnaryOp::ApproximateTanh => Std::tanh,
             _ => unreachable!("the verifier keeps integer operations away from floats"),
         };
         let made = self.module.opencl(id, function, &[x]);
@@ -92,7 +101,8 @@ impl Emitter<'_> {
             BinaryOp::FAdd => Code::FAdd,
             BinaryOp::FSub => Code::FSub,
             BinaryOp::FMul => Code::FMul,
-            BinaryOp::FDiv => Code::FDiv,
+            // OpenCL's `native_divide` promises nothing; a division by the instruction is as fast.
+            BinaryOp::FDiv | BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange => Code::FDiv,
             _ => return self.least_or_most(op, ty, x, y),
         };
         let made = self.module.ins(code, id, &[x, y]);

@@ -65,6 +65,7 @@
 //!   to_bits trailing_ones trailing_zeros trunc unsigned_abs wrapping_add wrapping_mul wrapping_neg
 //!   wrapping_shl wrapping_shr wrapping_sub`, `len` and `is_empty` of slices, `f32::from(x)`,
 //!   `f32::from_bits(x)`, `u32::min(a, b)`. `select(c, a, b)` chooses without a branch.
+//! - **Approximations:** `approximate_rsqrt(x)` and the others of [`approximate`] are the device's own instructions.
 //! - **Work-items:** the functions of [`work_item`], `barrier()`.
 //! - **Atomics:** `bins[i].fetch_add(1, Ordering::Relaxed)` on `&[Atomic<T>]` and `shared::<Atomic<T>, N>()`, with
 //!   the methods of [`atomic::Atomic`], and `fence(Ordering::AcqRel)`.
@@ -100,6 +101,7 @@
 //! it at the user's own source; the CPU can run it. Once rewritten into calls of [`record`], which write the
 //! IR when they run; variables become SSA there.
 
+pub mod approximate;
 pub mod atomic;
 pub mod data;
 pub mod dot;
@@ -119,6 +121,10 @@ pub mod work_item;
 
 /// Everything that a kernel's source needs: `use headstart::prelude::*;`.
 pub mod prelude {
+    pub use super::approximate::{
+        approximate_cos, approximate_div, approximate_exp2, approximate_log2, approximate_recip,
+        approximate_rsqrt, approximate_sin, approximate_sqrt, approximate_tanh,
+    };
     pub use super::atomic::{Atomic, AtomicInteger, AtomicScalar, Ordering, Scope, Within, fence};
     pub use super::data::Data;
     pub use super::dot::{dot4_i8, dot4_u8};

@@ -58,6 +58,8 @@ pub(super) fn float_mode(body: &Body<'_>) -> Result<FloatMode> {
     Ok(FloatMode {
         flush_to_zero: flushing.is_some_and(|(flushes, _)| flushes),
         may_contract,
+        // PTX says nothing of them, and what comes back as PTX is not to pay for more.
+        any_nan: true,
     })
 }
 
@@ -349,6 +351,10 @@ impl<'t> Translator<'_, 't> {
             read.push(self.value(b, values, argument, ty)?);
         }
         let result = self.float_of(b, instruction, ty, &read)?;
+        let open = matches!(instruction.opcode, "mul" | "add" | "sub") && matches!(ty, Type::F32 | Type::F64);
+        if open && !instruction.has("rn") && !instruction.has("sat") {
+            self.open.insert(result);
+        }
         self.set(b, values, to, result, false)
     }
 
@@ -408,7 +414,18 @@ impl<'t> Translator<'_, 't> {
                 Ok(b.convert(ConvertOp::FloatToFloat, ty, result))
             }
         };
+        // `rcp.rn` and its like are exact; of 16 and 64 bits there are only exact forms here.
+        let approximates = ty == Type::F32 && !instruction.has("rn");
         let result: Result<Value> = match (instruction.opcode, read) {
+            ("div", &[x, y]) if approximates && instruction.has("full") => {
+                Ok(b.binary(BinaryOp::ApproximateDiv, x, y))
+            }
+            ("div", &[x, y]) if approximates && instruction.has("approx") => {
+                Ok(b.binary(BinaryOp::ApproximateDivInRange, x, y))
+            }
+            (name, &[x]) if approximates && let Some(op) = approximation(name) => {
+                approximated(b, instruction, op, x)
+            }
             ("add", &[x, y]) => Ok(b.binary(BinaryOp::FAdd, x, y)),
             ("sub", &[x, y]) => Ok(b.binary(BinaryOp::FSub, x, y)),
             ("mul", &[x, y]) => Ok(b.binary(BinaryOp::FMul, x, y)),
@@ -458,6 +475,54 @@ impl<'t> Translator<'_, 't> {
         }
         Ok(result)
     }
+}
+
+/// A function that the hardware approximates. One that flushes subnormals in a kernel that keeps them flushes by itself.
+fn approximated(b: &mut Builder<'_>, instruction: &Instruction<'_>, op: UnaryOp, x: Value) -> Result<Value> {
+    let keeps = !b.kernel.float_mode.flush_to_zero;
+    if !keeps && !instruction.has("ftz") && op != UnaryOp::ApproximateTanh {
+        return Err(Error::input(format!(
+            "`{}` keeps subnormals where other arithmetic flushes them",
+            instruction.spelling()
+        ))
+        .accepted("`.ftz` everywhere or nowhere"));
+    }
+    if !(keeps && instruction.has("ftz")) {
+        return Ok(b.unary(op, x));
+    }
+    // 2ˣ of a subnormal number is 1 as it is of 0.
+    let x = if op == UnaryOp::ApproximateExp2 {
+        x
+    } else {
+        flushed(b, x)
+    };
+    let result = b.unary(op, x);
+    Ok(flushed(b, result))
+}
+
+/// Zero, with its sign, for a subnormal `F32`.
+fn flushed(b: &mut Builder<'_>, x: Value) -> Value {
+    let magnitude = b.unary(UnaryOp::FAbs, x);
+    let least = b.f32(f32::MIN_POSITIVE);
+    let subnormal = b.compare(crate::ir::CompareOp::FLt, magnitude, least);
+    let zero = b.f32(0.0);
+    let signed = b.binary(BinaryOp::CopySign, zero, x);
+    b.select(subnormal, signed, x)
+}
+
+/// The operation for `NAME.approx.f32`.
+fn approximation(name: &str) -> Option<UnaryOp> {
+    Some(match name {
+        "rcp" => UnaryOp::ApproximateReciprocal,
+        "rsqrt" => UnaryOp::ApproximateRsqrt,
+        "sqrt" => UnaryOp::ApproximateSqrt,
+        "ex2" => UnaryOp::ApproximateExp2,
+        "lg2" => UnaryOp::ApproximateLog2,
+        "sin" => UnaryOp::ApproximateSin,
+        "cos" => UnaryOp::ApproximateCos,
+        "tanh" => UnaryOp::ApproximateTanh,
+        _ => return None,
+    })
 }
 
 /// From 0 to 1; a NaN becomes 0.

@@ -254,7 +254,7 @@ impl<'t> Translator<'_, 't> {
             .iter()
             .filter_map(|statement| match statement {
                 Statement::Instruction(instruction) => Some(instruction),
-                Statement::Label(_) => None,
+                Statement::Label(_) | Statement::KeepLoop => None,
             })
             .filter(|instruction| instruction.operands.first() == Some(&Operand::Register(*register)))
             .filter(|instruction| !instruction.written().is_empty());

@@ -113,7 +113,13 @@ impl<'t> Reader<'t> {
                 self.body.variables = variables;
                 result
             }
-            // Variables of a call, pragmas, jump tables, call prototypes: whoever needs them asks later.
+            "pragma" => {
+                if matches!(self.parser.token, Token::Text("nounroll")) {
+                    self.body.statements.push(Statement::KeepLoop);
+                }
+                self.parser.skip_statement()
+            }
+            // Variables of a call, jump tables, call prototypes: whoever needs them asks later.
             _ => self.parser.skip_statement(),
         }
     }
@@ -289,6 +295,7 @@ impl<'t> Reader<'t> {
         for statement in &mut self.body.statements {
             match statement {
                 Statement::Label(label) => *label = final_label(*label),
+                Statement::KeepLoop => {}
                 Statement::Instruction(instruction) => {
                     for operand in &mut instruction.operands {
                         if let Operand::Label(label) = operand {

@@ -48,6 +48,8 @@ pub(super) struct Block<'b, 't> {
     pub label: Option<&'t str>,
     /// The line of the module's text where it ends.
     pub line: u32,
+    /// A loop that starts here stays as it is: `.pragma "nounroll"`.
+    pub keeps_loop: bool,
 }
 
 /// How a block ends.
@@ -239,12 +241,14 @@ fn split<'b, 't>(body: &'b Body<'t>) -> Result<Vec<Block<'b, 't>>> {
         blocks: Vec::new(),
         current: Vec::new(),
         label: None,
+        keep: false,
         block_of_label: vec![None; body.labels.len()],
         open: true,
     };
     for (position, statement) in body.statements.iter().enumerate() {
         match statement {
             Statement::Label(label) => splitter.label(*label),
+            Statement::KeepLoop => splitter.keep = true,
             Statement::Instruction(instruction) => splitter.instruction(instruction, position)?,
         }
     }
@@ -259,6 +263,7 @@ struct Splitter<'b, 't> {
     blocks: Vec<Block<'b, 't>>,
     current: Vec<&'b Instruction<'t>>,
     label: Option<&'t str>,
+    keep: bool,
     block_of_label: Vec<Option<BlockId>>,
     /// Whether something may still follow in the current block.
     open: bool,
@@ -271,6 +276,7 @@ impl<'b, 't> Splitter<'b, 't> {
             end,
             label: self.label.take(),
             line,
+            keeps_loop: std::mem::take(&mut self.keep),
         });
         self.open = true;
     }

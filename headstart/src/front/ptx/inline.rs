@@ -31,7 +31,7 @@ pub(super) fn expanded<'t>(text: &'t str, module: &Module<'t>, entry: &Function<
     let own = body::body(text, entry)?;
     let calls = own.statements.iter().any(|statement| match statement {
         Statement::Instruction(instruction) => instruction.opcode == "call",
-        Statement::Label(_) => false,
+        Statement::Label(_) | Statement::KeepLoop => false,
     });
     if !calls {
         return Ok(own);
@@ -95,6 +95,7 @@ impl<'t> Expander<'_, 't> {
             }
             match statement {
                 Statement::Label(label) => self.result.statements.push(Statement::Label(label + labels)),
+                Statement::KeepLoop => self.result.statements.push(Statement::KeepLoop),
                 Statement::Instruction(mut instruction) => {
                     for operand in &mut instruction.operands {
                         shift(operand, registers, labels);

@@ -65,7 +65,7 @@ pub(super) fn kinds<'t>(
         .iter()
         .filter_map(|statement| match statement {
             Statement::Instruction(instruction) => Some(instruction),
-            Statement::Label(_) => None,
+            Statement::Label(_) | Statement::KeepLoop => None,
         })
         .collect();
     let mut finder = Finder {

@@ -16,14 +16,16 @@
 //! What PTX does not say comes from the caller, as [`Facts`]: how long buffers are, which of them nothing writes,
 //! which share no memory with others. `ld.global.nc` itself says that what it reads is not written.
 //!
-//! Where PTX leaves room the IR's meaning is taken: quotients by zero, the bits of NaNs, approximations (`ex2.approx`,
-//! `div.full`, …), which become the correctly rounded operation or one of [`math`](crate::math).
+//! Where PTX leaves room the IR's meaning is taken: quotients by zero. Approximations of `f32`
+//! (`ex2.approx`, `div.full`, …) stay what they are; those of other types become the correctly rounded operation or one
+//! of [`math`](crate::math). The bits of NaNs are left to the device.
 
 mod arithmetic;
 mod asynchronous;
 mod bits;
 mod body;
 mod compare;
+mod contract;
 mod convert;
 mod copies;
 mod counters;

@@ -12,8 +12,9 @@
 //! in, in reverse postorder, and take their parameters as its results (Ramsey: "Beyond Relooper", for
 //! regions with values). A block that is reached in one way stands where it is jumped to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use super::contract;
 use super::facts::Facts;
 use super::flow::{BlockId, End, Flow};
 use super::kinds::Kinds;
@@ -26,7 +27,7 @@ use super::{copies, counters, kinds, parameters as given};
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{
-    Array, Builder, Kernel, Label, LoopWishes, Op, OpKind, Place, PlaceData, Type, Value, limits,
+    Array, Builder, Kernel, Label, LoopWishes, Op, OpKind, Place, PlaceData, Type, UnrollWish, Value, limits,
 };
 
 /// What an entry is made of.
@@ -72,6 +73,8 @@ pub(super) struct Translator<'a, 't> {
     /// What to continue for the header of a loop.
     loop_of: Vec<Option<Label>>,
     places: HashMap<(Option<Location>, u32), Place>,
+    /// Products and sums that an assembler may fuse.
+    pub open: HashSet<Value>,
     depth: usize,
 }
 
@@ -118,6 +121,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
         arrays: HashMap::new(),
         param_values: Vec::new(),
         shapes: Shapes::default(),
+        open: HashSet::new(),
         depth: 0,
         source: &source,
     };
@@ -126,7 +130,10 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
     let nothing = vec![None; source.body.registers.len()];
     translator.blocks(&mut builder, 0, nothing)?;
     let body = builder.finish();
+    let open = std::mem::take(&mut translator.open);
     kernel.body = body;
+    contract::contract(&mut kernel, &open);
+    cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
     counters::prepare(&mut kernel, source.facts.no_overflow);
     cleanup::tidy(&mut kernel);
@@ -202,7 +209,10 @@ impl<'t> Translator<'_, 't> {
             params,
             initial,
             body,
-            wishes: LoopWishes::default(),
+            wishes: LoopWishes {
+                unroll: (!self.source.flow.blocks[header].keeps_loop).then_some(UnrollWish::Auto),
+                plan: None,
+            },
         };
         let results = b.push(kind, &results);
         self.follow(b, &followers, opened, results, values)

@@ -105,6 +105,8 @@ pub(super) struct RegisterData<'t> {
 pub(super) enum Statement<'t> {
     /// A place to jump to, by number.
     Label(u32),
+    /// `.pragma "nounroll"`: a loop that starts with this block stays as it is.
+    KeepLoop,
     /// An instruction.
     Instruction(Instruction<'t>),
 }

@@ -127,6 +127,23 @@ pub(super) fn unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
     }
 }
 
+/// What hardware approximates, of an `F32`: the exact result, all but always rounded to nearest, by way of a binary64.
+pub(super) fn approximate_unary(op: UnaryOp, a: u64) -> u64 {
+    let x = f64::from(single::of(a));
+    single::made(match op {
+        UnaryOp::ApproximateReciprocal => 1.0 / x,
+        UnaryOp::ApproximateRsqrt => 1.0 / x.sqrt(),
+        UnaryOp::ApproximateSqrt => x.sqrt(),
+        // One library for every host: the same bits everywhere.
+        UnaryOp::ApproximateExp2 => libm::exp2(x),
+        UnaryOp::ApproximateLog2 => libm::log2(x),
+        UnaryOp::ApproximateSin => libm::sin(x),
+        UnaryOp::ApproximateCos => libm::cos(x),
+        UnaryOp::ApproximateTanh => libm::tanh(x),
+        _ => 0.0,
+    } as f32)
+}
+
 pub(super) fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
     match ty {
         Type::F32 => single::binary(op, a, b),

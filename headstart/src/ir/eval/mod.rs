@@ -29,6 +29,7 @@ pub fn unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
         UnaryOp::Sqrt | UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::RoundEven => {
             float::unary(op, ty, a)
         }
+        _ => float::approximate_unary(op, a),
     }
 }
 
@@ -77,6 +78,7 @@ pub fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
         | BinaryOp::FDiv
         | BinaryOp::FMin
         | BinaryOp::FMax => float::binary(op, ty, a, b),
+        BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange => float::binary(BinaryOp::FDiv, ty, a, b),
     };
     result & ty.mask()
 }

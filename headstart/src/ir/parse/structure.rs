@@ -142,10 +142,16 @@ impl Parser<'_> {
         if self.accept_word("unroll")? {
             wishes.unroll = Some(if self.accept_word("keep")? {
                 UnrollWish::Keep
+            } else if self.accept_word("auto")? {
+                UnrollWish::Auto
             } else if self.accept_word("full")? {
                 UnrollWish::Full
             } else {
-                UnrollWish::By(self.small_number("`keep`, `full` or a number of iterations", 1, u32::MAX)?)
+                UnrollWish::By(self.small_number(
+                    "`keep`, `auto`, `full` or a number of iterations",
+                    1,
+                    u32::MAX,
+                )?)
             });
         }
         if self.accept_word("prefetch")? {

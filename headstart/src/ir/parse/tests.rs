@@ -42,6 +42,7 @@ fn every_operation_round_trips() {
     params(&mut kernel, &passable);
     kernel.float_mode.flush_to_zero = true;
     kernel.float_mode.may_contract = true;
+    kernel.float_mode.any_nan = true;
     let shared = kernel.arrays.push(ArrayData {
         name: "ring".to_owned(),
         space: Space::Shared,
@@ -450,7 +451,7 @@ fn errors_say_what_and_where() {
     refused(
         "loop unroll 0 { break }",
         13,
-        "`keep`, `full` or a number of iterations cannot be `0`; from 1 to",
+        "`keep`, `auto`, `full` or a number of iterations cannot be `0`; from 1 to",
     );
     refused("barrier #1:2:3", 10, "there is no source file #1");
     refused("} }", 3, "the end of the file is expected, not `}`");

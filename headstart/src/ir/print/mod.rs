@@ -84,6 +84,9 @@ impl<'k> Printer<'k> {
         if kernel.float_mode.may_contract {
             self.put(" may_contract");
         }
+        if kernel.float_mode.any_nan {
+            self.put(" any_nan");
+        }
         self.put(" {");
         self.indent = 1;
         if self.declarations() {

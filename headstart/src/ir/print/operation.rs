@@ -296,6 +296,7 @@ impl<'k> Printer<'k> {
         match wishes.unroll {
             None => {}
             Some(UnrollWish::Keep) => self.put(" unroll keep"),
+            Some(UnrollWish::Auto) => self.put(" unroll auto"),
             Some(UnrollWish::Full) => self.put(" unroll full"),
             Some(UnrollWish::By(count)) => self.put(format!(" unroll {count}")),
         }

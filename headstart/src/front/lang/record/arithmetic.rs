@@ -245,6 +245,16 @@ pub(super) fn bits<T: Scalar>(bits: u64) -> Recorded<T> {
     Recorded::new(recorder(|recorder| recorder.kernel.constant(T::TYPE, bits)))
 }
 
+/// A function as the hardware approximates it.
+pub(in crate::front::lang) fn approximate(at: At, op: UnaryOp, x: Recorded<f32>) -> Recorded<f32> {
+    unary(at, op, x)
+}
+
+/// A quotient as the hardware approximates it.
+pub(in crate::front::lang) fn approximate_div(at: At, x: Recorded<f32>, y: Recorded<f32>) -> Recorded<f32> {
+    binary(at, BinaryOp::ApproximateDiv, x, y)
+}
+
 /// `sum` plus the dot product of the bytes of `a` and `b`, wrapping.
 pub(in crate::front::lang) fn dot4<T: Integer>(
     at: At,

@@ -59,7 +59,7 @@ pub type Of<T> = <T as super::data::Data>::Recorded;
 /// The recorded form of the elements of a slice or array of `T`s.
 pub type ElementOf<T> = <T as super::atomic::Stored>::Element;
 
-pub(super) use arithmetic::{dot4, select as select_value};
+pub(super) use arithmetic::{approximate, approximate_div, dot4, select as select_value};
 pub(super) use state::{recorder, usize_from_u32};
 
 use crate::ir::{LoopWishes, UnrollWish};

@@ -76,7 +76,8 @@ pub enum Command {
 pub struct Tune {
     #[command(flatten)]
     pub kernel: KernelOptions,
-    /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else sim:h200]
+    /// The device, as `headstart devices` lists them, or a model file; `cuda:all` for all GPUs of this machine at once
+    /// [default: the first GPU, or else sim:h200]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
@@ -85,6 +86,10 @@ pub struct Tune {
     /// Try these plans only, set apart by semicolons
     #[arg(long, value_name = "PLAN;…")]
     pub plans: Option<String>,
+    /// On a GPU whose kind is simulated, too: measure so many plans, those that the simulator proposes, or `all`
+    /// [default: 12, and all of --plans or of a --shard]
+    #[arg(long, value_name = "N|all")]
+    pub measure: Option<String>,
     /// Write each trial to FILE when it ends, and do not make again those that it has: a killed search goes on
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
@@ -97,6 +102,9 @@ pub struct Tune {
     /// Write the report as one self-contained page to FILE
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Add the answer to FILE, for a program to ship: `headstart::tune::tuned` reads it
+    #[arg(long, value_name = "FILE")]
+    pub ship: Option<PathBuf>,
     /// For a kernel from a module of PTX: write that module with the best plan carried out, to be loaded in place of the
     /// old one; `-` for standard output
     #[arg(long, short, value_name = "FILE")]
@@ -126,7 +134,8 @@ pub struct Advise {
     /// Take the evidence from VTune's CSV of GPU compute tasks; task N of it
     #[arg(long, value_name = "FILE.csv[#N]")]
     pub vtune: Option<String>,
-    /// The device, as `headstart devices` lists them, or a model file [default: sim:h200, or what a profile was made on]
+    /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else
+    /// sim:h200; what a profile was made on, simulated]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times

@@ -4,7 +4,7 @@ use headstart::back::{ptx, spirv};
 use headstart::device::cuda::gpu::{self, GpuFacts};
 use headstart::device::model::{self, DeviceModel, Reached, Vendor};
 use headstart::device::opencl::platform::{self, OpenClFacts};
-use headstart::tune::{Bench, MeasuredBench, OpenClBench, SimulatedBench};
+use headstart::tune::{Bench, MeasuredBench, OpenClBench, SeveralBench, SimulatedBench};
 use headstart::{Error, Result};
 
 /// A device that kernels are run on or emitted for.
@@ -120,6 +120,20 @@ impl Chosen {
             },
         }
     }
+}
+
+/// The device of this name, ready to try plans on; `cuda:all` is every GPU of this machine. Without a name the first GPU,
+/// or the simulated H200 where there is none.
+///
+/// # Errors
+/// There is no such device, or the GPUs are of different kinds.
+pub fn bench(name: Option<&str>, overrides: &[String]) -> Result<Box<dyn Bench>> {
+    if name != Some("cuda:all") {
+        return Chosen::find_or_first(name, overrides)?.bench();
+    }
+    let start = |ordinal| Chosen::Gpu(gpu::facts(ordinal)?).bench();
+    let benches: Vec<Box<dyn Bench>> = (0..gpu::count()?).map(start).collect::<Result<_>>()?;
+    Ok(Box::new(SeveralBench::new(benches)?))
 }
 
 /// The number of a device of a kind: 0 of `cuda:0`, which is of kind `cuda`.

@@ -81,13 +81,11 @@ fn advice(options: &Advise) -> Result<Advice> {
         .transpose()?;
     let device = match given {
         Some(device) => device,
-        None => {
-            let name = match profile {
-                Some((Profiler::VTune, _)) => "sim:pvc-1550",
-                Some((Profiler::NsightCompute, _)) | None => "sim:h200",
-            };
-            Chosen::find(name, overrides)?
-        }
+        None => match profile {
+            Some((Profiler::VTune, _)) => Chosen::find("sim:pvc-1550", overrides)?,
+            Some((Profiler::NsightCompute, _)) => Chosen::find("sim:h200", overrides)?,
+            None => Chosen::find_or_first(None, overrides)?,
+        },
     };
     let bench = device.bench()?;
     let bar = Bar::new();

@@ -2,11 +2,12 @@
 
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, page, table};
-use headstart::tune::{self, Asked, Log, Shard};
+use headstart::suggest::quoted;
+use headstart::tune::{self, Answers, Asked, Log, MEASURED, Shard};
 use headstart::{Error, Result};
 
 use crate::arguments::Tune;
-use crate::device::Chosen;
+use crate::device;
 use crate::kernel::{self, Module, Places};
 use crate::output::{Destination, json_line, print};
 use crate::progress::Bar;
@@ -16,7 +17,8 @@ pub fn run(options: &Tune) -> Result<()> {
     // Whatever can be wrong is found before the long work starts.
     let plans = options.plans.as_deref().map(read_plans).transpose()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
-    let device = Chosen::find_or_first(options.device.as_deref(), &options.model)?;
+    let measure = measure(options)?;
+    let bench = device::bench(options.device.as_deref(), &options.model)?;
     let json = options
         .json
         .as_deref()
@@ -62,9 +64,9 @@ pub fn run(options: &Tune) -> Result<()> {
         plans: plans.as_deref(),
         shard,
         log: log.as_ref(),
+        measure,
     };
 
-    let bench = device.bench()?;
     let bar = Bar::new();
     let report = tune::search(subject.as_ref(), bench.as_ref(), &asked, &bar)?.report;
     drop(bar);
@@ -74,6 +76,9 @@ pub fn run(options: &Tune) -> Result<()> {
     }
     if let Some(json) = &json {
         json.write(&json_line(&report)?)?;
+    }
+    if let Some(path) = &options.ship {
+        Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
     if let Some((module, destination)) = &module {
         destination.write(&module.best(&report)?)?;
@@ -94,6 +99,20 @@ pub fn run(options: &Tune) -> Result<()> {
     match failed {
         Some((plan, reason)) => Err(Error::bug(format!("plan `{plan}` went wrong: {reason}"))),
         None => Ok(()),
+    }
+}
+
+/// How many plans are measured; none for all.
+fn measure(options: &Tune) -> Result<Option<usize>> {
+    match options.measure.as_deref() {
+        // Whoever says which plans means these.
+        None => Ok((options.plans.is_none() && options.shard.is_none()).then_some(MEASURED)),
+        Some("all") => Ok(None),
+        Some(text) => match text.parse() {
+            Ok(count) if count > 0 => Ok(Some(count)),
+            _ => Err(Error::usage(format!("{} is no number of plans", quoted(text)))
+                .accepted("a number from 1, or `all`")),
+        },
     }
 }
 

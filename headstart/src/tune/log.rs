@@ -247,7 +247,7 @@ pub fn key(bench: &dyn Bench, workload: &Workload, plain: &Kernel) -> String {
 }
 
 /// FNV-1a of 128 bits (RFC 9923) of a text, in hexadecimal digits. The text need not exist as a whole.
-fn hash(text: &dyn fmt::Display) -> String {
+pub(super) fn hash(text: &dyn fmt::Display) -> String {
     struct Hasher(u128);
     impl fmt::Write for Hasher {
         fn write_str(&mut self, text: &str) -> fmt::Result {

@@ -69,6 +69,17 @@ pub struct MeasuredBench {
     /// The simulated device of the same kind, for what a GPU does not count.
     model: Option<SimulatedBench>,
     timing: TimingOptions,
+    /// What the simulator said of the plain kernel that was asked for last: a search asks batch by batch.
+    last: Mutex<Option<Simulated>>,
+}
+
+/// What the simulator says of a plain kernel at full size.
+#[derive(Clone)]
+struct Simulated {
+    /// For which launch: the bound workload's parameters do not change while a search holds its kernel.
+    plain: Arc<Kernel>,
+    right: Vec<Vec<u8>>,
+    timed: Option<Timed>,
 }
 
 impl MeasuredBench {
@@ -93,6 +104,7 @@ impl MeasuredBench {
             facts,
             gpu: Mutex::new(gpu),
             timing: TimingOptions::default(),
+            last: Mutex::new(None),
         })
     }
 
@@ -105,6 +117,19 @@ impl MeasuredBench {
         let simulator = Simulator::new(describe(&self.facts), Options::FAST, None);
         let (_, outputs) = workload.bind(&simulator)?.run(&simulator, plain)?;
         Ok(outputs)
+    }
+
+    fn known(&self, plain: &Arc<Kernel>) -> Option<Simulated> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.clone().filter(|last| Arc::ptr_eq(&last.plain, plain))
+    }
+
+    fn keep(&self, plain: &Arc<Kernel>, right: Vec<Vec<u8>>, timed: Option<Timed>) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Simulated {
+            plain: Arc::clone(plain),
+            right,
+            timed,
+        });
     }
 
     /// What the simulator counts for the plain kernel; nothing where there is no model, or it cannot run the kernel.
@@ -226,7 +251,12 @@ impl Bench for MeasuredBench {
     }
 
     fn identity(&self) -> String {
-        format!("{:?} {:?}", self.facts, self.timing)
+        // Another GPU of the same kind in the same machine answers the same.
+        let facts = GpuFacts {
+            ordinal: 0,
+            ..self.facts.clone()
+        };
+        format!("{facts:?} {:?}", self.timing)
     }
 
     fn target(&self) -> prefetch::Target {
@@ -247,6 +277,10 @@ impl Bench for MeasuredBench {
 
     fn times_at_once(&self) -> bool {
         false
+    }
+
+    fn predictor(&self) -> Option<&dyn Bench> {
+        self.model.as_ref().map(|model| model as &dyn Bench)
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
@@ -271,17 +305,34 @@ impl Bench for MeasuredBench {
             .enumerate()
             .map(|(index, kernel)| (index.to_string(), Arc::clone(kernel)))
             .collect();
+        let known = self.known(plain);
         // While the driver compiles, the simulator computes what is right.
-        let (measured, simulated) = thread::scope(|scope| {
-            let mut right = Some(scope.spawn(|| self.right(workload, plain)));
-            let simulated = scope.spawn(|| self.simulated(workload, plain));
-            let mut right = || match right.take() {
-                Some(thread) => thread.join().unwrap_or_else(|_| stopped()).map(Some),
-                None => Err(Error::bug("the right outputs were asked for twice")),
-            };
-            let measured = self.gpu().measure(workload, &named, &mut right, self.timing);
-            (measured, simulated.join().unwrap_or(None))
-        });
+        let (measured, simulated) = match known {
+            Some(known) => {
+                let mut right = || Ok(Some(known.right.clone()));
+                let measured = self.gpu().measure(workload, &named, &mut right, self.timing);
+                (measured, known.timed)
+            }
+            None => thread::scope(|scope| {
+                let mut right = Some(scope.spawn(|| self.right(workload, plain)));
+                let simulated = scope.spawn(|| self.simulated(workload, plain));
+                let mut computed = None;
+                let mut right = || match right.take() {
+                    Some(thread) => {
+                        let right = thread.join().unwrap_or_else(|_| stopped())?;
+                        computed = Some(right.clone());
+                        Ok(Some(right))
+                    }
+                    None => Err(Error::bug("the right outputs were asked for twice")),
+                };
+                let measured = self.gpu().measure(workload, &named, &mut right, self.timing);
+                let timed = simulated.join().unwrap_or(None);
+                if let Some(right) = computed {
+                    self.keep(plain, right, timed.clone());
+                }
+                (measured, timed)
+            }),
+        };
         // Only the plain kernel is simulated.
         let simulated = std::iter::once(simulated.as_ref()).chain(std::iter::repeat(None));
         let pair = |(measured, simulated): (Result<Measured>, Option<&Timed>)| {

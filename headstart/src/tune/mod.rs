@@ -6,8 +6,12 @@
 //! | `statements` | what a launch file could say of PTX to allow more |
 //! | `space` | the plans that are tried |
 //! | `search` | tries them: derive, check, time, choose |
+//! | `trying` | the trials of a search, side by side or in turns |
+//! | `proposals` | which plans are measured, where only a few are |
 //! | `check`, `compare` | whether a derived kernel computes what the plain one computes |
 //! | `simulated`, `measured`, `gpu`, `opencl` | what times a kernel: a model, a GPU, an OpenCL device |
+//! | `several` | several GPUs at once |
+//! | `tuned` | the best form of a kernel at program start, remembered |
 //! | `drop_in` | a module of PTX with one entry exchanged |
 //! | `choose` | the verdict, the cheap answer first |
 
@@ -23,12 +27,16 @@ pub mod log;
 pub mod measured;
 mod modules;
 pub mod opencl;
+mod proposals;
 pub mod search;
+mod several;
 pub mod simulated;
 pub mod space;
 mod statements;
 pub mod subject;
 pub mod threads;
+mod trying;
+pub mod tuned;
 pub mod workload;
 
 pub use compare::{Compare, checksum};
@@ -38,7 +46,10 @@ pub use log::{Log, Shard};
 pub use measured::MeasuredBench;
 pub use modules::{PlannedModule, TunedModule, best_module, planned_module, tuned_module};
 pub use opencl::OpenClBench;
+pub use proposals::{MEASURED, Proposals};
 pub use search::{Asked, Bench, Found, Progress, Timed, derive, plain, search, tune};
+pub use several::SeveralBench;
 pub use simulated::SimulatedBench;
 pub use subject::{Reshaped, Subject};
+pub use tuned::{Answers, Tuned, tuned, tuned_with};
 pub use workload::{Bound, Given, Workload};

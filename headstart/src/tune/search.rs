@@ -1,24 +1,23 @@
 //! The search: derive each plan, check it, time it, choose.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::check::{Checks, compare};
 use super::choose::{THRESHOLD, choose};
 use super::drop_in::drop_in;
-use super::log::{self, Entry, Log, Shard};
+use super::log::{Log, Shard};
 use super::space::default_plans;
 use super::subject::Subject;
 use super::threads;
+use super::trying::{Memory, Pair, Tried, Trying, shielded};
 use super::workload::{Bound, Workload};
 use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, loop_loads, reasons};
 use crate::back::hints::HintReached;
 use crate::device::Device;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch::plan::{Distance, LoadName, Strategy};
 use crate::prefetch::{self, Plan};
-use crate::report::{Counter, Outcome, Outputs, PlainBest, Report, Trial};
+use crate::report::{Counter, Outputs, PlainBest, Report, Trial};
 
 /// A device on which plans are checked and timed.
 pub trait Bench: Sync {
@@ -45,6 +44,11 @@ pub trait Bench: Sync {
     /// Whether several kernels may be timed at once, each alone: a simulator's clock is its own. Where it drifts, they
     /// are timed [in turns](Bench::time_in_turns).
     fn times_at_once(&self) -> bool;
+
+    /// What predicts its times: the model of a device of the same kind, where there is one.
+    fn predictor(&self) -> Option<&dyn Bench> {
+        None
+    }
 
     /// Times one run of a kernel with a workload's parameters.
     ///
@@ -162,6 +166,9 @@ pub struct Asked<'a> {
     pub shard: Option<Shard>,
     /// Where trials are looked for before they are made, and written when they end.
     pub log: Option<&'a Log>,
+    /// How many plans are measured, on a device that has a [predictor](Bench::predictor); none asks for all. See
+    /// [`Proposals`](super::Proposals).
+    pub measure: Option<usize>,
 }
 
 /// What a search found.
@@ -192,104 +199,28 @@ pub fn search(
     let plans: Vec<Plan> = plans.into_iter().filter(|plan| !plan.is_none()).collect();
     let plans = asked.shard.map_or(plans.clone(), |shard| shard.of(plans));
     let memory = Memory::new(asked.log, bench, &workload, &kernel);
-    progress.begin(plans.len() + 1);
-
     // What is not legal is known at once, and what is legal is checked at sizes that follow from the plan.
     let derive = |plan: &Plan| shielded(|| derive(bench, &workload, &kernel, plan));
     let derived: Vec<Result<Derived>> = threads::map(&plans, derive);
-    let completed = || derived.iter().flatten().map(|derived| &derived.plan);
-    let checks = Checks::new(subject, &kernel, bench.device(), completed())?;
-
     let bound = workload.bind(bench.device())?;
-    let pairs: Vec<_> = plans.iter().zip(&derived).collect();
-    let check = |derived: &Result<Derived>| -> Result<(Derived, Outputs)> {
-        let derived = derived.as_ref().map_err(Error::clone)?;
-        Ok((derived.clone(), checks.check(&derived.plan, &derived.kernel)?))
+    let pairs: Vec<Pair<'_>> = plans.iter().zip(&derived).collect();
+    let trying = Trying {
+        subject,
+        bench,
+        workload: &workload,
+        kernel: &kernel,
+        bound: &bound,
+        memory: &memory,
+        progress,
     };
-    let trial_of = |(plan, derived): &(&Plan, &Result<Derived>), baseline_ns: f64, result| {
-        let plan = derived.as_ref().map_or(*plan, |derived| &derived.plan);
-        let tried = trial(plan.clone(), baseline_ns, result);
-        progress.done(&tried.0);
-        tried
-    };
-    let plain_trial = |baseline: &Timed| {
-        let none = trial(
-            Plan::none(),
-            baseline.time_ns,
-            Ok((baseline.clone(), Outputs::Identical)),
-        )
-        .0;
-        progress.done(&none);
-        none
-    };
-    let (baseline, none, tried) = if bench.times_at_once() {
-        let baseline = bench.time(&bound, &kernel)?;
-        let none = plain_trial(&baseline);
-        let try_plan = |pair: &(&Plan, &Result<Derived>)| {
-            if let Some(known) = memory.known(pair.1, &baseline, true) {
-                progress.done(&known.0);
-                return known;
-            }
-            let run = || -> Result<(Timed, Outputs)> {
-                let (derived, mut outputs) = check(pair.1)?;
-                let timed = bench.time(&bound, &derived.kernel)?;
-                if let (Some(right), Some(found)) = (&baseline.outputs, &timed.outputs)
-                    && compare(&workload, right, found).map_err(|error| Error::bug(error.to_string()))?
-                        != Outputs::Identical
-                {
-                    outputs = Outputs::Equivalent;
-                }
-                Ok((timed, outputs))
-            };
-            let tried = trial_of(pair, baseline.time_ns, shielded(run));
-            memory.keep(&tried);
-            tried
-        };
-        let tried = threads::map(&pairs, try_plan);
-        (baseline, none, tried)
-    } else {
-        let is_new = |derived: &Result<Derived>| !memory.has(derived);
-        let checked = threads::map(&pairs, |(_, derived)| {
-            is_new(derived).then(|| shielded(|| check(derived)))
-        });
-        let right = checked
-            .iter()
-            .flatten()
-            .flatten()
-            .map(|(derived, _)| &derived.kernel);
-        let kernels: Vec<Arc<Kernel>> = std::iter::once(&kernel).chain(right).map(Arc::clone).collect();
-        let mut timed = bench.time_in_turns(&bound, &kernels)?.into_iter();
-        let mut next = || {
-            timed
-                .next()
-                .unwrap_or_else(|| Err(Error::bug("a kernel was not timed")))
-        };
-        let baseline = next()?.0;
-        let none = plain_trial(&baseline);
-        let tried = pairs.iter().zip(checked).map(|(pair, checked)| {
-            if let Some(known) = memory.known(pair.1, &baseline, false) {
-                progress.done(&known.0);
-                return known;
-            }
-            let checked = checked.unwrap_or_else(|| Err(Error::bug("a trial of the log went away")));
-            let result = checked.and_then(|(_, small)| {
-                let (timed, full) = next().map_err(wrong_output)?;
-                let same = small == Outputs::Identical && full == Outputs::Identical;
-                Ok((
-                    timed,
-                    if same {
-                        Outputs::Identical
-                    } else {
-                        Outputs::Equivalent
-                    },
-                ))
-            });
-            let tried = trial_of(pair, baseline.time_ns, result);
-            memory.keep(&tried);
-            tried
-        });
-        let tried = tried.collect();
-        (baseline, none, tried)
+    let Tried {
+        baseline,
+        none,
+        trials: tried,
+        note,
+    } = match bench.times_at_once() {
+        true => trying.at_once(&pairs)?,
+        false => trying.in_turns(&pairs, asked.measure)?,
     };
     let baseline_ns = baseline.time_ns;
     if let Some(refusal) = everything_refused(&tried, &derived) {
@@ -342,81 +273,11 @@ pub fn search(
         bounds: Bounds::of(&baseline.evidence, profile, &loads),
         roofline,
         notes: std::iter::once(baseline.note.clone())
+            .chain(note)
             .chain(subject.unlocking())
             .collect(),
     };
     Ok(Found { report, baseline })
-}
-
-/// The log, as one search sees it.
-struct Memory<'a> {
-    log: Option<(&'a Log, String)>,
-}
-
-impl<'a> Memory<'a> {
-    fn new(log: Option<&'a Log>, bench: &dyn Bench, workload: &Workload, kernel: &Kernel) -> Memory<'a> {
-        Memory {
-            log: log.map(|log| (log, log::key(bench, workload, kernel))),
-        }
-    }
-
-    fn find(&self, derived: &Result<Derived>) -> Option<Entry> {
-        let (log, key) = self.log.as_ref()?;
-        log.find(key, &derived.as_ref().ok()?.plan)
-    }
-
-    fn has(&self, derived: &Result<Derived>) -> bool {
-        self.find(derived).is_some()
-    }
-
-    /// The trial as the log has it, beside today's plain kernel. A simulator's clock is the same every day; elsewhere the
-    /// speedup stands, which was measured in turns with the plain kernel of that day.
-    fn known(
-        &self,
-        derived: &Result<Derived>,
-        baseline: &Timed,
-        same_clock: bool,
-    ) -> Option<(Trial, Option<Timed>)> {
-        let entry = self.find(derived)?;
-        let mut trial = entry.trial;
-        let Outcome::Ok { time_ns, speedup, .. } = &mut trial.outcome else {
-            return Some((trial, None));
-        };
-        match same_clock {
-            true => *speedup = baseline.time_ns / *time_ns,
-            false => *time_ns = baseline.time_ns / *speedup,
-        }
-        let mut timed = baseline.clone();
-        timed.time_ns = *time_ns;
-        timed.evidence.memory_bytes = entry.memory_bytes;
-        let counted = timed
-            .counted
-            .iter()
-            .filter_map(|&(name, unit, _)| Some((name, unit, *entry.counted.get(name)?)));
-        timed.counted = counted.collect();
-        Some((trial, Some(timed)))
-    }
-
-    fn keep(&self, (trial, timed): &(Trial, Option<Timed>)) {
-        let Some((log, key)) = &self.log else { return };
-        let counted = timed.iter().flat_map(|timed| &timed.counted);
-        log.add(Entry {
-            key: key.clone(),
-            trial: trial.clone(),
-            memory_bytes: timed.as_ref().and_then(|timed| timed.evidence.memory_bytes),
-            counted: counted
-                .map(|&(name, _, value)| (name.to_owned(), value))
-                .collect(),
-        });
-    }
-}
-
-/// A kernel that passed its checks and computes something else at full size is a bug of ours.
-fn wrong_output(error: Error) -> Error {
-    match error.fault() {
-        Fault::Input => Error::bug(error.to_string()),
-        _ => error,
-    }
 }
 
 /// The loads that plans of the default space name: those that can be fetched early and lead to no other such load.
@@ -457,40 +318,6 @@ fn counters(plain: &Timed, best: Option<&Timed>) -> Vec<Counter> {
         best: of_best(name),
     };
     plain.counted.iter().map(both).collect()
-}
-
-/// Runs one trial's work. A panic in it is a bug of ours, and costs this trial only.
-fn shielded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
-        let said = payload.downcast_ref::<String>().map(String::as_str);
-        let said = said
-            .or_else(|| payload.downcast_ref::<&str>().copied())
-            .unwrap_or("it stopped without a word");
-        Err(Error::bug(said.replace('\n', " ")))
-    })
-}
-
-fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Trial, Option<Timed>) {
-    match result {
-        Ok((timed, outputs)) => {
-            let time_ns = timed.time_ns;
-            let outcome = Outcome::Ok {
-                time_ns,
-                speedup: baseline_ns / time_ns,
-                outputs,
-            };
-            (Trial { plan, outcome }, Some(timed))
-        }
-        Err(error) => {
-            // The status says whose fault it is.
-            let reason = error.to_string().replacen("a bug in Headstart: ", "", 1);
-            let outcome = match error.fault() {
-                Fault::Usage | Fault::Device => Outcome::Rejected { reason },
-                Fault::Input | Fault::Bug => Outcome::Failed { reason },
-            };
-            (Trial { plan, outcome }, None)
-        }
-    }
 }
 
 /// The first refusal, where there were plans and none could be derived.

@@ -57,6 +57,21 @@ pub struct Reshaped {
     pub workload: Workload,
 }
 
+/// A workload of one size: plans are checked at that size, on a few work-groups.
+impl Subject for Workload {
+    fn name(&self) -> &str {
+        &self.kernel.name
+    }
+
+    fn workload(&self) -> Result<Workload> {
+        Ok(self.clone())
+    }
+
+    fn small(&self, _iterations: u64) -> Result<Option<Workload>> {
+        Ok(None)
+    }
+}
+
 impl Workload {
     /// The geometry as reports show it, dimensions multiplied.
     pub fn geometry(&self) -> Geometry {

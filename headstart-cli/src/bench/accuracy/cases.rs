@@ -8,7 +8,7 @@ use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::Plan;
 use headstart::tune::search::main_loads;
 use headstart::tune::space::default_plans;
-use headstart::{Error, Result};
+use headstart::Result;
 use headstart_gallery::kernels::{self, Chosen};
 use headstart_gallery::spatter::Trace;
 
@@ -172,16 +172,6 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// The case of this name.
-///
-/// # Errors
-/// There is none.
-pub fn find(name: &str) -> Result<Case> {
-    all().into_iter().find(|case| case.name() == name).ok_or_else(|| {
-        Error::input(format!("there is no case `{name}`")).accepted("the cases of this version")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,7 +191,6 @@ mod tests {
         for case in &cases {
             case.chosen()
                 .unwrap_or_else(|error| panic!("{}: {error}", case.name()));
-            assert_eq!(&find(&case.name()).expect("there"), case);
         }
     }
 }

@@ -1,0 +1,370 @@
+//! Trials: a plan that is derived is checked, timed, compared and kept; what goes wrong is an answer, too.
+//!
+//! A device whose clock is its own, the simulator, tries plans side by side. On a device whose clock drifts they are timed
+//! in turns with the plain kernel, a batch at a time, and each batch is kept before the next begins: whoever stops the
+//! search loses the batch that is under way.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::check::{Checks, compare};
+use super::log::{self, Entry, Log};
+use super::proposals::{BATCH, Proposals};
+use super::search::{Bench, Derived, Progress, Timed};
+use super::subject::Subject;
+use super::threads;
+use super::workload::{Bound, Workload};
+use crate::error::{Error, Fault, Result};
+use crate::ir::Kernel;
+use crate::prefetch::Plan;
+use crate::report::{Outcome, Outputs, Trial};
+
+/// Plans measured at a time where all are, and each is to be kept soon.
+const KEPT_BATCH: usize = 16;
+
+/// A plan as it was asked for, and what became of it.
+pub type Pair<'a> = (&'a Plan, &'a Result<Derived>);
+
+/// What is the same for all trials of a search.
+pub struct Trying<'a> {
+    pub subject: &'a dyn Subject,
+    pub bench: &'a dyn Bench,
+    pub workload: &'a Workload,
+    /// The plain kernel.
+    pub kernel: &'a Arc<Kernel>,
+    pub bound: &'a Bound,
+    pub memory: &'a Memory<'a>,
+    pub progress: &'a dyn Progress,
+}
+
+/// What was tried.
+pub struct Tried {
+    /// The plain kernel's run.
+    pub baseline: Timed,
+    /// The same as a trial.
+    pub none: Trial,
+    /// The plans that were tried, in their order, with their runs.
+    pub trials: Vec<(Trial, Option<Timed>)>,
+    /// What must be said of them.
+    pub note: Option<String>,
+}
+
+impl Trying<'_> {
+    fn checks(&self, pairs: &[Pair<'_>]) -> Result<Checks<'_>> {
+        let derived = pairs.iter().filter_map(|(_, derived)| derived.as_ref().ok());
+        Checks::new(
+            self.subject,
+            self.kernel,
+            self.bench.device(),
+            derived.map(|derived| &derived.plan),
+        )
+    }
+
+    fn plain_trial(&self, baseline: &Timed) -> Trial {
+        let ran = Ok((baseline.clone(), Outputs::Identical));
+        let none = trial(Plan::none(), baseline.time_ns, ran).0;
+        self.progress.done(&none);
+        none
+    }
+
+    /// A trial of a plan as completed, told to who follows the search.
+    fn done(
+        &self,
+        (plan, derived): &Pair<'_>,
+        baseline_ns: f64,
+        result: Result<(Timed, Outputs)>,
+    ) -> (Trial, Option<Timed>) {
+        let plan = derived.as_ref().map_or(*plan, |derived| &derived.plan);
+        let tried = trial(plan.clone(), baseline_ns, result);
+        self.progress.done(&tried.0);
+        self.memory.keep(&tried);
+        tried
+    }
+
+    fn known(&self, pair: &Pair<'_>, baseline: &Timed) -> Option<(Trial, Option<Timed>)> {
+        let known = self.memory.known(pair.1, baseline, self.bench.times_at_once())?;
+        self.progress.done(&known.0);
+        Some(known)
+    }
+
+    /// Side by side.
+    pub fn at_once(&self, pairs: &[Pair<'_>]) -> Result<Tried> {
+        self.progress.begin(pairs.len() + 1);
+        let checks = self.checks(pairs)?;
+        let baseline = self.bench.time(self.bound, self.kernel)?;
+        let none = self.plain_trial(&baseline);
+        let try_plan = |pair: &Pair<'_>| {
+            if let Some(known) = self.known(pair, &baseline) {
+                return known;
+            }
+            let run = || -> Result<(Timed, Outputs)> {
+                let (derived, mut outputs) = check(&checks, pair.1)?;
+                let timed = self.bench.time(self.bound, &derived.kernel)?;
+                if let (Some(right), Some(found)) = (&baseline.outputs, &timed.outputs)
+                    && compare(self.workload, right, found).map_err(|error| Error::bug(error.to_string()))?
+                        != Outputs::Identical
+                {
+                    outputs = Outputs::Equivalent;
+                }
+                Ok((timed, outputs))
+            };
+            self.done(pair, baseline.time_ns, shielded(run))
+        };
+        let trials = threads::map(pairs, try_plan);
+        Ok(Tried {
+            baseline,
+            none,
+            trials,
+            note: None,
+        })
+    }
+
+    /// In turns with the plain kernel. `measure` says how many plans, where times can be predicted; none says all.
+    pub fn in_turns(&self, pairs: &[Pair<'_>], measure: Option<usize>) -> Result<Tried> {
+        let legal: Vec<usize> = (0..pairs.len()).filter(|&index| pairs[index].1.is_ok()).collect();
+        let few = measure.filter(|&few| few < legal.len());
+        let mut proposals = few.and_then(|_| self.predicted(pairs, &legal));
+        let budget = match proposals {
+            Some(_) => few.unwrap_or(legal.len()),
+            None => legal.len(),
+        };
+        self.progress.begin(pairs.len() - legal.len() + budget + 1);
+        let checks = self.checks(pairs)?;
+
+        let mut first: Option<(Timed, Trial)> = None;
+        let mut tried: Vec<Option<(Trial, Option<Timed>)>> = pairs.iter().map(|_| None).collect();
+        let mut measured = 0;
+        loop {
+            let batch: Vec<usize> = match &proposals {
+                Some(proposals) => {
+                    let next = proposals.next(BATCH.min(budget - measured));
+                    next.into_iter().map(|own| legal[own]).collect()
+                }
+                None => {
+                    let size = if self.memory.is_kept() { KEPT_BATCH } else { legal.len() };
+                    legal.iter().copied().skip(measured).take(size).collect()
+                }
+            };
+            if batch.is_empty() && first.is_some() {
+                break;
+            }
+            measured += batch.len();
+            self.batch(&checks, pairs, &batch, &mut first, &mut tried)?;
+            for index in batch {
+                let own = legal.iter().position(|&legal| legal == index);
+                let speedup = tried[index].as_ref().and_then(|(trial, _)| trial.measured());
+                if let (Some(proposals), Some(own)) = (&mut proposals, own) {
+                    proposals.learn(own, speedup.map(|(_, speedup)| speedup));
+                }
+            }
+        }
+        let (baseline, none) = first.ok_or_else(|| Error::bug("the plain kernel was not timed"))?;
+        for (pair, tried) in pairs.iter().zip(&mut tried) {
+            if let Err(error) = pair.1 {
+                *tried = Some(self.done(pair, baseline.time_ns, Err(error.clone())));
+            }
+        }
+        let note = proposals.map(|_| {
+            format!(
+                "{measured} of {} plans were measured: those that the simulator's ranking proposed, corrected by what the first \
+                 of them showed.",
+                legal.len()
+            )
+        });
+        Ok(Tried {
+            baseline,
+            none,
+            trials: tried.into_iter().flatten().collect(),
+            note,
+        })
+    }
+
+    /// The legal plans with what the predictor says of them; none where there is no predictor, or it cannot run the plain
+    /// kernel.
+    fn predicted(&self, pairs: &[Pair<'_>], legal: &[usize]) -> Option<Proposals> {
+        let predictor = self.bench.predictor()?;
+        let bound = self.workload.bind(predictor.device()).ok()?;
+        let time = |kernel: &Arc<Kernel>| shielded(|| predictor.time(&bound, kernel)).map(|timed| timed.time_ns);
+        let plain_ns = time(self.kernel).ok()?;
+        let derived: Vec<&Derived> = legal
+            .iter()
+            .filter_map(|&index| pairs[index].1.as_ref().ok())
+            .collect();
+        let predict = |derived: &&Derived| {
+            let speedup = time(&derived.kernel).map_or(0.0, |time_ns| plain_ns / time_ns);
+            (derived.plan.clone(), speedup)
+        };
+        Some(Proposals::new(threads::map(&derived, predict)))
+    }
+
+    /// Tries some of the plans, in turns with the plain kernel; what the log has is not tried again.
+    fn batch(
+        &self,
+        checks: &Checks<'_>,
+        pairs: &[Pair<'_>],
+        batch: &[usize],
+        first: &mut Option<(Timed, Trial)>,
+        tried: &mut [Option<(Trial, Option<Timed>)>],
+    ) -> Result<()> {
+        let new: Vec<usize> = batch
+            .iter()
+            .copied()
+            .filter(|&index| !self.memory.has(pairs[index].1))
+            .collect();
+        let mut times = Vec::new();
+        let checked = threads::map(&new, |&index| shielded(|| check(checks, pairs[index].1)));
+        if first.is_none() || !new.is_empty() {
+            let right = checked.iter().flatten().map(|(derived, _)| &derived.kernel);
+            let kernels: Vec<Arc<Kernel>> = std::iter::once(self.kernel).chain(right).map(Arc::clone).collect();
+            times = self.bench.time_in_turns(self.bound, &kernels)?;
+        }
+        let mut times = times.into_iter();
+        // Each batch has its plain kernel; times are told beside that of the first.
+        let own_ns = match times.next() {
+            Some(plain) => {
+                let plain = plain?.0;
+                let own_ns = plain.time_ns;
+                if first.is_none() {
+                    let none = self.plain_trial(&plain);
+                    *first = Some((plain, none));
+                }
+                own_ns
+            }
+            None => 1.0,
+        };
+        let Some((baseline, _)) = first else {
+            return Err(Error::bug("the plain kernel was not timed"));
+        };
+        for (&index, checked) in new.iter().zip(checked) {
+            let result = checked.and_then(|(_, small)| {
+                let next = times.next().unwrap_or_else(|| Err(Error::bug("a kernel was not timed")));
+                let (mut timed, full) = next.map_err(wrong_output)?;
+                timed.time_ns *= baseline.time_ns / own_ns;
+                let same = small == Outputs::Identical && full == Outputs::Identical;
+                let outputs = if same { Outputs::Identical } else { Outputs::Equivalent };
+                Ok((timed, outputs))
+            });
+            tried[index] = Some(self.done(&pairs[index], baseline.time_ns, result));
+        }
+        for &index in batch.iter().filter(|index| !new.contains(index)) {
+            tried[index] = self.known(&pairs[index], baseline);
+        }
+        Ok(())
+    }
+}
+
+fn check(checks: &Checks<'_>, derived: &Result<Derived>) -> Result<(Derived, Outputs)> {
+    let derived = derived.as_ref().map_err(Error::clone)?;
+    Ok((derived.clone(), checks.check(&derived.plan, &derived.kernel)?))
+}
+
+/// The log, as one search sees it.
+pub struct Memory<'a> {
+    log: Option<(&'a Log, String)>,
+}
+
+impl<'a> Memory<'a> {
+    pub fn new(log: Option<&'a Log>, bench: &dyn Bench, workload: &Workload, kernel: &Kernel) -> Memory<'a> {
+        Memory {
+            log: log.map(|log| (log, log::key(bench, workload, kernel))),
+        }
+    }
+
+    /// Whether trials are kept.
+    fn is_kept(&self) -> bool {
+        self.log.is_some()
+    }
+
+    fn find(&self, derived: &Result<Derived>) -> Option<Entry> {
+        let (log, key) = self.log.as_ref()?;
+        log.find(key, &derived.as_ref().ok()?.plan)
+    }
+
+    fn has(&self, derived: &Result<Derived>) -> bool {
+        self.find(derived).is_some()
+    }
+
+    /// The trial as the log has it, beside today's plain kernel. A simulator's clock is the same every day; elsewhere the
+    /// speedup stands, which was measured in turns with the plain kernel of that day.
+    fn known(
+        &self,
+        derived: &Result<Derived>,
+        baseline: &Timed,
+        same_clock: bool,
+    ) -> Option<(Trial, Option<Timed>)> {
+        let entry = self.find(derived)?;
+        let mut trial = entry.trial;
+        let Outcome::Ok { time_ns, speedup, .. } = &mut trial.outcome else {
+            return Some((trial, None));
+        };
+        match same_clock {
+            true => *speedup = baseline.time_ns / *time_ns,
+            false => *time_ns = baseline.time_ns / *speedup,
+        }
+        let mut timed = baseline.clone();
+        timed.time_ns = *time_ns;
+        timed.evidence.memory_bytes = entry.memory_bytes;
+        let counted = timed
+            .counted
+            .iter()
+            .filter_map(|&(name, unit, _)| Some((name, unit, *entry.counted.get(name)?)));
+        timed.counted = counted.collect();
+        Some((trial, Some(timed)))
+    }
+
+    fn keep(&self, (trial, timed): &(Trial, Option<Timed>)) {
+        let Some((log, key)) = &self.log else { return };
+        let counted = timed.iter().flat_map(|timed| &timed.counted);
+        log.add(Entry {
+            key: key.clone(),
+            trial: trial.clone(),
+            memory_bytes: timed.as_ref().and_then(|timed| timed.evidence.memory_bytes),
+            counted: counted
+                .map(|&(name, _, value)| (name.to_owned(), value))
+                .collect(),
+        });
+    }
+}
+
+/// A kernel that passed its checks and computes something else at full size is a bug of ours.
+fn wrong_output(error: Error) -> Error {
+    match error.fault() {
+        Fault::Input => Error::bug(error.to_string()),
+        _ => error,
+    }
+}
+
+/// Runs one trial's work. A panic in it is a bug of ours, and costs this trial only.
+pub fn shielded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let said = payload.downcast_ref::<String>().map(String::as_str);
+        let said = said
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("it stopped without a word");
+        Err(Error::bug(said.replace('\n', " ")))
+    })
+}
+
+fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Trial, Option<Timed>) {
+    match result {
+        Ok((timed, outputs)) => {
+            let time_ns = timed.time_ns;
+            let outcome = Outcome::Ok {
+                time_ns,
+                speedup: baseline_ns / time_ns,
+                outputs,
+            };
+            (Trial { plan, outcome }, Some(timed))
+        }
+        Err(error) => {
+            // The status says whose fault it is.
+            let reason = error.to_string().replacen("a bug in Headstart: ", "", 1);
+            let outcome = match error.fault() {
+                Fault::Usage | Fault::Device => Outcome::Rejected { reason },
+                Fault::Input | Fault::Bug => Outcome::Failed { reason },
+            };
+            (Trial { plan, outcome }, None)
+        }
+    }
+}
+

@@ -1,0 +1,276 @@
+//! The best form of a kernel at program start: found once, remembered after.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use headstart::device::{Fill, Pattern, model};
+//! use headstart::ir::Type;
+//! use headstart::tune::{Compare, Given, SimulatedBench, Workload, tuned};
+//!
+//! # fn main() -> headstart::Result<()> {
+//! # let kernel = headstart::ir::read("", "kernel.hsir")?;
+//! let device = SimulatedBench::new(model::built_in("h200", &[])?);
+//! let input = |length| Given::Input {
+//!     element: Type::F32,
+//!     length,
+//!     fill: Fill::Pattern(Pattern::Fractions { low: 1.0 }),
+//! };
+//! let workload = Workload::new(Arc::new(kernel), 132, 128).with("values", input(1 << 28))?;
+//! let best = tuned(&workload, &device)?;
+//! println!("{}: {:.2}x, {:?}", best.plan, best.speedup, best.from);
+//! // emit or run `best.kernel` in place of the plain one
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! An answer is remembered in a file (`HEADSTART_CACHE`, or `headstart/tuned.jsonl` in the user's folder for caches), a
+//! line of JSON each, under a key: the hash of the kernel's IR with the alignments that it states, the geometry, the *size
+//! class* of every parameter (its length or value up to the next power of two), the device with its driver or model, and
+//! our version. Whatever differs in one of them asks anew. What was found elsewhere can be shipped: `headstart tune KERNEL
+//! --ship FILE` adds to such a file, and [`Answers::with_shipped`] takes its text.
+//!
+//! An answer is a plan, not code: it is carried out on the kernel at hand, by the same passes with the same checks of what
+//! is legal, and where it is not legal any more the search is made again.
+
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::log::hash;
+use super::proposals::MEASURED;
+use super::search::{Asked, Bench, Progress, derive, main_loads, plain, search};
+use super::space::likely_plans;
+use super::subject::Subject;
+use super::workload::{Given, Workload};
+use crate::error::{Error, Result};
+use crate::ir::{Kernel, print};
+use crate::prefetch::Plan;
+use crate::report::{Report, Trial, Verdict};
+use crate::suggest::quoted;
+
+/// The largest file of answers that is read, in bytes.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The best form of a kernel.
+#[derive(Clone, Debug)]
+pub struct Tuned {
+    /// The kernel with the plan carried out, or the plain one where none wins.
+    pub kernel: Arc<Kernel>,
+    /// The plan; `none` where none wins by enough.
+    pub plan: Plan,
+    /// What to do.
+    pub verdict: Verdict,
+    /// How many times faster than the plain kernel it was when it was found.
+    pub speedup: f64,
+    /// Where the answer is from.
+    pub from: From,
+    /// Why the answer could not be kept, where it could not: the next start will search again.
+    pub not_kept: Option<Error>,
+}
+
+/// Where an answer is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// A file that was shipped.
+    Shipped,
+    /// An earlier search on this machine.
+    Remembered,
+    /// A search that was made now.
+    Searched,
+}
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Answer {
+    key: String,
+    plan: Plan,
+    verdict: Verdict,
+    speedup: f64,
+}
+
+/// What is known already, and where new answers are kept.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    shipped: HashMap<String, Answer>,
+    file: Option<PathBuf>,
+}
+
+impl Answers {
+    /// Nothing is known, and nothing is kept.
+    pub fn none() -> Answers {
+        Answers::default()
+    }
+
+    /// Those in a file, which need not be there yet.
+    pub fn in_file(path: &Path) -> Answers {
+        Answers {
+            file: Some(path.to_owned()),
+            ..Answers::default()
+        }
+    }
+
+    /// Those of this user: the file that `HEADSTART_CACHE` names, or `headstart/tuned.jsonl` in the folder for caches.
+    /// Without such a folder nothing is kept.
+    pub fn of_user() -> Answers {
+        let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let folder = || of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
+        let file = of("HEADSTART_CACHE").or_else(|| folder().map(|folder| folder.join("headstart/tuned.jsonl")));
+        Answers {
+            file,
+            ..Answers::default()
+        }
+    }
+
+    /// With the answers of a file that was made ahead of time; what is shipped goes before what is remembered.
+    ///
+    /// # Errors
+    /// A line is no answer.
+    pub fn with_shipped(mut self, text: &str) -> Result<Answers> {
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let answer: Answer = serde_json::from_str(line).map_err(|error| {
+                Error::input(format!("not an answer of the tuner: {error}"))
+                    .at(format!("line {}", number + 1))
+                    .accepted("a file that `headstart tune KERNEL --ship FILE` writes")
+            })?;
+            self.shipped.insert(answer.key.clone(), answer);
+        }
+        Ok(self)
+    }
+
+    fn find(&self, key: &str) -> Option<(Answer, From)> {
+        if let Some(answer) = self.shipped.get(key) {
+            return Some((answer.clone(), From::Shipped));
+        }
+        let path = self.file.as_deref()?;
+        if fs::metadata(path).ok()?.len() > MAX_BYTES {
+            return None;
+        }
+        // A line that was not finished, or that another version wrote, is none of ours.
+        let text = fs::read(path).ok()?;
+        let lines = text.split(|&byte| byte == b'\n').rev();
+        let answers = lines.filter_map(|line| serde_json::from_slice::<Answer>(line).ok());
+        let answer = answers.into_iter().find(|answer| answer.key == key)?;
+        Some((answer, From::Remembered))
+    }
+
+    fn keep(&self, answer: &Answer) -> Result<()> {
+        let Some(path) = &self.file else { return Ok(()) };
+        let refused = |error: std::io::Error| {
+            Error::usage(format!("the answer cannot be kept: {error}")).at(quoted(&path.to_string_lossy()))
+        };
+        let text = serde_json::to_string(answer)
+            .map_err(|error| Error::bug(format!("an answer does not become JSON: {error}")))?;
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(refused)?;
+        }
+        let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(refused)?;
+        // One write a line, begun on a line of its own: a line that another process was killed at ends here.
+        file.write_all(format!("\n{text}\n").as_bytes()).map_err(refused)
+    }
+
+    /// Keeps what a search found.
+    ///
+    /// # Errors
+    /// The kernel cannot be had any more, or the file not be written.
+    pub fn remember(&self, subject: &dyn Subject, bench: &dyn Bench, report: &Report) -> Result<()> {
+        let workload = subject.workload()?;
+        let kernel = plain(bench, &workload)?;
+        self.keep(&answer(key(bench, &workload, &kernel), report))
+    }
+}
+
+fn answer(key: String, report: &Report) -> Answer {
+    Answer {
+        key,
+        plan: report.best.plan.clone(),
+        verdict: report.verdict,
+        speedup: report.best.speedup,
+    }
+}
+
+/// The best form of a kernel on a device: remembered, or searched for now and remembered for the next time.
+///
+/// # Errors
+/// The plain kernel cannot be run or goes wrong.
+pub fn tuned(subject: &dyn Subject, bench: &dyn Bench) -> Result<Tuned> {
+    tuned_with(subject, bench, &Answers::of_user())
+}
+
+/// The same with answers from elsewhere.
+///
+/// # Errors
+/// As for [`tuned`].
+pub fn tuned_with(subject: &dyn Subject, bench: &dyn Bench, answers: &Answers) -> Result<Tuned> {
+    struct Quiet;
+    impl Progress for Quiet {
+        fn begin(&self, _plans: usize) {}
+        fn done(&self, _trial: &Trial) {}
+    }
+    let workload = subject.workload()?;
+    let kernel = plain(bench, &workload)?;
+    let key = key(bench, &workload, &kernel);
+    let carried_out = |plan: &Plan| match plan.is_none() {
+        true => Ok(Arc::clone(&kernel)),
+        false => derive(bench, &workload, &kernel, plan).map(|derived| derived.kernel),
+    };
+    if let Some((answer, from)) = answers.find(&key)
+        && let Ok(kernel) = carried_out(&answer.plan)
+    {
+        return Ok(Tuned {
+            kernel,
+            plan: answer.plan,
+            verdict: answer.verdict,
+            speedup: answer.speedup,
+            from,
+            not_kept: None,
+        });
+    }
+    // A simulated device has nobody to ask first which plans are worth their time.
+    let likely = match bench.times_at_once() {
+        true => Some(likely_plans(&main_loads(&kernel), &bench.levels())?),
+        false => None,
+    };
+    let asked = Asked {
+        plans: likely.as_deref(),
+        measure: Some(MEASURED),
+        ..Asked::default()
+    };
+    let report = search(subject, bench, &asked, &Quiet)?.report;
+    let answer = answer(key, &report);
+    Ok(Tuned {
+        kernel: carried_out(&answer.plan)?,
+        not_kept: answers.keep(&answer).err(),
+        plan: answer.plan,
+        verdict: answer.verdict,
+        speedup: answer.speedup,
+        from: From::Searched,
+    })
+}
+
+/// What decides whether an answer counts.
+fn key(bench: &dyn Bench, workload: &Workload, plain: &Kernel) -> String {
+    let classes: Vec<String> = workload.given.iter().map(size_class).collect();
+    format!(
+        "{} {} as {:?} x {:?} of {} on {}, headstart {}",
+        plain.name,
+        hash(&print(plain)),
+        workload.groups,
+        workload.group,
+        hash(&classes.join(" ")),
+        hash(&bench.identity()),
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// A length or value up to the next power of two, with its type.
+fn size_class(given: &Given) -> String {
+    let bits = |value: u64| u64::BITS - value.leading_zeros();
+    match given {
+        Given::Scalar(ty, value) => format!("{}:{}", ty.name(), bits(*value)),
+        Given::Input { element, length, .. } => format!("[{}:{}]", element.name(), bits(*length)),
+        Given::Output { element, length, .. } => format!("[mut {}:{}]", element.name(), bits(*length)),
+    }
+}

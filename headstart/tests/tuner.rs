@@ -1,0 +1,254 @@
+//! Searches on a device whose clock drifts: few plans measured, nothing lost, several devices at once; and answers that
+//! are remembered, none of them stale.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use headstart::Result;
+use headstart::device::{Device, model};
+use headstart::ir::{CacheLevel, Kernel};
+use headstart::prefetch::{self, Plan};
+use headstart::report::{Outputs, Report, Trial};
+use headstart::tune::tuned::From;
+use headstart::tune::{
+    Answers, Asked, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, Progress, SeveralBench, SimulatedBench, Timed,
+    Tuned, search, tuned_with,
+};
+
+struct Silent;
+
+impl Progress for Silent {
+    fn begin(&self, _plans: usize) {}
+    fn done(&self, _trial: &Trial) {}
+}
+
+/// Stands for a GPU: a model other than the one that predicts, and a clock that is slower in every batch.
+struct Drifting {
+    truth: SimulatedBench,
+    predictor: SimulatedBench,
+    /// Plans that were timed, the plain kernel not counted.
+    timed: Arc<AtomicUsize>,
+    batches: AtomicUsize,
+    /// In which batch the process is killed, counted from 0.
+    killed_in: Option<usize>,
+    slower: f64,
+}
+
+fn simulated(overrides: &[&str]) -> SimulatedBench {
+    let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+    SimulatedBench::new(model::built_in("h200", &overrides).expect("a model"))
+}
+
+impl Drifting {
+    fn new(overrides: &[&str]) -> Drifting {
+        Drifting {
+            truth: simulated(overrides),
+            predictor: simulated(&[]),
+            timed: Arc::default(),
+            batches: AtomicUsize::new(0),
+            killed_in: None,
+            slower: 1.0,
+        }
+    }
+}
+
+impl Bench for Drifting {
+    fn device(&self) -> &dyn Device {
+        self.truth.device()
+    }
+
+    fn identity(&self) -> String {
+        self.truth.identity()
+    }
+
+    fn target(&self) -> prefetch::Target {
+        self.truth.target()
+    }
+
+    fn levels(&self) -> Vec<CacheLevel> {
+        self.truth.levels()
+    }
+
+    fn times_at_once(&self) -> bool {
+        false
+    }
+
+    fn predictor(&self) -> Option<&dyn Bench> {
+        Some(&self.predictor)
+    }
+
+    fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
+        self.truth.time(bound, kernel)
+    }
+
+    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
+        let batch = self.batches.fetch_add(1, Ordering::Relaxed);
+        assert_ne!(Some(batch), self.killed_in, "killed");
+        self.timed.fetch_add(kernels.len() - 1, Ordering::Relaxed);
+        let drift = self.slower * (1.0 + 0.3 * batch as f64);
+        let time = |kernel: &Arc<Kernel>| {
+            let mut timed = self.time(bound, kernel)?;
+            timed.time_ns *= drift;
+            Ok((timed, Outputs::Identical))
+        };
+        Ok(kernels.iter().map(time).collect())
+    }
+}
+
+const GATHER: &str = include_str!("in/gather.hsir");
+
+fn subject(text: &str, items: u32) -> FileSubject {
+    let kernel = headstart::ir::read(text, "gather.hsir").expect("a kernel");
+    let launch = format!(
+        "groups = 2\n[parameters.indices]\nlength = 65536\nfill = \"indices\"\nbelow = 1000000\n[parameters.values]\n\
+         length = 1000000\nfill = \"fractions\"\n[parameters.result]\nlength = 256\noutput = \"bits\"\n[parameters.items]\n\
+         value = {items}\n"
+    );
+    let launch = LaunchFile::parse(&launch, "launch.toml").expect("a launch file");
+    FileSubject::new(Arc::new(kernel), launch)
+}
+
+fn run(bench: &dyn Bench, measure: Option<usize>, log: Option<&Log>) -> Report {
+    let asked = Asked {
+        measure,
+        log,
+        ..Asked::default()
+    };
+    search(&subject(GATHER, 40), bench, &asked, &Silent)
+        .expect("a report")
+        .report
+}
+
+fn best(report: &Report) -> f64 {
+    report
+        .trials
+        .iter()
+        .filter_map(Trial::measured)
+        .map(|(_, speedup)| speedup)
+        .fold(1.0, f64::max)
+}
+
+#[test]
+fn twelve_measured_plans_find_what_all_of_them_would() {
+    // The model that predicts knows nothing of these.
+    for overrides in [&["dram.latency=1100"][..], &["dram.latency=400"]] {
+        let all = run(&simulated(overrides), None, None);
+        let bench = Drifting::new(overrides);
+        let few = run(&bench, Some(MEASURED), None);
+        assert!(all.trials.len() > 100, "{}", all.trials.len());
+        assert_eq!(bench.timed.load(Ordering::Relaxed), MEASURED);
+        assert!(
+            best(&few) * 1.03 >= best(&all),
+            "{overrides:?}: {} of {}",
+            best(&few),
+            best(&all)
+        );
+        assert!(few.notes.iter().any(|note| note.contains("12 of ")), "{:?}", few.notes);
+    }
+}
+
+#[test]
+fn a_search_that_is_killed_goes_on_with_nothing_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log.jsonl");
+    let mut killed = Drifting::new(&[]);
+    killed.killed_in = Some(2);
+    let log = Log::open(&path).expect("a new log");
+    let stopped = catch_unwind(AssertUnwindSafe(|| run(&killed, Some(MEASURED), Some(&log))));
+    assert!(stopped.is_err(), "it was killed in its third batch");
+    drop(log);
+    let kept = std::fs::read_to_string(&path).expect("there");
+    assert_eq!(kept.lines().count(), 8);
+
+    let log = Log::open(&path).expect("a log");
+    let again = Drifting::new(&[]);
+    let resumed = run(&again, Some(MEASURED), Some(&log));
+    // The plain kernel once to begin with, then the four that are missing.
+    assert_eq!(again.timed.load(Ordering::Relaxed), 4);
+    let whole = run(&Drifting::new(&[]), Some(MEASURED), None);
+    let plans = |report: &Report| -> Vec<String> {
+        let measured = report.trials.iter().filter(|trial| trial.measured().is_some());
+        measured.map(|trial| trial.plan.to_string()).collect()
+    };
+    assert_eq!(plans(&resumed), plans(&whole));
+    assert!((best(&resumed) - best(&whole)).abs() < 1e-9);
+    assert!(std::fs::read_to_string(&path).expect("there").starts_with(&kept));
+}
+
+#[test]
+fn several_devices_share_the_plans_and_say_the_same() {
+    let mut second = Drifting::new(&[]);
+    // It is a slower piece; its plain kernel is slower, too.
+    second.slower = 1.4;
+    let first = Drifting::new(&[]);
+    let counts = [Arc::clone(&first.timed), Arc::clone(&second.timed)];
+    let both = SeveralBench::new(vec![Box::new(first), Box::new(second)]).expect("of one kind");
+    let shared = run(&both, Some(MEASURED), None);
+    assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [6, 6]);
+    let alone = run(&Drifting::new(&[]), Some(MEASURED), None);
+    for (one, other) in shared.trials.iter().zip(&alone.trials) {
+        assert_eq!(one.plan, other.plan);
+        let [one, other] = [one, other].map(|trial| trial.measured().map(|(_, speedup)| speedup));
+        assert!(one.zip(other).is_none_or(|(one, other)| (one - other).abs() < 1e-9));
+    }
+    let other = Drifting::new(&["dram.latency=900"]);
+    let mixed = SeveralBench::new(vec![Box::new(Drifting::new(&[])), Box::new(other)]);
+    assert!(mixed.is_err_and(|error| error.to_string().contains("different kinds")));
+}
+
+fn remembered(text: &str, items: u32, overrides: &[&str], answers: &Answers) -> (Tuned, usize) {
+    let bench = Drifting::new(overrides);
+    let tuned = tuned_with(&subject(text, items), &bench, answers).expect("an answer");
+    assert!(tuned.not_kept.is_none(), "{:?}", tuned.not_kept);
+    (tuned, bench.timed.load(Ordering::Relaxed))
+}
+
+#[test]
+fn an_answer_is_remembered_and_never_stale() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("deep/tuned.jsonl");
+    let answers = Answers::in_file(&path);
+    let (first, timed) = remembered(GATHER, 40, &[], &answers);
+    assert_eq!((first.from, timed), (From::Searched, MEASURED));
+    let (again, timed) = remembered(GATHER, 40, &[], &answers);
+    assert_eq!((again.from, timed), (From::Remembered, 0));
+    assert_eq!((&again.plan, again.verdict), (&first.plan, first.verdict));
+    assert_eq!(again.kernel.body, first.kernel.body);
+    // 40 and 60 iterations are of one class, 40 and 70 are not.
+    assert_eq!(remembered(GATHER, 60, &[], &answers).0.from, From::Remembered);
+    assert_eq!(remembered(GATHER, 70, &[], &answers).0.from, From::Searched);
+    let edited = GATHER.replace("%shifted = fadd %value, 1.0:f32", "%shifted = fadd %value, 2.0:f32");
+    assert_ne!(edited, GATHER);
+    assert_eq!(remembered(&edited, 40, &[], &answers).0.from, From::Searched);
+    let aligned = GATHER.replace("f32[%values_len] align 4", "f32[%values_len] align 16");
+    assert_ne!(aligned, GATHER);
+    assert_eq!(remembered(&aligned, 40, &[], &answers).0.from, From::Searched);
+    // Another device: a GPU's identity holds its driver.
+    assert_eq!(remembered(GATHER, 40, &["dram.latency=900"], &answers).0.from, From::Searched);
+    assert_eq!(remembered(GATHER, 40, &[], &answers).0.from, From::Remembered);
+
+    // A program that was killed while it wrote, and one of another version.
+    let text = std::fs::read_to_string(&path).expect("there");
+    std::fs::write(&path, format!("{text}{{\"key\":\"another\"}}\n{{\"key\":\"gat")).expect("written");
+    assert_eq!(remembered(GATHER, 40, &[], &answers).0.from, From::Remembered);
+    assert_eq!(remembered(GATHER, 20, &[], &answers).0.from, From::Searched);
+    assert_eq!(remembered(GATHER, 20, &[], &answers).0.from, From::Remembered);
+
+    let shipped = Answers::none().with_shipped(&text).expect("answers");
+    let (found, timed) = remembered(GATHER, 40, &[], &shipped);
+    assert_eq!((found.from, timed, found.plan), (From::Shipped, 0, first.plan));
+    assert!(Answers::none().with_shipped("no answer").is_err());
+}
+
+#[test]
+fn an_answer_that_cannot_be_kept_is_still_an_answer() {
+    let bench = Drifting::new(&[]);
+    let nowhere = Answers::in_file(Path::new("/dev/null/tuned.jsonl"));
+    let tuned = tuned_with(&subject(GATHER, 40), &bench, &nowhere).expect("an answer");
+    assert_eq!(tuned.from, From::Searched);
+    assert!(tuned.not_kept.is_some());
+    let plan: Plan = tuned.plan;
+    assert!(tuned.speedup >= 1.0 || plan.is_none());
+}

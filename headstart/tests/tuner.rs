@@ -13,8 +13,8 @@ use headstart::prefetch::{self, Plan};
 use headstart::report::{Outputs, Report, Trial};
 use headstart::tune::tuned::From;
 use headstart::tune::{
-    Answers, Asked, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, Progress, SeveralBench, SimulatedBench, Timed,
-    Tuned, search, tuned_with,
+    Answers, Asked, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, Progress, SeveralBench,
+    SimulatedBench, Timed, Tuned, search, tuned_with,
 };
 
 struct Silent;
@@ -145,7 +145,11 @@ fn twelve_measured_plans_find_what_all_of_them_would() {
             best(&few),
             best(&all)
         );
-        assert!(few.notes.iter().any(|note| note.contains("12 of ")), "{:?}", few.notes);
+        assert!(
+            few.notes.iter().any(|note| note.contains("12 of ")),
+            "{:?}",
+            few.notes
+        );
     }
 }
 
@@ -191,7 +195,10 @@ fn several_devices_share_the_plans_and_say_the_same() {
     for (one, other) in shared.trials.iter().zip(&alone.trials) {
         assert_eq!(one.plan, other.plan);
         let [one, other] = [one, other].map(|trial| trial.measured().map(|(_, speedup)| speedup));
-        assert!(one.zip(other).is_none_or(|(one, other)| (one - other).abs() < 1e-9));
+        assert!(
+            one.zip(other)
+                .is_none_or(|(one, other)| (one - other).abs() < 1e-9)
+        );
     }
     let other = Drifting::new(&["dram.latency=900"]);
     let mixed = SeveralBench::new(vec![Box::new(Drifting::new(&[])), Box::new(other)]);
@@ -219,14 +226,20 @@ fn an_answer_is_remembered_and_never_stale() {
     // 40 and 60 iterations are of one class, 40 and 70 are not.
     assert_eq!(remembered(GATHER, 60, &[], &answers).0.from, From::Remembered);
     assert_eq!(remembered(GATHER, 70, &[], &answers).0.from, From::Searched);
-    let edited = GATHER.replace("%shifted = fadd %value, 1.0:f32", "%shifted = fadd %value, 2.0:f32");
+    let edited = GATHER.replace(
+        "%shifted = fadd %value, 1.0:f32",
+        "%shifted = fadd %value, 2.0:f32",
+    );
     assert_ne!(edited, GATHER);
     assert_eq!(remembered(&edited, 40, &[], &answers).0.from, From::Searched);
     let aligned = GATHER.replace("f32[%values_len] align 4", "f32[%values_len] align 16");
     assert_ne!(aligned, GATHER);
     assert_eq!(remembered(&aligned, 40, &[], &answers).0.from, From::Searched);
     // Another device: a GPU's identity holds its driver.
-    assert_eq!(remembered(GATHER, 40, &["dram.latency=900"], &answers).0.from, From::Searched);
+    assert_eq!(
+        remembered(GATHER, 40, &["dram.latency=900"], &answers).0.from,
+        From::Searched
+    );
     assert_eq!(remembered(GATHER, 40, &[], &answers).0.from, From::Remembered);
 
     // A program that was killed while it wrote, and one of another version.

@@ -82,7 +82,8 @@ impl Shape {
 
     /// How unlike two plans are: 0 for the same, about 1 for a doubling of group and distance, more for another strategy.
     fn unlike(&self, other: &Shape) -> f64 {
-        let doublings = |one: u32, other: u32| (f64::from(one.max(1)).log2() - f64::from(other.max(1)).log2()).abs();
+        let doublings =
+            |one: u32, other: u32| (f64::from(one.max(1)).log2() - f64::from(other.max(1)).log2()).abs();
         let mut unlike = 0.5 * doublings(self.group, other.group);
         if self.kind != other.kind {
             unlike += 1.5;
@@ -129,7 +130,11 @@ impl Proposals {
         let mut chosen: Vec<usize> = Vec::new();
         for &(index, _) in &order {
             let shape = &self.plans[index].shape;
-            let is_new = || chosen.iter().all(|&other| !self.plans[other].shape.is_kind_of(shape));
+            let is_new = || {
+                chosen
+                    .iter()
+                    .all(|&other| !self.plans[other].shape.is_kind_of(shape))
+            };
             if chosen.len() < count && (!nothing_is_known || is_new()) {
                 chosen.push(index);
             }
@@ -139,7 +144,9 @@ impl Proposals {
 
     /// What a plan came to: its speedup, or that it cannot be run.
     pub fn learn(&mut self, index: usize, measured: Option<f64>) {
-        let Some(plan) = self.plans.get_mut(index) else { return };
+        let Some(plan) = self.plans.get_mut(index) else {
+            return;
+        };
         plan.is_known = true;
         plan.error = measured
             .filter(|measured| *measured > 0.0 && plan.predicted > 0.0)
@@ -165,7 +172,9 @@ mod tests {
     use super::*;
 
     fn plans(predicted: &[(&str, f64)]) -> Proposals {
-        let parsed = predicted.iter().map(|&(plan, speedup)| (plan.parse().expect("a plan"), speedup));
+        let parsed = predicted
+            .iter()
+            .map(|&(plan, speedup)| (plan.parse().expect("a plan"), speedup));
         Proposals::new(parsed.collect())
     }
 

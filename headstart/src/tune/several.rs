@@ -33,8 +33,10 @@ impl SeveralBench {
             .ok_or_else(|| Error::device("there is no device to measure on"))?;
         let others: Vec<Box<dyn Bench>> = benches.collect();
         if others.iter().any(|other| other.identity() != first.identity()) {
-            return Err(Error::device("the devices are of different kinds, or their drivers are")
-                .accepted("devices of one kind; choose one by its number"));
+            return Err(
+                Error::device("the devices are of different kinds, or their drivers are")
+                    .accepted("devices of one kind; choose one by its number"),
+            );
         }
         Ok(SeveralBench { first, others })
     }

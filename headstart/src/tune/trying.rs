@@ -141,7 +141,11 @@ impl Trying<'_> {
                     next.into_iter().map(|own| legal[own]).collect()
                 }
                 None => {
-                    let size = if self.memory.is_kept() { KEPT_BATCH } else { legal.len() };
+                    let size = if self.memory.is_kept() {
+                        KEPT_BATCH
+                    } else {
+                        legal.len()
+                    };
                     legal.iter().copied().skip(measured).take(size).collect()
                 }
             };
@@ -184,7 +188,8 @@ impl Trying<'_> {
     fn predicted(&self, pairs: &[Pair<'_>], legal: &[usize]) -> Option<Proposals> {
         let predictor = self.bench.predictor()?;
         let bound = self.workload.bind(predictor.device()).ok()?;
-        let time = |kernel: &Arc<Kernel>| shielded(|| predictor.time(&bound, kernel)).map(|timed| timed.time_ns);
+        let time =
+            |kernel: &Arc<Kernel>| shielded(|| predictor.time(&bound, kernel)).map(|timed| timed.time_ns);
         let plain_ns = time(self.kernel).ok()?;
         let derived: Vec<&Derived> = legal
             .iter()
@@ -215,7 +220,10 @@ impl Trying<'_> {
         let checked = threads::map(&new, |&index| shielded(|| check(checks, pairs[index].1)));
         if first.is_none() || !new.is_empty() {
             let right = checked.iter().flatten().map(|(derived, _)| &derived.kernel);
-            let kernels: Vec<Arc<Kernel>> = std::iter::once(self.kernel).chain(right).map(Arc::clone).collect();
+            let kernels: Vec<Arc<Kernel>> = std::iter::once(self.kernel)
+                .chain(right)
+                .map(Arc::clone)
+                .collect();
             times = self.bench.time_in_turns(self.bound, &kernels)?;
         }
         let mut times = times.into_iter();
@@ -237,11 +245,17 @@ impl Trying<'_> {
         };
         for (&index, checked) in new.iter().zip(checked) {
             let result = checked.and_then(|(_, small)| {
-                let next = times.next().unwrap_or_else(|| Err(Error::bug("a kernel was not timed")));
+                let next = times
+                    .next()
+                    .unwrap_or_else(|| Err(Error::bug("a kernel was not timed")));
                 let (mut timed, full) = next.map_err(wrong_output)?;
                 timed.time_ns *= baseline.time_ns / own_ns;
                 let same = small == Outputs::Identical && full == Outputs::Identical;
-                let outputs = if same { Outputs::Identical } else { Outputs::Equivalent };
+                let outputs = if same {
+                    Outputs::Identical
+                } else {
+                    Outputs::Equivalent
+                };
                 Ok((timed, outputs))
             });
             tried[index] = Some(self.done(&pairs[index], baseline.time_ns, result));
@@ -367,4 +381,3 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
         }
     }
 }
-

@@ -115,9 +115,14 @@ impl Answers {
     /// Those of this user: the file that `HEADSTART_CACHE` names, or `headstart/tuned.jsonl` in the folder for caches.
     /// Without such a folder nothing is kept.
     pub fn of_user() -> Answers {
-        let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let of = |name: &str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
         let folder = || of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
-        let file = of("HEADSTART_CACHE").or_else(|| folder().map(|folder| folder.join("headstart/tuned.jsonl")));
+        let file =
+            of("HEADSTART_CACHE").or_else(|| folder().map(|folder| folder.join("headstart/tuned.jsonl")));
         Answers {
             file,
             ..Answers::default()
@@ -129,7 +134,11 @@ impl Answers {
     /// # Errors
     /// A line is no answer.
     pub fn with_shipped(mut self, text: &str) -> Result<Answers> {
-        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        for (number, line) in text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty())
+        {
             let answer: Answer = serde_json::from_str(line).map_err(|error| {
                 Error::input(format!("not an answer of the tuner: {error}"))
                     .at(format!("line {}", number + 1))
@@ -166,7 +175,11 @@ impl Answers {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(refused)?;
         }
-        let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(refused)?;
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
+            .map_err(refused)?;
         // One write a line, begun on a line of its own: a line that another process was killed at ends here.
         file.write_all(format!("\n{text}\n").as_bytes()).map_err(refused)
     }

@@ -4,11 +4,11 @@
 //! workloads at four geometries each; every other workload once; the traces of Spatter, with few work-groups and with
 //! many.
 
+use headstart::Result;
 use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::Plan;
 use headstart::tune::search::main_loads;
 use headstart::tune::space::default_plans;
-use headstart::Result;
 use headstart_gallery::kernels::{self, Chosen};
 use headstart_gallery::spatter::Trace;
 

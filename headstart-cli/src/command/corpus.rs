@@ -177,7 +177,7 @@ impl Case<'_> {
         let (right, found) = (outputs(&original.found), outputs(&again.found));
         let simulator = simulated(gpu, workload);
         let agrees = match &simulator {
-            Ok(simulated) => said(check::compare(workload, &right, simulated)),
+            Ok(simulated) => said(check::compare_across(workload, simulated, &right)),
             Err(error) => error.to_string(),
         };
         Ok(json!({

@@ -90,7 +90,11 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
         }
     }
     if by_loop.is_empty() {
-        by_loop.push((loop_to_unroll(&kernel, &all)?, HashMap::new()));
+        by_loop.extend(
+            loops_to_unroll(&kernel, &all)?
+                .into_iter()
+                .map(|label| (label, HashMap::new())),
+        );
     }
     // Inner loops first: rewriting a loop copies those inside, and what was done to them with it.
     let depth = |label: Label| {
@@ -161,8 +165,8 @@ pub(super) fn apply_wish(
     reached_together(kernel)
 }
 
-/// The one innermost loop that loads from global memory.
-fn loop_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Label> {
+/// The innermost loops that load from global memory.
+fn loops_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Vec<Label>> {
     let mut loops: Vec<Label> = all.iter().map(|candidate| candidate.looped).collect();
     loops.sort();
     loops.dedup();
@@ -195,26 +199,12 @@ fn loop_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Label> {
         let largest = loops.iter().copied().max_by_key(size);
         loops = largest.into_iter().collect();
     }
-    match loops[..] {
-        [one] => Ok(one),
-        [] => Err(Error::usage(format!(
+    match loops.is_empty() {
+        false => Ok(loops),
+        true => Err(Error::usage(format!(
             "kernel `{}` has no loop that loads from global memory",
             kernel.name
         ))),
-        _ => {
-            let names: Vec<String> = all
-                .iter()
-                .map(|candidate| format!("`{}`", candidate.name))
-                .collect();
-            Err(Error::usage(format!(
-                "kernel `{}` has several loops that could be unrolled",
-                kernel.name
-            ))
-            .accepted(format!(
-                "name a load of the one that is meant, with a strategy: {}",
-                names.join(", ")
-            )))
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::workload::{Bound, Given, Workload};
 use crate::device::sim::functional::Groups;
 use crate::device::{Device, Fill, Pattern};
 use crate::error::{Error, Fault, Result};
-use crate::ir::Kernel;
+use crate::ir::{Kernel, OpKind};
 use crate::prefetch::Plan;
 use crate::prefetch::check::Plain;
 use crate::report::Outputs;
@@ -153,16 +153,48 @@ impl<'d> Checks<'d> {
     }
 }
 
-/// Compares all outputs of a workload with those that are right.
+/// Compares all outputs of a workload with those that are right, of the same device.
 ///
 /// # Errors
 /// One differs: which, and where.
 pub fn compare(workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>]) -> Result<Outputs> {
-    let params = workload.given.iter().zip(&workload.kernel.params);
     let exact = match workload.kernel.float_mode.any_nan {
         true => Compare::BitsOrNan,
         false => Compare::Bits,
     };
+    compare_as(exact, workload, right, found)
+}
+
+/// How far results of the hardware's approximations may be apart on two devices, once a kernel has computed with them: a
+/// few hundred times the largest error of most ([`approximate`](crate::front::lang::approximate)), and that of `tanh`.
+const APPROXIMATELY: f64 = 1e-3;
+
+/// Compares all outputs of a workload with those of another device: what hardware approximates differs between them.
+///
+/// # Errors
+/// One differs: which, and where.
+pub fn compare_across(workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>]) -> Result<Outputs> {
+    match approximates(&workload.kernel) {
+        true => compare_as(Compare::OfLargest(APPROXIMATELY), workload, right, found),
+        false => compare(workload, right, found),
+    }
+}
+
+/// Whether a kernel uses what hardware approximates.
+pub fn approximates(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel.body.walk(&mut |op| {
+        found |= match op.kind {
+            OpKind::Unary(op, _) => op.is_approximation(),
+            OpKind::Binary(op, ..) => op.is_approximation(),
+            _ => false,
+        }
+    });
+    found
+}
+
+fn compare_as(exact: Compare, workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>]) -> Result<Outputs> {
+    let params = workload.given.iter().zip(&workload.kernel.params);
     let outputs = params.filter_map(|(given, param)| match given {
         Given::Output { element, compare, .. } => Some((*element, *compare, &param.name)),
         Given::Scalar(..) | Given::Input { .. } => None,

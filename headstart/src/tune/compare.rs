@@ -16,6 +16,8 @@ pub enum Compare {
     Multiset,
     /// Numbers that differ by at most this share of the larger one, as the order of float atomics leaves them.
     Relative(f64),
+    /// Numbers that differ by at most this share of the largest in the output, as sums of approximations do.
+    OfLargest(f64),
 }
 
 impl Compare {
@@ -40,7 +42,17 @@ impl Compare {
             right.sort_unstable();
             found.sort_unstable();
         }
+        let largest = match self {
+            Compare::OfLargest(_) => right
+                .iter()
+                .filter_map(|&bits| float(element, bits))
+                .fold(0.0, magnitude),
+            _ => 0.0,
+        };
         let same = |(right, found): (u64, u64)| match self {
+            Compare::OfLargest(share) => {
+                close(element, right, found, share) || apart(element, right, found) <= share * largest
+            }
             Compare::Bits | Compare::Multiset => right == found,
             Compare::BitsOrNan => {
                 let is_nan = |bits| float(element, bits).is_some_and(f64::is_nan);
@@ -103,6 +115,21 @@ fn close(element: Type, right: u64, found: u64, share: f64) -> bool {
         }
         _ => false,
     }
+}
+
+/// The larger of two magnitudes; what is not finite has none.
+fn magnitude(largest: f64, value: f64) -> f64 {
+    if value.is_finite() {
+        largest.max(value.abs())
+    } else {
+        largest
+    }
+}
+
+/// How far two numbers are apart: infinitely if they are none.
+fn apart(element: Type, right: u64, found: u64) -> f64 {
+    let both = float(element, right).zip(float(element, found));
+    both.map_or(f64::INFINITY, |(right, found)| (right - found).abs())
 }
 
 fn shown(element: Type, bits: u64) -> String {

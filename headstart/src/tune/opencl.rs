@@ -185,7 +185,7 @@ impl Bench for OpenClBench {
             .iter()
             .map(|kernel| {
                 let candidate = self.candidate(queue.as_ref(), &bound, kernel)?;
-                let outputs = check::compare(workload, &right, &candidate.found)?;
+                let outputs = check::compare_across(workload, &right, &candidate.found)?;
                 Ok((candidate, outputs))
             })
             .collect();

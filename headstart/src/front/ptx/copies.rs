@@ -11,7 +11,7 @@
 //!
 //! Where the module says which line of the source an instruction comes from, the line and column decide. Elsewhere the
 //! counter does: in a loop that goes N steps at once, loads of one memory of which there are N, or a multiple, are
-//! copies, in turns; and the loop behind it that does what is left over has the same loads again. Names are all that this
+//! copies, in turns; and the loop behind or before it that does what is left over has the same loads again. Names are all that this
 //! changes.
 
 use std::collections::HashMap;
@@ -74,25 +74,28 @@ fn by_counter(kernel: &Kernel, same: &mut HashMap<LoadId, LoadId>) {
     let definitions = Definitions::of(kernel);
     let mut loops = Vec::new();
     inner_loops(kernel, &definitions, &kernel.body, &mut loops);
-    // The loads of one iteration of the source, by their kinds; of the last loop that was unrolled.
-    let mut unrolled: Option<Vec<(LoadId, Kind)>> = None;
-    for inner in &loops {
-        if (2..=MOST_COPIES).contains(&inner.steps) {
-            let originals = turns(inner, same);
-            unrolled = (!originals.is_empty()).then_some(originals);
-        } else if let Some(originals) = unrolled.take() {
-            let kinds = |loads: &[(LoadId, Kind)]| -> Vec<Kind> {
-                loads.iter().map(|(_, kind)| kind.clone()).collect()
-            };
-            if kinds(&originals) == kinds(&inner.loads) {
-                same.extend(
-                    inner
-                        .loads
-                        .iter()
-                        .zip(&originals)
-                        .map(|((id, _), (original, _))| (*id, *original)),
-                );
-            }
+    let is_unrolled = |inner: &Inner| (2..=MOST_COPIES).contains(&inner.steps);
+    for (position, inner) in loops.iter().enumerate() {
+        if !is_unrolled(inner) {
+            continue;
+        }
+        // The loads of one iteration of the source.
+        let originals = turns(inner, same);
+        let kinds =
+            |loads: &[(LoadId, Kind)]| -> Vec<Kind> { loads.iter().map(|(_, kind)| kind.clone()).collect() };
+        // nvcc does what is left over behind the loop, clang before it.
+        let neighbours = [Some(position + 1), position.checked_sub(1)];
+        let mut rest = neighbours
+            .into_iter()
+            .flatten()
+            .filter_map(|position| loops.get(position));
+        let rest = rest.find(|rest| {
+            let is_known = rest.loads.iter().any(|(id, _)| same.contains_key(id));
+            !is_unrolled(rest) && !is_known && kinds(&originals) == kinds(&rest.loads)
+        });
+        if let Some(rest) = rest {
+            let pairs = rest.loads.iter().zip(&originals);
+            same.extend(pairs.map(|((id, _), (original, _))| (*id, *original)));
         }
     }
 }

@@ -13,11 +13,13 @@
 //! wrapping sums stays one when the addend changes sides, so the counter itself is compared. `-(n & -4)`, written
 //! `(n & 3) - n` by nvcc, is recognised on the way.
 //!
-//! Where the caller says that counters do not overflow, the steps of those that a signed test bounds promise so; the
-//! simulator checks the promise.
+//! Where the caller says that counters do not overflow, the steps of those that a signed test bounds promise so, and of
+//! those that more than one step at a time leads to a bound that ends the loop by being met; the simulator checks the
+//! promise.
 
 use std::collections::{HashMap, HashSet};
 
+use crate::ir::eval::signed;
 use crate::ir::{BinaryOp, CompareOp, Kernel, NoWrapOp, Op, OpKind, Region, Value, Wrap};
 
 /// Rewrites the tests and steps of every loop.
@@ -43,7 +45,7 @@ fn region(kernel: &mut Kernel, pure: &Pure, region_: &mut Region, no_overflow: b
             let inside = defined(params, body);
             compare_counters(kernel, pure, &inside, body, &mut before);
             if no_overflow {
-                promise_steps(params, &inside, body);
+                promise_steps(kernel, params, &inside, body);
             }
             ops.extend(before);
         }
@@ -124,17 +126,21 @@ fn negated_multiple(kernel: &Kernel, pure: &Pure, value: Value) -> Option<(Value
     (a == number && mask.wrapping_add(1).is_power_of_two()).then_some((number, mask))
 }
 
-/// Steps of counters that a signed test bounds promise not to overflow.
-fn promise_steps(params: &[Value], inside: &HashSet<Value>, body: &mut Region) {
-    let mut bounded: HashSet<Value> = HashSet::new();
+/// Steps of counters that a test bounds promise not to overflow.
+fn promise_steps(kernel: &Kernel, params: &[Value], inside: &HashSet<Value>, body: &mut Region) {
+    // Compared with something that the loop does not change.
+    let counted = |x: Value, y: Value| match (inside.contains(&x), inside.contains(&y)) {
+        (true, false) => Some(x),
+        (false, true) => Some(y),
+        _ => None,
+    };
+    let (mut bounded, mut met): (HashSet<Value>, HashSet<Value>) = Default::default();
     body.walk(&mut |op| {
         if let OpKind::Compare(CompareOp::LtS | CompareOp::LeS, x, y) = op.kind {
-            // Against something that the loop does not change.
-            match (inside.contains(&x), inside.contains(&y)) {
-                (true, false) => bounded.insert(x),
-                (false, true) => bounded.insert(y),
-                _ => false,
-            };
+            bounded.extend(counted(x, y));
+        }
+        if let OpKind::Compare(CompareOp::Eq | CompareOp::Ne, x, y) = op.kind {
+            met.extend(counted(x, y));
         }
     });
     body.walk_mut(&mut |op| {
@@ -143,11 +149,18 @@ fn promise_steps(params: &[Value], inside: &HashSet<Value>, body: &mut Region) {
         };
         let counter = [a, b].into_iter().find(|value| params.contains(value));
         let other = if counter == Some(a) { b } else { a };
-        let Some(counter) =
-            counter.filter(|counter| bounded.contains(counter) || bounded.contains(&op.results[0]))
-        else {
-            return;
+        let Some(counter) = counter else { return };
+        let is_in = |set: &HashSet<Value>| set.contains(&counter) || set.contains(&op.results[0]);
+        // One step at a time meets every bound, by way of a wrap if need be.
+        let jumps = || {
+            let step = kernel
+                .as_constant(other)
+                .map(|bits| signed(kernel.ty(other), bits));
+            step.is_some_and(|step| step.unsigned_abs() > 1)
         };
+        if !(is_in(&bounded) || is_in(&met) && jumps()) {
+            return;
+        }
         if inside.contains(&other) || step == BinaryOp::Sub && counter != a {
             return;
         }
@@ -195,5 +208,15 @@ mod tests {
         let body = "loop 'l (%i = 0:i32) {\n%next = add %i, 4:i32\n%more = lt.s %next, %n\n\
                     if %more { yield } else { break }\ncontinue %next\n}";
         assert!(prepared(body, true).contains("add.nsw") && !prepared(body, false).contains("add.n"));
+        // Where the bound is met, only steps that could jump over it.
+        let met = |step: &str| {
+            format!(
+                "loop 'l (%i = %n) {{\n%next = add %i, {step}:i32\n%more = ne %next, 0:i32\n\
+                 if %more {{ yield }} else {{ break }}\ncontinue %next\n}}"
+            )
+        };
+        assert!(
+            prepared(&met("-4"), true).contains("add.nsw") && !prepared(&met("-1"), true).contains("add.n")
+        );
     }
 }

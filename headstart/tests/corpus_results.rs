@@ -1,0 +1,123 @@
+//! `docs/corpus.md` is made from `results/corpus-h200.json`: what `headstart corpus` measured on an H200.
+//! `HEADSTART_BLESS=1` rewrites it.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A number of an object; nothing if it is not there.
+fn number(of: &Value, name: &str) -> Option<f64> {
+    of[name].as_f64()
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn row(entry: &Value) -> String {
+    let found = &entry["found"];
+    let tuned = &found["tuned"];
+    let micros = |name: &str| number(found, name).map_or("–".to_owned(), |ns| format!("{:.1}", ns / 1e3));
+    let (gain, plan) = match (number(tuned, "speedup"), tuned["plan"].as_str()) {
+        (Some(speedup), Some(plan)) => (format!("{speedup:.2}"), format!("`{plan}`")),
+        _ if tuned["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("no loop")) =>
+        {
+            ("–".to_owned(), "no loop that loads".to_owned())
+        }
+        _ => ("–".to_owned(), "not tuned".to_owned()),
+    };
+    let word = |name: &str| match found[name].as_str() {
+        Some(same @ ("identical" | "equivalent")) => same.to_owned(),
+        _ => "**other**".to_owned(),
+    };
+    format!(
+        "| {}:{} | {} | {} | {:.2} | {} | {} | {gain} | {plan} |",
+        entry["module"].as_str().unwrap_or_default(),
+        entry["entry"].as_str().unwrap_or_default(),
+        micros("original_ns"),
+        micros("again_ns"),
+        number(found, "again_to_original").unwrap_or(f64::NAN),
+        word("bits"),
+        word("simulator"),
+    )
+}
+
+fn page(results: &Value) -> String {
+    let text = |name: &str| results[name].as_str().unwrap_or("?");
+    let entries = results["entries"].as_array().expect("entries");
+    let of = |name: &str| -> Vec<f64> {
+        let found = entries.iter().filter_map(|entry| number(&entry["found"], name));
+        found.collect()
+    };
+    let again = of("again_to_original");
+    let gains: Vec<f64> = entries
+        .iter()
+        .filter_map(|entry| number(&entry["found"]["tuned"], "speedup"))
+        .collect();
+    let least = |numbers: &[f64]| numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |numbers: &[f64]| numbers.iter().copied().fold(0.0, f64::max);
+    let mean = (gains.iter().map(|gain| gain.ln()).sum::<f64>() / gains.len() as f64).exp();
+    let mut page = format!(
+        "# Kernels of other compilers on an H200\n\n\
+         `{}` on an {}, driver {}, {}. This page is made from `results/corpus-h200.json`.\n\n\
+         Each entry of [`corpus/`](../corpus) is run as it was, run again after it was read and written, compared with \
+         the simulator, and tuned over the plans that win most often, at the grid and block of its launch file (most \
+         have 132 work-groups of 128: a sixteenth of what the device holds).\n\n\
+         - {} entries. Written again, {} have the bits of the original; the time is {:.3} of the original's in the \
+         median, {:.3} to {:.3}. Times below 10 µs vary by several per cent.\n\
+         - {} have a loop that loads from global memory and were tuned: {:.2}× in the median, {:.2}× in the geometric \
+         mean, never below {:.2}×.\n\n\
+         | entry | original, µs | written again, µs | ratio | bits | simulator | gain | plan |\n\
+         |---|---|---|---|---|---|---|---|\n",
+        text("command"),
+        results["device"]["name"]
+            .as_str()
+            .unwrap_or_else(|| text("device")),
+        text("driver"),
+        text("date"),
+        entries.len(),
+        entries
+            .iter()
+            .filter(|entry| entry["found"]["bits"] == "identical")
+            .count(),
+        median(again.clone()),
+        least(&again),
+        most(&again),
+        gains.len(),
+        median(gains.clone()),
+        mean,
+        least(&gains),
+    );
+    for entry in entries {
+        let _ = writeln!(page, "{}", row(entry));
+    }
+    page.push_str(
+        "\n`n_body` computes with `rsqrt.approx`, whose bits are the device's; sums that cancel make the difference \
+         larger than the tolerance of that run.\n",
+    );
+    page
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let text = std::fs::read_to_string(repository().join("results/corpus-h200.json")).expect("results");
+    let results: Value = serde_json::from_str(&text).expect("JSON");
+    let made = page(&results);
+    let path = repository().join("docs/corpus.md");
+    if std::env::var_os("HEADSTART_BLESS").is_some() {
+        std::fs::write(&path, &made).expect("written");
+    }
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        there == made,
+        "docs/corpus.md is not what the results give; HEADSTART_BLESS=1 rewrites it"
+    );
+}

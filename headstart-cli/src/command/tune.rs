@@ -1,7 +1,7 @@
 //! `headstart tune`: try the plans, choose one, write the report.
 
 use headstart::prefetch::Plan;
-use headstart::report::{Outcome, page, table};
+use headstart::report::{Outcome, Report, page, table};
 use headstart::suggest::quoted;
 use headstart::tune::{self, Answers, Asked, Log, MEASURED, Shard};
 use headstart::{Error, Result};
@@ -72,7 +72,11 @@ pub fn run(options: &Tune) -> Result<()> {
     drop(bar);
 
     if let Some(html) = &html {
-        html.write(&page::html(&report))?;
+        let shown = Report {
+            detail: tune::detail(subject.as_ref(), bench.as_ref(), &report)?,
+            ..report.clone()
+        };
+        html.write(&page::html(&shown))?;
     }
     if let Some(json) = &json {
         json.write(&json_line(&report)?)?;

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `evidence` | numbers of a run as a whole |
 //! | `profile` | where its time goes: reasons, loops, loads, units |
+//! | `timeline` | where the time of one sub-group goes |
 //! | `profiler` | evidence from a profiler's CSV instead of a run |
 //! | `structure` | what the kernel's text tells of its loads |
 //! | `steps` | the procedure, question by question |
@@ -25,6 +26,7 @@ pub mod profiler;
 mod reasons;
 mod steps;
 mod structure;
+mod timeline;
 
 pub use advice::{Advice, Choice, Program, advise};
 pub use bounds::{Bounds, Roof, Roofline, RooflinePoint};
@@ -34,3 +36,4 @@ pub use profile::{Cache, LoadTime, LoopTime, Profile, Resources, Stall, UnitTime
 pub use reasons::{Findings, reasons};
 pub use steps::{Answer, Case, Measure, Step, procedure};
 pub use structure::{LoopLoad, loop_loads};
+pub use timeline::{Doing, Moment, Timeline};

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::timeline::Timeline;
+
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::timer::{Code, LaunchTime, StallReason};
@@ -27,6 +29,9 @@ pub struct Profile {
     pub bank_conflicts: Option<f64>,
     /// Work-items of a sub-group, and of the largest one that the device has.
     pub sub_group: Option<(u32, u32)>,
+    /// Where the time of one sub-group goes, where it was followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
 }
 
 /// One reason.
@@ -155,6 +160,7 @@ impl Profile {
         });
         let memory = &time.memory;
         Profile {
+            timeline: Timeline::of(model, &time.followed),
             loops: loops.collect(),
             loads: loads.collect(),
             units: units.collect(),
@@ -199,6 +205,7 @@ impl Profile {
             cache: self.cache.clone().or_else(|| other.cache.clone()),
             bank_conflicts: self.bank_conflicts.or(other.bank_conflicts),
             sub_group: self.sub_group.or(other.sub_group),
+            timeline: self.timeline.clone().or_else(|| other.timeline.clone()),
         }
     }
 

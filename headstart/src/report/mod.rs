@@ -4,6 +4,7 @@
 //! numbers were made.
 
 pub mod advice;
+pub mod detail;
 pub mod explain;
 pub mod gains;
 pub mod number;
@@ -53,6 +54,9 @@ pub struct Report {
     /// Where the plans sit under the device's roofs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roofline: Option<Roofline>,
+    /// Both kernels side by side, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<detail::Detail>,
     /// How the numbers were made: simulated or measured, sampled or whole, and with which version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -346,6 +350,7 @@ pub(crate) mod tests {
             }],
             bounds: None,
             roofline: None,
+            detail: None,
             notes: vec!["simulated".to_owned()],
         }
     }

@@ -11,6 +11,7 @@
 //! | `check`, `compare` | whether a derived kernel computes what the plain one computes |
 //! | `simulated`, `measured`, `gpu`, `opencl` | what times a kernel: a model, a GPU, an OpenCL device |
 //! | `several` | several GPUs at once |
+//! | `detail` | both kernels side by side, for a page |
 //! | `tuned` | the best form of a kernel at program start, remembered |
 //! | `drop_in` | a module of PTX with one entry exchanged |
 //! | `choose` | the verdict, the cheap answer first |
@@ -18,6 +19,7 @@
 pub mod check;
 pub mod choose;
 pub mod compare;
+mod detail;
 pub mod drop_in;
 mod fills;
 pub mod gpu;
@@ -40,13 +42,14 @@ pub mod tuned;
 pub mod workload;
 
 pub use compare::{Compare, checksum};
+pub use detail::detail;
 pub use launch_file::{FileSubject, LaunchFile};
 pub use launch_template::launch_template;
 pub use log::{Log, Shard};
 pub use measured::MeasuredBench;
 pub use modules::{PlannedModule, TunedModule, best_module, planned_module, tuned_module};
 pub use opencl::OpenClBench;
-pub use proposals::{MEASURED, Proposals};
+pub use proposals::{BATCH, MEASURED, Proposals};
 pub use search::{Asked, Bench, Found, Progress, Timed, derive, plain, search, tune};
 pub use several::SeveralBench;
 pub use simulated::SimulatedBench;

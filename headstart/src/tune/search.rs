@@ -272,6 +272,7 @@ pub fn search(
         counters: counters(&baseline, best_run.as_ref()),
         bounds: Bounds::of(&baseline.evidence, profile, &loads),
         roofline,
+        detail: None,
         notes: std::iter::once(baseline.note.clone())
             .chain(note)
             .chain(subject.unlocking())

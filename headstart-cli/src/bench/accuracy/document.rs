@@ -122,7 +122,7 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
             ),
         ),
         (
-            "slower than the fastest plan, the fastest measured of the simulator's first twelve",
+            "slower than the fastest plan, what the tuner finds that measures twelve",
             format!(
                 "median {}, at most {}",
                 percent(median(judgements.iter().map(|own| own.regret_of_few).collect())),
@@ -159,7 +159,7 @@ pub fn page(record: &Record, judgements: &[Judgement]) -> String {
     }
     text.push_str(
         "\n## Case by case\n\n| case | says | plan | expected | measured | verdict | fastest of all | measured | plain, simulated \
-         / measured | rank correlation | simulator's first is slower by | of its first twelve |\n\
+         / measured | rank correlation | simulator's first is slower by | tuner of twelve by |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for own in judgements {

@@ -8,14 +8,12 @@ use headstart::Result;
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Outputs, Trial, Verdict};
 use headstart::tune::choose::{THRESHOLD, choose};
+use headstart::tune::{BATCH, MEASURED, Proposals};
 
 use super::record::{Entry, Record, Side};
 
 /// Whoever says no must not leave this much lying: 10 %.
 const TO_BE_HAD: f64 = 1.10;
-
-/// How many plans a tuner measures that asks the simulator first.
-const MEASURED_PLANS: usize = 12;
 
 /// How the simulator did on a case.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +42,7 @@ pub struct Judgement {
     pub rank_correlation: Option<f64>,
     /// How much slower than the fastest the simulator's first is, of all plans: 0 where it is the fastest.
     pub regret: f64,
-    /// The same of the fastest measured one among the simulator's first [`MEASURED_PLANS`].
+    /// The same of what the tuner finds that measures [`MEASURED`] plans, as it would have done with these answers.
     pub regret_of_few: f64,
 }
 
@@ -112,11 +110,6 @@ fn judge(case: &str, measured: &Side, simulated: &Side) -> Result<Judgement> {
     let time_of = |entry: Option<&Entry>| entry.map_or(1.0, |entry| entry.speedup);
     let mut ranked = pairs.clone();
     ranked.sort_by(|one, other| other.0.speedup.total_cmp(&one.0.speedup));
-    // The plain kernel is always among those that are measured.
-    let best_of = |count: usize| {
-        let first = ranked.iter().take(count).map(|(_, measured)| measured.speedup);
-        first.fold(1.0, f64::max)
-    };
     let first = ranked.first().filter(|(own, _)| own.speedup > 1.0);
     let of_first = first.map_or(1.0, |(_, measured)| measured.speedup);
     let with_plain = |side: fn(&(&Entry, &Entry)) -> f64| -> Vec<f64> {
@@ -141,8 +134,32 @@ fn judge(case: &str, measured: &Side, simulated: &Side) -> Result<Judgement> {
             &with_plain(|pair| pair.1.speedup),
         ),
         regret: best_speedup / of_first - 1.0,
-        regret_of_few: best_speedup / best_of(MEASURED_PLANS) - 1.0,
+        regret_of_few: best_speedup / of_few(&pairs)? - 1.0,
     })
+}
+
+/// The fastest that the tuner finds which measures [`MEASURED`] plans: its search, with the recorded answers. The plain
+/// kernel is always among what is measured.
+fn of_few(pairs: &[(&Entry, &Entry)]) -> Result<f64> {
+    let predicted: Vec<(Plan, f64)> = pairs
+        .iter()
+        .map(|(own, _)| Ok((own.plan.parse()?, own.speedup)))
+        .collect::<Result<_>>()?;
+    let mut proposals = Proposals::new(predicted);
+    let (mut left, mut best) = (MEASURED, 1.0);
+    while left > 0 {
+        let batch = proposals.next(left.min(BATCH));
+        if batch.is_empty() {
+            break;
+        }
+        left -= batch.len();
+        for index in batch {
+            let speedup = pairs[index].1.speedup;
+            proposals.learn(index, Some(speedup));
+            best = f64::max(best, speedup);
+        }
+    }
+    Ok(best)
 }
 
 fn trials(side: &Side) -> Result<Vec<Trial>> {

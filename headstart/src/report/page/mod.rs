@@ -3,6 +3,7 @@
 //! The verdict comes first, then why, the article's figure, the plan in words, and every plan that was tried. It reads
 //! in light and dark, on a phone, on paper, and aloud. Everything shown is escaped.
 
+mod detail;
 mod escape;
 mod figure;
 mod look;
@@ -62,6 +63,9 @@ pub fn html(report: &Report) -> String {
     gain(&mut page, report);
     plan(&mut page, report);
     counters(&mut page, report);
+    if let Some(known) = &report.detail {
+        detail::sections(&mut page, known);
+    }
     trials(&mut page, report);
     without_time(&mut page, report);
     page.push_str("</main>\n");
@@ -478,6 +482,8 @@ fn footer(page: &mut String, report: &Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advise::{Doing, Moment, Timeline};
+    use crate::report::detail::{Detail, Hint, Load, Stalled};
     use crate::report::tests::sample;
 
     #[test]
@@ -495,6 +501,42 @@ mod tests {
         assert!(page.contains("needs 300 registers &lt;at most 255&gt;"));
     }
 
+    fn with_everything(text: &str) -> Detail {
+        let moment = |doing, from_ns, to_ns| Moment { doing, from_ns, to_ns };
+        let timeline = Timeline {
+            moments: vec![
+                moment(Doing::Computes, 0.0, 10.0),
+                moment(Doing::WaitsForMemory, 10.0, 600.0),
+                moment(Doing::WaitsOtherwise, 600.0, 610.0),
+            ],
+            iterations: vec![300.0],
+        };
+        Detail {
+            note: text.to_owned(),
+            stalls: vec![Stalled {
+                reason: text.to_owned(),
+                plain: 0.8,
+                best: Some(0.1),
+            }],
+            loads: vec![Load {
+                name: text.to_owned(),
+                place: text.to_owned(),
+                lines: 32.0,
+                fetched: 8.0,
+                waiting: 0.9,
+                best: None,
+            }],
+            timelines: vec![("none".to_owned(), timeline.clone()), (text.to_owned(), timeline)],
+            hints: vec![Hint {
+                place: text.to_owned(),
+                asked: text.to_owned(),
+                reached: text.to_owned(),
+                by: text.to_owned(),
+            }],
+            source: text.to_owned(),
+        }
+    }
+
     #[test]
     fn text_from_outside_does_not_become_markup() {
         let mut report = sample();
@@ -506,12 +548,18 @@ mod tests {
         report.parameters = vec![(evil.to_owned(), evil.to_owned())];
         report.counters[0].name = evil.to_owned();
         report.counters[0].unit = evil.to_owned();
+        report.detail = Some(with_everything(evil));
         assert!(!html(&report).contains("<script"));
     }
 
     #[test]
     fn elements_are_closed_and_ids_differ() {
-        let page = html(&sample());
+        let mut report = sample();
+        report.detail = Some(with_everything("a < b"));
+        let page = html(&report);
+        for id in ["timeline", "iterations", "stalls", "loads", "levels", "source"] {
+            assert!(page.contains(&format!(" id=\"{id}\"")), "{id}");
+        }
         for element in [
             "svg", "g", "table", "section", "figure", "details", "ul", "ol", "tr", "td", "p", "text",
         ] {

@@ -14,7 +14,7 @@ use super::cost::Pipe;
 use super::fetch::Fetch;
 use super::needed::Need;
 use super::profile::Traffic;
-use super::stalls::{InstructionProfile, StallReason};
+use super::stalls::{FOLLOWED, InstructionProfile, Issue, StallReason};
 use super::sub_group::{Resident, State};
 use crate::device::model::DeviceModel;
 use crate::device::sim::functional::{LaneOp, LaneOpKind, LaunchState, Mask, WorkGroup};
@@ -59,6 +59,8 @@ pub(super) struct Core<'l> {
     pub ended: Vec<u64>,
     /// Instructions issued so far.
     pub issued: u64,
+    /// How the first sub-group of the first core came along.
+    pub followed: Vec<Issue>,
     /// More than these show a loop without end.
     limit: u64,
 }
@@ -132,6 +134,7 @@ impl<'l> Core<'l> {
             resident_cycles: 0,
             ended: Vec::new(),
             issued: 0,
+            followed: Vec::new(),
             limit,
         };
         for _ in 0..places {
@@ -257,6 +260,15 @@ impl<'l> Core<'l> {
         let at = resident.at;
         let instruction = &code.instructions[at];
         let mask = resident.mask(instruction);
+        if self.number == 0 && member == 0 && self.followed.len() < FOLLOWED {
+            self.followed.push(Issue {
+                instruction: resident.at,
+                since: resident.since,
+                held: resident.earliest.clamp(resident.since, now),
+                at: now,
+                reason: resident.reason,
+            });
+        }
         account(&mut self.profile, resident, now);
         self.profile[at].issued += 1;
         self.profile[at].lanes += u64::from(mask.count());

@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use code::Code;
 pub use profile::{LoadProfile, LoopProfile, UnitProfile};
 pub use report::{LaunchTime, PlaceProfile, Sample};
-pub use stalls::StallReason;
+pub use stalls::{Issue, StallReason};
 
 use crate::back::hints::HintReached;
 use crate::back::machine::{Target, lower};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::code::Code;
 use super::profile::{self, LoadProfile, LoopProfile, UnitProfile};
 use super::run::Simulated;
-use super::stalls::{InstructionProfile, StallReason};
+use super::stalls::{InstructionProfile, Issue, StallReason};
 use crate::device::Counters;
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
@@ -50,6 +50,8 @@ pub struct LaunchTime {
     pub loops: Vec<LoopProfile>,
     /// Units of a core, the busiest first.
     pub units: Vec<UnitProfile>,
+    /// How one sub-group came along, instruction by instruction, from its start; the first few thousand of them.
+    pub followed: Vec<Issue>,
     scale: f64,
 }
 
@@ -133,6 +135,7 @@ pub(super) fn launch_time(
             0.0
         },
         memory: simulated.memory,
+        followed: simulated.followed,
         places: places(code, &simulated.profile, scale),
         loads: profile::loads(code.program(), &simulated.profile, scale),
         loops: profile::loops(code.program(), &simulated.profile, scale),

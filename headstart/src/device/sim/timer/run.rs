@@ -3,7 +3,8 @@
 use super::code::Code;
 use super::core::{Core, Groups};
 use super::report::{self, LaunchTime, Sample};
-use super::{Cores, stalls::InstructionProfile};
+use super::stalls::{InstructionProfile, Issue};
+use super::Cores;
 use crate::device::Launch;
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
@@ -55,6 +56,7 @@ pub(super) struct Simulated {
     /// Cycles of all simulated cores together, until the last one ended.
     pub core_cycles: f64,
     pub groups: u64,
+    pub followed: Vec<Issue>,
     /// Whether the cores' times say that all of the launch's cores take as long.
     alike: bool,
     /// Whether the cores had as much work as each other.
@@ -261,6 +263,7 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
         resident_cycles: cores.iter().map(|core| core.resident_cycles).sum(),
         core_cycles: end * cores.len() as f64,
         groups: cores.iter().map(|core| core.ended.len() as u64).sum(),
+        followed: cores.first().map(|core| core.followed.clone()).unwrap_or_default(),
         alike: shortest >= end * (1.0 - ALIKE),
         same_work: least >= most * (1.0 - SAME_WORK),
     }

@@ -75,6 +75,24 @@ impl StallReason {
     }
 }
 
+/// Instructions of one sub-group that are followed at most: enough for some iterations of any loop.
+pub(super) const FOLLOWED: usize = 4096;
+
+/// How one sub-group came to issue an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// The instruction's number in the program.
+    pub instruction: usize,
+    /// The cycle after its last one.
+    pub since: u64,
+    /// The cycle up to which it waited for `reason`; from there to `at` the unit was busy, or others were issued.
+    pub held: u64,
+    /// The cycle of this one.
+    pub at: u64,
+    /// Why it waited.
+    pub reason: StallReason,
+}
+
 /// What happened at one instruction, all sub-groups together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct InstructionProfile {

@@ -19,7 +19,12 @@ fn browser() -> Option<PathBuf> {
         let names = ["chromium", "chromium-browser", "google-chrome"];
         let path = std::env::var_os("PATH")?;
         let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        names.iter().find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file()))
+        names.iter().find_map(|name| {
+            folders
+                .iter()
+                .map(|folder| folder.join(name))
+                .find(|file| file.is_file())
+        })
     });
     if found.is_none() {
         eprintln!("SKIPPED: there is no Chromium to look at the page with");
@@ -33,7 +38,13 @@ fn seen(browser: &Path, folder: &Path, page: &str, arguments: &[&str]) -> String
     fs::write(&file, page).expect("written");
     let output = folder.join("seen.txt");
     let mut child = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+        ])
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .args(arguments)
         .arg("--dump-dom")
@@ -88,11 +99,18 @@ fn noted(browser: &Path, folder: &Path, page: &str, width: u32, arguments: &[&st
         browser,
         folder,
         &outer,
-        &[&["--window-size=1400,4200", "--virtual-time-budget=4000"], arguments].concat(),
+        &[
+            &["--window-size=1400,4200", "--virtual-time-budget=4000"],
+            arguments,
+        ]
+        .concat(),
     );
     let start = document.find("<pre id=\"noted\">").expect("the note") + "<pre id=\"noted\">".len();
     let end = document[start..].find("</pre>").expect("its end") + start;
-    let text = document[start..end].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    let text = document[start..end]
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&");
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
@@ -129,7 +147,11 @@ fn a_browser_shows_what_was_found() {
         .arg(&json)
         .output()
         .expect("the command runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let page = fs::read_to_string(&html).expect("a page");
     if let Some(keep) = std::env::var_os("HEADSTART_PAGE") {
         fs::write(keep, &page).expect("kept");
@@ -145,28 +167,62 @@ fn a_browser_shows_what_was_found() {
     assert_eq!(wide["trials"], 6 + elsewhere);
     let fastest = format!("{:.2}×", report["best"]["speedup"].as_f64().expect("a speedup"));
     assert!(
-        wide["times"].as_array().expect("speedups").iter().any(|time| time == fastest.as_str()),
+        wide["times"]
+            .as_array()
+            .expect("speedups")
+            .iter()
+            .any(|time| time == fastest.as_str()),
         "{fastest}: {}",
         wide["times"]
     );
-    assert!(wide["stalls"].as_u64() > Some(2) && wide["loads"].as_u64() > Some(0), "{wide}");
-    assert!(wide["iterations"].as_u64() > Some(4) && wide["rectangles"].as_u64() > Some(10), "{wide}");
-    assert!(wide["source"].as_str().is_some_and(|text| text.contains("kernel")), "{wide}");
+    assert!(
+        wide["stalls"].as_u64() > Some(2) && wide["loads"].as_u64() > Some(0),
+        "{wide}"
+    );
+    assert!(
+        wide["iterations"].as_u64() > Some(4) && wide["rectangles"].as_u64() > Some(10),
+        "{wide}"
+    );
+    assert!(
+        wide["source"]
+            .as_str()
+            .is_some_and(|text| text.contains("kernel")),
+        "{wide}"
+    );
     // What differs in colour differs in height, too.
     assert_eq!(wide["doing"].as_array().map(Vec::len), Some(3), "{wide}");
     let phone = noted(&browser, folder.path(), &page, 390, &[]);
     for (name, seen) in [("wide", &wide), ("phone", &phone)] {
         assert!(seen["overflow"].as_i64() <= Some(0), "{name}: {seen}");
         assert_eq!(seen["timelines"], 1, "{name}");
-        assert_eq!((&seen["unnamed"], &seen["foreign"]), (&Value::from(0), &Value::from(0)), "{name}");
-        assert_eq!((seen["lang"].as_str(), seen["headings"].as_u64()), (Some("en"), Some(1)), "{name}");
+        assert_eq!(
+            (&seen["unnamed"], &seen["foreign"]),
+            (&Value::from(0), &Value::from(0)),
+            "{name}"
+        );
+        assert_eq!(
+            (seen["lang"].as_str(), seen["headings"].as_u64()),
+            (Some("en"), Some(1)),
+            "{name}"
+        );
     }
 
-    let dark = noted(&browser, folder.path(), &page, 1200, &["--blink-settings=preferredColorScheme=0"]);
+    let dark = noted(
+        &browser,
+        folder.path(),
+        &page,
+        1200,
+        &["--blink-settings=preferredColorScheme=0"],
+    );
     for (name, seen) in [("light", &wide), ("dark", &dark)] {
         let (paper, ink) = (luminance(&seen["paper"]), luminance(&seen["ink"]));
         let contrast = (paper.max(ink) + 0.05) / (paper.min(ink) + 0.05);
         assert!(contrast >= 7.0, "{name}: {contrast}");
     }
-    assert!(luminance(&wide["paper"]) > 0.5 && luminance(&dark["paper"]) < 0.1, "{} {}", wide["paper"], dark["paper"]);
+    assert!(
+        luminance(&wide["paper"]) > 0.5 && luminance(&dark["paper"]) < 0.1,
+        "{} {}",
+        wide["paper"],
+        dark["paper"]
+    );
 }

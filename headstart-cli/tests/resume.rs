@@ -7,7 +7,16 @@ use std::time::{Duration, Instant};
 
 /// Long enough to be killed in the middle, on any machine.
 const ARGUMENTS: [&str; 10] = [
-    "tune", "gather", "--device", "sim:h200", "--set", "groups=132", "--set", "items=128", "--set", "work=2",
+    "tune",
+    "gather",
+    "--device",
+    "sim:h200",
+    "--set",
+    "groups=132",
+    "--set",
+    "items=128",
+    "--set",
+    "work=2",
 ];
 
 fn tune() -> Command {
@@ -36,11 +45,17 @@ fn what_was_tried_before_the_kill_is_not_tried_again() {
     let started = Instant::now();
     while lines() < 3 {
         assert!(started.elapsed() < Duration::from_secs(300), "it does not get on");
-        assert!(child.try_wait().expect("a status").is_none(), "it ended before it could be killed");
+        assert!(
+            child.try_wait().expect("a status").is_none(),
+            "it ended before it could be killed"
+        );
         thread::sleep(Duration::from_millis(1));
     }
     child.kill().expect("killed");
-    assert!(!child.wait().expect("a status").success(), "it ended before it was killed");
+    assert!(
+        !child.wait().expect("a status").success(),
+        "it ended before it was killed"
+    );
     let kept = fs::read_to_string(&log).expect("there");
     let whole = kept.rfind('\n').map_or(0, |last| last + 1);
     let kept = &kept[..whole];
@@ -52,7 +67,11 @@ fn what_was_tried_before_the_kill_is_not_tried_again() {
             command.arg("--log").arg(log);
         }
         let output = command.output().expect("the command runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).expect("text")
     };
     let resumed = report(Some(&log));

@@ -36,7 +36,9 @@ impl Doing {
     fn of(reason: StallReason) -> Doing {
         match reason {
             StallReason::LongScoreboard | StallReason::AsyncCopy => Doing::WaitsForMemory,
-            StallReason::Wait | StallReason::ShortScoreboard | StallReason::BranchResolving => Doing::Computes,
+            StallReason::Wait | StallReason::ShortScoreboard | StallReason::BranchResolving => {
+                Doing::Computes
+            }
             _ => Doing::WaitsOtherwise,
         }
     }
@@ -87,7 +89,11 @@ impl Timeline {
                 let (from_ns, to_ns) = (nanoseconds(from), nanoseconds(to));
                 match moments.last_mut().filter(|last| last.doing == doing) {
                     Some(last) => last.to_ns = to_ns,
-                    None => moments.push(Moment { doing, from_ns, to_ns }),
+                    None => moments.push(Moment {
+                        doing,
+                        from_ns,
+                        to_ns,
+                    }),
                 }
             }
         }
@@ -109,7 +115,12 @@ impl Timeline {
                     ..*moment
                 })
                 .collect(),
-            iterations: self.iterations.iter().copied().filter(|&at| at < end_ns).collect(),
+            iterations: self
+                .iterations
+                .iter()
+                .copied()
+                .filter(|&at| at < end_ns)
+                .collect(),
         }
     }
 
@@ -119,7 +130,11 @@ impl Timeline {
         let time: f64 = own
             .map(|moment| (moment.to_ns.min(to_ns) - moment.from_ns.max(from_ns)).max(0.0))
             .sum();
-        if to_ns > from_ns { time / (to_ns - from_ns) } else { 0.0 }
+        if to_ns > from_ns {
+            time / (to_ns - from_ns)
+        } else {
+            0.0
+        }
     }
 }
 
@@ -147,12 +162,20 @@ mod tests {
         let doing: Vec<Doing> = timeline.moments.iter().map(|moment| moment.doing).collect();
         assert_eq!(
             doing,
-            [Doing::Computes, Doing::WaitsForMemory, Doing::WaitsOtherwise, Doing::Computes]
+            [
+                Doing::Computes,
+                Doing::WaitsForMemory,
+                Doing::WaitsOtherwise,
+                Doing::Computes
+            ]
         );
         assert_eq!(timeline.iterations, [model.nanoseconds(604.0)]);
         let end = timeline.end_ns();
         assert_eq!(end, model.nanoseconds(609.0));
-        let all: f64 = Doing::ALL.iter().map(|&doing| timeline.share(doing, 0.0, end)).sum();
+        let all: f64 = Doing::ALL
+            .iter()
+            .map(|&doing| timeline.share(doing, 0.0, end))
+            .sum();
         assert!((all - 1.0).abs() < 1e-9);
         assert!(timeline.until(end / 2.0).end_ns() <= end / 2.0);
         assert_eq!(Timeline::of(&model, &[]), None);

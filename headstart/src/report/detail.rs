@@ -79,11 +79,17 @@ impl Detail {
             fetched: own.fetched,
             waiting: own.waiting,
             best: other.map(|other| {
-                let same = other.loads.iter().filter(|load| load.place == own.place && load.name == own.name);
+                let same = other
+                    .loads
+                    .iter()
+                    .filter(|load| load.place == own.place && load.name == own.name);
                 same.map(|load| load.waiting).sum()
             }),
         };
-        let first = plain.timeline.clone().map(|timeline| ("none".to_owned(), timeline));
+        let first = plain
+            .timeline
+            .clone()
+            .map(|timeline| ("none".to_owned(), timeline));
         let second = best
             .as_ref()
             .and_then(|(plan, profile)| Some((plan.clone(), profile.timeline.clone()?)));

@@ -31,8 +31,13 @@ pub fn detail(subject: &dyn Subject, bench: &dyn Bench, report: &Report) -> Resu
         true => None,
         false => Some(derive(bench, &workload, &kernel, plan)?.kernel),
     };
-    let best_run = best.as_ref().map(|kernel| model.time(&bound, kernel)).transpose()?;
-    let Some(profile) = &plain_run.profile else { return Ok(None) };
+    let best_run = best
+        .as_ref()
+        .map(|kernel| model.time(&bound, kernel))
+        .transpose()?;
+    let Some(profile) = &plain_run.profile else {
+        return Ok(None);
+    };
     let other = best_run.as_ref().and_then(|run| run.profile.as_ref());
     let mut detail = Detail::of(profile, other.map(|profile| (plan.to_string(), profile)));
     detail.note = plain_run.note.clone();
@@ -51,7 +56,9 @@ pub fn detail(subject: &dyn Subject, bench: &dyn Bench, report: &Report) -> Resu
     if detail.source.len() > MAX_SOURCE {
         let end = detail.source[..MAX_SOURCE].rfind('\n').unwrap_or(0);
         detail.source.truncate(end);
-        detail.source.push_str("\n… and so on: `headstart emit` prints all of it\n");
+        detail
+            .source
+            .push_str("\n… and so on: `headstart emit` prints all of it\n");
     }
     Ok(Some(detail))
 }

@@ -46,7 +46,11 @@ fn shown(detail: &Detail) -> Option<f64> {
 }
 
 fn called(plan: &str) -> &str {
-    if plan == "none" { "plain kernel" } else { "with the plan" }
+    if plan == "none" {
+        "plain kernel"
+    } else {
+        "with the plan"
+    }
 }
 
 fn timeline(page: &mut String, detail: &Detail) {
@@ -56,7 +60,9 @@ fn timeline(page: &mut String, detail: &Detail) {
         .iter()
         .map(|(plan, timeline)| (called(plan), timeline.until(end)))
         .collect();
-    page.push_str("<section id=\"timeline\">\n<h2>Where one sub-group's time goes</h2>\n<figure class=\"panel\">\n");
+    page.push_str(
+        "<section id=\"timeline\">\n<h2>Where one sub-group's time goes</h2>\n<figure class=\"panel\">\n",
+    );
     for size in [WIDE, NARROW] {
         drawing(page, &parts, end, &size);
     }
@@ -81,7 +87,10 @@ fn timeline(page: &mut String, detail: &Detail) {
         ),
     );
     for doing in Doing::ALL {
-        put(page, format_args!("<th class=\"number\" scope=\"col\">{}</th>", doing.name()));
+        put(
+            page,
+            format_args!("<th class=\"number\" scope=\"col\">{}</th>", doing.name()),
+        );
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     for (name, timeline) in &parts {
@@ -99,7 +108,10 @@ fn timeline(page: &mut String, detail: &Detail) {
             );
             for doing in Doing::ALL {
                 let share = timeline.share(doing, from, to);
-                put(page, format_args!("<td class=\"number\">{}</td>", number::percent(share)));
+                put(
+                    page,
+                    format_args!("<td class=\"number\">{}</td>", number::percent(share)),
+                );
             }
             page.push_str("</tr>\n");
         }
@@ -147,9 +159,17 @@ fn drawing(page: &mut String, parts: &[(&str, Timeline)], end: f64, size: &Size)
     );
     for (row, (name, timeline)) in parts.iter().enumerate() {
         let top = ROW * row as f64;
-        put(page, format_args!("<text x=\"1\" y=\"{:.0}\">{}</text>\n", top + 14.0, Escaped(name)));
+        put(
+            page,
+            format_args!("<text x=\"1\" y=\"{:.0}\">{}</text>\n", top + 14.0, Escaped(name)),
+        );
         for moment in &timeline.moments {
-            page.push_str(&bar(moment.doing, at(moment.from_ns), at(moment.to_ns), top + 22.0));
+            page.push_str(&bar(
+                moment.doing,
+                at(moment.from_ns),
+                at(moment.to_ns),
+                top + 22.0,
+            ));
         }
         for &start in &timeline.iterations {
             let x = at(start);
@@ -211,7 +231,10 @@ fn stalls(page: &mut String, detail: &Detail) {
         )
     };
     for own in rows {
-        put(page, format_args!("<tr><td>{}</td>{}", Escaped(&own.reason), cell(own.plain)));
+        put(
+            page,
+            format_args!("<tr><td>{}</td>{}", Escaped(&own.reason), cell(own.plain)),
+        );
         if with_best {
             page.push_str(&cell(own.best.unwrap_or(0.0)));
         }
@@ -255,7 +278,12 @@ fn levels(page: &mut String, detail: &Detail) {
     if detail.hints.is_empty() {
         return;
     }
-    let columns = [("asked", false), ("reached", false), ("by", false), ("where", false)];
+    let columns = [
+        ("asked", false),
+        ("reached", false),
+        ("by", false),
+        ("where", false),
+    ];
     table(page, "levels", "What becomes of the hints", &columns);
     for own in &detail.hints {
         put(

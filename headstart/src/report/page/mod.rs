@@ -502,7 +502,11 @@ mod tests {
     }
 
     fn with_everything(text: &str) -> Detail {
-        let moment = |doing, from_ns, to_ns| Moment { doing, from_ns, to_ns };
+        let moment = |doing, from_ns, to_ns| Moment {
+            doing,
+            from_ns,
+            to_ns,
+        };
         let timeline = Timeline {
             moments: vec![
                 moment(Doing::Computes, 0.0, 10.0),

@@ -1,10 +1,10 @@
 //! Running a launch: which cores are simulated, and what follows for all of them.
 
+use super::Cores;
 use super::code::Code;
 use super::core::{Core, Groups};
 use super::report::{self, LaunchTime, Sample};
 use super::stalls::{InstructionProfile, Issue};
-use super::Cores;
 use crate::device::Launch;
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
@@ -263,7 +263,10 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
         resident_cycles: cores.iter().map(|core| core.resident_cycles).sum(),
         core_cycles: end * cores.len() as f64,
         groups: cores.iter().map(|core| core.ended.len() as u64).sum(),
-        followed: cores.first().map(|core| core.followed.clone()).unwrap_or_default(),
+        followed: cores
+            .first()
+            .map(|core| core.followed.clone())
+            .unwrap_or_default(),
         alike: shortest >= end * (1.0 - ALIKE),
         same_work: least >= most * (1.0 - SAME_WORK),
     }

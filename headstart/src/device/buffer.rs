@@ -1,4 +1,4 @@
-//! Buffers: memory of a device, and how it is filled at first.
+//! Buffers: memory of a device, where it lies, and how it is filled at first.
 
 use std::any::Any;
 use std::fmt;
@@ -13,7 +13,53 @@ use crate::{Error, Result};
 pub struct Buffer {
     element: Type,
     length: u64,
+    allocation: Allocation,
     implementation: Arc<dyn Any + Send + Sync>,
+    /// The same memory, as the host sees it.
+    host: Option<Arc<dyn HostSide>>,
+}
+
+/// Where a buffer lies: the three kinds of SYCL's unified shared memory. (What a work-group shares is another thing.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Allocation {
+    /// In the device's memory. The host copies by [`Command`](super::Command)s.
+    #[default]
+    Device,
+    /// In the host's memory, pinned: the host reads and writes it at once, kernels reach it over the link, and copies
+    /// from and to it overlap kernels.
+    Host,
+    /// Where it was last used: host and device both read and write it at once, and its pages move between them.
+    Shared,
+}
+
+impl Allocation {
+    /// All of them.
+    pub const ALL: [Allocation; 3] = [Allocation::Device, Allocation::Host, Allocation::Shared];
+
+    /// As people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Allocation::Device => "device",
+            Allocation::Host => "host",
+            Allocation::Shared => "shared",
+        }
+    }
+}
+
+/// Memory that the host reads and writes itself. Ranges have been checked. What a kernel or copy under way does to the
+/// same bytes meanwhile is seen in part, or not: who wants it waits for the event first.
+pub trait HostSide: Send + Sync {
+    /// Reads bytes from an offset on.
+    ///
+    /// # Errors
+    /// The device's; bytes that were never written.
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()>;
+
+    /// Writes bytes from an offset on.
+    ///
+    /// # Errors
+    /// The device's.
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<()>;
 }
 
 /// What a new buffer holds.
@@ -33,8 +79,50 @@ impl Buffer {
         Buffer {
             element,
             length,
+            allocation: Allocation::Device,
             implementation,
+            host: None,
         }
+    }
+
+    /// The same, of a kind that the host sees, too.
+    #[must_use]
+    pub fn seen_by_host(self, allocation: Allocation, host: Arc<dyn HostSide>) -> Buffer {
+        Buffer {
+            allocation,
+            host: Some(host),
+            ..self
+        }
+    }
+
+    /// Where it lies.
+    pub fn allocation(&self) -> Allocation {
+        self.allocation
+    }
+
+    /// Reads bytes from an offset on, without a queue and without waiting for one.
+    ///
+    /// # Errors
+    /// It lies in the device's memory; the range is outside; the device's own.
+    pub fn read_on_host(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.check_range(offset, bytes.len() as u64)?;
+        self.host()?.read(offset, bytes)
+    }
+
+    /// Writes bytes from an offset on, without a queue and without waiting for one.
+    ///
+    /// # Errors
+    /// As [`Buffer::read_on_host`].
+    pub fn write_on_host(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.check_range(offset, bytes.len() as u64)?;
+        self.host()?.write(offset, bytes)
+    }
+
+    fn host(&self) -> Result<&Arc<dyn HostSide>> {
+        self.host.as_ref().ok_or_else(|| {
+            Error::usage("the host cannot reach a buffer in the device's memory")
+                .accepted("a queue's commands, or a host or shared allocation")
+        })
     }
 
     /// Type of its elements.
@@ -112,6 +200,9 @@ impl Fill {
 
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Buffer({} × {})", self.length, self.element)
+        match self.allocation {
+            Allocation::Device => write!(f, "Buffer({} × {})", self.length, self.element),
+            other => write!(f, "Buffer({} × {}, {})", self.length, self.element, other.name()),
+        }
     }
 }

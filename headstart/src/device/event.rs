@@ -1,6 +1,7 @@
 //! Events: the end of a command, and what came of it.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::Counters;
@@ -17,8 +18,37 @@ pub struct Completion(Option<Arc<State>>);
 
 #[derive(Default)]
 struct State {
-    outcome: Mutex<Option<Result<Arc<Outcome>>>>,
+    slot: Mutex<Slot>,
     ended: Condvar,
+    /// What the host's waiting moves on.
+    host: Option<Arc<HostClock>>,
+}
+
+/// What is known of a command's end.
+#[derive(Default)]
+struct Slot {
+    outcome: Option<Result<Arc<Outcome>>>,
+    /// Who wants to be told.
+    told: Vec<Told>,
+}
+
+type Told = Box<dyn FnOnce(&Result<Arc<Outcome>>) + Send>;
+
+/// The host's time on a device whose clock is simulated: the latest end of a command that the host has waited for.
+/// What it submits afterwards comes later.
+#[derive(Debug, Default)]
+pub(super) struct HostClock(AtomicU64);
+
+impl HostClock {
+    /// The time, in nanoseconds.
+    pub(super) fn now_ns(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Acquire))
+    }
+
+    /// The host knows of this moment. Times are not negative, so their bits are ordered as they are.
+    fn reach(&self, ns: f64) {
+        self.0.fetch_max(ns.max(0.0).to_bits(), Ordering::AcqRel);
+    }
 }
 
 /// What came of a command that succeeded.
@@ -41,10 +71,11 @@ pub struct Outcome {
 }
 
 /// When a command was submitted, started and ended: nanoseconds on the device's clock, whose zero is any
-/// moment before. A simulated device's clock is the simulated one.
+/// moment before and the same for all its queues. A simulated device's clock is the simulated one, on which the host
+/// takes no time but what it waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Times {
-    /// The command reached the device.
+    /// The host handed it to the queue.
     pub submitted_ns: f64,
     /// It started to run.
     pub started_ns: f64,
@@ -57,12 +88,33 @@ impl Times {
     pub fn elapsed_ns(&self) -> f64 {
         self.ended_ns - self.started_ns
     }
+
+    /// How long both ran at the same time, in nanoseconds: 0 if one ended before the other started.
+    pub fn overlap_ns(&self, other: &Times) -> f64 {
+        let (start, end) = (
+            self.started_ns.max(other.started_ns),
+            self.ended_ns.min(other.ended_ns),
+        );
+        (end - start).max(0.0)
+    }
 }
 
 impl Event {
     /// An event that has not ended, and the handle that ends it.
     pub fn pending() -> (Event, Completion) {
-        let state = Arc::new(State::default());
+        Event::of(State::default())
+    }
+
+    /// An event on a simulated clock, which waiting for it moves on.
+    pub(super) fn pending_on(host: &Arc<HostClock>) -> (Event, Completion) {
+        Event::of(State {
+            host: Some(Arc::clone(host)),
+            ..State::default()
+        })
+    }
+
+    fn of(state: State) -> (Event, Completion) {
+        let state = Arc::new(state);
         (Event(Arc::clone(&state)), Completion(Some(state)))
     }
 
@@ -71,19 +123,41 @@ impl Event {
     /// # Errors
     /// The command's own.
     pub fn wait(&self) -> Result<Arc<Outcome>> {
-        let mut outcome = self.0.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = self.outcome();
+        if let (Some(host), Ok(outcome)) = (&self.0.host, &outcome) {
+            host.reach(outcome.times.ended_ns);
+        }
+        outcome
+    }
+
+    /// As [`Event::wait`], by a queue: the host has not waited.
+    pub(super) fn outcome(&self) -> Result<Arc<Outcome>> {
+        let mut slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(outcome) = &*outcome {
+            if let Some(outcome) = &slot.outcome {
                 return outcome.clone();
             }
-            outcome = self.0.ended.wait(outcome).unwrap_or_else(PoisonError::into_inner);
+            slot = self.0.ended.wait(slot).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// Whether it has ended, well or not.
     pub fn has_ended(&self) -> bool {
-        let outcome = self.0.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        outcome.is_some()
+        let slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.outcome.is_some()
+    }
+
+    /// Calls `told` with what came of the command, once it has ended: now, or on the thread that ends it, which
+    /// should not be kept long.
+    pub fn when_ended(&self, told: impl FnOnce(&Result<Arc<Outcome>>) + Send + 'static) {
+        let mut slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        match slot.outcome.clone() {
+            Some(outcome) => {
+                drop(slot);
+                told(&outcome);
+            }
+            None => slot.told.push(Box::new(told)),
+        }
     }
 }
 
@@ -98,8 +172,13 @@ impl Completion {
 
 impl State {
     fn end(&self, outcome: Result<Outcome>) {
-        let mut slot = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        *slot = Some(outcome.map(Arc::new));
+        let outcome = outcome.map(Arc::new);
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.outcome = Some(outcome.clone());
+        let told = std::mem::take(&mut slot.told);
+        drop(slot);
+        // Those who are told come before those who wait, so that these find what the former have done.
+        told.into_iter().for_each(|told| told(&outcome));
         self.ended.notify_all();
     }
 }
@@ -140,6 +219,37 @@ mod tests {
         }));
         assert_eq!(waiter.join().expect("no panic").expect("no error").bytes, [1]);
         assert_eq!(event.wait().expect("no error").bytes, [1]);
+    }
+
+    #[test]
+    fn who_asks_is_told_once_before_or_after_the_end() {
+        let (event, completion) = Event::pending();
+        let count = Arc::new(AtomicU64::new(0));
+        let tell = |event: &Event| {
+            let count = Arc::clone(&count);
+            event.when_ended(move |outcome| {
+                assert!(outcome.is_ok());
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+        };
+        tell(&event);
+        assert_eq!(count.load(Ordering::Relaxed), 0);
+        completion.end(Ok(Outcome::default()));
+        tell(&event);
+        assert_eq!(count.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn overlap_is_what_both_intervals_have() {
+        let times = |started_ns: f64, ended_ns: f64| Times {
+            submitted_ns: 0.0,
+            started_ns,
+            ended_ns,
+        };
+        assert_eq!(times(1.0, 5.0).overlap_ns(&times(3.0, 9.0)), 2.0);
+        assert_eq!(times(1.0, 5.0).overlap_ns(&times(2.0, 3.0)), 1.0);
+        assert_eq!(times(1.0, 5.0).overlap_ns(&times(5.0, 9.0)), 0.0);
+        assert_eq!(times(1.0, 2.0).overlap_ns(&times(5.0, 9.0)), 0.0);
     }
 
     #[test]

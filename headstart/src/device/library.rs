@@ -31,14 +31,15 @@
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //! A library holds kernels as IR, which every device takes; building them from Rust, or from PTX, and applying plans
-//! is done once, before. A [`Cache`] keeps what devices make of kernels, so that each is compiled once.
+//! is done once, before. A [`Cache`] keeps what devices make of kernels, so that each is compiled once; a
+//! [`Bundle`](super::Bundle) keeps their machine code in a file.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Device, Program};
+use super::{Device, Images, Program};
 use crate::ir::{self, Kernel};
 use crate::suggest::accepted;
 use crate::{Error, Result};
@@ -146,7 +147,15 @@ impl Library {
     /// # Errors
     /// The device cannot run one of them.
     pub fn compile(&self, device: &dyn Device) -> Result<Programs> {
-        let programs = self.0.iter().map(|kernel| device.compile(kernel));
+        self.load(device, &Images::new())
+    }
+
+    /// As [`Library::compile`], with machine code where there is some that fits.
+    ///
+    /// # Errors
+    /// The device cannot run one of them.
+    pub fn load(&self, device: &dyn Device, images: &Images) -> Result<Programs> {
+        let programs = self.0.iter().map(|kernel| device.load(kernel, images));
         Ok(Programs(programs.collect::<Result<Vec<_>>>()?))
     }
 }

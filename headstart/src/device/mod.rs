@@ -5,9 +5,9 @@
 //! counters, bytes read back) or an error, which belongs to that command alone. Commands of one queue run
 //! in order; commands of several queues are ordered by the events they name.
 //!
-//! The traits are small and object-safe: three methods make a device, one makes a queue. What every
-//! device needs alike (checking a launch, buffers with a type, a queue on a thread of its own) is here,
-//! not in the devices.
+//! The traits are small and object-safe: four methods make a device, one makes a queue; others a device has if
+//! it can. What every device needs alike (checking a launch, buffers with a type, a queue on a thread of its own) is
+//! here, not in the devices.
 //!
 //! ```text
 //! Device ── allocate(element, length, fill) ─→ Buffer ─┐
@@ -16,9 +16,11 @@
 //! ```
 
 mod buffer;
+mod bundle;
 mod counters;
 pub mod cuda;
 mod event;
+mod image;
 mod launch;
 mod library;
 pub mod model;
@@ -36,13 +38,15 @@ use std::sync::Arc;
 use crate::ir::{Kernel, Type};
 use crate::{Error, Result};
 
-pub use buffer::{Buffer, Fill};
+pub use buffer::{Allocation, Buffer, Fill, HostSide};
+pub use bundle::Bundle;
 pub use counters::Counters;
 pub use event::{Completion, Event, Outcome, Times};
+pub use image::{Image, Images};
 pub use launch::{Argument, ArgumentFacts, Launch};
 pub use library::{Cache, Library, Programs};
 pub use pattern::{Pattern, splitmix64};
-pub use queue::{OutOfOrder, WorkerQueue};
+pub use queue::{OutOfOrder, Submitted, Telling, WorkerQueue};
 pub use typed::{Element, Item, TypedBuffer};
 pub use view::{AsView, BufferView, BufferViewMut};
 
@@ -58,11 +62,58 @@ pub trait Device: Send + Sync {
     /// The device is out of memory, or `fill` holds another number of bytes than asked for.
     fn allocate(&self, element: Type, length: u64, fill: Fill) -> Result<Buffer>;
 
+    /// As [`Device::allocate`], of another kind. Without an implementation of its own a device has memory of its own
+    /// alone.
+    ///
+    /// # Errors
+    /// As those of [`Device::allocate`]; the device has no such memory.
+    fn allocate_as(&self, allocation: Allocation, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
+        match allocation {
+            Allocation::Device => self.allocate(element, length, fill),
+            other => Err(Error::device(format!(
+                "{} has no {} allocations",
+                self.description().name,
+                other.name()
+            ))
+            .accepted("device allocations")),
+        }
+    }
+
+    /// The parts of the device that are devices themselves: stacks of a card, nodes of a machine. Each has queues and
+    /// memory of its own, and reaches the others' memory, so that their buffers can be passed to each of them. Empty if
+    /// it has none.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    fn sub_devices(&self) -> Result<Vec<Box<dyn Device>>> {
+        Ok(Vec::new())
+    }
+
     /// Makes a kernel ready to launch.
     ///
     /// # Errors
     /// The device cannot run this kernel, and why.
     fn compile(&self, kernel: &Arc<Kernel>) -> Result<Program>;
+
+    /// Machine code that [`Device::load`] takes in place of a compilation, for a file. None if the device compiles
+    /// nothing that is worth keeping.
+    ///
+    /// # Errors
+    /// The program is another device's, or the driver refuses.
+    fn image(&self, program: &Program) -> Result<Option<Image>> {
+        let _ = program;
+        Ok(None)
+    }
+
+    /// As [`Device::compile`], with images that were made of kernels, on whatever devices: one that was made of the same
+    /// kernel, by this version, on a device and driver like this, is taken. Without one the kernel is compiled.
+    ///
+    /// # Errors
+    /// As those of [`Device::compile`].
+    fn load(&self, kernel: &Arc<Kernel>, images: &Images) -> Result<Program> {
+        let _ = images;
+        self.compile(kernel)
+    }
 
     /// Opens a queue.
     ///
@@ -102,6 +153,38 @@ pub enum Command {
         /// Number of bytes.
         length: u64,
     },
+    /// Copies bytes from a buffer to another, or to other bytes of the same. From and to a host allocation this is what
+    /// overlaps kernels.
+    Copy {
+        /// From this.
+        from: Buffer,
+        /// First byte that is read.
+        from_offset: u64,
+        /// Into this.
+        to: Buffer,
+        /// First byte that is written.
+        to_offset: u64,
+        /// Number of bytes.
+        length: u64,
+    },
+}
+
+/// Checks the ranges of a copy: inside, and apart.
+pub(crate) fn check_copy(
+    from: &Buffer,
+    from_offset: u64,
+    to: &Buffer,
+    to_offset: u64,
+    length: u64,
+) -> Result<()> {
+    from.check_range(from_offset, length)?;
+    to.check_range(to_offset, length)?;
+    if from.is_same(to) && from_offset.abs_diff(to_offset) < length {
+        return Err(
+            Error::usage("a copy inside a buffer overlaps itself").accepted("two ranges that are apart")
+        );
+    }
+    Ok(())
 }
 
 /// What a device is and what it can hold.

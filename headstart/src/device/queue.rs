@@ -1,19 +1,25 @@
 //! Queues: one on a thread of its own, for devices whose commands block; and one without an order of its own.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
+use std::time::Instant;
 
 use super::{Command, Completion, Device, Event, Outcome, Queue};
 use crate::{Error, Result};
 
 /// Runs commands one after another on its own thread. Dropping it lets what was submitted finish.
-pub struct WorkerQueue(mpsc::Sender<Work>);
+pub struct WorkerQueue(mpsc::Sender<(Submitted, Completion)>);
 
-struct Work {
-    command: Command,
-    after: Vec<Event>,
-    completion: Completion,
+/// A command on its way.
+#[derive(Debug)]
+pub struct Submitted {
+    /// What is to be done.
+    pub command: Command,
+    /// What it waits for.
+    pub after: Vec<Event>,
+    /// When it was submitted.
+    pub at: Instant,
 }
 
 impl WorkerQueue {
@@ -21,9 +27,7 @@ impl WorkerQueue {
     ///
     /// # Errors
     /// The system has no thread to give.
-    pub fn new(
-        run: impl FnMut(Command, &[Event]) -> Result<Outcome> + Send + 'static,
-    ) -> Result<WorkerQueue> {
+    pub fn new(run: impl FnMut(Submitted) -> Result<Outcome> + Send + 'static) -> Result<WorkerQueue> {
         let (sender, receiver) = mpsc::channel();
         thread::Builder::new()
             .name("queue".to_owned())
@@ -33,23 +37,29 @@ impl WorkerQueue {
     }
 }
 
-fn serve(receiver: mpsc::Receiver<Work>, mut run: impl FnMut(Command, &[Event]) -> Result<Outcome>) {
-    for work in receiver {
-        let ready = work.after.iter().try_for_each(|event| event.wait().map(drop));
-        work.completion
-            .end(ready.and_then(|()| run(work.command, &work.after)));
+fn serve(
+    receiver: mpsc::Receiver<(Submitted, Completion)>,
+    mut run: impl FnMut(Submitted) -> Result<Outcome>,
+) {
+    for (submitted, completion) in receiver {
+        let ready = submitted
+            .after
+            .iter()
+            .try_for_each(|event| event.outcome().map(drop));
+        completion.end(ready.and_then(|()| run(submitted)));
     }
 }
 
 impl Queue for WorkerQueue {
     fn submit(&self, command: Command, after: &[Event]) -> Event {
         let (event, completion) = Event::pending();
-        // If the thread died, the completion dies with the message, and the event says so.
-        let _ = self.0.send(Work {
+        let submitted = Submitted {
             command,
             after: after.to_vec(),
-            completion,
-        });
+            at: Instant::now(),
+        };
+        // If the thread died, the completion dies with the message, and the event says so.
+        let _ = self.0.send((submitted, completion));
         event
     }
 }
@@ -116,5 +126,88 @@ impl Queue for OutOfOrder {
         // waits for what comes later.
         let lane = self.next.fetch_add(1, Ordering::Relaxed) % self.lanes.len();
         self.lanes[lane].submit(command, after)
+    }
+}
+
+/// A queue that tells somebody of every error of its commands, once, besides the command's event. A command that did not
+/// run because another failed has the other's error, and is told of, too.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use headstart::device::sim::Simulator;
+/// use headstart::device::{Device, Telling, TypedBuffer};
+/// use headstart::prelude::*;
+///
+/// #[kernel]
+/// fn first(values: &[u32], result: &mut [u32]) {
+///     result[global_id()] = values[global_id() + 1];
+/// }
+///
+/// let device = Simulator::untimed();
+/// let errors = Arc::new(Mutex::new(Vec::new()));
+/// let list = Arc::clone(&errors);
+/// let queue = Telling::new(device.queue()?, move |error| list.lock().unwrap().push(error.to_string()));
+/// let values = TypedBuffer::from_slice(&device, &[1u32; 4])?;
+/// let mut result = TypedBuffer::uninitialized(&device, 4)?;
+/// // Nobody looks at this event.
+/// let _ = first::compile(&device)?.launch(&queue, Geometry::new(1, 4), first::arguments(&values, &mut result));
+/// assert!(queue.finish().is_err());
+/// assert!(errors.lock().unwrap()[0].contains("out of bounds"));
+/// # Ok::<(), headstart::Error>(())
+/// ```
+pub struct Telling<Q = Box<dyn Queue>> {
+    queue: Q,
+    handler: Arc<dyn Fn(&Error) + Send + Sync>,
+    /// What was submitted and nobody has finished.
+    open: Mutex<Vec<Event>>,
+}
+
+impl<Q: Queue> Telling<Q> {
+    /// One that calls `handler`, on the thread that ends the command: it should not take long, and not wait for events.
+    pub fn new(queue: Q, handler: impl Fn(&Error) + Send + Sync + 'static) -> Telling<Q> {
+        Telling {
+            queue,
+            handler: Arc::new(handler),
+            open: Mutex::default(),
+        }
+    }
+
+    /// Waits until everything that was submitted has ended.
+    ///
+    /// # Errors
+    /// The first error, in the order of submission, among the commands since the last call.
+    pub fn finish(&self) -> Result<()> {
+        let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
+        let ended: Vec<Result<()>> = open.iter().map(|event| event.wait().map(drop)).collect();
+        ended.into_iter().collect()
+    }
+}
+
+impl<Q: Queue> Queue for Telling<Q> {
+    fn submit(&self, command: Command, after: &[Event]) -> Event {
+        let event = self.queue.submit(command, after);
+        let handler = Arc::clone(&self.handler);
+        event.when_ended(move |outcome| {
+            if let Err(error) = outcome {
+                handler(error);
+            }
+        });
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who never finishes keeps no more than what is under way, and the first error.
+        if open.len() >= 64 {
+            let mut has_error = false;
+            open.retain(|event| {
+                let ended = event.has_ended();
+                !ended || (event.outcome().is_err() && !std::mem::replace(&mut has_error, true))
+            });
+        }
+        open.push(event.clone());
+        event
+    }
+}
+
+impl<Q: Queue + ?Sized> Queue for Box<Q> {
+    fn submit(&self, command: Command, after: &[Event]) -> Event {
+        (**self).submit(command, after)
     }
 }

@@ -51,6 +51,14 @@ pub fn devices() -> Vec<Box<dyn headstart::device::Device>> {
     devices
 }
 
+/// The first OpenCL device, if there is one.
+pub fn opencl() -> Option<headstart::device::opencl::device::OpenClDevice> {
+    let opened = headstart::device::opencl::device::OpenClDevice::open(0);
+    opened
+        .inspect_err(|error| eprintln!("no OpenCL device: {error}"))
+        .ok()
+}
+
 /// The kernel becomes PTX, which NVIDIA's assembler takes if it is there; its text form gives the same kernel;
 /// and it is lowered for both families of devices.
 pub fn lowers(kernel: headstart::Result<headstart::ir::Kernel>) -> String {

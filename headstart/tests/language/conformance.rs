@@ -41,6 +41,8 @@ const ALL: &[&[Feature]] = &[
     crate::meeting::FEATURES,
     crate::printing::FEATURES,
     crate::host::FEATURES,
+    crate::allocations::FEATURES,
+    crate::parts::FEATURES,
     crate::random::FEATURES,
 ];
 

@@ -10,6 +10,7 @@
 )]
 
 mod agree;
+mod allocations;
 mod arithmetic;
 mod atomics;
 mod conformance;
@@ -20,6 +21,7 @@ mod joint;
 mod mathematics;
 mod meeting;
 mod memory;
+mod parts;
 mod prefetch;
 mod printing;
 mod random;

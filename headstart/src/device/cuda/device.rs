@@ -3,19 +3,22 @@
 //! Work is done in this process: a kernel that faults or runs too long takes the context with it, and
 //! everything afterwards fails. What tries many kernels uses a [`worker`](super::worker) instead.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
 
+use super::clock::GpuClock;
 use super::failure::{Failure, FailureKind};
 use super::fill;
 use super::gpu::{Gpu, GpuFacts};
-use super::launch::{Arguments, Geometry, Lane};
+use super::launch::{Arguments, Geometry};
 use super::memory;
 use super::module::Function;
+use super::queue::{Memory, Serving};
 use crate::back::ptx::{self, Options, Ptx, Target};
 use crate::device::{
-    Argument, Buffer, Command, Counters, Description, Device, Fill, Launch, Outcome, Pattern, Program, Queue,
-    Times, WorkerQueue,
+    Allocation, Buffer, Description, Device, Fill, Image, Images, Launch, Pattern, Program, Queue,
+    WorkerQueue,
 };
 use crate::ir::{Kernel, Type};
 use crate::{Error, Result};
@@ -23,13 +26,16 @@ use crate::{Error, Result};
 /// Bytes that the host computes at a time for a pattern without a closed form.
 const CHUNK_BYTES: u64 = 16 << 20;
 
+/// How long a launch may take, unless [`CudaDevice::set_limit`] says otherwise.
+const LIMIT: Duration = Duration::from_secs(20);
+
 /// An NVIDIA GPU.
 pub struct CudaDevice {
     gpu: Gpu,
     description: Description,
     options: Options,
-    /// When the clock of all queues began.
-    epoch: Instant,
+    /// The clock of all queues.
+    clock: Arc<GpuClock>,
     limit: Duration,
 }
 
@@ -40,9 +46,6 @@ pub struct CudaProgram {
     /// The function in the GPU.
     pub function: Function,
 }
-
-/// A GPU's memory behind a [`Buffer`].
-struct Memory(Mutex<memory::Buffer>);
 
 impl CudaDevice {
     /// Opens the GPU with this number: `cuda:0` is 0.
@@ -58,8 +61,8 @@ impl CudaDevice {
         Ok(CudaDevice {
             description: describe(facts),
             options: Options::new(target),
-            limit: Duration::from_secs(20),
-            epoch: Instant::now(),
+            limit: LIMIT,
+            clock: Arc::new(GpuClock::start(&gpu, LIMIT)?),
             gpu,
         })
     }
@@ -77,6 +80,12 @@ impl CudaDevice {
     /// Emits kernels in another way from now on.
     pub fn set_options(&mut self, options: Options) {
         self.options = options;
+    }
+
+    /// What machine code of this GPU is for: cubins run on GPUs of the same architecture, whatever the driver.
+    fn architecture(&self) -> String {
+        let (major, minor) = self.gpu.facts().capability;
+        format!("cuda sm_{major}{minor}")
     }
 
     /// Gives a launch up after this long.
@@ -110,12 +119,13 @@ pub(super) fn allocate_filled(
     length: u64,
     fill: &Fill,
 ) -> Result<memory::Buffer> {
-    let bytes = fill.check(element, length)?;
-    let bytes = usize::try_from(bytes)
-        .map_err(|_| Error::usage("a buffer is larger than this machine can address"))?;
-    let mut memory = gpu.allocate(bytes)?;
+    let mut memory = gpu.allocate(size(fill.check(element, length)?)?)?;
     refill(gpu, target, &mut memory, element, length, fill)?;
     Ok(memory)
+}
+
+fn size(bytes: u64) -> Result<usize> {
+    usize::try_from(bytes).map_err(|_| Error::usage("a buffer is larger than this machine can address"))
 }
 
 /// Fills memory again, as it was filled at first.
@@ -194,7 +204,28 @@ impl Device for CudaDevice {
         let memory = allocate_filled(&self.gpu, self.options.target, element, length, &fill)?;
         // Queues have lanes of their own, which do not wait for what fills it.
         self.gpu.wait(self.limit)?;
-        Ok(Buffer::new(element, length, Arc::new(Memory(Mutex::new(memory)))))
+        Ok(Buffer::new(element, length, Arc::new(Memory(memory))))
+    }
+
+    fn allocate_as(&self, allocation: Allocation, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
+        let bytes = size(fill.check(element, length)?)?;
+        let mut memory = match allocation {
+            Allocation::Device => return self.allocate(element, length, fill),
+            Allocation::Host => self.gpu.allocate_on_host(bytes)?,
+            Allocation::Shared => self.gpu.allocate_managed(bytes)?,
+        };
+        refill(
+            &self.gpu,
+            self.options.target,
+            &mut memory,
+            element,
+            length,
+            &fill,
+        )?;
+        self.gpu.wait(self.limit)?;
+        let memory = Arc::new(Memory(memory));
+        let buffer = Buffer::new(element, length, Arc::clone(&memory) as Arc<dyn Any + Send + Sync>);
+        Ok(buffer.seen_by_host(allocation, memory))
     }
 
     fn compile(&self, kernel: &Arc<Kernel>) -> Result<Program> {
@@ -203,97 +234,35 @@ impl Device for CudaDevice {
         Ok(Program::new(Arc::clone(kernel), CudaProgram { ptx, function }))
     }
 
+    fn image(&self, program: &Program) -> Result<Option<Image>> {
+        let ptx = &program.implementation::<CudaProgram>()?.ptx;
+        let code = self.gpu.assemble(&ptx.text)?;
+        Ok(Some(Image::new(&self.architecture(), ptx.text.as_bytes(), code)))
+    }
+
+    fn load(&self, kernel: &Arc<Kernel>, images: &Images) -> Result<Program> {
+        let ptx = ptx::emit(kernel, &self.options)?;
+        let function = match images.find(&self.architecture(), ptx.text.as_bytes()) {
+            // An image that this driver does not take after all is no reason to fail.
+            Some(image) => self
+                .gpu
+                .load_image(&image.code, &ptx.entry)
+                .or_else(|_| self.gpu.load(&ptx.text, &ptx.entry))?,
+            None => self.gpu.load(&ptx.text, &ptx.entry)?,
+        };
+        Ok(Program::new(Arc::clone(kernel), CudaProgram { ptx, function }))
+    }
+
     fn queue(&self) -> Result<Box<dyn Queue>> {
-        let (gpu, limit, description) = (self.gpu.clone(), self.limit, self.description.clone());
-        // A lane each, so that kernels and copies of several queues run beside each other.
-        let (lane, epoch) = (gpu.lane()?, self.epoch);
-        let queue =
-            WorkerQueue::new(move |command, _| run(&gpu, &lane, limit, &description, epoch, command))?;
-        Ok(Box::new(queue))
-    }
-}
-
-/// Runs one command and waits for its end.
-fn run(
-    gpu: &Gpu,
-    lane: &Lane,
-    limit: Duration,
-    description: &Description,
-    epoch: Instant,
-    command: Command,
-) -> Result<Outcome> {
-    let submitted_ns = epoch.elapsed().as_secs_f64() * 1e9;
-    let mut outcome = Outcome::default();
-    let mut elapsed_ns = None;
-    match command {
-        Command::Launch(program, launch) => {
-            launch.check(program.kernel(), description)?;
-            let compiled = program.implementation::<CudaProgram>()?;
-            let mut arguments = Arguments::new();
-            for argument in &launch.arguments {
-                match argument {
-                    Argument::Buffer(buffer) => {
-                        let memory = buffer.implementation::<Memory>()?;
-                        arguments.push_address(memory.lock().address());
-                    }
-                    Argument::Scalar(ty, bits) => {
-                        arguments.push(&bits.to_le_bytes()[..ty.bytes() as usize]);
-                    }
-                }
-            }
-            let (mut start, mut end) = (gpu.event()?, gpu.event()?);
-            start.record_on(lane)?;
-            compiled
-                .function
-                .launch_on(lane, geometry(&launch, &compiled.ptx), &arguments)?;
-            end.record_on(lane)?;
-            end.wait(limit)?;
-            elapsed_ns = Some(end.since(&start)?.as_secs_f64() * 1e9);
-            outcome.counters = Counters::default();
-            outcome.prefetches = compiled.ptx.hints.clone();
-        }
-        Command::Write {
-            buffer,
-            offset,
-            bytes,
-        } => {
-            buffer.check_range(offset, bytes.len() as u64)?;
-            buffer
-                .implementation::<Memory>()?
-                .lock()
-                .write_at(offset as usize, &bytes)?;
-        }
-        Command::Read {
-            buffer,
-            offset,
-            length,
-        } => {
-            buffer.check_range(offset, length)?;
-            outcome.bytes = vec![0; length as usize];
-            let memory = buffer.implementation::<Memory>()?;
-            memory.lock().read_at(offset as usize, &mut outcome.bytes)?;
-        }
-    }
-    let ended_ns = epoch.elapsed().as_secs_f64() * 1e9;
-    let started_ns = elapsed_ns.map_or(submitted_ns, |elapsed| (ended_ns - elapsed).max(submitted_ns));
-    outcome.times = match elapsed_ns {
-        // The GPU's own clock says how long; the host's, when.
-        Some(elapsed) => Times {
-            submitted_ns,
-            started_ns,
-            ended_ns: started_ns + elapsed,
-        },
-        None => Times {
-            submitted_ns,
-            started_ns,
-            ended_ns,
-        },
-    };
-    Ok(outcome)
-}
-
-impl Memory {
-    fn lock(&self) -> MutexGuard<'_, memory::Buffer> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let serving = Serving {
+            gpu: self.gpu.clone(),
+            lane: self.gpu.lane()?,
+            limit: self.limit,
+            description: self.description.clone(),
+            clock: Arc::clone(&self.clock),
+        };
+        Ok(Box::new(WorkerQueue::new(move |submitted| {
+            serving.run(submitted)
+        })?))
     }
 }

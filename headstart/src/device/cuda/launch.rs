@@ -138,7 +138,7 @@ impl Function {
 /// An order of commands of its own on a GPU: what is in one lane runs beside what is in another.
 pub struct Lane {
     gpu: Gpu,
-    stream: sys::CUstream,
+    pub(super) stream: sys::CUstream,
 }
 
 // SAFETY: the driver's handle may be used from any thread once the context is current there, which every use sees to.
@@ -157,6 +157,16 @@ impl Gpu {
     }
 }
 
+impl Lane {
+    /// Has the driver write what kernels of this lane have printed. The lane is done.
+    pub(super) fn hand_over_prints(&self) -> Result<(), Failure> {
+        self.gpu.enter()?;
+        // SAFETY: the stream is the lane's own.
+        unsafe { result::stream::synchronize(self.stream) }
+            .map_err(|error| Failure::of(error, "waiting for what was printed"))
+    }
+}
+
 impl Drop for Lane {
     fn drop(&mut self) {
         if self.gpu.enter().is_ok() {
@@ -169,8 +179,11 @@ impl Drop for Lane {
 /// A point in the GPU's queue, with the time at which the GPU reached it.
 pub struct Event {
     gpu: Gpu,
-    event: sys::CUevent,
+    pub(super) event: sys::CUevent,
 }
+
+// SAFETY: as for `Lane`.
+unsafe impl Send for Event {}
 
 impl Gpu {
     /// A new event, not yet recorded.
@@ -182,6 +195,25 @@ impl Gpu {
             gpu: self.clone(),
             event,
         })
+    }
+
+    /// Writes what kernels have printed to the standard output of this process, all of it. The queue is done.
+    ///
+    /// The driver empties its buffer when somebody waits for a stream, and writes through C's buffered output, which
+    /// keeps lines back where no terminal reads them.
+    pub fn hand_over_prints(&self) -> Result<(), Failure> {
+        unsafe extern "C" {
+            fn fflush(stream: *mut std::ffi::c_void) -> std::ffi::c_int;
+        }
+        self.enter()?;
+        // SAFETY: the stream lives as long as the context; C's library, which Rust's own links, writes out all of its
+        // streams when it is given none.
+        unsafe {
+            result::stream::synchronize(self.0.stream)
+                .map_err(|error| Failure::of(error, "waiting for what was printed"))?;
+            fflush(std::ptr::null_mut());
+        }
+        Ok(())
     }
 
     /// Waits until everything in the queue is done, at most this long.

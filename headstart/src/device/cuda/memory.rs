@@ -1,21 +1,38 @@
-//! Buffers in a GPU's global memory.
+//! Buffers in a GPU's global memory, in the host's, or in both.
 //!
-//! Memory is taken with plain allocations only: managed memory moves pages during a launch, which
-//! would be timed with it.
+//! What is timed lies in plain allocations only: managed memory moves pages during a launch, which would be timed with
+//! it.
 
 use cudarc::driver::{result, sys};
 
 use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
+use super::launch::Lane;
 
-/// A piece of global memory. Freed when dropped.
+/// A piece of memory that the GPU reaches. Freed when dropped.
 ///
 /// Its contents are plain bytes. A new buffer holds whatever was there.
 pub struct Buffer {
     gpu: Gpu,
     address: sys::CUdeviceptr,
     bytes: usize,
+    place: Place,
 }
+
+/// Where a buffer lies.
+enum Place {
+    /// In the GPU's memory.
+    Device,
+    /// In the host's, pinned, at this address.
+    Host(*mut u8),
+    /// Where it was last used: the driver moves pages. Both sides have the same address.
+    Managed,
+}
+
+// SAFETY: the pointer is used only through `Buffer::on_host`, which copies bytes.
+unsafe impl Send for Place {}
+// SAFETY: as above; what two threads do to the same bytes at once is theirs to avoid, and they are bytes.
+unsafe impl Sync for Place {}
 
 impl Gpu {
     /// Takes `bytes` of global memory, aligned to at least 256 bytes.
@@ -41,6 +58,46 @@ impl Gpu {
             gpu: self.clone(),
             address,
             bytes,
+            place: Place::Device,
+        })
+    }
+
+    /// Takes pinned memory of the host, which kernels reach over the link, and from and to which copies run beside
+    /// kernels.
+    pub fn allocate_on_host(&self, bytes: usize) -> Result<Buffer, Failure> {
+        self.enter()?;
+        let failed = |error| Failure::of(error, &format!("pinning {bytes} bytes of the host's memory"));
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        // SAFETY: the memory is only ever seen as bytes.
+        let pointer = unsafe { result::malloc_host(bytes.max(1), flags) }.map_err(failed)?;
+        let mut address = 0;
+        // SAFETY: the memory was pinned just now, with an address for the GPU.
+        let mapped = unsafe { sys::cuMemHostGetDevicePointer_v2(&mut address, pointer, 0) }.result();
+        if let Err(error) = mapped {
+            // SAFETY: nobody else knows it.
+            let _ = unsafe { result::free_host(pointer) };
+            return Err(failed(error));
+        }
+        Ok(Buffer {
+            gpu: self.clone(),
+            address,
+            bytes,
+            place: Place::Host(pointer.cast()),
+        })
+    }
+
+    /// Takes managed memory, whose pages move to who uses them.
+    pub fn allocate_managed(&self, bytes: usize) -> Result<Buffer, Failure> {
+        self.enter()?;
+        // SAFETY: the memory is only ever seen as bytes.
+        let address =
+            unsafe { result::malloc_managed(bytes.max(1), sys::CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL) }
+                .map_err(|error| Failure::of(error, &format!("taking {bytes} bytes of managed memory")))?;
+        Ok(Buffer {
+            gpu: self.clone(),
+            address,
+            bytes,
+            place: Place::Managed,
         })
     }
 }
@@ -54,6 +111,93 @@ impl Buffer {
     /// Its address on the GPU.
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    /// The GPU that it was taken for.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// Copies bytes in, in a lane's order, and waits for the end of the lane.
+    pub fn write_on(&self, lane: &Lane, offset: usize, from: &[u8]) -> Result<(), Failure> {
+        let address = self.range(offset, from.len())?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        self.gpu.enter()?;
+        // SAFETY: the range lies within the allocation, and `from` outlives the copy, since the
+        // stream is drained before returning.
+        unsafe {
+            result::memcpy_htod_async(address, from, lane.stream)
+                .and_then(|()| result::stream::synchronize(lane.stream))
+        }
+        .map_err(|error| Failure::of(error, "copying to the GPU"))
+    }
+
+    /// Copies bytes out, in a lane's order, and waits for the end of the lane.
+    pub fn read_on(&self, lane: &Lane, offset: usize, to: &mut [u8]) -> Result<(), Failure> {
+        let address = self.range(offset, to.len())?;
+        if to.is_empty() {
+            return Ok(());
+        }
+        self.gpu.enter()?;
+        // SAFETY: as in `write_on`.
+        unsafe {
+            result::memcpy_dtoh_async(to, address, lane.stream)
+                .and_then(|()| result::stream::synchronize(lane.stream))
+        }
+        .map_err(|error| Failure::of(error, "copying from the GPU"))
+    }
+
+    /// Copies bytes from another buffer, or from other bytes of this one, in a lane's order, without waiting. Both must
+    /// stay until the copy has ended.
+    pub fn copy_on(
+        &self,
+        lane: &Lane,
+        offset: usize,
+        from: &Buffer,
+        from_offset: usize,
+        length: usize,
+    ) -> Result<(), Failure> {
+        let (to, from) = (self.range(offset, length)?, from.range(from_offset, length)?);
+        if length == 0 {
+            return Ok(());
+        }
+        self.gpu.enter()?;
+        // SAFETY: both ranges lie within allocations; where each lies, the driver sees by its address.
+        unsafe { sys::cuMemcpyAsync(to, from, length, lane.stream) }
+            .result()
+            .map_err(|error| Failure::of(error, "copying beside the kernels"))
+    }
+
+    /// The host's address of a range, for memory that it reaches.
+    fn on_host(&self, offset: usize, length: usize) -> Result<*mut u8, Failure> {
+        let address = self.range(offset, length)?;
+        match self.place {
+            // SAFETY: the range lies within the allocation.
+            Place::Host(pointer) => Ok(unsafe { pointer.add(offset) }),
+            Place::Managed => Ok(std::ptr::with_exposed_provenance_mut(address as usize)),
+            Place::Device => Err(Failure::new(
+                FailureKind::Request,
+                "the host was to reach memory of the GPU",
+            )),
+        }
+    }
+
+    /// Reads bytes as the host sees them now.
+    pub fn read_on_host(&self, offset: usize, to: &mut [u8]) -> Result<(), Failure> {
+        let pointer = self.on_host(offset, to.len())?;
+        // SAFETY: the range lies within an allocation that the host reaches, and `to` is none of it.
+        unsafe { std::ptr::copy_nonoverlapping(pointer, to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+
+    /// Writes bytes as the host sees them.
+    pub fn write_on_host(&self, offset: usize, from: &[u8]) -> Result<(), Failure> {
+        let pointer = self.on_host(offset, from.len())?;
+        // SAFETY: as in `read_on_host`.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), pointer, from.len()) };
+        Ok(())
     }
 
     /// Copies `from` to the start of the buffer, after all work given to the GPU before.
@@ -142,9 +286,14 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         if self.gpu.enter().is_ok() {
-            // SAFETY: the address was allocated once and is freed once. The driver waits for work
-            // that still uses it.
-            let _ = unsafe { result::free_sync(self.address) };
+            // SAFETY: the memory was allocated once, so, and is freed once. The driver waits for work
+            // that uses it.
+            let _ = unsafe {
+                match self.place {
+                    Place::Host(pointer) => result::free_host(pointer.cast()),
+                    Place::Device | Place::Managed => result::free_sync(self.address),
+                }
+            };
         }
     }
 }

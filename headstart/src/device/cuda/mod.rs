@@ -2,10 +2,12 @@
 //!
 //! The driver's library is opened at run time, so that nothing of NVIDIA's is needed to build. The
 //! files, from the bottom: [`failure`] sorts error codes; [`gpu`] opens a GPU; [`memory`],
-//! [`module`] and [`launch`] are its buffers, kernels and queue; [`device`] puts them behind the trait
+//! [`module`] and [`launch`] are its buffers, kernels and queue; `clock` tells their times, `queue` runs commands;
+//! [`device`] puts them behind the trait
 //! that all devices share; [`timing`] times candidates against each other; [`worker`] does that in a
 //! process of its own, because a kernel that faults or hangs takes its process's context with it.
 
+mod clock;
 pub mod device;
 pub mod failure;
 mod fill;
@@ -13,5 +15,6 @@ pub mod gpu;
 pub mod launch;
 pub mod memory;
 pub mod module;
+mod queue;
 pub mod timing;
 pub mod worker;

@@ -61,6 +61,47 @@ impl Gpu {
 
         let start = Instant::now();
         let (module, log) = compile(&text)?;
+        self.take(module, log, entry, start)
+    }
+
+    /// Loads machine code that [`Gpu::assemble`] made on a GPU of the same architecture.
+    pub fn load_image(&self, code: &[u8], name: &str) -> Result<Function, Failure> {
+        self.enter()?;
+        let entry = CString::new(name)
+            .map_err(|_| Failure::new(FailureKind::Request, "an entry's name holds a zero byte"))?;
+        // The driver takes the image's size from its ELF header, so the header must be there and tell the truth.
+        if elf_bytes(code).is_none_or(|bytes| bytes > code.len() as u64) {
+            return Err(Failure::new(
+                FailureKind::Request,
+                "machine code that is cut off, or none",
+            ));
+        }
+        let start = Instant::now();
+        let mut module = std::ptr::null_mut();
+        // SAFETY: the image is a whole ELF file, which lives until the call returns.
+        unsafe { sys::cuModuleLoadData(&mut module, code.as_ptr().cast()) }
+            .result()
+            .map_err(|error| Failure::of(error, "loading machine code"))?;
+        self.take(module, String::new(), entry, start)
+    }
+
+    /// Compiles PTX to machine code for this GPU's architecture, and does not load it.
+    pub fn assemble(&self, ptx: &str) -> Result<Vec<u8>, Failure> {
+        self.enter()?;
+        let text =
+            CString::new(ptx).map_err(|_| Failure::new(FailureKind::Request, "PTX holds a zero byte"))?;
+        assemble(&text)
+    }
+
+    /// Takes the entry of a module that was loaded.
+    fn take(
+        &self,
+        module: sys::CUmodule,
+        log: String,
+        entry: CString,
+        start: Instant,
+    ) -> Result<Function, Failure> {
+        let name = entry.to_string_lossy().into_owned();
         // SAFETY: the module was loaded just now; on failure it is unloaded here, once.
         let function = unsafe { result::module::get_function(module, entry) }.map_err(|error| {
             let _ = unsafe { result::module::unload(module) };
@@ -92,7 +133,7 @@ impl Gpu {
             gpu: self.clone(),
             module,
             function,
-            name: name.into(),
+            name,
             compiled,
         })))
     }
@@ -143,6 +184,58 @@ fn compile(text: &CString) -> Result<(sys::CUmodule, String), Failure> {
             Err(Failure::of(error, "compiling PTX").with_log([log(&errors), log(&info)].join("\n")))
         }
     }
+}
+
+/// Hands the text to the driver's linker, for machine code.
+fn assemble(text: &CString) -> Result<Vec<u8>, Failure> {
+    use sys::CUjit_option as Jit;
+    let failed = |error| Failure::of(error, "compiling PTX to machine code");
+    // As when a module is loaded, so that the code is the same.
+    let mut options = [Jit::CU_JIT_GENERATE_LINE_INFO];
+    let mut values = [1usize as *mut c_void];
+    let mut state = std::ptr::null_mut();
+    // SAFETY: one option, one value; both live until the linker is destroyed.
+    unsafe { sys::cuLinkCreate_v2(1, options.as_mut_ptr(), values.as_mut_ptr(), &mut state) }
+        .result()
+        .map_err(failed)?;
+    let bytes = text.as_bytes_with_nul();
+    let (mut code, mut size) = (std::ptr::null_mut(), 0usize);
+    // SAFETY: the linker was created just now; the text ends in a zero byte, which counts, and is only read.
+    let linked = unsafe {
+        sys::cuLinkAddData_v2(
+            state,
+            sys::CUjitInputType::CU_JIT_INPUT_PTX,
+            bytes.as_ptr().cast_mut().cast(),
+            bytes.len(),
+            c"kernel".as_ptr(),
+            0,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        )
+        .result()
+        .and_then(|()| sys::cuLinkComplete(state, &mut code, &mut size).result())
+    };
+    let code = linked.map_err(failed).map(|()| {
+        // SAFETY: the linker owns `size` bytes there until it is destroyed, below.
+        unsafe { std::slice::from_raw_parts(code.cast::<u8>(), size) }.to_vec()
+    });
+    // SAFETY: created above, destroyed once.
+    let _ = unsafe { sys::cuLinkDestroy(state) };
+    code
+}
+
+/// How long an ELF file of 64 bits is, by its header: to the end of its tables of sections and segments. None if it is
+/// none.
+fn elf_bytes(code: &[u8]) -> Option<u64> {
+    if code.len() < 64 || !code.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let wide = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| code[at + byte]));
+    let narrow = |at: usize| u64::from(u16::from_le_bytes([code[at], code[at + 1]]));
+    // e_phoff and e_phentsize × e_phnum; e_shoff and e_shentsize × e_shnum.
+    let segments = wide(32).checked_add(narrow(54) * narrow(56))?;
+    let sections = wide(40).checked_add(narrow(58) * narrow(60))?;
+    Some(segments.max(sections).max(64))
 }
 
 impl Function {
@@ -214,5 +307,24 @@ impl Drop for Loaded {
             // SAFETY: loaded once, unloaded once; launches hold the function until they are done.
             let _ = unsafe { result::module::unload(self.module) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_image_is_noticed() {
+        let mut code = vec![0u8; 400];
+        code[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        code[40..48].copy_from_slice(&200u64.to_le_bytes()); // sections at 200,
+        code[58..60].copy_from_slice(&64u16.to_le_bytes()); // 64 bytes each,
+        code[60..62].copy_from_slice(&3u16.to_le_bytes()); // three of them.
+        assert_eq!(elf_bytes(&code), Some(392));
+        assert_eq!(elf_bytes(&code[..63]), None);
+        assert_eq!(elf_bytes(b".version 8.0"), None);
+        code[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert_eq!(elf_bytes(&code), None);
     }
 }

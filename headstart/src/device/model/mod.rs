@@ -13,6 +13,7 @@
 //!
 //! The occupancy rules are in [`occupancy`]; the simulator's memory hierarchy and timer read the rest.
 
+mod card;
 mod check;
 mod core;
 mod instruction;
@@ -26,6 +27,7 @@ use serde::Deserialize;
 
 pub use self::core::{Core, FixedRegisters, PooledRegisters, Registers};
 use super::Description;
+pub use card::{Card, Way};
 pub use instruction::{InstructionTiming, Instructions};
 pub use load::{built_in, built_in_names, find, parse, read, text};
 pub use memory::{Dram, InstructionCache, L1, L2, SharedMemory, Tlb};
@@ -65,6 +67,8 @@ pub struct DeviceModel {
     pub instruction_cache: InstructionCache,
     /// Where prefetches go.
     pub prefetch: Prefetch,
+    /// The link to the host, and what else is on the card; none if it shares the host's memory.
+    pub card: Option<Card>,
     /// Latency and rate of each class of instructions.
     pub instructions: Instructions,
 }

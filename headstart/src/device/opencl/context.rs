@@ -14,11 +14,13 @@ use super::failure::failure;
 use super::platform::DeviceId;
 use crate::{Error, Result};
 
-/// A device's context, and its one queue.
+/// How long an event may take to learn that its command has ended.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A device's context.
 pub(super) struct Context {
     device: DeviceId,
     context: cl_context,
-    queue: cl_command_queue,
 }
 
 // SAFETY: the runtime locks what several threads use (OpenCL 3.0, A.2).
@@ -31,6 +33,11 @@ impl Context {
     pub(super) fn open(device: DeviceId) -> Result<Arc<Context>> {
         let context = context::create_context(&[device.0], std::ptr::null(), None, std::ptr::null_mut())
             .map_err(|code| failure("opening the device", code))?;
+        Ok(Arc::new(Context { device, context }))
+    }
+
+    /// A new order of commands.
+    pub(super) fn lane(self: &Arc<Self>) -> Result<Lane> {
         let properties = [
             command_queue::CL_QUEUE_PROPERTIES as u64,
             command_queue::CL_QUEUE_PROFILING_ENABLE,
@@ -38,36 +45,34 @@ impl Context {
         ];
         // SAFETY: the context is of this device, and the list of properties ends with 0.
         let queue = unsafe {
-            command_queue::create_command_queue_with_properties(context, device.0, properties.as_ptr())
-        };
-        match queue {
-            Ok(queue) => Ok(Arc::new(Context {
-                device,
-                context,
-                queue,
-            })),
-            Err(code) => {
-                // SAFETY: created just now, used by nobody.
-                let _ = unsafe { context::release_context(context) };
-                Err(failure("opening a queue", code))
-            }
+            command_queue::create_command_queue_with_properties(
+                self.context,
+                self.device.0,
+                properties.as_ptr(),
+            )
         }
+        .map_err(|code| failure("opening a queue", code))?;
+        Ok(Lane {
+            _context: Arc::clone(self),
+            queue,
+        })
     }
 
-    /// Takes memory.
-    pub(super) fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Memory> {
+    /// Takes memory; pinned memory of the host, if it is `on_host`.
+    pub(super) fn allocate(self: &Arc<Self>, bytes: usize, on_host: bool) -> Result<Memory> {
+        let place = if on_host { memory::CL_MEM_ALLOC_HOST_PTR } else { 0 };
         // SAFETY: without a host pointer the runtime takes memory of its own. There are no empty buffers.
         let memory = unsafe {
             memory::create_buffer(
                 self.context,
-                memory::CL_MEM_READ_WRITE,
+                memory::CL_MEM_READ_WRITE | place,
                 bytes.max(1),
                 std::ptr::null_mut(),
             )
         }
         .map_err(|code| failure(&format!("allocating {bytes} bytes"), code))?;
         Ok(Memory {
-            context: Arc::clone(self),
+            _context: Arc::clone(self),
             memory,
             bytes,
         })
@@ -77,7 +82,23 @@ impl Context {
     pub(super) fn build(self: &Arc<Self>, module: &[u8], options: &str, entry: &str) -> Result<Kernel> {
         let made = program::create_program_with_il(self.context, module)
             .map_err(|code| failure("reading the SPIR-V module", code))?;
-        let program = Program(made);
+        self.finish(Program(made), options, entry)
+    }
+
+    /// The same from what [`Kernel::binary`] gave on the same device and driver.
+    pub(super) fn build_binary(
+        self: &Arc<Self>,
+        binary: &[u8],
+        options: &str,
+        entry: &str,
+    ) -> Result<Kernel> {
+        // SAFETY: the device is the context's, and the binary is read during the call.
+        let made = unsafe { program::create_program_with_binary(self.context, &[self.device.0], &[binary]) }
+            .map_err(|code| failure("reading a program's binary", code))?;
+        self.finish(Program(made), options, entry)
+    }
+
+    fn finish(self: &Arc<Self>, program: Program, options: &str, entry: &str) -> Result<Kernel> {
         let options = CString::new(options).unwrap_or_default();
         if let Err(code) =
             program::build_program(program.0, &[self.device.0], &options, None, std::ptr::null_mut())
@@ -102,8 +123,8 @@ impl Context {
         let kernel = kernel::create_kernel(program.0, &name)
             .map_err(|code| failure(&format!("finding `{entry}`"), code))?;
         Ok(Kernel {
-            context: Arc::clone(self),
-            _program: program,
+            _context: Arc::clone(self),
+            program,
             kernel: Mutex::new(KernelId(kernel)),
         })
     }
@@ -111,17 +132,32 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: created once in `open`, and nobody uses them any more.
-        unsafe {
-            let _ = command_queue::release_command_queue(self.queue);
-            let _ = context::release_context(self.context);
-        }
+        // SAFETY: created once in `open`, and nobody uses it any more.
+        let _ = unsafe { context::release_context(self.context) };
+    }
+}
+
+/// An order of commands of its own: what is in one lane may run beside what is in another.
+pub(super) struct Lane {
+    _context: Arc<Context>,
+    queue: cl_command_queue,
+}
+
+// SAFETY: as for `Context`.
+unsafe impl Send for Lane {}
+// SAFETY: as for `Context`.
+unsafe impl Sync for Lane {}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        // SAFETY: created once in `Context::lane`; the runtime lets what is in it finish.
+        let _ = unsafe { command_queue::release_command_queue(self.queue) };
     }
 }
 
 /// Memory of a device.
 pub(super) struct Memory {
-    context: Arc<Context>,
+    _context: Arc<Context>,
     memory: cl_mem,
     bytes: usize,
 }
@@ -139,16 +175,16 @@ impl Memory {
         }
     }
 
-    /// Writes bytes from an offset on.
-    pub(super) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+    /// Writes bytes from an offset on. When, on the device's clock, in ns.
+    pub(super) fn write(&self, lane: &Lane, offset: usize, bytes: &[u8]) -> Result<Interval> {
         self.check(offset, bytes.len())?;
         if bytes.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         // SAFETY: the range lies in the buffer; the call returns when `bytes` has been read.
         let event = unsafe {
             command_queue::enqueue_write_buffer(
-                self.context.queue,
+                lane.queue,
                 self.memory,
                 CL_TRUE,
                 offset,
@@ -158,21 +194,22 @@ impl Memory {
                 std::ptr::null(),
             )
         };
-        event
-            .map(Ended::forget)
-            .map_err(|code| failure("writing a buffer", code))
+        let event = Ended(event.map_err(|code| failure("writing a buffer", code))?);
+        // The call has waited for the bytes; that the event has its times may take a moment more.
+        event.wait(PATIENCE)?;
+        event.interval().map(Some)
     }
 
-    /// Reads bytes from an offset on.
-    pub(super) fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+    /// Reads bytes from an offset on. When, on the device's clock, in ns.
+    pub(super) fn read(&self, lane: &Lane, offset: usize, bytes: &mut [u8]) -> Result<Interval> {
         self.check(offset, bytes.len())?;
         if bytes.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         // SAFETY: the range lies in the buffer; the call returns when `bytes` has been written.
         let event = unsafe {
             command_queue::enqueue_read_buffer(
-                self.context.queue,
+                lane.queue,
                 self.memory,
                 CL_TRUE,
                 offset,
@@ -182,11 +219,50 @@ impl Memory {
                 std::ptr::null(),
             )
         };
-        event
-            .map(Ended::forget)
-            .map_err(|code| failure("reading a buffer", code))
+        let event = Ended(event.map_err(|code| failure("reading a buffer", code))?);
+        // The call has waited for the bytes; that the event has its times may take a moment more.
+        event.wait(PATIENCE)?;
+        event.interval().map(Some)
+    }
+
+    /// Copies bytes of another buffer, or of this one, and waits for the end, at most this long.
+    pub(super) fn copy(
+        &self,
+        lane: &Lane,
+        offset: usize,
+        from: &Memory,
+        from_offset: usize,
+        length: usize,
+        limit: Duration,
+    ) -> Result<Interval> {
+        self.check(offset, length)?;
+        from.check(from_offset, length)?;
+        if length == 0 {
+            return Ok(None);
+        }
+        // SAFETY: both ranges lie in their buffers, and apart if it is one; both stay until the copy has ended.
+        let event = unsafe {
+            command_queue::enqueue_copy_buffer(
+                lane.queue,
+                from.memory,
+                self.memory,
+                from_offset,
+                offset,
+                length,
+                0,
+                std::ptr::null(),
+            )
+        }
+        .map_err(|code| failure("copying a buffer", code))?;
+        let event = Ended(event);
+        command_queue::flush(lane.queue).map_err(|code| failure("copying a buffer", code))?;
+        event.wait(limit)?;
+        event.interval().map(Some)
     }
 }
+
+/// When a command started and ended on the device's clock, in ns; none if there was nothing to do.
+pub(super) type Interval = Option<(f64, f64)>;
 
 impl Drop for Memory {
     fn drop(&mut self) {
@@ -216,9 +292,9 @@ unsafe impl Send for KernelId {}
 
 /// A kernel that was built.
 pub(super) struct Kernel {
-    context: Arc<Context>,
+    _context: Arc<Context>,
     kernel: Mutex<KernelId>,
-    _program: Program,
+    program: Program,
 }
 
 /// An argument of a launch.
@@ -230,14 +306,15 @@ pub(super) enum Given<'a> {
 }
 
 impl Kernel {
-    /// Runs the kernel and waits for its end, at most this long. The device's time from start to end, in ns.
+    /// Runs the kernel and waits for its end, at most this long.
     pub(super) fn run(
         &self,
+        lane: &Lane,
         groups: [u32; 3],
         group: [u32; 3],
         arguments: &[Given<'_>],
         limit: Duration,
-    ) -> Result<f64> {
+    ) -> Result<Interval> {
         let kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner);
         for (index, argument) in (0..).zip(arguments) {
             let (size, value): (usize, *const c_void) = match argument {
@@ -253,7 +330,7 @@ impl Kernel {
         // SAFETY: three sizes each, as the number of dimensions says.
         let event = unsafe {
             command_queue::enqueue_nd_range_kernel(
-                self.context.queue,
+                lane.queue,
                 kernel.0,
                 3,
                 std::ptr::null(),
@@ -265,9 +342,22 @@ impl Kernel {
         }
         .map_err(|code| failure("launching the kernel", code))?;
         let event = Ended(event);
-        command_queue::flush(self.context.queue).map_err(|code| failure("launching the kernel", code))?;
+        command_queue::flush(lane.queue).map_err(|code| failure("launching the kernel", code))?;
+        // Others may pass their arguments meanwhile.
+        drop(kernel);
         event.wait(limit)?;
-        event.nanoseconds()
+        event.interval().map(Some)
+    }
+
+    /// The program as its device's compiler made it.
+    pub(super) fn binary(&self) -> Result<Vec<u8>> {
+        let failed = |code| failure("asking for a program's binary", code);
+        let binaries =
+            program::get_program_info(self.program.0, program::CL_PROGRAM_BINARIES).map_err(failed)?;
+        Ok(Vec::<Vec<u8>>::from(binaries)
+            .into_iter()
+            .next()
+            .unwrap_or_default())
     }
 }
 
@@ -283,11 +373,6 @@ impl Drop for Kernel {
 struct Ended(cl_event);
 
 impl Ended {
-    /// Releases an event that nobody waits for.
-    fn forget(event: cl_event) {
-        drop(Ended(event));
-    }
-
     fn wait(&self, limit: Duration) -> Result<()> {
         let start = Instant::now();
         loop {
@@ -313,7 +398,7 @@ impl Ended {
         }
     }
 
-    fn nanoseconds(&self) -> Result<f64> {
+    fn interval(&self) -> Result<(f64, f64)> {
         let when = |what| -> Result<u64> {
             let bytes = event::get_event_profiling_data(self.0, what)
                 .map_err(|code| failure("reading the device's clock", code))?;
@@ -326,7 +411,7 @@ impl Ended {
             when(event::CL_PROFILING_COMMAND_START)?,
             when(event::CL_PROFILING_COMMAND_END)?,
         );
-        Ok(end.saturating_sub(start) as f64)
+        Ok((start as f64, end.max(start) as f64))
     }
 }
 

@@ -3,16 +3,17 @@
 //! Work is done in this process. On a CPU a kernel that goes out of bounds takes the process with it, so kernels
 //! from strangers are checked on the simulator first, as the tuner does.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::context::{self, Context, Given};
+use super::context::{self, Context, Given, Interval, Lane};
 use super::platform::{self, OpenClFacts};
 use crate::back::spirv::{self, Options, Spirv};
 use crate::device::{
-    Argument, Buffer, Command, Description, Device, Fill, Launch, Outcome, Pattern, Program, Queue, Times,
-    WorkerQueue,
+    Allocation, Argument, Buffer, Command, Description, Device, Fill, HostSide, Image, Images, Launch,
+    Outcome, Pattern, Program, Queue, Submitted, Times, WorkerQueue, check_copy,
 };
 use crate::ir::{Kernel, Type};
 use crate::{Error, Result};
@@ -26,6 +27,9 @@ const UNWRITTEN: u8 = 0xa5;
 /// An OpenCL device.
 pub struct OpenClDevice {
     context: Arc<Context>,
+    /// What fills buffers and what the host reads and writes them by.
+    lane: Arc<Lane>,
+    clock: Arc<DeviceClock>,
     facts: OpenClFacts,
     description: Description,
     limit: Duration,
@@ -36,7 +40,24 @@ pub struct OpenClProgram {
     kernel: Arc<Kernel>,
     context: Arc<Context>,
     options: Options,
+    /// Whose machine code is taken, and what there is of it.
+    images: (String, Images),
     built: Mutex<HashMap<u32, Arc<Built>>>,
+}
+
+/// A buffer's memory.
+struct Memory {
+    memory: context::Memory,
+    /// What the host reads and writes it by.
+    lane: Arc<Lane>,
+}
+
+/// How the device's clock and the host's go together: they are compared at each command's end, and the least distance
+/// is the best, for it has waited least.
+#[derive(Debug)]
+struct DeviceClock {
+    epoch: Instant,
+    ahead_ns: Mutex<Option<f64>>,
 }
 
 /// A module and its kernel in the runtime.
@@ -53,8 +74,14 @@ impl OpenClDevice {
     pub fn open(ordinal: usize) -> Result<OpenClDevice> {
         let found = platform::find(ordinal)?;
         found.facts.takes_spirv()?;
+        let context = Context::open(found.id)?;
         Ok(OpenClDevice {
-            context: Context::open(found.id)?,
+            lane: Arc::new(context.lane()?),
+            context,
+            clock: Arc::new(DeviceClock {
+                epoch: Instant::now(),
+                ahead_ns: Mutex::default(),
+            }),
             description: found.facts.description(),
             facts: found.facts,
             limit: Duration::from_secs(60),
@@ -89,9 +116,17 @@ impl OpenClProgram {
             ..self.options.clone()
         };
         let spirv = spirv::emit(&self.kernel, &options)?;
-        let kernel = self
-            .context
-            .build(&spirv.bytes(), spirv::BUILD_OPTIONS, &spirv.entry)?;
+        let (bytes, context) = (spirv.bytes(), &self.context);
+        let (device, images) = &self.images;
+        // An image that this driver does not take after all is no reason to fail.
+        let loaded = images.find(device, &bytes).and_then(|image| {
+            let loaded = context.build_binary(&image.code, spirv::BUILD_OPTIONS, &spirv.entry);
+            loaded.ok()
+        });
+        let kernel = match loaded {
+            Some(kernel) => kernel,
+            None => context.build(&bytes, spirv::BUILD_OPTIONS, &spirv.entry)?,
+        };
         let made = Arc::new(Built { spirv, kernel });
         built.insert(size.unwrap_or(0), Arc::clone(&made));
         Ok(made)
@@ -112,6 +147,12 @@ impl Device for OpenClDevice {
     }
 
     fn allocate(&self, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
+        self.allocate_as(Allocation::Device, element, length, fill)
+    }
+
+    /// The host reads and writes its own and shared allocations by copies, which need no queue of the caller's: buffers
+    /// of OpenCL have no address there, unless they are mapped.
+    fn allocate_as(&self, allocation: Allocation, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
         let bytes = fill.check(element, length)?;
         if bytes > self.facts.buffer_bytes {
             return Err(Error::device(format!(
@@ -122,7 +163,11 @@ impl Device for OpenClDevice {
         }
         let size = usize::try_from(bytes)
             .map_err(|_| Error::usage("a buffer is larger than this machine can address"))?;
-        let memory = self.context.allocate(size)?;
+        let on_host = allocation != Allocation::Device;
+        let memory = Memory {
+            memory: self.context.allocate(size, on_host)?,
+            lane: Arc::clone(&self.lane),
+        };
         match fill {
             Fill::Bytes(given) => memory.write(0, &given)?,
             Fill::Pattern(pattern) => compute(&memory, &pattern, element, length)?,
@@ -131,115 +176,208 @@ impl Device for OpenClDevice {
                 let mut offset = 0;
                 while offset < size {
                     let count = chunk.len().min(size - offset);
-                    memory.write(offset, &chunk[..count])?;
+                    memory.write(offset as u64, &chunk[..count])?;
                     offset += count;
                 }
             }
         }
-        Ok(Buffer::new(element, length, Arc::new(memory)))
+        let memory = Arc::new(memory);
+        let buffer = Buffer::new(element, length, Arc::clone(&memory) as Arc<dyn Any + Send + Sync>);
+        Ok(match allocation {
+            Allocation::Device => buffer,
+            Allocation::Host | Allocation::Shared => buffer.seen_by_host(allocation, memory),
+        })
     }
 
     fn compile(&self, kernel: &Arc<Kernel>) -> Result<Program> {
+        self.load(kernel, &Images::new())
+    }
+
+    fn image(&self, program: &Program) -> Result<Option<Image>> {
+        let compiled = program.implementation::<OpenClProgram>()?;
+        let built = compiled.built(self.usual_sub_group(program.kernel()))?;
+        let (device, _) = &compiled.images;
+        Ok(Some(Image::new(
+            device,
+            &built.spirv.bytes(),
+            built.kernel.binary()?,
+        )))
+    }
+
+    fn load(&self, kernel: &Arc<Kernel>, images: &Images) -> Result<Program> {
+        // The runtime's binaries are for this device and this driver.
+        let device = format!("opencl {} {}", self.facts.name, self.facts.driver);
         let program = OpenClProgram {
             kernel: Arc::clone(kernel),
             context: Arc::clone(&self.context),
             options: Options::new(self.facts.target()),
+            images: (device, images.clone()),
             built: Mutex::default(),
         };
         // What the device cannot run is found here, and not at the first launch.
-        program.built(
-            kernel
-                .sub_group_size
-                .unwrap_or(self.description.default_sub_group_size),
-        )?;
+        program.built(self.usual_sub_group(kernel))?;
         Ok(Program::new(Arc::clone(kernel), program))
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {
-        let (limit, description) = (self.limit, self.description.clone());
-        let epoch = Instant::now();
-        let queue = WorkerQueue::new(move |command, _| run(limit, &description, epoch, command))?;
-        Ok(Box::new(queue))
+        let serving = Serving {
+            lane: self.context.lane()?,
+            limit: self.limit,
+            description: self.description.clone(),
+            clock: Arc::clone(&self.clock),
+        };
+        Ok(Box::new(WorkerQueue::new(move |submitted| {
+            serving.run(submitted)
+        })?))
+    }
+}
+
+impl OpenClDevice {
+    /// The sub-group size of a launch that asks for none.
+    fn usual_sub_group(&self, kernel: &Kernel) -> u32 {
+        kernel
+            .sub_group_size
+            .unwrap_or(self.description.default_sub_group_size)
+    }
+}
+
+impl HostSide for Memory {
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.memory.read(&self.lane, offset as usize, bytes).map(drop)
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.memory.write(&self.lane, offset as usize, bytes).map(drop)
+    }
+}
+
+impl DeviceClock {
+    fn now_ns(&self, at: Instant) -> f64 {
+        at.saturating_duration_since(self.epoch).as_secs_f64() * 1e9
+    }
+
+    /// A moment of the device's clock on the host's, of a command that has just been seen to end there.
+    fn ended_ns(&self, device_ns: f64) -> f64 {
+        let mut ahead = self.ahead_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.now_ns(Instant::now()) - device_ns;
+        let least = ahead.map_or(now, |known| known.min(now));
+        *ahead = Some(least);
+        device_ns + least
     }
 }
 
 /// Fills memory with what the host computes.
-fn compute(memory: &context::Memory, pattern: &Pattern, element: Type, length: u64) -> Result<()> {
+fn compute(memory: &Memory, pattern: &Pattern, element: Type, length: u64) -> Result<()> {
     let size = u64::from(element.bytes().max(1));
     let chunk = CHUNK_BYTES / size;
     let mut first = 0;
     while first < length {
         let count = chunk.min(length - first);
-        memory.write((first * size) as usize, &pattern.bytes(element, first, count))?;
+        memory.write(first * size, &pattern.bytes(element, first, count))?;
         first += count;
     }
     Ok(())
 }
 
-/// Runs one command and waits for its end.
-fn run(limit: Duration, description: &Description, epoch: Instant, command: Command) -> Result<Outcome> {
-    let submitted_ns = epoch.elapsed().as_secs_f64() * 1e9;
-    let mut outcome = Outcome::default();
-    let mut elapsed_ns = None;
-    match command {
-        Command::Launch(program, launch) => {
-            elapsed_ns = Some(execute(limit, description, &program, &launch)?)
-        }
-        Command::Write {
-            buffer,
-            offset,
-            bytes,
-        } => {
-            buffer.check_range(offset, bytes.len() as u64)?;
-            buffer
-                .implementation::<context::Memory>()?
-                .write(offset as usize, &bytes)?;
-        }
-        Command::Read {
-            buffer,
-            offset,
-            length,
-        } => {
-            buffer.check_range(offset, length)?;
-            outcome.bytes = vec![0; length as usize];
-            buffer
-                .implementation::<context::Memory>()?
-                .read(offset as usize, &mut outcome.bytes)?;
-        }
-    }
-    let ended_ns = epoch.elapsed().as_secs_f64() * 1e9;
-    outcome.times = Times {
-        submitted_ns,
-        started_ns: elapsed_ns.map_or(submitted_ns, |elapsed| ended_ns - elapsed),
-        ended_ns,
-    };
-    Ok(outcome)
+/// What a queue's thread needs.
+struct Serving {
+    lane: Lane,
+    limit: Duration,
+    description: Description,
+    clock: Arc<DeviceClock>,
 }
 
-/// Launches a kernel. Its time on the device, in ns.
-fn execute(limit: Duration, description: &Description, program: &Program, launch: &Launch) -> Result<f64> {
-    launch.check(program.kernel(), description)?;
-    let compiled = program.implementation::<OpenClProgram>()?;
-    let built = compiled.built(launch.sub_group_size(program.kernel(), description))?;
-    let memories: Vec<Option<Arc<context::Memory>>> = launch
-        .arguments
-        .iter()
-        .map(|argument| match argument {
-            Argument::Buffer(buffer) => buffer.implementation().map(Some),
-            Argument::Scalar(..) => Ok(None),
-        })
-        .collect::<Result<_>>()?;
-    let given: Vec<Given<'_>> = launch
-        .arguments
-        .iter()
-        .zip(&memories)
-        .map(|(argument, memory)| match (argument, memory) {
-            (Argument::Scalar(ty, bits), _) => {
-                Given::Bytes(bits.to_le_bytes()[..ty.bytes() as usize].to_vec())
+impl Serving {
+    /// Runs one command and waits for its end.
+    fn run(&self, submitted: Submitted) -> Result<Outcome> {
+        let submitted_ns = self.clock.now_ns(submitted.at);
+        let mut outcome = Outcome::default();
+        let interval = match submitted.command {
+            Command::Launch(program, launch) => self.execute(&program, &launch)?,
+            Command::Write {
+                buffer,
+                offset,
+                bytes,
+            } => {
+                buffer.check_range(offset, bytes.len() as u64)?;
+                let memory = buffer.implementation::<Memory>()?;
+                memory.memory.write(&self.lane, offset as usize, &bytes)?
             }
-            (Argument::Buffer(_), Some(memory)) => Given::Memory(memory),
-            (Argument::Buffer(_), None) => Given::Bytes(vec![0; 8]),
-        })
-        .collect();
-    built.kernel.run(launch.groups, launch.group, &given, limit)
+            Command::Read {
+                buffer,
+                offset,
+                length,
+            } => {
+                buffer.check_range(offset, length)?;
+                outcome.bytes = vec![0; length as usize];
+                let memory = buffer.implementation::<Memory>()?;
+                memory
+                    .memory
+                    .read(&self.lane, offset as usize, &mut outcome.bytes)?
+            }
+            Command::Copy {
+                from,
+                from_offset,
+                to,
+                to_offset,
+                length,
+            } => {
+                check_copy(&from, from_offset, &to, to_offset, length)?;
+                let (source, target) = (from.implementation::<Memory>()?, to.implementation::<Memory>()?);
+                let (to, from, size) = (to_offset as usize, from_offset as usize, length as usize);
+                target
+                    .memory
+                    .copy(&self.lane, to, &source.memory, from, size, self.limit)?
+            }
+        };
+        outcome.times = match interval {
+            Some((start, end)) => {
+                let ended_ns = self.clock.ended_ns(end);
+                let started_ns = (ended_ns - (end - start)).max(submitted_ns);
+                Times {
+                    submitted_ns,
+                    started_ns,
+                    ended_ns: started_ns + (end - start),
+                }
+            }
+            None => {
+                let now_ns = self.clock.now_ns(Instant::now());
+                Times {
+                    submitted_ns,
+                    started_ns: now_ns,
+                    ended_ns: now_ns,
+                }
+            }
+        };
+        Ok(outcome)
+    }
+
+    /// Launches a kernel.
+    fn execute(&self, program: &Program, launch: &Launch) -> Result<Interval> {
+        launch.check(program.kernel(), &self.description)?;
+        let compiled = program.implementation::<OpenClProgram>()?;
+        let built = compiled.built(launch.sub_group_size(program.kernel(), &self.description))?;
+        let memories: Vec<Option<Arc<Memory>>> = launch
+            .arguments
+            .iter()
+            .map(|argument| match argument {
+                Argument::Buffer(buffer) => buffer.implementation().map(Some),
+                Argument::Scalar(..) => Ok(None),
+            })
+            .collect::<Result<_>>()?;
+        let given: Vec<Given<'_>> = launch
+            .arguments
+            .iter()
+            .zip(&memories)
+            .map(|(argument, memory)| match (argument, memory) {
+                (Argument::Scalar(ty, bits), _) => {
+                    Given::Bytes(bits.to_le_bytes()[..ty.bytes() as usize].to_vec())
+                }
+                (Argument::Buffer(_), Some(memory)) => Given::Memory(&memory.memory),
+                (Argument::Buffer(_), None) => Given::Bytes(vec![0; 8]),
+            })
+            .collect();
+        let kernel = &built.kernel;
+        kernel.run(&self.lane, launch.groups, launch.group, &given, self.limit)
+    }
 }

@@ -5,7 +5,9 @@
 
 pub mod functional;
 pub mod memory;
+mod queue;
 mod simulator;
+mod timeline;
 pub mod timer;
 
 pub use simulator::{Clock, Simulator, Timing};

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::functional::{BufferMemory, CompiledKernel, Groups, Options, Told};
+use super::queue::SimulatorQueue;
+use super::timeline::Timeline;
+use super::timer::Timer;
 use crate::back::hints::HintReached;
+use crate::device::model::{DeviceModel, Way};
 use crate::device::{
-    Argument, Buffer, Command, Counters, Description, Device, Event, Fill, Launch, Outcome, Program, Queue,
-    Times, WorkerQueue,
+    Allocation, Argument, Buffer, Counters, Description, Device, Fill, HostSide, Launch, Program, Queue,
 };
 use crate::ir::{Kernel, Type, verify};
 use crate::{Error, Result};
@@ -32,6 +35,12 @@ pub trait Clock: Send + Sync {
         compiled: &Arc<dyn Any + Send + Sync>,
         launch: &Launch,
     ) -> Result<Timing>;
+
+    /// How long a copy of so many bytes takes, in nanoseconds.
+    fn copy_ns(&self, bytes: u64, way: Way) -> f64 {
+        let _ = (bytes, way);
+        0.0
+    }
 
     /// What becomes of each prefetch of a kernel.
     fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
@@ -85,13 +94,29 @@ pub struct Timing {
 /// ```
 pub struct Simulator(Arc<Shared>);
 
-struct Shared {
+/// A simulated device, shared with its queues.
+pub(super) struct Shared {
     description: Description,
     options: Options,
-    clock: Option<Arc<dyn Clock>>,
-    /// Bytes of the buffers that exist.
-    allocated: Arc<AtomicU64>,
+    pub(super) clock: Option<Arc<dyn Clock>>,
+    /// Which of the card's stacks it is.
+    pub(super) stack: u32,
+    /// Whether it is one of [`Device::sub_devices`].
+    is_part: bool,
+    pub(super) card: Arc<Card>,
 }
+
+/// A card with one stack or several.
+pub(super) struct Card {
+    pub(super) timeline: Arc<Timeline>,
+    /// Bytes of the buffers that exist in each stack's memory.
+    allocated: Vec<Arc<AtomicU64>>,
+    /// Bytes of the buffers that exist in the host's memory.
+    on_host: Arc<AtomicU64>,
+}
+
+/// Room for host allocations: as much as machines with such devices have, and no limit of any device.
+const HOST_BYTES: u64 = 1 << 40;
 
 /// What the simulator makes of a kernel.
 struct Compiled {
@@ -103,11 +128,35 @@ impl Simulator {
     /// A device that runs kernels as `options` say and takes its times from `clock`; without one, every
     /// launch takes no time.
     pub fn new(description: Description, options: Options, clock: Option<Arc<dyn Clock>>) -> Simulator {
+        Simulator::on_card(description, options, clock, 1)
+    }
+
+    /// A device of this model, which checks what it runs and tells times. A card's further stacks are among
+    /// [`Device::sub_devices`]; it is itself the first.
+    pub fn of(model: &Arc<DeviceModel>) -> Simulator {
+        let timer: Arc<dyn Clock> = Arc::new(Timer::new(Arc::clone(model)));
+        let options = Options::checking(model);
+        Simulator::on_card(model.description(), options, Some(timer), model.stacks())
+    }
+
+    fn on_card(
+        description: Description,
+        options: Options,
+        clock: Option<Arc<dyn Clock>>,
+        stacks: u32,
+    ) -> Simulator {
+        let card = Card {
+            timeline: Arc::new(Timeline::new()),
+            allocated: (0..stacks).map(|_| Arc::default()).collect(),
+            on_host: Arc::default(),
+        };
         Simulator(Arc::new(Shared {
             description,
             options,
             clock,
-            allocated: Arc::default(),
+            stack: 0,
+            is_part: false,
+            card: Arc::new(card),
         }))
     }
 
@@ -134,17 +183,56 @@ impl Device for Simulator {
     }
 
     fn allocate(&self, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
+        self.allocate_as(Allocation::Device, element, length, fill)
+    }
+
+    fn allocate_as(&self, allocation: Allocation, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
         let bytes = fill.check(element, length)?;
-        let room = self.0.description.memory_bytes;
-        let taken = Reservation::new(&self.0.allocated, bytes, room).ok_or_else(|| {
+        let shared = &self.0;
+        let (taken, room, place) = match allocation {
+            Allocation::Host => (&shared.card.on_host, HOST_BYTES, "the host"),
+            Allocation::Device | Allocation::Shared => (
+                &shared.card.allocated[shared.stack as usize],
+                shared.description.memory_bytes,
+                shared.description.name.as_str(),
+            ),
+        };
+        let taken = Reservation::new(taken, bytes, room).ok_or_else(|| {
             Error::device(format!(
-                "a buffer of {bytes} bytes does not fit the memory of {}",
-                self.0.description.name
+                "a buffer of {bytes} bytes does not fit the memory of {place}"
             ))
             .accepted(format!("it has {room} bytes for all buffers together"))
         })?;
-        let memory = BufferMemory::new(element, length, fill)?.reserved(taken);
-        Ok(Buffer::new(element, length, Arc::new(memory)))
+        let memory = Arc::new(BufferMemory::new(element, length, fill)?.reserved(taken));
+        let buffer = Buffer::new(element, length, Arc::clone(&memory) as Arc<dyn Any + Send + Sync>);
+        Ok(match allocation {
+            Allocation::Device => buffer,
+            Allocation::Host | Allocation::Shared => buffer.seen_by_host(allocation, memory),
+        })
+    }
+
+    fn sub_devices(&self) -> Result<Vec<Box<dyn Device>>> {
+        let shared = &self.0;
+        let stacks = shared.card.allocated.len() as u32;
+        // A stack has none of its own, and neither has a card with one.
+        if stacks < 2 || shared.is_part {
+            return Ok(Vec::new());
+        }
+        let stack = |stack| {
+            let mut description = shared.description.clone();
+            description.name = format!("{}.{stack}", description.name);
+            description.title = format!("{}, stack {stack}", description.title);
+            let device = Simulator(Arc::new(Shared {
+                description,
+                options: shared.options,
+                clock: shared.clock.clone(),
+                stack,
+                is_part: true,
+                card: Arc::clone(&shared.card),
+            }));
+            Box::new(device) as Box<dyn Device>
+        };
+        Ok((0..stacks).map(stack).collect())
     }
 
     fn compile(&self, kernel: &Arc<Kernel>) -> Result<Program> {
@@ -158,68 +246,23 @@ impl Device for Simulator {
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {
-        let shared = Arc::clone(&self.0);
-        let mut now_ns = 0.0f64;
-        let queue = WorkerQueue::new(move |command, after: &[Event]| {
-            let submitted_ns = now_ns;
-            // What it waited for on other queues ended at times of theirs.
-            for event in after {
-                now_ns = event.wait()?.times.ended_ns.max(now_ns);
-            }
-            let mut outcome = shared.run(command, &mut now_ns)?;
-            outcome.times.submitted_ns = submitted_ns;
-            Ok(outcome)
-        })?;
-        Ok(Box::new(queue))
+        Ok(Box::new(SimulatorQueue::new(&self.0)?))
+    }
+}
+
+impl HostSide for BufferMemory {
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.copy_out(offset, bytes)
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.copy_in(offset, bytes);
+        Ok(())
     }
 }
 
 impl Shared {
-    /// Runs one command of a queue whose simulated time is `now_ns`.
-    fn run(&self, command: Command, now_ns: &mut f64) -> Result<Outcome> {
-        let mut outcome = Outcome {
-            times: Times {
-                submitted_ns: *now_ns,
-                started_ns: *now_ns,
-                ended_ns: *now_ns,
-            },
-            ..Outcome::default()
-        };
-        match command {
-            Command::Launch(program, launch) => {
-                let (timing, printed) = self.launch(&program, &launch)?;
-                outcome.printed = printed;
-                *now_ns += timing.elapsed_ns;
-                outcome.times.ended_ns = *now_ns;
-                outcome.counters = timing.counters;
-                outcome.notes = timing.notes;
-                let report = |clock: &Arc<dyn Clock>| clock.prefetches(program.kernel());
-                outcome.prefetches = self.clock.as_ref().map(report).unwrap_or_default();
-            }
-            Command::Write {
-                buffer,
-                offset,
-                bytes,
-            } => {
-                buffer.check_range(offset, bytes.len() as u64)?;
-                let memory: Arc<BufferMemory> = buffer.implementation()?;
-                memory.copy_in(offset, &bytes);
-            }
-            Command::Read {
-                buffer,
-                offset,
-                length,
-            } => {
-                buffer.check_range(offset, length)?;
-                let memory: Arc<BufferMemory> = buffer.implementation()?;
-                outcome.bytes = vec![0; length as usize];
-                memory.copy_out(offset, &mut outcome.bytes)?;
-            }
-        }
-        Ok(outcome)
-    }
-
-    fn launch(&self, program: &Program, launch: &Launch) -> Result<(Timing, String)> {
+    pub(super) fn launch(&self, program: &Program, launch: &Launch) -> Result<(Timing, String)> {
         let kernel = program.kernel();
         launch.check(kernel, &self.description)?;
         let compiled: Arc<Compiled> = program.implementation()?;
@@ -240,9 +283,29 @@ impl Shared {
             let measured = clock.time(kernel, timed, &copy)?;
             timing.elapsed_ns = measured.elapsed_ns;
             timing.counters.merge(&measured.counters);
+            timing.notes.extend(elsewhere(kernel, launch));
         }
         Ok((timing, printed))
     }
+}
+
+/// What the timer does not know: that some buffers lie behind the link.
+fn elsewhere(kernel: &Kernel, launch: &Launch) -> Option<String> {
+    let names: Vec<String> = kernel
+        .params
+        .iter()
+        .zip(&launch.arguments)
+        .filter(|(_, argument)| {
+            matches!(argument, Argument::Buffer(buffer) if buffer.allocation() != Allocation::Device)
+        })
+        .map(|(param, _)| format!("`{}`", param.name))
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "not in the device's memory, but timed as if: {}; a real launch takes longer",
+            names.join(", ")
+        )
+    })
 }
 
 /// The launch on copies of the buffers that it may write.
@@ -301,7 +364,7 @@ impl Drop for Reservation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::{Pattern, TypedBuffer};
+    use crate::device::{Command, Pattern, TypedBuffer};
     use crate::ir::parse;
 
     const INCREMENT: &str = "hsir 1

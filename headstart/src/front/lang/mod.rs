@@ -115,6 +115,7 @@ pub mod record;
 pub mod reference;
 pub mod scalar;
 pub mod select;
+pub mod split;
 pub mod sub_group;
 pub mod view;
 pub mod work_item;

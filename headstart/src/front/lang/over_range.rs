@@ -16,25 +16,12 @@
 //! let squares_of = squares::over_range(&device)?;
 //! squares_of.launch(&*queue, [1001], squares::arguments(&mut result)).wait()?;
 //! assert_eq!(result.read(&*queue)?[1000], 1_000_000);
-//!
-//! // The same job on two devices, each with a half of the range.
-//! let other = Simulator::untimed();
-//! let others = squares::over_range(&other)?;
-//! let other_queue = other.queue()?;
-//! let mut results = [TypedBuffer::uninitialized(&device, 1001)?, TypedBuffer::uninitialized(&other, 1001)?];
-//! let [first, second] = &mut results;
-//! let events = [
-//!     squares_of.launch_part(&*queue, [1001], 0..500, squares::arguments(first)),
-//!     others.launch_part(&*other_queue, [1001], 500..1001, squares::arguments(second)),
-//! ];
-//! for event in events {
-//!     event.wait()?;
-//! }
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //! Exactly the work-items of the range run, whatever the work-groups are: before what the kernel does, those beyond
 //! it leave. So a kernel for a range has no barriers and nothing else that work-items do together, and requires no
-//! work-group size; `global_id()` and `global_size()` mean the range.
+//! work-group size; `global_id()` and `global_size()` mean the range. Several devices share a range by a
+//! [`Split`](super::split::Split).
 
 use std::collections::HashMap;
 use std::marker::PhantomData;

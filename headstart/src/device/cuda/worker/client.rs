@@ -1,13 +1,14 @@
 //! The parent's side: starts workers, replaces lost ones, and waits with limits.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use super::output::{Line, separate};
 use super::{Contents, Given, Loaded, Module, Reply, Request};
 use crate::Result;
 use crate::device::cuda::failure::{Failure, FailureKind};
@@ -42,13 +43,17 @@ pub struct Checked {
     pub elapsed_ns: f64,
     /// The bytes of each output, in the parameters' order.
     pub outputs: Vec<Vec<u8>>,
+    /// What the kernel printed: the last megabyte of it.
+    pub printed: String,
 }
 
 /// A running worker.
 struct Process {
     child: Child,
     input: ChildStdin,
-    replies: mpsc::Receiver<String>,
+    replies: mpsc::Receiver<Line>,
+    /// What was printed before the last reply.
+    printed: String,
 }
 
 impl Worker {
@@ -231,7 +236,15 @@ impl Worker {
                     })
                 };
                 let outputs = files.iter().map(read).collect::<Result<_, _>>()?;
-                Ok(Checked { elapsed_ns, outputs })
+                let printed = self
+                    .process
+                    .as_mut()
+                    .map(|process| std::mem::take(&mut process.printed));
+                Ok(Checked {
+                    elapsed_ns,
+                    outputs,
+                    printed: printed.unwrap_or_default(),
+                })
             }
             other => Err(unexpected(&other)),
         }
@@ -354,11 +367,7 @@ impl Process {
                 .map_err(|error| failed(error.to_string()))
         };
         spawn(Box::new(move || {
-            for line in BufReader::new(output).lines().map_while(std::io::Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
+            separate(BufReader::new(output), |line| sender.send(line).is_ok());
         }))?;
         // The driver may write to standard error; nobody reads it, but it must not block.
         spawn(Box::new(move || {
@@ -370,6 +379,7 @@ impl Process {
             child,
             input,
             replies,
+            printed: String::new(),
         })
     }
 
@@ -385,12 +395,15 @@ impl Process {
             return Err(self.ended());
         }
         match self.replies.recv_timeout(limit) {
-            Ok(line) => serde_json::from_str(&line).map_err(|error| {
-                Failure::new(
-                    FailureKind::Worker,
-                    format!("the worker's answer cannot be read: {error}"),
-                )
-            }),
+            Ok(Line { reply, printed }) => {
+                self.printed = printed;
+                serde_json::from_str(&reply).map_err(|error| {
+                    Failure::new(
+                        FailureKind::Worker,
+                        format!("the worker's answer cannot be read: {error}"),
+                    )
+                })
+            }
             Err(mpsc::RecvTimeoutError::Disconnected) => Err(self.ended()),
             Err(mpsc::RecvTimeoutError::Timeout) => Err(Failure::new(
                 FailureKind::TimeLimit,
@@ -434,6 +447,8 @@ fn unexpected(reply: &Reply) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::cuda::worker::MARK;
+    use crate::device::cuda::worker::output::MOST_PRINTED;
 
     /// A worker that is a shell script.
     fn scripted(script: &str) -> Result<Worker, Failure> {
@@ -459,12 +474,50 @@ mod tests {
         serde_json::to_string(&Reply::Opened(facts)).expect("plain data")
     }
 
+    /// A shell's command that replies so.
+    fn reply(text: &str) -> String {
+        format!("printf '\\n%s\\n' '{MARK}{text}'")
+    }
+
+    #[test]
+    fn what_kernels_print_is_no_reply() {
+        // Lines, a line without an end, bytes that are no text, and something that looks like a reply.
+        let printed = r#"printf 'x = 1\n"bound"\n{"failed":{"kind":"fault","what":"no"}}\n\377 half a line'"#;
+        let checked = reply(r#"{"checked":{"elapsed_ns":5.0}}"#);
+        let script = [
+            "read a; echo noise at the start".to_owned(),
+            reply(&opened()),
+            "read b".to_owned(),
+            reply("\"bound\""),
+            format!("read c; {printed}; {checked}"),
+            format!("read d; {checked}"),
+            format!("read e; yes 'a long line of sixteen' | head -c 5000000; {checked}"),
+        ];
+        let mut worker = scripted(&script.join("; ")).expect("it opens");
+        worker.bind(&[Argument::Scalar(Type::I32, 4)]).expect("it binds");
+        let mut check = || worker.check("none", Duration::from_secs(1)).expect("it answers");
+        let first = check();
+        assert_eq!(first.elapsed_ns, 5.0);
+        assert_eq!(
+            first.printed,
+            "x = 1\n\"bound\"\n{\"failed\":{\"kind\":\"fault\",\"what\":\"no\"}}\n\u{fffd} half a line"
+        );
+        assert_eq!(check().printed, "");
+        let last = check().printed;
+        assert!(
+            last.len() <= MOST_PRINTED && last.len() > MOST_PRINTED / 2,
+            "{}",
+            last.len()
+        );
+    }
+
     #[test]
     fn a_worker_that_dies_is_replaced_and_set_up_again() {
         // Each process answers `open` and `bind`, then dies at the next request.
         let script = format!(
-            "read a; echo '{}'; read b; echo '\"bound\"'; read c; exit 7",
-            opened()
+            "read a; {}; read b; {}; read c; exit 7",
+            reply(&opened()),
+            reply("\"bound\"")
         );
         let mut worker = scripted(&script).expect("it opens");
         worker.bind(&[Argument::Scalar(Type::I32, 4)]).expect("it binds");
@@ -487,7 +540,7 @@ mod tests {
             "{}",
             failure.what
         );
-        let failure = scripted("echo hello").err().expect("that is no answer");
+        let failure = scripted(&reply("hello")).err().expect("that is no answer");
         assert_eq!(failure.kind, FailureKind::Worker);
     }
 

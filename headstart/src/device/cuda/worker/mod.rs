@@ -11,6 +11,9 @@
 //! Requests go to the worker's standard input, replies come from its standard output: JSON, one line
 //! each, one reply for each request, in order. Contents of buffers travel in files.
 //!
+//! The driver writes what kernels print to the same standard output. So each reply starts on a line of its own, with a
+//! mark that a kernel does not print by accident; everything between the replies is what was printed.
+//!
 //! ```text
 //! {"open":{"device":0}}                                  {"opened":{"name":"NVIDIA H200",…}}
 //! {"bind":{"arguments":[{"scalar":[4,0,0,0]},…]}}        "bound"
@@ -21,6 +24,7 @@
 //! ```
 
 mod client;
+mod output;
 mod serve;
 
 use std::path::PathBuf;
@@ -35,6 +39,9 @@ use super::module::Compiled;
 use super::timing::{Timing, TimingOptions};
 
 pub use client::{Argument, Checked, Worker};
+
+/// What each reply's line begins with. A line's end comes before it, in case a kernel left a line without one.
+const MARK: &str = "\u{1}headstart worker: ";
 pub use serve::serve;
 
 /// What the worker is asked.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::{Contents, Given, Loaded, Module, Reply, Request};
+use super::{Contents, Given, Loaded, MARK, Module, Reply, Request};
 use crate::back::ptx::Target;
 use crate::device::cuda::device::refill;
 use crate::device::cuda::failure::{Failure, FailureKind};
@@ -38,7 +38,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
             )),
         };
         let text = serde_json::to_string(&reply).map_err(|error| Error::bug(error.to_string()))?;
-        writeln!(output, "{text}")
+        writeln!(output, "\n{MARK}{text}")
             .and_then(|()| output.flush())
             .map_err(gone)?;
         if matches!(&reply, Reply::Failed(failure) if failure.kind.poisons()) {
@@ -115,6 +115,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             end.record()?;
             end.wait(limit)?;
             let elapsed_ns = end.since(&start)?.as_secs_f64() * 1e9;
+            state.gpu.hand_over_prints()?;
             state.write_outputs(&outputs)?;
             Ok(Reply::Checked { elapsed_ns })
         }

@@ -39,7 +39,7 @@ pub use stalls::{Issue, StallReason};
 use crate::back::hints::HintReached;
 use crate::back::machine::{Target, lower};
 use crate::device::Launch;
-use crate::device::model::DeviceModel;
+use crate::device::model::{DeviceModel, Way};
 use crate::device::sim::{Clock, Timing};
 use crate::ir::Kernel;
 use crate::{Error, Result};
@@ -175,6 +175,10 @@ impl Clock for Timer {
             counters: time.counters(),
             ..Timing::default()
         })
+    }
+
+    fn copy_ns(&self, bytes: u64, way: Way) -> f64 {
+        self.model.copy_ns(bytes, way)
     }
 
     fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {

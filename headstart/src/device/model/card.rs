@@ -1,0 +1,73 @@
+//! What is around a device: the link to the host, and how many of it a card has.
+
+use serde::Deserialize;
+
+use super::DeviceModel;
+use super::quantity::{Count, Cycles, GigabytesPerSecond, Quantity};
+
+/// A card with a device of this model on it, or with several.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Card {
+    /// How many devices of this model are on one card, each with cores and memory of its own (Intel's stacks).
+    pub stacks: Quantity<Count>,
+    /// Bytes per second between the host's memory and the device's, one way.
+    pub link_bandwidth: Quantity<GigabytesPerSecond>,
+    /// From the start of a copy over the link until its first byte arrives.
+    pub link_latency: Quantity<Cycles>,
+}
+
+/// Which way a copy goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// From the host's memory to the device's.
+    In,
+    /// From the device's memory to the host's.
+    Out,
+    /// From the device's memory to the device's, or the host's to the host's.
+    Within,
+}
+
+impl DeviceModel {
+    /// How many devices of this model are on one card: at least 1.
+    pub fn stacks(&self) -> u32 {
+        self.card.as_ref().map_or(1, |card| (*card.stacks).max(1))
+    }
+
+    /// How long a copy takes, in nanoseconds. Without a link (a GPU that shares the host's memory) and within one memory
+    /// every byte is read and written there.
+    pub fn copy_ns(&self, bytes: u64, way: Way) -> f64 {
+        // A gigabyte a second is a byte a nanosecond.
+        match (&self.card, way) {
+            (Some(card), Way::In | Way::Out) => {
+                self.nanoseconds(f64::from(*card.link_latency)) + bytes as f64 / *card.link_bandwidth
+            }
+            _ => self.nanoseconds(f64::from(*self.dram.latency)) + 2.0 * bytes as f64 / *self.dram.bandwidth,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::model::built_in;
+
+    #[test]
+    fn copies_take_the_link_or_the_memory_twice() {
+        let h200 = built_in("h200", &[]).expect("built in");
+        let gigabyte = 1_000_000_000;
+        let over = h200.copy_ns(gigabyte, Way::In);
+        let within = h200.copy_ns(gigabyte, Way::Within);
+        let card = h200.card.as_ref().expect("it sits on a card");
+        assert!((over - 1e9 / *card.link_bandwidth - 2000.0).abs() < 1.0, "{over}");
+        assert!((within - 2e9 / *h200.dram.bandwidth).abs() < 1000.0, "{within}");
+        assert_eq!(h200.stacks(), 1);
+        assert_eq!(built_in("pvc-1550", &[]).expect("built in").stacks(), 2);
+        // It has the host's memory: there is nothing between them.
+        let gen11 = built_in("gen11", &[]).expect("built in");
+        assert_eq!(
+            gen11.copy_ns(gigabyte, Way::In),
+            gen11.copy_ns(gigabyte, Way::Within)
+        );
+    }
+}

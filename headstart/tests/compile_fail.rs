@@ -2,16 +2,19 @@
 //!
 //! A comment `//~ E0308 22` says that the compiler reports error E0308 in that line, at column 22; a message
 //! of the macro's own has no number: `//~ macro 14`. Nothing else may be reported. The sources are compiled
-//! against the library that this test was built with. `HEADSTART_BLESS=1` rewrites the comments: read the
-//! messages before you believe them.
+//! against the library that this test was built with. The messages that are ours are in `out/compile_fail.txt`.
+//! `HEADSTART_BLESS=1` rewrites both: read the messages before you believe them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
 /// What is reported, or expected: line, column, and the error's number (or `macro`).
 type Reports = BTreeSet<(u64, u64, String)>;
+
+/// How many mistakes the sources show, at least.
+const MISTAKES: usize = 100;
 
 /// What the compiler says when the library was built by another compiler or with other dependencies.
 const OTHER_BUILD: [&str; 5] = ["E0460", "E0462", "E0463", "E0464", "E0514"];
@@ -31,8 +34,8 @@ fn libraries(dependencies: &Path) -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
-/// Every error that the compiler reports for a source.
-fn compile(source: &Path, library: &Path, dependencies: &Path) -> Reports {
+/// Every error that the compiler reports for a source, with its message.
+fn compile(source: &Path, library: &Path, dependencies: &Path) -> BTreeMap<(u64, u64, String), String> {
     let out = tempfile::tempdir().expect("a place for the compiler's output");
     let output = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
         .args([
@@ -59,13 +62,15 @@ fn compile(source: &Path, library: &Path, dependencies: &Path) -> Reports {
         .filter(|message| message["level"] == "error")
         .filter_map(|message| {
             let code = message["code"]["code"].as_str().unwrap_or("macro").to_owned();
+            let text = message["message"].as_str().unwrap_or_default().to_owned();
             if OTHER_BUILD.contains(&code.as_str()) {
-                return Some((0, 0, code));
+                return Some(((0, 0, code), text));
             }
             // The summary at the end has no place.
             let spans = message["spans"].as_array()?;
             let span = spans.iter().find(|span| span["is_primary"] == true)?;
-            Some((span["line_start"].as_u64()?, span["column_start"].as_u64()?, code))
+            let place = (span["line_start"].as_u64()?, span["column_start"].as_u64()?, code);
+            Some((place, text))
         })
         .collect()
 }
@@ -106,17 +111,32 @@ fn errors_point_into_the_kernel() {
     let sources = std::fs::read_dir(&folder).expect("the sources are there");
     let mut sources: Vec<PathBuf> = sources.filter_map(|entry| Some(entry.ok()?.path())).collect();
     sources.sort();
-    assert!(!sources.is_empty());
+    let (mut count, mut messages) = (0, String::new());
     for source in sources {
         let reports = libraries(dependencies)
             .iter()
             .map(|library| compile(&source, library, dependencies))
             .find(|reports| {
                 !reports
-                    .iter()
+                    .keys()
                     .any(|(_, _, code)| OTHER_BUILD.contains(&code.as_str()))
             });
-        let reports = reports.expect("the library that this test was built with lies beside it");
+        let found = reports.expect("the library that this test was built with lies beside it");
+        let name = source
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        for ((line, column, code), text) in &found {
+            // What rustc says in words of its own is rustc's to change.
+            let own = ["the trait bound", "cannot ", "the type ", "`std::", "the size "];
+            let in_our_words = code == "E0277" && !own.iter().any(|start| text.starts_with(start));
+            if code == "macro" || in_our_words {
+                messages.push_str(&format!("{name}:{line}:{column}: {text}\n"));
+            }
+        }
+        let reports: Reports = found.into_keys().collect();
+        count += reports.len();
         if std::env::var_os("HEADSTART_BLESS").is_some() {
             rewrite(&source, &reports);
         }
@@ -127,4 +147,12 @@ fn errors_point_into_the_kernel() {
             source.display()
         );
     }
+    println!("{count} mistakes");
+    assert!(count >= MISTAKES, "{count}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/out/compile_fail.txt");
+    if std::env::var_os("HEADSTART_BLESS").is_some() {
+        std::fs::write(&path, &messages).expect("the messages can be written");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(messages, written, "found, and expected, in {}", path.display());
 }

@@ -208,3 +208,69 @@ fn derived_prefetches_arrive() {
         );
     }
 }
+
+/// A kernel in which each work-item loads an element with this control, or none, and writes it elsewhere.
+fn loading(ty: &str, bytes: u32, control: &str) -> Kernel {
+    let text = format!(
+        "hsir 1
+kernel @loads(
+  %a: ptr.global {ty}[%n] align {bytes} readonly unaliased,
+  %n: i64,
+  %out: ptr.global {ty}[%n] align {bytes} unaliased,
+) group 64,1,1 sub_group 16 {{
+  load @a
+  %group = id.group.x
+  %local = id.local.x
+  %start = mul %group, 64:i32
+  %item32 = add %start, %local
+  %item = extend.u %item32 to i64
+  %at = address %a + %item * {bytes}
+  %x = load {ty} %at, @a {control}
+  %to = address %out + %item * {bytes}
+  store %to, %x
+  return
+}}
+"
+    );
+    let kernel = ir::parse(&text, "loads.hsir").unwrap_or_else(|error| panic!("{error}\n{text}"));
+    ir::verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    kernel
+}
+
+/// Loads with a cache control carry it, and those without have none. One to each of the sizes that the builtins have.
+#[test]
+fn loads_carry_their_cache_controls() {
+    let Some(ocloc) = Ocloc::find() else { return };
+    let loads = |ty: &str, bytes: u32, control: &str| {
+        let spirv = emit(&loading(ty, bytes, control), Target::IntelLsc);
+        let assembly = ocloc.compile(&spirv, "pvc");
+        assembly
+            .unwrap_or_else(|said| panic!("{ty} {control}: {said}"))
+            .loads()
+    };
+    let mut wrong = Vec::new();
+    let mut check = |ty: &str, bytes: u32, control: &str, suffix: &str| {
+        let found = loads(ty, bytes, control);
+        // One work-item's element; what else is loaded are the arguments, a block for the sub-group.
+        let own = format!("d{}.a64", bytes * 8);
+        let of_items = found.iter().filter(|(kind, _)| kind.starts_with(&own));
+        let of_items: Vec<_> = of_items.collect();
+        if !matches!(of_items[..], [(kind, 1)] if kind.ends_with(suffix)) {
+            wrong.push(format!("{ty} {control}: {own}{suffix} expected, found {found:?}"));
+        }
+    };
+    for (control, suffix) in [
+        ("L1UC_L3UC", ".uc.uc"),
+        ("L1UC_L3C", ".uc.ca"),
+        ("L1C_L3UC", ".ca.uc"),
+        ("L1C_L3C", ".ca.ca"),
+        ("L1S_L3UC", ".st.uc"),
+        ("L1S_L3C", ".st.ca"),
+        ("L1IAR_L3C", ".ri.ca"),
+        ("", ".a64"),
+    ] {
+        check("i32", 4, control, suffix);
+        check("f64", 8, control, suffix);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

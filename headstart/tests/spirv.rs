@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use headstart::back::spirv::{self, Options, Spirv, Target};
 use headstart::ir::Kernel;
 use headstart::prefetch;
@@ -42,9 +44,14 @@ fn the_corpus_is_emitted_and_validated() {
 /// Each operation of each type becomes a module that is valid. What it computes is tested in `opencl.rs`.
 #[test]
 fn every_operation_is_valid() {
-    let Some(validator) = SpirvVal::find() else { return };
     let mut complaints = Vec::new();
-    for operation in common::operations::operations() {
+    let operations = common::operations::operations();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/spirv.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let said = format!("({} of them)", operations.len());
+    assert!(page.contains(&said), "docs/spirv.md does not say {said}");
+    let Some(validator) = SpirvVal::find() else { return };
+    for operation in operations {
         let emitted = emit(
             &operation.name,
             &operation.kernel,

@@ -14,6 +14,17 @@
 //!        ── compile(kernel) ────────────────→ Program ─┤
 //!        ── queue() ─→ Queue ── submit(Command, after) ┴─→ Event ── wait() ─→ Outcome | Error
 //! ```
+//!
+//! | a SYCL or CUDA programmer looks for | here |
+//! |---|---|
+//! | device, host (pinned) and shared (managed) allocations | [`Device::allocate_as`], [`Allocation`], [`TypedBuffer::get`] |
+//! | copies that overlap kernels | [`Command::Copy`] in a queue of its own, [`TypedBuffer::copy_to`] |
+//! | times of events | [`Times`]: submitted, started, ended, on one clock for all queues of a device |
+//! | queues out of order | [`OutOfOrder`] |
+//! | an asynchronous error handler, `wait_and_throw` | [`Telling`] |
+//! | sub-devices | [`Device::sub_devices`] |
+//! | one job on several devices | [`Split`](crate::front::lang::split::Split) |
+//! | compiled once, and ahead of time | [`Cache`], [`Library`], [`Bundle`] |
 
 mod buffer;
 mod bundle;

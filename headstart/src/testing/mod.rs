@@ -6,11 +6,13 @@
 //! A kernel is well formed, ends, keeps all accesses inside their buffers and never reads what was not
 //! written, whatever the seed. It has loops that count in many ways, loops that data end, branches,
 //! early exits, address chains up to three links, loads under conditions, trip counts that differ by
-//! work-item, private and shared arrays, barriers, stores in loops, atomics, fences, shuffles, votes.
+//! work-item, private and shared arrays, barriers, stores in loops, atomics, fences, shuffles, votes, arithmetic on
+//! halves and narrow integers, vectors in memory.
 
 mod case;
 mod gpu;
 mod loops;
+mod narrow;
 pub mod ocloc;
 mod plans;
 pub mod ptxas;

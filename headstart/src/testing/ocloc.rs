@@ -100,6 +100,15 @@ impl Assembly {
     /// The prefetches: messages that load from global memory to nowhere, counted by what they are: data type, address
     /// type and cache control, such as `d32x4.a64.ca.ca`. A store has no destination either, so both are asked.
     pub fn prefetches(&self) -> BTreeMap<String, u32> {
+        self.messages(true)
+    }
+
+    /// The loads from global memory into registers, counted in the same way.
+    pub fn loads(&self) -> BTreeMap<String, u32> {
+        self.messages(false)
+    }
+
+    fn messages(&self, to_nowhere: bool) -> BTreeMap<String, u32> {
         let mut found = BTreeMap::new();
         for line in self.text.lines() {
             // `load.ugm.d32x4.a64.ca.ca (16|M0) null:0 …`, or in words of the hardware
@@ -114,7 +123,7 @@ impl Assembly {
                 .split_once('|')
                 .and_then(|(_, rest)| rest.split_once(')'))
                 .and_then(|(_, rest)| rest.split_whitespace().next());
-            if destination.is_some_and(|word| word.starts_with("null")) {
+            if destination.is_some_and(|word| word.starts_with("null")) == to_nowhere {
                 *found.entry(kind.to_owned()).or_default() += 1;
             }
         }
@@ -147,5 +156,7 @@ mod tests {
             found.into_iter().collect::<Vec<_>>(),
             [("d32.a64.uc.ca".to_owned(), 1), ("d32x4.a64.ca.ca".to_owned(), 3)]
         );
+        let loads: u32 = assembly.loads().values().sum();
+        assert_eq!(loads, 2);
     }
 }

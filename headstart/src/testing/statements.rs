@@ -14,7 +14,7 @@ use crate::tune::Workload;
 pub(super) const TYPES: [Type; 4] = [Type::F32, Type::F64, Type::I32, Type::I64];
 
 /// Elements of the private array.
-const PRIVATE_LENGTH: u64 = 4;
+pub(super) const PRIVATE_LENGTH: u64 = 4;
 
 /// Writes one random kernel.
 pub(super) struct Generator {
@@ -53,7 +53,7 @@ pub(super) struct Frame {
     pub row: Value,
     shared: Array,
     landing: Array,
-    private: Array,
+    pub private: Array,
 }
 
 impl Generator {
@@ -141,23 +141,26 @@ impl Generator {
         self.budget -= 1;
         let nested = self.depth < self.size.nesting;
         match self.random.below(100) {
-            0..30 => self.load_statement(b, pool, frame),
+            0..26 => self.load_statement(b, pool, frame),
+            26..30 => self.load_vector(b, pool, frame),
             30..45 if nested => self.loop_statement(b, pool, frame),
             45..60 if nested => self.branch(b, pool, frame),
             60..66 => self.keep(b, frame, pool),
-            66..70 => self.private(b, pool, frame),
+            66..69 => self.private(b, pool, frame),
+            69 => self.private_vector(b, pool, frame),
             70..76 if self.uniform => self.exchange(b, pool, frame),
             76..78 => self.copy(b, pool, frame),
             78..80 => self.hint(b, pool, frame),
             80..83 => self.tally(b, pool, frame),
             83 => self.fence(b),
             84..88 if self.uniform => self.shuffle(b, pool),
+            88..92 => self.narrow(b, pool),
             _ => self.arithmetic(b, pool),
         }
     }
 
     /// A new load of the source, at a line of its own.
-    fn new_load(&mut self, b: &mut Builder<'_>, name: &str) -> LoadId {
+    pub fn new_load(&mut self, b: &mut Builder<'_>, name: &str) -> LoadId {
         self.lines += 1;
         let place = b.kernel.places.push(PlaceData {
             file: "random.rs".to_owned(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::choose::{THRESHOLD, choose};
 use super::drop_in::drop_in;
 use super::log::{Log, Shard};
-use super::space::default_plans;
+use super::space::{default_plans, shared_plans};
 use super::subject::Subject;
 use super::threads;
 use super::trying::{Memory, Pair, Tried, Trying, shielded};
@@ -194,7 +194,13 @@ pub fn search(
     let kernel = plain(bench, &workload)?;
     let plans = match asked.plans {
         Some(plans) => plans.to_vec(),
-        None => default_plans(&main_loads(&kernel), &bench.levels())?,
+        None => {
+            let (loads, levels) = (main_loads(&kernel), bench.levels());
+            let mut plans = default_plans(&loads, &levels)?;
+            let legal = |plan: &Plan| shielded(|| derive(bench, &workload, &kernel, plan)).is_ok();
+            plans.extend(shared_plans(&loads, &levels)?.into_iter().filter(legal));
+            plans
+        }
     };
     let plans: Vec<Plan> = plans.into_iter().filter(|plan| !plan.is_none()).collect();
     let plans = asked.shard.map_or(plans.clone(), |shard| shard.of(plans));

@@ -1,12 +1,14 @@
 //! The plans that are tried when nobody says which.
 
 use crate::error::Result;
-use crate::prefetch::plan::{CacheLevel, Distance, Layout, LoadName, Plan, Strategy, Unroll};
+use crate::prefetch::plan::{CacheLevel, Distance, Layout, LoadName, Plan, Scope, Strategy, Unroll};
 
 /// Distances of single-step plans.
 pub const DISTANCES: [u32; 7] = [1, 2, 4, 6, 8, 12, 16];
 /// Iterations in a group, alone and with prefetching.
 pub const GROUPS: [u32; 4] = [2, 4, 8, 16];
+/// Distances of hints that work-items share.
+pub const SHARED_HINTS: [u32; 2] = [4, 16];
 
 /// Every plan of the default space for these loads: unrolling alone; every strategy that fetches values, in every
 /// layout, at every distance; hints to each of the `levels`; and the rings that are filled a group at a time, one or
@@ -64,6 +66,35 @@ pub fn default_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pl
                     plans.push(together(Plan::none(), std::slice::from_ref(load), strategy)?);
                 }
             }
+        }
+    }
+    Ok(plans)
+}
+
+/// The hints that a sub-group shares: joint ones to each of the `levels`, and bulk prefetches. They are legal only where
+/// a sub-group's addresses are uniform, or lie together, so they are tried where they are, and not listed as refused
+/// everywhere else.
+///
+/// # Errors
+/// As for [`default_plans`].
+pub fn shared_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Plan>> {
+    let mut plans = Vec::new();
+    if loads.is_empty() {
+        return Ok(plans);
+    }
+    for distance in SHARED_HINTS {
+        let distance = Distance::new(distance)?;
+        let joint = levels.iter().map(|&level| Strategy::Joint {
+            level,
+            distance,
+            nontemporal: false,
+            scope: Scope::SubGroup,
+        });
+        let bulk = levels
+            .contains(&CacheLevel::L2)
+            .then_some(Strategy::Bulk { distance });
+        for strategy in joint.chain(bulk) {
+            plans.push(together(Plan::none(), loads, strategy)?);
         }
     }
     Ok(plans)
@@ -183,6 +214,23 @@ mod tests {
         for plan in &likely {
             assert!(all.contains(plan), "{plan}");
         }
+    }
+
+    #[test]
+    fn shared_hints_go_to_each_level() {
+        let plans = shared_plans(&loads(&["a"]), &[CacheLevel::L1, CacheLevel::L2]).expect("one load");
+        let spelled: Vec<String> = plans.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            spelled,
+            [
+                "a=joint:L1:4",
+                "a=joint:L2:4",
+                "a=bulk:L2:4",
+                "a=joint:L1:16",
+                "a=joint:L2:16",
+                "a=bulk:L2:16"
+            ]
+        );
     }
 
     #[test]

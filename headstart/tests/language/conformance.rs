@@ -1,16 +1,20 @@
 //! The conformance list: every feature of the language, and where it was shown to work.
 //!
-//! Each feature has a kernel and a test. The list says "yes" for the simulator if the test passes, and for PTX
-//! if the kernel becomes text that NVIDIA's assembler takes (which is only tried where it is installed). It is
-//! compared with `docs/language.md`; `HEADSTART_BLESS=1` rewrites that.
+//! Each feature has a kernel and a test. The list says "yes" for the simulator if the test passes there; for PTX
+//! if the kernel becomes text that NVIDIA's assembler takes (which is only tried where it is installed); for SPIR-V if
+//! the kernel becomes a module that `spirv-val` takes and the test passes on an OpenCL device (as far as these are
+//! there). It is compared with `docs/language.md`; `HEADSTART_BLESS=1` rewrites that.
 
 use std::fmt::Write;
-use std::panic::catch_unwind;
 use std::path::Path;
 
-use headstart::back::ptx;
+use headstart::back::{ptx, spirv};
+use headstart::device::opencl::platform;
 use headstart::ir::Kernel;
 use headstart::testing::ptxas::Ptxas;
+use headstart::testing::spirv_val::SpirvVal;
+
+use crate::agree::{Family, only};
 
 /// Something that the language has.
 pub struct Feature {
@@ -55,14 +59,15 @@ feature means, and what else a kernel may contain, is in the documentation of `h
 - **simulator**: the feature's test passes on the functional engine, under every check, with the bits of the
   ordinary Rust function or of the values written in the test.
 - **PTX**: the feature's kernel is emitted for sm_80 and sm_90, and assembled where `ptxas` is installed. Where
-  there is a GPU, the tests of atomics, sub-groups, vectors, structs, views, barriers of parts, ranges and queues run
-  there, too, and so do the random kernels.
-- **SPIR-V**: not asked by this list yet; `docs/spirv.md` says what is emitted and how it was checked.
+  there is an NVIDIA GPU, the same tests run there, too.
+- **SPIR-V**: the feature's kernel is emitted for CPUs and for Intel's GPUs, `spirv-val` takes both modules, and the
+  feature's test passes on Intel's OpenCL runtime for CPUs with the same bits. *Emitted*: the test is about the simulator
+  alone, so only the modules were checked.
 
 ";
 
 /// Whether a kernel becomes PTX, and what the assembler says.
-fn emits(kernel: &Kernel, ptxas: Option<&Ptxas>) -> Result<(), String> {
+fn emits_ptx(kernel: &Kernel, ptxas: Option<&Ptxas>) -> Result<(), String> {
     for target in [ptx::Target::Sm80, ptx::Target::Sm90] {
         let emitted = ptx::emit(kernel, &ptx::Options::new(target)).map_err(|error| error.to_string())?;
         if let Some(ptxas) = ptxas {
@@ -72,36 +77,82 @@ fn emits(kernel: &Kernel, ptxas: Option<&Ptxas>) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a kernel becomes SPIR-V. A refusal is an error without place.
+fn emits_spirv(kernel: &Kernel, validator: Option<&SpirvVal>) -> Result<(), String> {
+    for target in [spirv::Target::Portable, spirv::Target::IntelLsc] {
+        let options = spirv::Options::new(target);
+        let emitted = spirv::emit(kernel, &options).map_err(|error| error.what().to_owned())?;
+        if let Some(validator) = validator {
+            validator.check(&emitted)?;
+        }
+    }
+    Ok(())
+}
+
 fn word(works: bool) -> &'static str {
     if works { "yes" } else { "**no**" }
+}
+
+/// What the list says of SPIR-V, and what is no refusal but a failure.
+fn on_opencl(feature: &Feature, validator: Option<&SpirvVal>) -> (String, Option<String>) {
+    let emitted = (feature.kernel)()
+        .map_err(|error| error.to_string())
+        .and_then(|kernel| emits_spirv(&kernel, validator));
+    let ran = only(Family::OpenCl, feature.test);
+    match (emitted, ran.refused.first()) {
+        (Err(why), _) => (format!("**no**: {why}"), None),
+        (Ok(()), _) if !ran.passed => {
+            let failed = format!("{}: its test fails on an OpenCL device", feature.name);
+            ("**no**".to_owned(), Some(failed))
+        }
+        (Ok(()), Some(why)) => (format!("in part: {why}"), None),
+        (Ok(()), None) if ran.used => ("yes".to_owned(), None),
+        (Ok(()), None) => ("emitted".to_owned(), None),
+    }
 }
 
 #[test]
 fn the_list_is_up_to_date() {
     let ptxas = Ptxas::find();
+    let validator = SpirvVal::find();
+    let has_opencl = platform::count().is_ok_and(|count| count > 0) && validator.is_some();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/language.md");
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
     let mut list =
         format!("{HEAD}| feature | for example | simulator | PTX | SPIR-V |\n|---|---|---|---|---|\n");
     let mut failed = Vec::new();
     for feature in ALL.iter().copied().flatten() {
-        let runs = catch_unwind(feature.test).is_ok();
+        let runs = only(Family::Simulator, feature.test).passed;
         let emitted = match (feature.kernel)() {
-            Ok(kernel) => emits(&kernel, ptxas.as_ref()),
+            Ok(kernel) => emits_ptx(&kernel, ptxas.as_ref()),
             Err(error) => Err(error.to_string()),
         };
-        let _ = writeln!(
-            list,
-            "| {} | {} | {} | {} | – |",
-            feature.name,
-            feature.spelled,
-            word(runs),
-            word(emitted.is_ok())
-        );
+        let start = format!("| {} | {} | ", feature.name, feature.spelled);
+        let spirv = match has_opencl {
+            true => {
+                let (cell, failure) = on_opencl(feature, validator.as_ref());
+                failed.extend(failure);
+                cell
+            }
+            // Taken on trust.
+            false => {
+                let line = written.lines().find(|line| line.starts_with(&start));
+                let cell = line.and_then(|line| line.trim_end_matches(" |").rsplit(" | ").next());
+                cell.unwrap_or("not tried").to_owned()
+            }
+        };
+        let (simulator, ptx) = (word(runs), word(emitted.is_ok()));
+        let _ = writeln!(list, "{start}{simulator} | {ptx} | {spirv} |");
         if !runs {
             failed.push(format!("{}: its test fails", feature.name));
         }
         failed.extend(emitted.err().map(|error| format!("{}: {error}", feature.name)));
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/language.md");
+    if !has_opencl {
+        eprintln!(
+            "skipped: the column SPIR-V, for want of an OpenCL device or spirv-val; scripts/tools sets them up"
+        );
+    }
     if std::env::var_os("HEADSTART_BLESS").is_some() {
         std::fs::write(&path, &list).expect("docs/language.md can be written");
     }

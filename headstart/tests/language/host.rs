@@ -118,7 +118,7 @@ fn queues_without_order_keep_the_events() {
         // Too large a group for any device.
         let wrong = compiled.launch(
             &queue,
-            Geometry::new(1, 4096),
+            Geometry::new(1, 1 << 16),
             add::arguments(&mut sums[0], &more),
         );
         let after = compiled.launch_after(

@@ -4,7 +4,7 @@ use headstart::device::sim::Simulator;
 use headstart::device::{Device, Element, TypedBuffer};
 use headstart::prelude::*;
 
-use crate::agree::{devices, lowers, noise};
+use crate::agree::{devices, lowers, noise, taken};
 use crate::conformance::Feature;
 
 /// Runs `kernel(&input, &mut output)` on every device there is; the outputs.
@@ -17,15 +17,15 @@ macro_rules! outputs {
                 let sizes = &device.description().sub_group_sizes;
                 $geometry.sub_group_size.is_none_or(|size| sizes.contains(&size))
             })
-            .map(|device| {
+            .filter_map(|device| {
                 let queue = device.queue().expect("a queue");
-                let compiled = $kernel::compile $(::<$($generic),+>)? (&**device).expect("compiles");
+                let compiled = taken(&**device, $kernel::compile $(::<$($generic),+>)? (&**device))?;
                 let source = TypedBuffer::from_slice(&**device, &$input).expect("fits");
                 let mut target = TypedBuffer::uninitialized(&**device, $count).expect("fits");
                 let arguments = $kernel::arguments(&source, &mut target);
                 let event = compiled.launch(&*queue, $geometry, arguments);
                 event.wait().unwrap_or_else(|error| panic!("{error}"));
-                target.read(&*queue).expect("written")
+                Some(target.read(&*queue).expect("written"))
             })
             .collect::<Vec<_>>()
     }};

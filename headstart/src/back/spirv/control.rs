@@ -74,9 +74,6 @@ impl<'k> Emitter<'k> {
             return Ok(());
         };
         let exit = self.module.new_id();
-        if let Some(name) = &self.kernel.labels[label].name {
-            self.module.name(exit, &format!("{name}_done"));
-        }
         let scope = Scope {
             exit: Arrival::new(exit, &op.results),
             next: None,
@@ -132,11 +129,19 @@ impl<'k> Emitter<'k> {
         let Some(scope) = self.scopes.remove(&label) else {
             return;
         };
-        let Arrival { label, targets, from } = scope.exit;
+        let Arrival {
+            label: exit,
+            targets,
+            from,
+        } = scope.exit;
+        // A block that nobody reaches is not there, and must not have a name either.
         if from.is_empty() {
             return;
         }
-        self.module.begin(label);
+        if let Some(name) = &self.kernel.labels[label].name {
+            self.module.name(exit, &format!("{name}_done"));
+        }
+        self.module.begin(exit);
         let ids = self.phis(targets, &from);
         for (&target, id) in targets.iter().zip(ids) {
             if self.ty(target) != Type::Token {

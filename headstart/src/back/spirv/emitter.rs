@@ -7,6 +7,7 @@ use rspirv::spirv::{self, Op as Code, StorageClass, Word};
 
 use super::Options;
 use super::control::Scope;
+use super::controlled::Words;
 use super::module::Module;
 use super::prefetch::Element;
 use crate::Result;
@@ -30,6 +31,8 @@ pub(super) struct Emitter<'k> {
     pub interface: Vec<Word>,
     /// The functions that fetch elements, and their ids.
     pub elements: Vec<(Element, Word)>,
+    /// The functions that load with a cache control, and their ids.
+    pub loads: Vec<(Words, Word)>,
     /// The operation that defines a value.
     pub definitions: HashMap<Value, &'k OpKind>,
     ids: HashMap<Value, Word>,
@@ -54,6 +57,7 @@ impl<'k> Emitter<'k> {
             built_in: HashMap::new(),
             interface: Vec::new(),
             elements: Vec::new(),
+            loads: Vec::new(),
             definitions,
             ids: HashMap::new(),
             files: HashMap::new(),
@@ -74,6 +78,7 @@ impl<'k> Emitter<'k> {
         let void = self.module.void();
         self.module.function(function, void, &parameters);
         self.write_bodies();
+        self.import_loads();
         Ok(self.module.finish(function, entry, &self.interface))
     }
 

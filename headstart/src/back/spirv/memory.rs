@@ -3,6 +3,7 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, MemoryAccess, Op as Code, StorageClass, Word};
 
+use super::controlled::Words;
 use super::emitter::{Emitter, storage_class};
 use crate::ir::{Array, CacheUse, OpKind, Space, Type, Value};
 
@@ -106,11 +107,17 @@ impl Emitter<'_> {
         let count = results.len() as u32;
         let element = self.in_memory(ty);
         let vector = self.module.vector(element, count);
-        let from = self.id(ptr);
-        let from = self.pointing_to(vector, self.space_of(ptr), from);
-        let mut operands = vec![Operand::IdRef(from)];
-        operands.extend(Self::access(cache, ty.bytes() * count));
-        let loaded = self.module.make(Code::Load, vector, operands);
+        let (from, space) = (self.id(ptr), self.space_of(ptr));
+        let control = self.control_of(cache, space).zip(Words::of(ty, count));
+        let loaded = match control {
+            Some((control, words)) => self.load_controlled(words, from, control, vector),
+            None => {
+                let from = self.pointing_to(vector, space, from);
+                let mut operands = vec![Operand::IdRef(from)];
+                operands.extend(Self::access(cache, ty.bytes() * count));
+                self.module.make(Code::Load, vector, operands)
+            }
+        };
         for (index, &result) in (0..).zip(results) {
             let one = match count {
                 1 => loaded,

@@ -23,6 +23,7 @@ mod atomic;
 mod check;
 mod collective;
 mod control;
+mod controlled;
 mod convert;
 mod emitter;
 mod float;

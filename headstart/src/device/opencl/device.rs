@@ -279,6 +279,22 @@ fn compute(memory: &Memory, pattern: &Pattern, element: Type, length: u64) -> Re
     Ok(())
 }
 
+/// OpenCL leaves to the device how it divides a work-group of several dimensions into sub-groups, and Intel's runtime for
+/// CPUs gives each row its own. With rows of whole sub-groups that is what the IR says.
+fn check_rows(kernel: &Kernel, group: [u32; 3], size: u32) -> Result<()> {
+    let has_rows = group[1] > 1 || group[2] > 1;
+    if has_rows && !group[0].is_multiple_of(size) && spirv::uses_sub_groups(kernel) {
+        return Err(Error::device(format!(
+            "`{}` depends on its sub-groups, which OpenCL does not define for rows of {} work-items",
+            kernel.name, group[0]
+        ))
+        .accepted(format!(
+            "work-groups of one dimension, or rows of a multiple of {size} work-items"
+        )));
+    }
+    Ok(())
+}
+
 /// What a queue's thread needs.
 struct Serving {
     lane: Lane,
@@ -355,8 +371,10 @@ impl Serving {
     /// Launches a kernel.
     fn execute(&self, program: &Program, launch: &Launch) -> Result<Interval> {
         launch.check(program.kernel(), &self.description)?;
+        let size = launch.sub_group_size(program.kernel(), &self.description);
+        check_rows(program.kernel(), launch.group, size)?;
         let compiled = program.implementation::<OpenClProgram>()?;
-        let built = compiled.built(launch.sub_group_size(program.kernel(), &self.description))?;
+        let built = compiled.built(size)?;
         let memories: Vec<Option<Arc<Memory>>> = launch
             .arguments
             .iter()

@@ -71,6 +71,11 @@ impl<V, const N: usize> Clone for Array<V, N> {
 impl<V, const N: usize> Copy for Array<V, N> {}
 
 /// What can be indexed, and handed on where a slice is wanted.
+#[diagnostic::on_unimplemented(
+    message = "this memory does not have the elements that are used here",
+    note = "atomic operations are for elements of `&[Atomic<T>]` and `shared::<Atomic<T>, N>()`, other accesses for those \
+            of slices, arrays and views of plain elements"
+)]
 pub trait AsMemory<V>: Copy {
     /// Its memory.
     fn memory(self) -> Memory<V>;

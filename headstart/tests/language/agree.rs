@@ -102,7 +102,12 @@ pub fn only(family: Family, test: fn()) -> Ran {
 /// The devices that tests run on: the simulator under every check, the first GPU if there is one, and the first OpenCL
 /// device if there is one.
 pub fn devices() -> Vec<Box<dyn Device>> {
-    let wanted = |family| ONLY.get().is_none_or(|only| only == family);
+    devices_but(None)
+}
+
+/// The same without those of a family.
+pub fn devices_but(excluded: Option<Family>) -> Vec<Box<dyn Device>> {
+    let wanted = |family| ONLY.get().is_none_or(|only| only == family) && excluded != Some(family);
     let mut devices: Vec<Box<dyn Device>> = Vec::new();
     if wanted(Family::Simulator) {
         devices.push(Box::new(Simulator::untimed()));

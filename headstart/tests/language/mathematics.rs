@@ -166,7 +166,8 @@ fn approximations(input: &[f32], output: &mut [f32]) {
 fn approximations_are_close() {
     use headstart::device::TypedBuffer;
     let input: Vec<f32> = (0..128).map(|i| 0.05 + i as f32 * 0.049).collect();
-    for device in crate::agree::devices() {
+    // How far OpenCL's native functions are from the exact results is their device's affair.
+    for device in crate::agree::devices_but(Some(crate::agree::Family::OpenCl)) {
         let device = &*device;
         let queue = device.queue().expect("a queue");
         let compiled = approximations::compile(device).expect("the kernel is right");

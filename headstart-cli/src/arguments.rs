@@ -307,7 +307,7 @@ pub struct Calibrate {
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     /// Take what an earlier run measured, instead of measuring
-    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["device", "model", "json"])]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["device", "model"])]
     pub from: Option<PathBuf>,
     /// Write the device's model to FILE.toml
     #[arg(long, short, value_name = "FILE.toml")]
@@ -322,7 +322,8 @@ pub struct Calibrate {
     /// Only the microbenchmarks whose name and settings contain this; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub case: Vec<String>,
-    /// Write what was measured as JSON to FILE, after each microbenchmark; `-` for standard output
+    /// Write what was measured as JSON to FILE, after each microbenchmark, and what it was compared with; `-` for standard
+    /// output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }

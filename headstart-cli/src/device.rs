@@ -30,7 +30,7 @@ impl Chosen {
                 "`--model {over}` changes a model, and {} has none",
                 headstart::suggest::quoted(name)
             ))
-            .accepted("it with a simulated device, such as `--device sim:h200`"));
+            .accepted("a simulated device, such as `--device sim:h200`"));
         }
         match name.split_once(':') {
             Some(("sim", _)) | None => Ok(Chosen::Simulated(Box::new(model::find(name, overrides)?))),

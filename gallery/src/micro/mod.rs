@@ -17,7 +17,14 @@ pub mod shared;
 pub mod sub_groups;
 pub mod written;
 
-use headstart::prefetch::Plan;
+use std::sync::Arc;
+
+use headstart::device::model::DeviceModel;
+use headstart::device::sim::Simulator;
+use headstart::device::sim::functional::Options;
+use headstart::device::sim::timer::{Cores, Timer};
+use headstart::ir::Kernel;
+use headstart::prefetch::{self, Plan};
 use headstart::suggest::{accepted, quoted};
 use headstart::tune::Workload;
 use headstart::{Error, Result};
@@ -93,10 +100,77 @@ impl Micro {
             .map_err(|error| error.at(format!("kernel `{}`", self.kernel.name)))
     }
 
-    /// The steps that the time is divided by.
-    pub fn steps(&self, settings: &Settings) -> u64 {
-        settings.get("steps")
+    /// The kernels whose times are subtracted: with all steps, and with none. Both take the same arguments.
+    ///
+    /// # Errors
+    /// The settings contradict each other, or there are no steps.
+    pub fn pair(&self, settings: &Settings) -> Result<Pair> {
+        let steps = settings.get("steps");
+        if steps == 0 {
+            return Err(Error::usage("`steps` are 0: nothing is measured"));
+        }
+        let whole = self.workload(settings)?;
+        let before = self.workload(&settings.with("steps", 0))?;
+        Ok(Pair {
+            long: self.kernel_of(settings, &whole)?,
+            short: self.kernel_of(settings, &before)?,
+            workload: whole,
+            steps,
+        })
     }
+
+    /// The kernel with what its author wished for, and its plan.
+    fn kernel_of(&self, settings: &Settings, workload: &Workload) -> Result<Arc<Kernel>> {
+        let target = prefetch::Target {
+            group_size: Some(workload.group),
+            ..prefetch::Target::default()
+        };
+        let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
+        Ok(Arc::new(match (self.plan)(settings) {
+            Some(plan) => prefetch::apply(&plain, &plan, &target)?.kernel,
+            None => plain,
+        }))
+    }
+
+    /// What the microbenchmark gives on a model.
+    ///
+    /// # Errors
+    /// The model cannot run it.
+    pub fn on_model(&self, settings: &Settings, model: &Arc<DeviceModel>) -> Result<f64> {
+        let pair = self.pair(settings)?;
+        let device = Simulator::new(model.description(), Options::FAST, None);
+        let bound = pair.workload.bind(&device)?;
+        let timer = Timer::new(Arc::clone(model)).with_cores(match (self.shares)(settings) {
+            true => Cores::All,
+            false => Cores::Sampled,
+        });
+        let cycles = |kernel: &Arc<Kernel>| -> Result<f64> {
+            let launch = bound.prepare(&device)?.launch;
+            launch.check(kernel, &model.description())?;
+            let code = timer.compile(kernel, &launch)?;
+            Ok(timer.run(&code, &launch)?.nanoseconds * *model.core.clock / 1000.0)
+        };
+        Ok(self.number_of(settings, cycles(&pair.long)? - cycles(&pair.short)?))
+    }
+
+    /// The number, from the cycles that all steps took.
+    pub fn number_of(&self, settings: &Settings, cycles: f64) -> f64 {
+        let steps = settings.get("steps").max(1) as f64;
+        (self.number)(settings, (cycles / steps).max(f64::MIN_POSITIVE))
+    }
+}
+
+/// Two kernels that differ by their steps.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// What both are launched with.
+    pub workload: Workload,
+    /// The kernel with all steps.
+    pub long: Arc<Kernel>,
+    /// The kernel with none of those that are measured.
+    pub short: Arc<Kernel>,
+    /// How many there are.
+    pub steps: u64,
 }
 
 /// A microbenchmark's entry in the gallery.
@@ -155,7 +229,7 @@ mod tests {
                 micro.kernel.name
             );
             headstart::ir::verify(&workload.kernel).expect("a kernel keeps the rules");
-            assert!(micro.steps(&settings) > 0 && micro.unit.len() > 5);
+            assert!(micro.pair(&settings).is_ok() && micro.unit.len() > 5);
         }
         let message = with("micro/latncy", &[]).expect_err("unknown").to_string();
         assert!(message.contains("did you mean `micro/latency`?"), "{message}");

@@ -6,11 +6,7 @@ use std::time::Duration;
 use headstart::device::cuda::gpu::GpuFacts;
 use headstart::device::cuda::timing::{CacheState, TimingOptions};
 use headstart::device::model::DeviceModel;
-use headstart::device::sim::Simulator;
-use headstart::device::sim::functional::Options;
-use headstart::device::sim::timer::{Cores, Timer};
 use headstart::ir::Kernel;
-use headstart::prefetch;
 use headstart::tune::Workload;
 use headstart::tune::gpu::GpuBench;
 use headstart::{Error, Result};
@@ -80,59 +76,22 @@ impl Meter {
     /// # Errors
     /// The device cannot run it.
     pub fn number(&mut self, micro: &Micro, settings: &Settings) -> Result<Number> {
-        let whole = micro.workload(settings)?;
-        let before = micro.workload(&settings.with("steps", 0))?;
-        let [long, short] = [&whole, &before].map(|workload| kernel(micro, settings, workload));
-        let (long, short) = (long?, short?);
-        let steps = micro.steps(settings);
-        if steps == 0 {
-            return Err(Error::usage("`steps` are 0: nothing is measured"));
-        }
-        let (cycles, uncertainty) = match self {
-            Meter::Model(model) => {
-                let time = |kernel: &Arc<Kernel>| simulated(model, &whole, kernel, (micro.shares)(settings));
-                (time(&long)? - time(&short)?, 0.0)
+        match self {
+            Meter::Model(model) => Ok(Number {
+                number: micro.on_model(settings, model)?,
+                spread: 0.0,
+            }),
+            Meter::Gpu(gpu) => {
+                let pair = micro.pair(settings)?;
+                let (cycles, uncertainty) = measured(gpu, &pair.workload, pair.long, pair.short)?;
+                Ok(Number {
+                    number: micro.number_of(settings, cycles),
+                    // A share of the difference is the same share of what follows from it.
+                    spread: if cycles > 0.0 { uncertainty / cycles } else { 1.0 },
+                })
             }
-            Meter::Gpu(gpu) => measured(gpu, &whole, long, short)?,
-        };
-        let number = (micro.number)(settings, (cycles / steps as f64).max(f64::MIN_POSITIVE));
-        Ok(Number {
-            number,
-            // A share of the difference is the same share of what follows from it.
-            spread: if cycles > 0.0 { uncertainty / cycles } else { 1.0 },
-        })
+        }
     }
-}
-
-/// The kernel with what its author wished for, and its plan.
-fn kernel(micro: &Micro, settings: &Settings, workload: &Workload) -> Result<Arc<Kernel>> {
-    let target = prefetch::Target {
-        group_size: Some(workload.group),
-        ..prefetch::Target::default()
-    };
-    let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
-    Ok(Arc::new(match (micro.plan)(settings) {
-        Some(plan) => prefetch::apply(&plain, &plan, &target)?.kernel,
-        None => plain,
-    }))
-}
-
-/// Cycles of a launch on a model.
-fn simulated(
-    model: &Arc<DeviceModel>,
-    workload: &Workload,
-    kernel: &Arc<Kernel>,
-    shares: bool,
-) -> Result<f64> {
-    let device = Simulator::new(model.description(), Options::FAST, None);
-    let launch = workload.bind(&device)?.prepare(&device)?.launch;
-    launch.check(kernel, &model.description())?;
-    let timer = Timer::new(Arc::clone(model)).with_cores(match shares {
-        true => Cores::All,
-        false => Cores::Sampled,
-    });
-    let code = timer.compile(kernel, &launch)?;
-    Ok(timer.run(&code, &launch)?.nanoseconds * *model.core.clock / 1000.0)
 }
 
 /// Cycles that one kernel takes longer than the other on a GPU, and how far they might be off: by the quartiles.

@@ -28,6 +28,9 @@ pub struct Row {
     pub unit: String,
     /// What was found; none where the device cannot run it.
     pub measured: Option<Number>,
+    /// What the model gives that it was compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modelled: Option<f64>,
     /// Why it was not run.
     pub failure: Option<String>,
 }
@@ -53,6 +56,9 @@ pub struct Measurements {
     pub memory_bytes: u64,
     /// How long measuring took, in seconds.
     pub seconds: f64,
+    /// The model that they were compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The rows.
     pub rows: Vec<Row>,
 }
@@ -79,6 +85,13 @@ impl Measurements {
         serde_json::from_str(&text).map_err(|error| {
             wrong(error.to_string()).accepted("what `headstart calibrate --json FILE` writes")
         })
+    }
+
+    /// The row of a point.
+    pub fn row(&mut self, point: &Point) -> Option<&mut Row> {
+        self.rows
+            .iter_mut()
+            .find(|row| row.kernel == point.kernel && row.settings == point.settings)
     }
 
     /// What was measured at a point.

@@ -24,7 +24,7 @@ use crate::output::{Destination, json_line, print};
 pub fn run(options: &Calibrate) -> Result<()> {
     let output = destination("--output", options.output.as_deref())?;
     let json = destination("--json", options.json.as_deref())?;
-    let (measurements, points, own) = match &options.from {
+    let (mut measurements, points, own) = match &options.from {
         Some(path) => {
             let measurements = Measurements::read(path)?;
             let points = wanted(points::all(measurements.cores), &options.case)?;
@@ -66,10 +66,14 @@ pub fn run(options: &Calibrate) -> Result<()> {
         print(&changes(&name, &fitted))?;
         model = model::parse(&text, "the new model", &[])?;
     }
-    match options.compare {
-        true => print(&comparison(&model, &points, &measurements)),
-        false => Ok(()),
+    if !options.compare {
+        return Ok(());
     }
+    compare(&model, &points, &mut measurements)?;
+    print(&comparison(&model, &points, &measurements))?;
+    json.map_or(Ok(()), |destination| {
+        destination.write(&json_line(&measurements)?)
+    })
 }
 
 fn destination(option: &str, path: Option<&Path>) -> Result<Option<Destination>> {
@@ -103,6 +107,7 @@ fn begin(device: &Chosen) -> Result<(Measurements, Meter)> {
         l2_bytes: 0,
         memory_bytes: 0,
         seconds: 0.0,
+        model: None,
         rows: Vec::new(),
     };
     match device {
@@ -156,6 +161,7 @@ fn measure(
             settings: point.settings.clone(),
             unit: unit.to_owned(),
             measured,
+            modelled: None,
             failure,
         }
     };
@@ -265,15 +271,24 @@ fn changes(base: &str, fitted: &[Fitted]) -> String {
     text
 }
 
+/// Puts what the model gives beside what was measured.
+fn compare(model: &DeviceModel, points: &[Point], measurements: &mut Measurements) -> Result<()> {
+    let modelled: Vec<(&Point, f64)> = points
+        .par_iter()
+        .filter(|point| measurements.of(point).is_some())
+        .map(|point| fit::modelled(model, point).map(|modelled| (point, modelled)))
+        .collect::<Result<_>>()?;
+    for (point, modelled) in modelled {
+        if let Some(row) = measurements.row(point) {
+            row.modelled = Some(modelled);
+        }
+    }
+    measurements.model = Some(model.name.clone());
+    Ok(())
+}
+
 /// Model against measurement, row by row, and how far it is off.
 fn comparison(model: &DeviceModel, points: &[Point], measurements: &Measurements) -> String {
-    let rows: Vec<(&Point, f64, Result<f64>)> = points
-        .par_iter()
-        .filter_map(|point| {
-            let found = measurements.of(point)?.number;
-            Some((point, found, fit::modelled(model, point)))
-        })
-        .collect();
     let mut text = format!(
         "\n{:<76} {:>9} {:>9} {:>7}\n",
         format!("{} against the model {}", measurements.device, model.name),
@@ -282,22 +297,24 @@ fn comparison(model: &DeviceModel, points: &[Point], measurements: &Measurements
         "error"
     );
     let mut errors: Vec<f64> = Vec::new();
-    for (point, found, modelled) in &rows {
-        let name = format!("{} {}", point.kernel, point.settings);
-        match modelled {
-            Ok(modelled) => {
-                let error = modelled / found - 1.0;
-                errors.push(error.abs());
-                let fitted = if point.aim.is_some() { " fitted" } else { "" };
-                text.push_str(&format!(
-                    "{name:<76} {:>9} {:>9} {:>7}{fitted}\n",
-                    figures(*found),
-                    figures(*modelled),
-                    percent(error)
-                ));
-            }
-            Err(error) => text.push_str(&format!("{name:<76} {:>9} {error}\n", figures(*found))),
-        }
+    for row in &measurements.rows {
+        let (Some(found), Some(modelled)) = (row.measured, row.modelled) else {
+            continue;
+        };
+        let error = modelled / found.number - 1.0;
+        errors.push(error.abs());
+        let is_it = |point: &&Point| point.kernel == row.kernel && point.settings == row.settings;
+        let fitted = match points.iter().find(is_it).is_some_and(|point| point.aim.is_some()) {
+            true => " gives a number",
+            false => "",
+        };
+        text.push_str(&format!(
+            "{:<76} {:>9} {:>9} {:>7}{fitted}\n",
+            format!("{} {}", row.kernel, row.settings),
+            figures(found.number),
+            figures(modelled),
+            percent(error)
+        ));
     }
     errors.sort_by(f64::total_cmp);
     if let (Some(median), Some(worst)) = (errors.get(errors.len() / 2), errors.last()) {

@@ -83,7 +83,7 @@ pub struct L2 {
     pub request: Quantity<Bytes>,
     /// Bytes per cycle that one core receives.
     pub bandwidth_per_core: Quantity<BytesPerCycle>,
-    /// Cycles after a write during which reads of the same line wait.
+    /// What a read of a line that has just been written takes longer.
     pub read_after_write: Quantity<Cycles>,
 }
 

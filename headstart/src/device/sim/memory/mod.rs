@@ -27,6 +27,7 @@ mod in_flight;
 mod l2;
 mod lines;
 mod port;
+mod recent;
 mod tlb;
 
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub use lines::Access;
 use lines::{LineShape, Lines};
 pub use port::Cycles;
 use port::Port;
+use recent::Recent;
 use tlb::Tlb;
 
 use crate::device::model::{DeviceModel, Reached};
@@ -72,6 +74,8 @@ pub struct MemorySystem {
     l2_port: Port,
     dram: Dram,
     banks: Banks,
+    /// Lines that were written lately; none where reading them takes no longer.
+    recent: Option<Recent>,
     counters: MemoryCounters,
 }
 
@@ -183,6 +187,8 @@ impl MemorySystem {
             l2_port: Port::new(*l2.requests_per_cycle * share),
             dram: Dram::new(model, share),
             banks: Banks::new(*model.shared.banks, *model.shared.bank_width),
+            // As long as the write is on its way, and as long again.
+            recent: (*l2.read_after_write > 0).then(|| Recent::new(2.0 * f64::from(*l2.near_latency))),
             counters: MemoryCounters::default(),
         }
     }
@@ -259,8 +265,10 @@ impl MemorySystem {
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
             let place = self.place_in_l2(start, line);
             let (_, ready) = self.l2.present(place, sectors);
-            self.l2
-                .write(place, sectors, ready.max(start) + self.timing.read_after_write);
+            self.l2.write(place, sectors, ready.max(start));
+            if let Some(recent) = &mut self.recent {
+                recent.write(line, start);
+            }
         }
     }
 
@@ -391,11 +399,17 @@ impl MemorySystem {
         let is_near = !is_far || self.is_near(place, purpose);
         // The upper half of the hash chooses the slice, the lowest bit its half.
         let detour = ((way >> 32) as f64 / f64::from(u32::MAX) * 2.0 - 1.0) * self.timing.spread;
+        let is_new = |recent: &Recent| purpose.is_load && recent.was_written(line, served);
         let latency = detour
             + if is_near {
                 self.timing.near
             } else {
                 self.timing.far
+            }
+            + if self.recent.as_ref().is_some_and(is_new) {
+                self.timing.read_after_write
+            } else {
+                0.0
             };
         let (present, ready) = self.l2.present(place, sectors);
         self.counters.l2_hits += u64::from(present.count_ones());

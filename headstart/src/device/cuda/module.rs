@@ -192,7 +192,9 @@ fn assemble(text: &CString) -> Result<Vec<u8>, Failure> {
     let failed = |error| Failure::of(error, "compiling PTX to machine code");
     // As when a module is loaded, so that the code is the same.
     let mut options = [Jit::CU_JIT_GENERATE_LINE_INFO];
-    let mut values = [1usize as *mut c_void];
+    // An option's value is a number in a pointer's clothes.
+    let number = |value: usize| value as *mut c_void;
+    let mut values = [number(1)];
     let mut state = std::ptr::null_mut();
     // SAFETY: one option, one value; both live until the linker is destroyed.
     unsafe { sys::cuLinkCreate_v2(1, options.as_mut_ptr(), values.as_mut_ptr(), &mut state) }

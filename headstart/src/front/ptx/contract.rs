@@ -104,7 +104,6 @@ impl Fuser<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::ir::print;
 
     fn contracted(text: &str) -> String {

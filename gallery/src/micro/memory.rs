@@ -1,5 +1,7 @@
 //! `micro/latency` and `micro/bandwidth`: how long a load takes, and how many bytes come in a cycle, by where the data lie.
 
+#![allow(clippy::manual_checked_ops, reason = "kernels have no checked division")]
+
 use std::sync::Arc;
 
 use headstart::device::Pattern;
@@ -168,7 +170,7 @@ fn chain_workload(settings: &Settings) -> Result<Workload> {
         false => places,
     };
     let steps = warm(settings, pass)? + settings.get("steps");
-    let first = (step * (0x9E37_79B1 % places.max(2) | 1)) % (1 << 32);
+    let first = (step * ((0x9E37_79B1 % places.max(2)) | 1)) % (1 << 32);
     let kernel = chain::kernel(
         settings.small("group"),
         first as u32,

@@ -127,7 +127,7 @@ impl BinaryOp {
     }
 }
 
-/// Integer arithmetic with a promise; see [`OpKind::NoWrap`].
+/// Integer arithmetic with a promise; see [`OpKind::NoWrap`](super::OpKind::NoWrap).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NoWrapOp {
     /// Addition.
@@ -138,7 +138,7 @@ pub enum NoWrapOp {
     Mul,
 }
 
-/// In which reading of the bits a [`NoWrap`](OpKind::NoWrap) operation does not wrap.
+/// In which reading of the bits a [`NoWrap`](super::OpKind::NoWrap) operation does not wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wrap {
     /// Not as signed numbers.

@@ -65,6 +65,10 @@ fn check(device: &dyn Device, operation: &Operation) -> Result<Vec<String>, head
         bits[..size].copy_from_slice(bytes);
         u64::from_le_bytes(bits)
     });
+    // What hardware approximates it may round as it likes; the language's tests hold it to an error.
+    if operation.name.starts_with("approximate.") {
+        return Ok(Vec::new());
+    }
     Ok(pairs
         .iter()
         .zip(found)

@@ -21,7 +21,7 @@ use headstart::tune::{Bound, Subject, Workload};
 use headstart_gallery::kernels::{self, KERNELS};
 
 /// Of so many plans one is tried.
-const PARTS: usize = 48;
+const PARTS: usize = 160;
 
 /// Every kernel at a size that takes a moment.
 const SMALL: [(&str, &[&str]); 23] = [

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 /// The documents' kernels, whose registers are kept.
 const DOCUMENTS: [&str; 5] = ["gather", "gather-hint-l3", "gather-hint-l1", "article", "latency"];
 /// Of the workloads' plans one of so many is assembled.
-const APART: usize = 37;
+const APART: usize = 97;
 
 /// What the assembler made of a kernel's plans, by kernel, plan and target.
 fn assemble(

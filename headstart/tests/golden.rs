@@ -4,43 +4,16 @@
 //! with all its checks and changes no bit; `tests/out/NAME.plans` says which, `tests/out/NAME.derived.hsir`
 //! shows the kernels of the plans after `; shown:`. `HEADSTART_BLESS=1` rewrites both.
 
-use std::fmt::Write;
-use std::fs;
-use std::path::{Path, PathBuf};
+mod common;
 
+use std::fmt::Write;
+
+use common::corpus::compare;
 use headstart::Fault;
 use headstart::device::sim::functional::Options;
 use headstart::ir;
 use headstart::prefetch::{Plan, Target, apply};
 use headstart::testing::{Case, run, texts};
-
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
-}
-
-/// Compares with the file in `tests/out`, or rewrites it; a complaint if they differ.
-fn compare(name: &str, found: &str) -> Option<String> {
-    let path = folder("out").join(name);
-    if std::env::var_os("HEADSTART_BLESS").is_some() {
-        fs::write(&path, found).expect("tests/out can be written");
-        return None;
-    }
-    let expected = fs::read_to_string(&path).unwrap_or_default();
-    if expected == found {
-        return None;
-    }
-    let same = expected
-        .lines()
-        .zip(found.lines())
-        .take_while(|(a, b)| a == b)
-        .count();
-    let (a, b) = (expected.lines().nth(same), found.lines().nth(same));
-    let line = same + 1;
-    Some(format!(
-        "{}:{line}: expected {a:?}, found {b:?}; HEADSTART_BLESS=1 rewrites it",
-        path.display()
-    ))
-}
 
 fn no_complaints(complaints: Vec<String>) {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));

@@ -42,14 +42,15 @@ pub fn compare(name: &str, found: &str) -> Option<String> {
     if expected == found {
         return None;
     }
-    let line = expected
+    let same = expected
         .lines()
         .zip(found.lines())
         .take_while(|(a, b)| a == b)
         .count();
+    let (a, b) = (expected.lines().nth(same), found.lines().nth(same));
+    let line = same + 1;
     Some(format!(
-        "{}:{}: differs; HEADSTART_BLESS=1 rewrites it",
-        path.display(),
-        line + 1
+        "{}:{line}: expected {a:?}, found {b:?}; HEADSTART_BLESS=1 rewrites it",
+        path.display()
     ))
 }

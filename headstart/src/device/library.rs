@@ -37,7 +37,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Device, Images, Program};
 use crate::ir::{self, Kernel};
@@ -177,7 +177,10 @@ impl Programs {
 
 /// What devices have made of kernels: each is compiled once for each device, however often it is asked for.
 #[derive(Debug, Default)]
-pub struct Cache(Mutex<HashMap<(String, String), Program>>);
+pub struct Cache(Mutex<HashMap<(String, String), Arc<Entry>>>);
+
+/// What a device has made of a kernel, behind a lock of its own: who asks for another kernel does not wait.
+type Entry = Mutex<Option<Program>>;
 
 impl Cache {
     /// An empty one.
@@ -192,24 +195,29 @@ impl Cache {
     /// The device cannot run it.
     pub fn compile(&self, device: &dyn Device, kernel: &Arc<Kernel>) -> Result<Program> {
         let key = (device.description().name.clone(), ir::print(kernel));
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(program) = known.get(&key) {
-            return Ok(program.clone());
+        let entry = Arc::clone(locked(&self.0).entry(key).or_default());
+        let mut program = locked(&entry);
+        match &*program {
+            Some(program) => Ok(program.clone()),
+            None => Ok(program.insert(device.compile(kernel)?).clone()),
         }
-        let program = device.compile(kernel)?;
-        known.insert(key, program.clone());
-        Ok(program)
     }
 
     /// How many programs it holds.
     pub fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        let entries: Vec<_> = locked(&self.0).values().cloned().collect();
+        entries.iter().filter(|entry| locked(entry).is_some()).count()
     }
 
     /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// A panic while the lock was held left nothing half-made behind.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

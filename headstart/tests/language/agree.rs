@@ -6,7 +6,6 @@ use std::panic::catch_unwind;
 
 use headstart::device::Device;
 use headstart::device::cuda::device::CudaDevice;
-use headstart::device::opencl::device::OpenClDevice;
 use headstart::device::sim::Simulator;
 
 /// Runs `kernel(&input, &mut output, scalars…)` on every device and as an ordinary function, and compares the
@@ -119,8 +118,8 @@ pub fn devices_but(excluded: Option<Family>) -> Vec<Box<dyn Device>> {
         }
     }
     if wanted(Family::OpenCl) {
-        match OpenClDevice::open(0) {
-            Ok(device) => devices.push(Box::new(device)),
+        match crate::kept::opencl() {
+            Ok(device) => devices.push(device),
             Err(error) => headstart::testing::tools::skip("opencl", &error.to_string()),
         }
     }

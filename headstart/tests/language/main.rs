@@ -18,6 +18,7 @@ mod control_flow;
 mod functions;
 mod host;
 mod joint;
+mod kept;
 mod mathematics;
 mod meeting;
 mod memory;

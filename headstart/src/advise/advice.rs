@@ -11,7 +11,7 @@ use super::structure::loop_loads;
 use crate::error::{Error, Result};
 use crate::prefetch::Plan;
 use crate::report::{Geometry, Report, Verdict};
-use crate::tune::space::likely_plans;
+use crate::tune::space::{likely_plans, without_shared_copies};
 use crate::tune::{self, Asked, Bench, Progress, Subject};
 
 /// What to do about a kernel, and why.
@@ -102,6 +102,7 @@ fn advise_with(
     let workload = subject.workload()?;
     let kernel = tune::plain(bench, &workload)?;
     let plans = likely_plans(&tune::search::main_loads(&kernel), &bench.levels())?;
+    let plans = without_shared_copies(&kernel, plans);
     let found = tune::search(
         subject,
         bench,

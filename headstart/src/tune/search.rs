@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::choose::{THRESHOLD, choose};
 use super::drop_in::drop_in;
 use super::log::{Log, Shard};
-use super::space::{default_plans, shared_plans};
+use super::space::{default_plans, shared_plans, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
 use super::trying::{Memory, Pair, Tried, Trying, shielded};
@@ -196,7 +196,7 @@ pub fn search(
         Some(plans) => plans.to_vec(),
         None => {
             let (loads, levels) = (main_loads(&kernel), bench.levels());
-            let mut plans = default_plans(&loads, &levels)?;
+            let mut plans = without_shared_copies(&kernel, default_plans(&loads, &levels)?);
             let legal = |plan: &Plan| shielded(|| derive(bench, &workload, &kernel, plan)).is_ok();
             plans.extend(shared_plans(&loads, &levels)?.into_iter().filter(legal));
             plans

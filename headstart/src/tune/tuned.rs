@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 use super::log::hash;
 use super::proposals::MEASURED;
 use super::search::{Asked, Bench, Progress, derive, main_loads, plain, search};
-use super::space::likely_plans;
+use super::space::{likely_plans, without_shared_copies};
 use super::subject::Subject;
 use super::workload::{Given, Workload};
 use crate::error::{Error, Result};
@@ -243,7 +243,10 @@ pub fn tuned_with(subject: &dyn Subject, bench: &dyn Bench, answers: &Answers) -
     }
     // A simulated device has nobody to ask first which plans are worth their time.
     let likely = match bench.times_at_once() {
-        true => Some(likely_plans(&main_loads(&kernel), &bench.levels())?),
+        true => Some(without_shared_copies(
+            &kernel,
+            likely_plans(&main_loads(&kernel), &bench.levels())?,
+        )),
         false => None,
     };
     let asked = Asked {

@@ -4,11 +4,12 @@
 //! workloads at four geometries each; every other workload once; the traces of Spatter, with few work-groups and with
 //! many.
 
-use headstart::Result;
 use headstart::ir::{CacheLevel, Kernel};
-use headstart::prefetch::Plan;
+use headstart::prefetch::{self, Plan};
+use headstart::tune::Subject;
 use headstart::tune::search::main_loads;
-use headstart::tune::space::default_plans;
+use headstart::tune::space::{default_plans, likely_plans, without_shared_copies};
+use headstart::{Error, Result};
 use headstart_gallery::kernels::{self, Chosen};
 use headstart_gallery::spatter::Trace;
 
@@ -56,6 +57,25 @@ impl Case {
         let settings: Vec<String> = self.settings.split_whitespace().map(str::to_owned).collect();
         let trace = self.trace.map(|trace| Trace::open(trace)?.gather(None).cloned());
         kernels::find(self.kernel)?.with(&settings, trace.transpose()?)
+    }
+
+    /// The plans that `headstart advise` tries of it.
+    ///
+    /// # Errors
+    /// As for [`Case::chosen`].
+    pub fn advised(&self) -> Result<Vec<Plan>> {
+        // A kernel is the same at every size, and small data are made at once.
+        let chosen = self.chosen()?;
+        let small = chosen
+            .small(8)?
+            .ok_or_else(|| Error::bug("a kernel is never small"))?;
+        let target = prefetch::Target {
+            group_size: Some(small.group),
+            ..prefetch::Target::default()
+        };
+        let plain = prefetch::carry_out_wishes(&small.kernel, &target)?;
+        let likely = likely_plans(&main_loads(&plain), &[CacheLevel::L1, CacheLevel::L2])?;
+        Ok(without_shared_copies(&plain, likely))
     }
 
     /// The plans that are tried, none of them the plain kernel.
@@ -192,5 +212,36 @@ mod tests {
             case.chosen()
                 .unwrap_or_else(|error| panic!("{}: {error}", case.name()));
         }
+    }
+
+    #[test]
+    fn what_all_work_items_share_is_not_copied_by_each() {
+        let named = |kernel: &str| {
+            let case = all()
+                .into_iter()
+                .find(|case| case.kernel == kernel)
+                .expect("in the list");
+            let plans = case.advised().expect("plans");
+            plans.iter().map(ToString::to_string).collect::<Vec<String>>()
+        };
+        // Each step of a path has one volatility, and each path noise of its own.
+        let plans = named("option-pricing");
+        assert!(
+            plans
+                .iter()
+                .any(|plan| plan.contains("volatilities=rolling-registers")),
+            "{plans:?}"
+        );
+        assert!(
+            !plans
+                .iter()
+                .any(|plan| plan.contains("volatilities=rolling-async")),
+            "{plans:?}"
+        );
+        assert!(
+            named("gather")
+                .iter()
+                .any(|plan| plan.contains("values=rolling-async"))
+        );
     }
 }

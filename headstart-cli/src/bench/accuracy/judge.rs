@@ -10,6 +10,7 @@ use headstart::report::{Outcome, Outputs, Trial, Verdict};
 use headstart::tune::choose::{THRESHOLD, choose};
 use headstart::tune::{BATCH, MEASURED, Proposals};
 
+use super::cases;
 use super::record::{Entry, Record, Side};
 
 /// Whoever says no must not leave this much lying: 10 %.
@@ -71,21 +72,29 @@ pub fn of(record: &Record) -> Result<Vec<Judgement>> {
         let is_whole = |side: &Side| side.error.is_none() && side.plain_ns > 0.0;
         (is_whole(measured) && is_whole(simulated)).then_some((&case.case, measured, simulated))
     });
-    both.map(|(case, measured, simulated)| judge(case, measured, simulated))
-        .collect()
+    let known = cases::all();
+    both.map(|(name, measured, simulated)| {
+        let advised = match known.iter().find(|case| case.name() == *name) {
+            Some(case) => case.advised()?,
+            // A case of another version: whatever was simulated.
+            None => trials(simulated)?.into_iter().map(|trial| trial.plan).collect(),
+        };
+        judge(name, &advised, measured, simulated)
+    })
+    .collect()
 }
 
-fn judge(case: &str, measured: &Side, simulated: &Side) -> Result<Judgement> {
+fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Result<Judgement> {
     let pairs: Vec<(&Entry, &Entry)> = simulated
         .plans
         .iter()
         .filter_map(|own| Some((own, measured.plans.iter().find(|other| other.plan == own.plan)?)))
         .collect();
-    let advised: Vec<Trial> = trials(simulated)?
+    let tried: Vec<Trial> = trials(simulated)?
         .into_iter()
-        .filter(|trial| simulated.advised.is_empty() || simulated.advised.contains(&trial.plan.to_string()))
+        .filter(|trial| advised.contains(&trial.plan))
         .collect();
-    let (says, choice) = choose(simulated.plain_ns, &advised, None, false);
+    let (says, choice) = choose(simulated.plain_ns, &tried, None, false);
     let pick = choice.plan.to_string();
     let of_pick = measured.plans.iter().find(|entry| entry.plan == pick);
     let best = measured
@@ -225,7 +234,11 @@ mod tests {
     }
 
     fn judged(simulated: &[(&str, f64)], measured: &[(&str, f64)]) -> Judgement {
-        judge("case", &side(measured), &side(simulated)).expect("plans")
+        let advised: Vec<Plan> = simulated
+            .iter()
+            .map(|(plan, _)| plan.parse().expect("a plan"))
+            .collect();
+        judge("case", &advised, &side(measured), &side(simulated)).expect("plans")
     }
 
     #[test]

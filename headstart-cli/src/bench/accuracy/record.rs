@@ -65,9 +65,6 @@ pub struct Side {
     pub rounds: u32,
     /// How long this took to find out, in seconds.
     pub wall_s: f64,
-    /// The plans that `headstart advise` would try, of a simulated side.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub advised: Vec<String>,
     /// The plans that have a time.
     pub plans: Vec<Entry>,
     /// Those that have none, each with its reason.

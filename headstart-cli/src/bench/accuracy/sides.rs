@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headstart::device::cuda::timing::{CacheState, TimingOptions};
-use headstart::ir::{CacheLevel, Kernel};
+use headstart::ir::Kernel;
 use headstart::prefetch;
 use headstart::tune::check::compare;
 use headstart::tune::gpu::{GpuBench, Measured};
-use headstart::tune::search::main_loads;
-use headstart::tune::space::likely_plans;
 use headstart::tune::{Bench, SimulatedBench, Subject, Workload, threads};
 use headstart::{Error, Result};
 
@@ -29,8 +27,6 @@ struct Derived {
     kernels: Vec<(String, Arc<Kernel>)>,
     /// The plans that were refused, with the reasons.
     refused: Vec<(String, String)>,
-    /// The plans that `headstart advise` would try.
-    advised: Vec<String>,
 }
 
 fn derive(case: &Case) -> Result<Derived> {
@@ -50,13 +46,11 @@ fn derive(case: &Case) -> Result<Derived> {
             Err(error) => refused.push((plan.to_string(), error.to_string())),
         }
     }
-    let advised = likely_plans(&main_loads(&plain), &[CacheLevel::L1, CacheLevel::L2])?;
     kernels.insert(0, (PLAIN.to_owned(), Arc::new(plain)));
     Ok(Derived {
         workload,
         kernels,
         refused,
-        advised: advised.iter().map(ToString::to_string).collect(),
     })
 }
 
@@ -98,7 +92,6 @@ pub fn measured(bench: &mut GpuBench, case: &Case, rounds: u32) -> Result<Side> 
         plain_ns: plain.timing.median_ns,
         rounds: plain.timing.launches,
         wall_s: start.elapsed().as_secs_f64(),
-        advised: Vec::new(),
         plans,
         without,
         error: None,
@@ -148,7 +141,6 @@ pub fn simulated(bench: &SimulatedBench, case: &Case) -> Result<Side> {
         plain_ns,
         rounds: 0,
         wall_s: start.elapsed().as_secs_f64(),
-        advised: derived.advised,
         plans,
         without,
         error: None,

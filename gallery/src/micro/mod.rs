@@ -14,6 +14,7 @@ pub mod copies;
 pub mod hints;
 pub mod memory;
 pub mod shared;
+pub mod stores;
 pub mod sub_groups;
 pub mod written;
 
@@ -48,7 +49,7 @@ pub struct Micro {
 }
 
 /// Every microbenchmark.
-pub static MICRO: [&Micro; 12] = [
+pub static MICRO: [&Micro; 13] = [
     &memory::LATENCY,
     &memory::BANDWIDTH,
     &arithmetic::ARITHMETIC,
@@ -58,6 +59,7 @@ pub static MICRO: [&Micro; 12] = [
     &hints::HINTS,
     &hints::REACH,
     &copies::COPIES,
+    &stores::STORES,
     &written::WRITTEN,
     &atomics::ATOMICS,
     &sub_groups::SUB_GROUPS,

@@ -37,6 +37,7 @@ pub fn all(cores: u32) -> Vec<Point> {
     points.extend(bandwidths(cores));
     points.extend(code());
     points.extend(prefetches());
+    points.extend(stores(cores));
     points.extend(others(cores));
     points
 }
@@ -217,11 +218,48 @@ fn prefetches() -> Vec<Point> {
         point("micro/copies", "by=copies").gives("instructions.async-copy.rate", How::Divides),
         point("micro/copies", "by=copies group=32"),
         point("micro/copies", "by=loads group=32"),
+        point("micro/copies", "by=loads width=4"),
+        point("micro/copies", "by=copies width=4"),
+        point("micro/copies", "by=copies width=4 group=32"),
+        // Everybody copies the same: by the work-items of a sub-group, of a core, of all cores.
+        point("micro/copies", "by=copies width=4 apart=0 group=32"),
+        point("micro/copies", "by=copies width=4 apart=0"),
+        point("micro/copies", "by=loads width=4 apart=0"),
     ]
+}
+
+fn stores(cores: u32) -> Vec<Point> {
+    let full = 2 * cores;
+    let mut points = vec![
+        point("micro/stores", "groups=1 footprint=2^20 steps=256"),
+        point("micro/stores", "groups=1 footprint=2^20 segment=1 steps=64"),
+        point("micro/stores", format!("groups={full} footprint=2^24 steps=48")),
+        point(
+            "micro/stores",
+            format!("groups={full} footprint=2^24 segment=1 steps=16"),
+        ),
+        point("micro/stores", format!("groups={full} footprint=2^29 steps=64")),
+    ];
+    for (segment, steps) in [(1, 16), (4, 16), (8, 32), (16, 32)] {
+        points.push(point(
+            "micro/stores",
+            format!("groups={full} footprint=2^29 segment={segment} steps={steps}"),
+        ));
+    }
+    points
 }
 
 fn others(cores: u32) -> Vec<Point> {
     let mut points = vec![
+        // All cores copy the same four words: what one place in L2 gives.
+        point(
+            "micro/copies",
+            format!("by=copies width=4 apart=0 group=128 groups={cores}"),
+        ),
+        point(
+            "micro/copies",
+            format!("by=loads width=4 apart=0 group=128 groups={cores}"),
+        ),
         point("micro/written", "writes=no"),
         point("micro/written", "writes=yes"),
         point("micro/sub-groups", format!("groups={}", 8 * cores)),
@@ -236,6 +274,17 @@ fn others(cores: u32) -> Vec<Point> {
             }
         }
     }
+    // One sub-group alone, a core full of them, and all cores.
+    for (groups, group) in [(1, 32), (1, 1024), (2 * cores, 1024)] {
+        points.push(point(
+            "micro/atomics",
+            format!("address=own order=relaxed groups={groups} group={group} steps=256"),
+        ));
+    }
+    points.push(point(
+        "micro/atomics",
+        "address=own order=acq-rel groups=1 group=32 steps=256",
+    ));
     points
 }
 

@@ -11,6 +11,7 @@
 pub mod article;
 pub mod data;
 pub mod gather;
+pub mod host;
 pub mod kernels;
 pub mod latency;
 pub mod micro;

@@ -69,6 +69,9 @@ pub enum Command {
     /// Try kernels on a GPU for the process that started this one
     #[command(hide = true)]
     Worker,
+    /// Go through a technique of the host for the process that started this one
+    #[command(hide = true)]
+    HostTechnique(HostTechnique),
 }
 
 /// The options of `headstart tune`.
@@ -271,9 +274,11 @@ pub enum Suite {
     Workloads,
     /// The techniques, each as it is.
     Techniques,
+    /// The techniques of the host's side: queues, transfers, allocations, compilation; on `sim:NAME`, too.
+    Host,
     /// The simulator's answers held against the GPU's: measured on `cuda:N`, simulated on `sim:NAME`, in one file.
     Accuracy,
-    /// All of them but the accuracy.
+    /// All of them but the accuracy and the host's techniques.
     All,
 }
 
@@ -328,14 +333,27 @@ pub struct Calibrate {
     pub json: Option<PathBuf>,
 }
 
+/// The options of `headstart host-technique`.
+#[derive(Args, Debug)]
+pub struct HostTechnique {
+    /// The technique, by the name of its page
+    pub technique: String,
+    /// The device
+    #[arg(long)]
+    pub device: String,
+    /// How often each way is measured
+    #[arg(long)]
+    pub rounds: u32,
+}
+
 /// The options of `headstart bench`.
 #[derive(Args, Debug)]
 pub struct Bench {
     /// The GPU
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     pub device: String,
-    /// The documents' kernels under many plans, the workloads beside PyTorch and CUDA, the techniques, all of these; or
-    /// the simulator's answers against the GPU's
+    /// The documents' kernels under many plans, the workloads beside PyTorch and CUDA, the techniques, all of these; the
+    /// techniques of the host; or the simulator's answers against the GPU's
     #[arg(long, value_enum, default_value_t = Suite::All)]
     pub suite: Suite,
     /// Only the cases whose names contain this; may be given several times

@@ -55,6 +55,7 @@ fn run(command: Command) -> Result<()> {
         Command::Bench(options) => command::bench::run(&options),
         Command::Calibrate(options) => command::calibrate::run(&options),
         Command::Corpus(options) => command::corpus::run(&options),
+        Command::HostTechnique(options) => bench::host::serve(&options),
         Command::Worker => headstart::device::cuda::worker::serve(std::io::stdin().lock(), std::io::stdout()),
     }
 }

@@ -53,7 +53,19 @@ impl CudaDevice {
     /// # Errors
     /// There is no driver, no such GPU, or it is too old.
     pub fn open(ordinal: usize) -> Result<CudaDevice> {
-        let gpu = Gpu::open(ordinal)?;
+        CudaDevice::of(Gpu::open(ordinal)?)
+    }
+
+    /// As [`CudaDevice::open`], in a context of its own: neither buffers nor programs are those of the same GPU opened
+    /// otherwise. A heavy thing to make; one is enough for a program.
+    ///
+    /// # Errors
+    /// As those of [`CudaDevice::open`].
+    pub fn open_apart(ordinal: usize) -> Result<CudaDevice> {
+        CudaDevice::of(Gpu::open_apart(ordinal)?)
+    }
+
+    fn of(gpu: Gpu) -> Result<CudaDevice> {
         let facts = gpu.facts();
         let target = Target::for_capability(facts.capability).ok_or_else(|| {
             Error::device(format!("{} is too old", facts.name)).accepted("compute capability 8.0 or later")

@@ -144,6 +144,8 @@ pub struct Gpu(pub(super) Arc<Context>);
 pub(super) struct Context {
     device: sys::CUdevice,
     context: sys::CUcontext,
+    /// Whether it is the one that everybody in this process shares.
+    is_primary: bool,
     pub(super) stream: sys::CUstream,
     pub(super) facts: GpuFacts,
 }
@@ -159,6 +161,27 @@ impl Gpu {
     ///
     /// Fails without a driver, without that GPU, or if the GPU is older than compute capability 8.0.
     pub fn open(ordinal: usize) -> Result<Gpu, Failure> {
+        Gpu::open_with(ordinal, |device| {
+            // SAFETY: `device` is valid; the context is released in `drop`.
+            let context = unsafe { result::primary_ctx::retain(device) }?;
+            Ok((context, true))
+        })
+    }
+
+    /// As [`Gpu::open`], in a context of its own, which shares neither memory nor modules with others of this process.
+    pub fn open_apart(ordinal: usize) -> Result<Gpu, Failure> {
+        Gpu::open_with(ordinal, |device| {
+            let mut context = std::ptr::null_mut();
+            // SAFETY: `device` is valid; the call writes one handle; the context is destroyed in `drop`.
+            unsafe { sys::cuCtxCreate_v2(&mut context, 0, device) }.result()?;
+            Ok((context, false))
+        })
+    }
+
+    fn open_with(
+        ordinal: usize,
+        enter: impl FnOnce(sys::CUdevice) -> Result<(sys::CUcontext, bool), result::DriverError>,
+    ) -> Result<Gpu, Failure> {
         let facts = facts(ordinal)?;
         if facts.capability < OLDEST_CAPABILITY {
             let (major, minor) = facts.capability;
@@ -173,17 +196,22 @@ impl Gpu {
         }
         let opening = |error| Failure::of(error, "opening the GPU");
         let device = result::device::get(ordinal as i32).map_err(opening)?;
-        // SAFETY: `device` is valid; the context is released in `drop`.
-        let context = unsafe { result::primary_ctx::retain(device) }.map_err(opening)?;
-        // SAFETY: the context was retained just now.
+        let (context, is_primary) = enter(device).map_err(opening)?;
+        // SAFETY: the context was retained or made just now.
         unsafe { result::ctx::set_current(context) }.map_err(opening)?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(opening)?;
         Ok(Gpu(Arc::new(Context {
             device,
             context,
+            is_primary,
             stream,
             facts,
         })))
+    }
+
+    /// Whether memory of one can be used in the other.
+    pub(super) fn shares_memory_with(&self, other: &Gpu) -> bool {
+        self.0.context == other.0.context
     }
 
     /// What the GPU is.
@@ -220,8 +248,13 @@ impl Drop for Context {
             // SAFETY: nothing uses the stream any more, since every user holds the context.
             let _ = unsafe { result::stream::destroy(self.stream) };
         }
-        // SAFETY: retained once in `open`.
-        let _ = unsafe { result::primary_ctx::release(self.device) };
+        // SAFETY: retained or made once in `open_with`.
+        let _ = unsafe {
+            match self.is_primary {
+                true => result::primary_ctx::release(self.device),
+                false => sys::cuCtxDestroy_v2(self.context).result(),
+            }
+        };
     }
 }
 

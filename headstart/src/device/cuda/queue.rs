@@ -128,12 +128,13 @@ impl Serving {
     /// The memory of a buffer of this GPU.
     fn memory(&self, buffer: &Buffer) -> Result<Arc<Memory>> {
         let memory = buffer.implementation::<Memory>()?;
-        let (own, here) = (memory.0.gpu().facts().ordinal, self.gpu.facts().ordinal);
-        if own != here {
-            return Err(
-                Error::usage(format!("a buffer of cuda:{own} was passed to cuda:{here}"))
-                    .accepted("a buffer of the same GPU"),
-            );
+        if !memory.0.gpu().shares_memory_with(&self.gpu) {
+            let (own, here) = (memory.0.gpu().facts().ordinal, self.gpu.facts().ordinal);
+            let what = match own == here {
+                true => format!("a buffer of cuda:{own} was passed to cuda:{here} in another context"),
+                false => format!("a buffer of cuda:{own} was passed to cuda:{here}"),
+            };
+            return Err(Error::usage(what).accepted("a buffer of the same GPU, opened once"));
         }
         Ok(memory)
     }

@@ -1,0 +1,116 @@
+//! Access modes that save transfers.
+
+use headstart::Result;
+use headstart::device::{Device, Queue, TypedBuffer};
+use headstart::ir::Kernel;
+use headstart::prelude::*;
+
+use super::{Host, Ran, Technique, Way, check, over, states};
+
+const ELEMENTS: u64 = 1 << 20;
+
+/// Reads two arrays and writes a third: what SYCL's access modes say in words is in the types here.
+#[kernel]
+pub fn combine(one: &[u32], other: &[u32], sums: &mut [u32]) {
+    let i = global_id();
+    sums[i] = one[i].wrapping_mul(3).wrapping_add(other[i]);
+}
+
+/// Which buffers a kernel cannot write: what comes back from it is what went in.
+fn only_read(kernel: &Kernel) -> Vec<bool> {
+    let pointers = kernel.params.iter().filter_map(|param| param.facts);
+    pointers.map(|facts| facts.read_only).collect()
+}
+
+/// Moves everything there and back, as one must who knows nothing of a kernel.
+fn everything(host: &Host) -> Result<Ran> {
+    moved(host, &[true; 3], &[true; 3], 1)
+}
+
+/// Moves in what the kernel reads, and out what it may write. That it writes all of it before anybody reads it is for the
+/// author to say, as with SYCL's `no_init`.
+fn as_typed(host: &Host) -> Result<Ran> {
+    let back: Vec<bool> = only_read(&combine::kernel()?).iter().map(|read| !read).collect();
+    moved(host, &[true, true, false], &back, 1)
+}
+
+/// Two launches, the second of which reads what the first one wrote: moved there and back between them.
+fn between(host: &Host) -> Result<Ran> {
+    moved(host, &[true, true, false], &[false, false, true], 2)
+}
+
+/// Runs the kernel so many times, each time on what the last one wrote.
+fn moved(host: &Host, in_: &[bool], back: &[bool], times: u32) -> Result<Ran> {
+    let device = host.open()?;
+    let (queue, kernel) = (device.queue()?, combine::compile(&device)?);
+    let queue: &dyn Queue = &*queue;
+    let mut data = [states(0, ELEMENTS), states(7, ELEMENTS), vec![0; ELEMENTS as usize]];
+    let mut buffers = Vec::new();
+    for _ in &data {
+        buffers.push(TypedBuffer::<u32>::uninitialized(&device, ELEMENTS)?);
+    }
+    host.measure(|| {
+        for _ in 0..times {
+            for ((buffer, data), _) in buffers.iter().zip(&data).zip(in_).filter(|(_, moved)| **moved) {
+                buffer.write(queue, 0, data)?;
+            }
+            let [one, other, sums] = &mut buffers[..] else {
+                unreachable!("three arrays")
+            };
+            kernel.launch(queue, over(ELEMENTS), combine::arguments(one, other, sums));
+            for ((buffer, data), _) in buffers.iter().zip(&mut data).zip(back).filter(|(_, moved)| **moved) {
+                *data = buffer.read(queue)?;
+            }
+            // What was written is what the next launch reads.
+            data.swap(0, 2);
+        }
+        data.swap(0, 2);
+        Ok(())
+    })?;
+    check(&data[2], |at| result(at, times))
+}
+
+/// The same two launches; what the first one wrote stays where it is.
+fn staying(host: &Host) -> Result<Ran> {
+    let device = host.open()?;
+    let (queue, kernel) = (device.queue()?, combine::compile(&device)?);
+    let data = [states(0, ELEMENTS), states(7, ELEMENTS)];
+    let one = TypedBuffer::<u32>::uninitialized(&device, ELEMENTS)?;
+    let other = TypedBuffer::<u32>::uninitialized(&device, ELEMENTS)?;
+    let mut first = TypedBuffer::uninitialized(&device, ELEMENTS)?;
+    let mut second = TypedBuffer::uninitialized(&device, ELEMENTS)?;
+    let sums = host.measure(|| {
+        one.write(&*queue, 0, &data[0])?;
+        other.write(&*queue, 0, &data[1])?;
+        kernel.launch(&*queue, over(ELEMENTS), combine::arguments(&one, &other, &mut first));
+        kernel.launch(&*queue, over(ELEMENTS), combine::arguments(&first, &other, &mut second));
+        second.read(&*queue)
+    })?;
+    check(&sums, |at| result(at, 2))
+}
+
+/// An element of the result after so many launches.
+fn result(at: usize, times: u32) -> u32 {
+    let (one, other) = (1 + at as u32, 8 + at as u32);
+    (0..times).fold(one, |one, _| one.wrapping_mul(3).wrapping_add(other))
+}
+
+/// The page.
+pub static TECHNIQUE: Technique = Technique {
+    page: "host-access",
+    title: "Access modes that save transfers",
+    text: [
+        "A kernel reads two arrays and writes a third. Whoever does not know that has to bring all three there and back: six \
+         transfers. In SYCL the access modes of the accessors say it; here it is in the kernel's types, for a `&[T]` cannot \
+         come back changed, and `kernel.params` tells it to programs. A `&mut [T]` that is written whole need not go there \
+         either: three transfers are left.",
+        "The largest saving is the transfer that nobody needs at all: what one kernel writes and the next one reads stays on \
+         the device. It costs memory there, for then the arrays of both exist at the same time.",
+    ],
+    ways: &[
+        Way { name: "everything both ways", run: everything },
+        Way { name: "as the types say", run: as_typed },
+        Way { name: "two launches, moved between", run: between },
+        Way { name: "two launches, staying", run: staying },
+    ],
+};

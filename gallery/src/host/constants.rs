@@ -1,0 +1,106 @@
+//! Specialisation constants.
+
+use headstart::Result;
+use headstart::device::{Device, TypedBuffer};
+use headstart::prelude::*;
+
+use super::{Host, Ran, Technique, Way, check, over};
+
+const ELEMENTS: u64 = 1 << 20;
+/// Terms of the polynomial.
+const TERMS: u32 = 48;
+/// Launches.
+const LAUNCHES: u32 = 10;
+
+/// A polynomial whose number of terms is known when it is launched: a loop.
+#[kernel]
+pub fn polynomial(values: &[u32], result: &mut [u32], terms: u32) {
+    let x = values[global_id()];
+    let mut sum = 0u32;
+    for term in 0..terms {
+        sum = sum.wrapping_mul(x).wrapping_add(term);
+    }
+    result[global_id()] = sum;
+}
+
+/// The same; the number is known when the kernel is built, which may be while the program runs. The loop is unrolled.
+#[kernel]
+pub fn polynomial_of(values: &[u32], result: &mut [u32], #[constant] terms: u32) {
+    let x = values[global_id()];
+    let mut sum = 0u32;
+    #[unroll]
+    for term in 0..terms {
+        sum = sum.wrapping_mul(x).wrapping_add(term);
+    }
+    result[global_id()] = sum;
+}
+
+fn numbers() -> Vec<u32> {
+    (0..ELEMENTS as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect()
+}
+
+fn right(result: &[u32]) -> Result<Ran> {
+    let x = |at: usize| (at as u32).wrapping_mul(2_654_435_761);
+    check(result, |at| (0..TERMS).fold(0u32, |sum, term| sum.wrapping_mul(x(at)).wrapping_add(term)))
+}
+
+/// The number is an argument.
+fn argument(host: &Host, compiling: bool) -> Result<Ran> {
+    let device = host.open()?;
+    let queue = device.queue()?;
+    let values = TypedBuffer::from_slice(&device, &numbers())?;
+    let mut result = TypedBuffer::uninitialized(&device, ELEMENTS)?;
+    let before = if compiling { None } else { Some(polynomial::compile(&device)?) };
+    host.measure(|| {
+        let kernel = match before {
+            Some(kernel) => kernel,
+            None => polynomial::compile(&device)?,
+        };
+        for _ in 0..LAUNCHES {
+            kernel.launch(&*queue, over(ELEMENTS), polynomial::arguments(&values, &mut result, TERMS));
+        }
+        Ok(kernel)
+    })?;
+    right(&result.read(&*queue)?)
+}
+
+/// The number is a constant of the kernel.
+fn constant(host: &Host, compiling: bool) -> Result<Ran> {
+    let device = host.open()?;
+    let queue = device.queue()?;
+    let values = TypedBuffer::from_slice(&device, &numbers())?;
+    let mut result = TypedBuffer::uninitialized(&device, ELEMENTS)?;
+    let before = if compiling { None } else { Some(polynomial_of::compile(&device, TERMS)?) };
+    host.measure(|| {
+        let kernel = match before {
+            Some(kernel) => kernel,
+            None => polynomial_of::compile(&device, TERMS)?,
+        };
+        for _ in 0..LAUNCHES {
+            kernel.launch(&*queue, over(ELEMENTS), polynomial_of::arguments(&values, &mut result));
+        }
+        Ok(kernel)
+    })?;
+    right(&result.read(&*queue)?)
+}
+
+/// The page.
+pub static TECHNIQUE: Technique = Technique {
+    page: "host-constants",
+    title: "Specialisation constants",
+    text: [
+        "A polynomial of 48 terms for each element, and how many terms it is comes from the user. As an argument the number \
+         is the end of a loop. As a constant (`#[constant]`, SYCL's specialisation constant) the kernel is built and compiled \
+         when the number is known, with the loop unrolled: nothing is counted or compared, and every term is a constant in \
+         the code.",
+        "It costs a compilation for each number that is used, in the middle of the program. Ten launches of a small kernel \
+         do not earn that; the kernels' own times say after how many launches they would. Numbers that change often stay \
+         arguments, those that a program keeps become constants.",
+    ],
+    ways: &[
+        Way { name: "argument", run: |host| argument(host, false) },
+        Way { name: "constant", run: |host| constant(host, false) },
+        Way { name: "argument, and compiled", run: |host| argument(host, true) },
+        Way { name: "constant, and compiled", run: |host| constant(host, true) },
+    ],
+};

@@ -1,0 +1,337 @@
+//! What a technique of the host is measured by: a device that counts what is asked of it, and a clock.
+//!
+//! A [`Host`] opens devices that count. What happens in [`Host::measure`] is the technique; what comes before it is
+//! preparation, what comes after it the check. On a GPU the time is the host's clock, from the first line to the end of
+//! the last command. A simulated device's clock knows kernels and transfers: the time is from the first submission to the
+//! last end, and what the host's own work takes (compiling, allocating) is not in it, only in the counts.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use headstart::device::cuda::device::CudaDevice;
+use headstart::device::cuda::gpu;
+use headstart::device::model::{self, DeviceModel};
+use headstart::device::sim::Simulator;
+use headstart::device::{
+    Allocation, Buffer, Command, Description, Device, Event, Fill, Image, Images, Outcome, Program, Queue,
+};
+use headstart::ir::{Kernel, Type};
+use headstart::Result;
+use serde::{Deserialize, Serialize};
+
+/// Opens devices that count, of one kind.
+pub struct Host {
+    kind: Kind,
+    tally: Arc<Tally>,
+}
+
+/// Where the techniques run.
+enum Kind {
+    Simulated(Arc<DeviceModel>),
+    /// The GPU with this number, and those after it.
+    Gpu(usize),
+}
+
+/// What a technique took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Taken {
+    /// From its first line to its last, in nanoseconds; none where the simulator does not know.
+    pub time_ns: Option<f64>,
+    /// The kernels' own times, added up, in nanoseconds.
+    pub kernels_ns: f64,
+    /// Bytes that went from the host to devices.
+    pub bytes_in: u64,
+    /// Bytes that came back.
+    pub bytes_out: u64,
+    /// Launches.
+    pub launches: u32,
+    /// Kernels that were compiled.
+    pub compiled: u32,
+    /// Buffers that were made.
+    pub buffers: u32,
+}
+
+/// What all devices of a host count together.
+#[derive(Default)]
+struct Tally(Mutex<Counted>);
+
+#[derive(Default)]
+struct Counted {
+    /// Since the measurement began.
+    taken: Taken,
+    /// What the last one found.
+    found: Taken,
+    commands: Vec<Sent>,
+    /// How many clocks there are.
+    clocks: usize,
+}
+
+/// A command under way.
+struct Sent {
+    event: Event,
+    is_launch: bool,
+    clock: Clock,
+}
+
+/// The clock that a device's times are on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Clock {
+    number: usize,
+    /// Whether it is of a context that a program works in after, not beside, those it opened before.
+    follows: bool,
+}
+
+impl Tally {
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Host {
+    /// On simulated devices of this model.
+    pub fn simulated(model: DeviceModel) -> Host {
+        Host::of(Kind::Simulated(Arc::new(model)))
+    }
+
+    /// On the GPU with this number; on the next ones, too, where a technique takes several.
+    pub fn gpu(ordinal: usize) -> Host {
+        Host::of(Kind::Gpu(ordinal))
+    }
+
+    fn of(kind: Kind) -> Host {
+        Host {
+            kind,
+            tally: Arc::default(),
+        }
+    }
+
+    /// Whether times are simulated.
+    pub fn is_simulated(&self) -> bool {
+        matches!(self.kind, Kind::Simulated(_))
+    }
+
+    /// The device. Each call opens it anew: what one of them compiled or allocated is not the others'.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(&self) -> Result<Counting> {
+        match &self.kind {
+            Kind::Simulated(model) => Ok(self.counting(Box::new(Simulator::of(model)), false)),
+            Kind::Gpu(ordinal) => Ok(self.counting(Box::new(CudaDevice::open(*ordinal)?), false)),
+        }
+    }
+
+    /// The device in a context of its own, which shares nothing with others of the same device, and in which a program works
+    /// when it is done with those.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open_apart(&self) -> Result<Counting> {
+        match &self.kind {
+            Kind::Simulated(model) => Ok(self.counting(Box::new(Simulator::of(model)), true)),
+            Kind::Gpu(ordinal) => Ok(self.counting(Box::new(CudaDevice::open_apart(*ordinal)?), true)),
+        }
+    }
+
+    /// Two devices; none where there is one alone.
+    ///
+    /// # Errors
+    /// They cannot be opened.
+    pub fn open_two(&self) -> Result<Option<[Counting; 2]>> {
+        match &self.kind {
+            Kind::Simulated(_) => Ok(Some([self.open()?, self.open()?])),
+            Kind::Gpu(ordinal) if gpu::count()? > ordinal + 1 => {
+                let other = CudaDevice::open(ordinal + 1)?;
+                Ok(Some([self.open()?, self.counting(Box::new(other), false)]))
+            }
+            Kind::Gpu(_) => Ok(None),
+        }
+    }
+
+    /// A device with parts that are devices themselves; none where there is no such device.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open_with_parts(&self) -> Result<Option<(Counting, Vec<Box<dyn Device>>)>> {
+        let mut candidates = vec![self.open()?];
+        if self.is_simulated() {
+            let model = Arc::new(model::built_in("pvc-1550", &[])?);
+            candidates.push(self.counting(Box::new(Simulator::of(&model)), false));
+        }
+        for device in candidates {
+            let parts = device.sub_devices()?;
+            if !parts.is_empty() {
+                return Ok(Some((device, parts)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn counting(&self, device: Box<dyn Device>, follows: bool) -> Counting {
+        let mut counted = self.tally.lock();
+        counted.clocks += 1;
+        Counting {
+            device,
+            clock: Clock {
+                number: counted.clocks,
+                follows,
+            },
+            tally: Arc::clone(&self.tally),
+        }
+    }
+
+    /// Does the technique's work, and measures it.
+    ///
+    /// # Errors
+    /// The work's own, or that of a command that nobody waited for.
+    pub fn measure<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        {
+            let mut counted = self.tally.lock();
+            counted.taken = Taken::default();
+            counted.commands.clear();
+        }
+        let start = Instant::now();
+        let value = work()?;
+        let commands = std::mem::take(&mut self.tally.lock().commands);
+        let mut ended = Vec::new();
+        for sent in &commands {
+            ended.push((sent, sent.event.wait()?));
+        }
+        let elapsed_ns = start.elapsed().as_secs_f64() * 1e9;
+        let mut counted = self.tally.lock();
+        let launches = ended.iter().filter(|(sent, _)| sent.is_launch);
+        counted.taken.kernels_ns = launches.map(|(_, outcome)| outcome.times.elapsed_ns()).sum();
+        counted.taken.time_ns = match self.is_simulated() {
+            true => simulated_ns(&ended),
+            false => Some(elapsed_ns),
+        };
+        counted.found = counted.taken.clone();
+        drop(counted);
+        Ok(value)
+    }
+
+    /// What the last measurement found.
+    pub fn taken(&self) -> Taken {
+        self.tally.lock().found.clone()
+    }
+}
+
+/// From the first submission to the last end, on the clock on which that took longest; the times of contexts that follow
+/// each other are added up. None if a launch's time is not known: the simulator says so of kernels that reach over the
+/// link.
+fn simulated_ns(ended: &[(&Sent, Arc<Outcome>)]) -> Option<f64> {
+    let unknown = |outcome: &Outcome| outcome.notes.iter().any(|note| note.contains("timed as if"));
+    if ended.iter().any(|(_, outcome)| unknown(outcome)) {
+        return None;
+    }
+    let mut clocks: Vec<Clock> = ended.iter().map(|(sent, _)| sent.clock).collect();
+    clocks.sort_by_key(|clock| clock.number);
+    clocks.dedup();
+    let span = |clock: &Clock| {
+        let times = ended.iter().filter(|(sent, _)| sent.clock == *clock);
+        let (start, end) = times.fold((f64::MAX, 0.0f64), |(start, end), (_, outcome)| {
+            let times = &outcome.times;
+            (start.min(times.submitted_ns), end.max(times.ended_ns))
+        });
+        (end - start).max(0.0)
+    };
+    let (following, beside): (Vec<Clock>, Vec<Clock>) = clocks.iter().partition(|clock| clock.follows);
+    let longest = beside.iter().map(span).fold(0.0, f64::max);
+    Some(following.iter().map(span).sum::<f64>() + longest)
+}
+
+/// A device that counts what is asked of it.
+pub struct Counting {
+    device: Box<dyn Device>,
+    clock: Clock,
+    tally: Arc<Tally>,
+}
+
+impl Device for Counting {
+    fn description(&self) -> &Description {
+        self.device.description()
+    }
+
+    fn allocate(&self, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
+        self.allocate_as(Allocation::Device, element, length, fill)
+    }
+
+    fn allocate_as(&self, allocation: Allocation, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
+        let fills = matches!(fill, Fill::Bytes(_));
+        let buffer = self.device.allocate_as(allocation, element, length, fill)?;
+        let mut counted = self.tally.lock();
+        counted.taken.buffers += 1;
+        if fills && allocation == Allocation::Device {
+            counted.taken.bytes_in += buffer.bytes();
+        }
+        Ok(buffer)
+    }
+
+    fn sub_devices(&self) -> Result<Vec<Box<dyn Device>>> {
+        let parts = self.device.sub_devices()?.into_iter();
+        let part = |device| Counting {
+            device,
+            clock: self.clock,
+            tally: Arc::clone(&self.tally),
+        };
+        Ok(parts.map(|device| Box::new(part(device)) as Box<dyn Device>).collect())
+    }
+
+    fn compile(&self, kernel: &Arc<Kernel>) -> Result<Program> {
+        self.tally.lock().taken.compiled += 1;
+        self.device.compile(kernel)
+    }
+
+    fn image(&self, program: &Program) -> Result<Option<Image>> {
+        self.device.image(program)
+    }
+
+    fn load(&self, kernel: &Arc<Kernel>, images: &Images) -> Result<Program> {
+        // An image that is there is taken for one that fits: it was made here.
+        if images.is_empty() {
+            self.tally.lock().taken.compiled += 1;
+        }
+        self.device.load(kernel, images)
+    }
+
+    fn queue(&self) -> Result<Box<dyn Queue>> {
+        Ok(Box::new(CountingQueue {
+            queue: self.device.queue()?,
+            clock: self.clock,
+            tally: Arc::clone(&self.tally),
+        }))
+    }
+}
+
+/// A queue of a device that counts.
+struct CountingQueue {
+    queue: Box<dyn Queue>,
+    clock: Clock,
+    tally: Arc<Tally>,
+}
+
+impl Queue for CountingQueue {
+    fn submit(&self, command: Command, after: &[Event]) -> Event {
+        let on_host = |buffer: &Buffer| buffer.allocation() == Allocation::Host;
+        let (bytes_in, bytes_out) = match &command {
+            Command::Launch(..) => (0, 0),
+            Command::Write { buffer, bytes, .. } if !on_host(buffer) => (bytes.len() as u64, 0),
+            Command::Read { buffer, length, .. } if !on_host(buffer) => (0, *length),
+            Command::Copy { from, to, length, .. } if on_host(from) && !on_host(to) => (*length, 0),
+            Command::Copy { from, to, length, .. } if on_host(to) && !on_host(from) => (0, *length),
+            Command::Write { .. } | Command::Read { .. } | Command::Copy { .. } => (0, 0),
+        };
+        let is_launch = matches!(command, Command::Launch(..));
+        let event = self.queue.submit(command, after);
+        let mut counted = self.tally.lock();
+        counted.taken.bytes_in += bytes_in;
+        counted.taken.bytes_out += bytes_out;
+        counted.taken.launches += u32::from(is_launch);
+        counted.commands.push(Sent {
+            event: event.clone(),
+            is_launch,
+            clock: self.clock,
+        });
+        event
+    }
+}

@@ -1,0 +1,85 @@
+//! Printing from kernels.
+
+use headstart::Result;
+use headstart::device::{Device, TypedBuffer};
+use headstart::prelude::*;
+
+use super::{GROUP, Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, steps_on};
+
+const ELEMENTS: u64 = 1 << 14;
+const ROUNDS: u32 = 4;
+
+/// The work, and a line of each `every`-th work-item.
+#[kernel]
+pub fn steps_told(states: &mut [u32], rounds: u32, modulus: u64, every: u32) {
+    let mut state = states[global_id()] as u64;
+    for _ in 0..rounds {
+        state = state * 48271 % modulus;
+    }
+    if global_id() as u32 % every == every - 1 {
+        println!("{} {}", global_id(), state);
+    }
+    states[global_id()] = state as u32;
+}
+
+/// Without a word.
+fn silent(host: &Host) -> Result<Ran> {
+    let device = host.open()?;
+    let (queue, kernel) = (device.queue()?, steps_on::compile(&device)?);
+    let mut values = TypedBuffer::from_slice(&device, &states(0, ELEMENTS))?;
+    host.measure(|| {
+        kernel
+            .launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut values, ROUNDS, MODULUS))
+            .wait()
+    })?;
+    check(&values.read(&*queue)?, |at| stepped(1 + at as u32, ROUNDS))
+}
+
+/// Every so many work-items say what they found.
+fn told(host: &Host, every: u32) -> Result<Ran> {
+    let device = host.open()?;
+    let (queue, kernel) = (device.queue()?, steps_told::compile(&device)?);
+    let mut values = TypedBuffer::from_slice(&device, &states(0, ELEMENTS))?;
+    host.measure(|| {
+        kernel
+            .launch(&*queue, over(ELEMENTS), steps_told::arguments(&mut values, ROUNDS, MODULUS, every))
+            .wait()
+    })?;
+    check(&values.read(&*queue)?, |at| stepped(1 + at as u32, ROUNDS))
+}
+
+/// The host reads what it would print, and makes lines of it itself.
+fn read(host: &Host) -> Result<Ran> {
+    let device = host.open()?;
+    let (queue, kernel) = (device.queue()?, steps_on::compile(&device)?);
+    let mut values = TypedBuffer::from_slice(&device, &states(0, ELEMENTS))?;
+    let (found, text) = host.measure(|| {
+        kernel.launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut values, ROUNDS, MODULUS));
+        let found = values.read(&*queue)?;
+        let lines = found.iter().enumerate().skip(GROUP as usize - 1).step_by(GROUP as usize);
+        let text: String = lines.map(|(at, state)| format!("{at} {state}\n")).collect();
+        Ok((found, text))
+    })?;
+    assert_eq!(text.lines().count() as u64, ELEMENTS / u64::from(GROUP));
+    check(&found, |at| stepped(1 + at as u32, ROUNDS))
+}
+
+/// The page.
+pub static TECHNIQUE: Technique = Technique {
+    page: "host-printing",
+    title: "Printing from kernels",
+    text: [
+        "A kernel that prints puts its arguments into a buffer of the device; the lines are made of them when the kernel has \
+         ended, and come in no order that means anything on a GPU (the simulator keeps that of the work-items). What does \
+         not fit the buffer is lost. A line for each work-group is 64 lines here.",
+        "Printing that never happens is not free either: the call is in the kernel, with its stack and the registers that \
+         have to be kept. For finding a mistake that is a small price; for anything else the kernel stores what there is to \
+         say, and the host prints it.",
+    ],
+    ways: &[
+        Way { name: "silent", run: silent },
+        Way { name: "a line that never comes", run: |host| told(host, u32::MAX) },
+        Way { name: "a line for each work-group", run: |host| told(host, GROUP) },
+        Way { name: "stored, and printed by the host", run: read },
+    ],
+};

@@ -44,7 +44,11 @@ fn moved(host: &Host, in_: &[bool], back: &[bool], times: u32) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, combine::compile(&device)?);
     let queue: &dyn Queue = &*queue;
-    let mut data = [states(0, ELEMENTS), states(7, ELEMENTS), vec![0; ELEMENTS as usize]];
+    let mut data = [
+        states(0, ELEMENTS),
+        states(7, ELEMENTS),
+        vec![0; ELEMENTS as usize],
+    ];
     let mut buffers = Vec::new();
     for _ in &data {
         buffers.push(TypedBuffer::<u32>::uninitialized(&device, ELEMENTS)?);
@@ -58,7 +62,12 @@ fn moved(host: &Host, in_: &[bool], back: &[bool], times: u32) -> Result<Ran> {
                 unreachable!("three arrays")
             };
             kernel.launch(queue, over(ELEMENTS), combine::arguments(one, other, sums));
-            for ((buffer, data), _) in buffers.iter().zip(&mut data).zip(back).filter(|(_, moved)| **moved) {
+            for ((buffer, data), _) in buffers
+                .iter()
+                .zip(&mut data)
+                .zip(back)
+                .filter(|(_, moved)| **moved)
+            {
                 *data = buffer.read(queue)?;
             }
             // What was written is what the next launch reads.
@@ -82,8 +91,16 @@ fn staying(host: &Host) -> Result<Ran> {
     let sums = host.measure(|| {
         one.write(&*queue, 0, &data[0])?;
         other.write(&*queue, 0, &data[1])?;
-        kernel.launch(&*queue, over(ELEMENTS), combine::arguments(&one, &other, &mut first));
-        kernel.launch(&*queue, over(ELEMENTS), combine::arguments(&first, &other, &mut second));
+        kernel.launch(
+            &*queue,
+            over(ELEMENTS),
+            combine::arguments(&one, &other, &mut first),
+        );
+        kernel.launch(
+            &*queue,
+            over(ELEMENTS),
+            combine::arguments(&first, &other, &mut second),
+        );
         second.read(&*queue)
     })?;
     check(&sums, |at| result(at, 2))
@@ -108,9 +125,21 @@ pub static TECHNIQUE: Technique = Technique {
          the device. It costs memory there, for then the arrays of both exist at the same time.",
     ],
     ways: &[
-        Way { name: "everything both ways", run: everything },
-        Way { name: "as the types say", run: as_typed },
-        Way { name: "two launches, moved between", run: between },
-        Way { name: "two launches, staying", run: staying },
+        Way {
+            name: "everything both ways",
+            run: everything,
+        },
+        Way {
+            name: "as the types say",
+            run: as_typed,
+        },
+        Way {
+            name: "two launches, moved between",
+            run: between,
+        },
+        Way {
+            name: "two launches, staying",
+            run: staying,
+        },
     ],
 };

@@ -16,7 +16,11 @@ fn copied_whole(host: &Host) -> Result<Ran> {
     let (queue, kernel) = (device.queue()?, steps_on::compile(&device)?);
     let mut values = TypedBuffer::from_slice(&device, &states(0, ELEMENTS))?;
     let result = host.measure(|| {
-        kernel.launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut values, ROUNDS, MODULUS));
+        kernel.launch(
+            &*queue,
+            over(ELEMENTS),
+            steps_on::arguments(&mut values, ROUNDS, MODULUS),
+        );
         values.read(&*queue)
     })?;
     check(&result, |at| stepped(1 + at as u32, ROUNDS))
@@ -28,7 +32,11 @@ fn copied_few(host: &Host) -> Result<Ran> {
     let (queue, kernel) = (device.queue()?, steps_on::compile(&device)?);
     let mut values = TypedBuffer::from_slice(&device, &states(0, ELEMENTS))?;
     let found = host.measure(|| {
-        kernel.launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut values, ROUNDS, MODULUS));
+        kernel.launch(
+            &*queue,
+            over(ELEMENTS),
+            steps_on::arguments(&mut values, ROUNDS, MODULUS),
+        );
         let mut found = Vec::new();
         for at in (0..ELEMENTS).step_by(FEW as usize) {
             found.extend(values.read_part(&*queue, at, 1, &[])?);
@@ -45,15 +53,26 @@ fn seen(host: &Host, allocation: Allocation, step: u64) -> Result<Ran> {
     let mut values = TypedBuffer::from_slice_as(&device, allocation, &states(0, ELEMENTS))?;
     // Once without being measured: shared pages are on the device then, as the other ways' data are.
     kernel
-        .launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut values, ROUNDS, MODULUS))
+        .launch(
+            &*queue,
+            over(ELEMENTS),
+            steps_on::arguments(&mut values, ROUNDS, MODULUS),
+        )
         .wait()?;
     let found = host.measure(|| {
         kernel
-            .launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut values, ROUNDS, MODULUS))
+            .launch(
+                &*queue,
+                over(ELEMENTS),
+                steps_on::arguments(&mut values, ROUNDS, MODULUS),
+            )
             .wait()?;
         match step {
             1 => values.to_vec(),
-            _ => (0..ELEMENTS).step_by(step as usize).map(|at| values.get(at)).collect(),
+            _ => (0..ELEMENTS)
+                .step_by(step as usize)
+                .map(|at| values.get(at))
+                .collect(),
         }
     })?;
     check(&found, |at| stepped(1 + (at as u64 * step) as u32, 2 * ROUNDS))
@@ -73,11 +92,29 @@ pub static TECHNIQUE: Technique = Technique {
          are the ones whose times are told beforehand.",
     ],
     ways: &[
-        Way { name: "device, copied whole", run: copied_whole },
-        Way { name: "device, 64 elements copied", run: copied_few },
-        Way { name: "host, seen whole", run: |host| seen(host, Allocation::Host, 1) },
-        Way { name: "host, 64 elements seen", run: |host| seen(host, Allocation::Host, FEW) },
-        Way { name: "shared, seen whole", run: |host| seen(host, Allocation::Shared, 1) },
-        Way { name: "shared, 64 elements seen", run: |host| seen(host, Allocation::Shared, FEW) },
+        Way {
+            name: "device, copied whole",
+            run: copied_whole,
+        },
+        Way {
+            name: "device, 64 elements copied",
+            run: copied_few,
+        },
+        Way {
+            name: "host, seen whole",
+            run: |host| seen(host, Allocation::Host, 1),
+        },
+        Way {
+            name: "host, 64 elements seen",
+            run: |host| seen(host, Allocation::Host, FEW),
+        },
+        Way {
+            name: "shared, seen whole",
+            run: |host| seen(host, Allocation::Shared, 1),
+        },
+        Way {
+            name: "shared, 64 elements seen",
+            run: |host| seen(host, Allocation::Shared, FEW),
+        },
     ],
 };

@@ -1,7 +1,7 @@
 //! Buffers that are made in a loop, and outside.
 
-use headstart::device::{Device, TypedBuffer};
 use headstart::Result;
+use headstart::device::{Device, TypedBuffer};
 
 use super::{Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, steps_on};
 
@@ -20,7 +20,11 @@ fn inside(host: &Host) -> Result<Ran> {
         for _ in 0..STEPS {
             let mut buffer = TypedBuffer::uninitialized(&device, ELEMENTS)?;
             buffer.write(&*queue, 0, &data)?;
-            kernel.launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut buffer, ROUNDS, MODULUS));
+            kernel.launch(
+                &*queue,
+                over(ELEMENTS),
+                steps_on::arguments(&mut buffer, ROUNDS, MODULUS),
+            );
             data = buffer.read(&*queue)?;
         }
         Ok(())
@@ -37,7 +41,11 @@ fn copied(host: &Host) -> Result<Ran> {
         let mut buffer = TypedBuffer::uninitialized(&device, ELEMENTS)?;
         for _ in 0..STEPS {
             buffer.write(&*queue, 0, &data)?;
-            kernel.launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut buffer, ROUNDS, MODULUS));
+            kernel.launch(
+                &*queue,
+                over(ELEMENTS),
+                steps_on::arguments(&mut buffer, ROUNDS, MODULUS),
+            );
             data = buffer.read(&*queue)?;
         }
         Ok(())
@@ -54,7 +62,11 @@ fn outside(host: &Host) -> Result<Ran> {
         let mut buffer = TypedBuffer::uninitialized(&device, ELEMENTS)?;
         buffer.write(&*queue, 0, &data)?;
         for _ in 0..STEPS {
-            kernel.launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut buffer, ROUNDS, MODULUS));
+            kernel.launch(
+                &*queue,
+                over(ELEMENTS),
+                steps_on::arguments(&mut buffer, ROUNDS, MODULUS),
+            );
         }
         buffer.read(&*queue)
     })?;
@@ -74,8 +86,17 @@ pub static TECHNIQUE: Technique = Technique {
          way back is the cheaper the less of it is read.",
     ],
     ways: &[
-        Way { name: "in the loop", run: inside },
-        Way { name: "outside, copied every step", run: copied },
-        Way { name: "outside", run: outside },
+        Way {
+            name: "in the loop",
+            run: inside,
+        },
+        Way {
+            name: "outside, copied every step",
+            run: copied,
+        },
+        Way {
+            name: "outside",
+            run: outside,
+        },
     ],
 };

@@ -45,7 +45,10 @@ fn library() -> Result<Library> {
 }
 
 /// Runs the kernels that the job needs; `program` gives one that is ready.
-fn job(device: &dyn Device, mut program: impl FnMut(u32) -> Result<headstart::device::Program>) -> Result<Vec<u32>> {
+fn job(
+    device: &dyn Device,
+    mut program: impl FnMut(u32) -> Result<headstart::device::Program>,
+) -> Result<Vec<u32>> {
     let queue = device.queue()?;
     let mut values = TypedBuffer::from_slice(device, &states(0, ELEMENTS))?;
     for number in NEEDED {
@@ -60,7 +63,9 @@ fn eager(host: &Host) -> Result<Ran> {
     let (device, library) = (host.open()?, library()?);
     let result = host.measure(|| {
         let programs = library.compile(&device)?;
-        job(&device, |number| Ok(programs.get(&format!("polynomial_{number}"))?.clone()))
+        job(&device, |number| {
+            Ok(programs.get(&format!("polynomial_{number}"))?.clone())
+        })
     })?;
     right(&result)
 }
@@ -68,7 +73,11 @@ fn eager(host: &Host) -> Result<Ran> {
 /// A kernel when it is needed, each time.
 fn every_time(host: &Host) -> Result<Ran> {
     let (device, library) = (host.open()?, library()?);
-    let result = host.measure(|| job(&device, |number| device.compile(&library.kernels()[number as usize])))?;
+    let result = host.measure(|| {
+        job(&device, |number| {
+            device.compile(&library.kernels()[number as usize])
+        })
+    })?;
     right(&result)
 }
 
@@ -76,7 +85,9 @@ fn every_time(host: &Host) -> Result<Ran> {
 fn lazy(host: &Host) -> Result<Ran> {
     let (device, library, cache) = (host.open()?, library()?, Cache::new());
     let result = host.measure(|| {
-        job(&device, |number| cache.compile(&device, &library.kernels()[number as usize]))
+        job(&device, |number| {
+            cache.compile(&device, &library.kernels()[number as usize])
+        })
     })?;
     right(&result)
 }
@@ -87,7 +98,9 @@ fn ahead(host: &Host) -> Result<Ran> {
     let file = Bundle::build(library()?, &[&device as &dyn Device])?.to_bytes();
     let result = host.measure(|| {
         let programs = Bundle::parse(&file)?.load(&device)?;
-        job(&device, |number| Ok(programs.get(&format!("polynomial_{number}"))?.clone()))
+        job(&device, |number| {
+            Ok(programs.get(&format!("polynomial_{number}"))?.clone())
+        })
     })?;
     right(&result)
 }
@@ -105,7 +118,11 @@ fn ahead_and_lazy(host: &Host) -> Result<Ran> {
 }
 
 fn right(result: &[u32]) -> Result<Ran> {
-    let expected = |at| NEEDED.iter().fold(1 + at as u32, |x, number| value(x, 16 + number));
+    let expected = |at| {
+        NEEDED
+            .iter()
+            .fold(1 + at as u32, |x, number| value(x, 16 + number))
+    };
     check(result, expected)
 }
 
@@ -124,10 +141,25 @@ pub static TECHNIQUE: Technique = Technique {
          these times those of the first start. The simulator keeps no machine code.)",
     ],
     ways: &[
-        Way { name: "eager", run: eager },
-        Way { name: "when needed, every time", run: every_time },
-        Way { name: "lazy", run: lazy },
-        Way { name: "ahead of time, all loaded", run: ahead },
-        Way { name: "ahead of time, lazy", run: ahead_and_lazy },
+        Way {
+            name: "eager",
+            run: eager,
+        },
+        Way {
+            name: "when needed, every time",
+            run: every_time,
+        },
+        Way {
+            name: "lazy",
+            run: lazy,
+        },
+        Way {
+            name: "ahead of time, all loaded",
+            run: ahead,
+        },
+        Way {
+            name: "ahead of time, lazy",
+            run: ahead_and_lazy,
+        },
     ],
 };

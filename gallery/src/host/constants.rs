@@ -36,12 +36,16 @@ pub fn polynomial_of(values: &[u32], result: &mut [u32], #[constant] terms: u32)
 }
 
 fn numbers() -> Vec<u32> {
-    (0..ELEMENTS as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect()
+    (0..ELEMENTS as u32)
+        .map(|i| i.wrapping_mul(2_654_435_761))
+        .collect()
 }
 
 fn right(result: &[u32]) -> Result<Ran> {
     let x = |at: usize| (at as u32).wrapping_mul(2_654_435_761);
-    check(result, |at| (0..TERMS).fold(0u32, |sum, term| sum.wrapping_mul(x(at)).wrapping_add(term)))
+    check(result, |at| {
+        (0..TERMS).fold(0u32, |sum, term| sum.wrapping_mul(x(at)).wrapping_add(term))
+    })
 }
 
 /// The number is an argument.
@@ -50,14 +54,22 @@ fn argument(host: &Host, compiling: bool) -> Result<Ran> {
     let queue = device.queue()?;
     let values = TypedBuffer::from_slice(&device, &numbers())?;
     let mut result = TypedBuffer::uninitialized(&device, ELEMENTS)?;
-    let before = if compiling { None } else { Some(polynomial::compile(&device)?) };
+    let before = if compiling {
+        None
+    } else {
+        Some(polynomial::compile(&device)?)
+    };
     host.measure(|| {
         let kernel = match before {
             Some(kernel) => kernel,
             None => polynomial::compile(&device)?,
         };
         for _ in 0..LAUNCHES {
-            kernel.launch(&*queue, over(ELEMENTS), polynomial::arguments(&values, &mut result, TERMS));
+            kernel.launch(
+                &*queue,
+                over(ELEMENTS),
+                polynomial::arguments(&values, &mut result, TERMS),
+            );
         }
         Ok(kernel)
     })?;
@@ -70,14 +82,22 @@ fn constant(host: &Host, compiling: bool) -> Result<Ran> {
     let queue = device.queue()?;
     let values = TypedBuffer::from_slice(&device, &numbers())?;
     let mut result = TypedBuffer::uninitialized(&device, ELEMENTS)?;
-    let before = if compiling { None } else { Some(polynomial_of::compile(&device, TERMS)?) };
+    let before = if compiling {
+        None
+    } else {
+        Some(polynomial_of::compile(&device, TERMS)?)
+    };
     host.measure(|| {
         let kernel = match before {
             Some(kernel) => kernel,
             None => polynomial_of::compile(&device, TERMS)?,
         };
         for _ in 0..LAUNCHES {
-            kernel.launch(&*queue, over(ELEMENTS), polynomial_of::arguments(&values, &mut result));
+            kernel.launch(
+                &*queue,
+                over(ELEMENTS),
+                polynomial_of::arguments(&values, &mut result),
+            );
         }
         Ok(kernel)
     })?;
@@ -98,9 +118,21 @@ pub static TECHNIQUE: Technique = Technique {
          arguments, those that a program keeps become constants.",
     ],
     ways: &[
-        Way { name: "argument", run: |host| argument(host, false) },
-        Way { name: "constant", run: |host| constant(host, false) },
-        Way { name: "argument, and compiled", run: |host| argument(host, true) },
-        Way { name: "constant, and compiled", run: |host| constant(host, true) },
+        Way {
+            name: "argument",
+            run: |host| argument(host, false),
+        },
+        Way {
+            name: "constant",
+            run: |host| constant(host, false),
+        },
+        Way {
+            name: "argument, and compiled",
+            run: |host| argument(host, true),
+        },
+        Way {
+            name: "constant, and compiled",
+            run: |host| constant(host, true),
+        },
     ],
 };

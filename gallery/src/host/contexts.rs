@@ -21,7 +21,11 @@ fn one_queue(host: &Host) -> Result<Ran> {
         let mut results = Vec::new();
         for _ in 0..JOBS {
             there.copy_to(&mut own, &*queue, &[]);
-            kernel.launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut own, ROUNDS, MODULUS));
+            kernel.launch(
+                &*queue,
+                over(ELEMENTS),
+                steps_on::arguments(&mut own, ROUNDS, MODULUS),
+            );
             results.push(own.read(&*queue)?);
         }
         Ok(results)
@@ -42,7 +46,11 @@ fn many_queues(host: &Host) -> Result<Ran> {
             let queue = device.queue()?;
             let mut own = TypedBuffer::uninitialized(&device, ELEMENTS)?;
             there.copy_to(&mut own, &*queue, &[]);
-            kernel.launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut own, ROUNDS, MODULUS));
+            kernel.launch(
+                &*queue,
+                over(ELEMENTS),
+                steps_on::arguments(&mut own, ROUNDS, MODULUS),
+            );
             results.push(own.read(&*queue)?);
         }
         Ok(results)
@@ -60,7 +68,11 @@ fn many_contexts(host: &Host) -> Result<Ran> {
             let (queue, kernel) = (device.queue()?, steps_on::compile(&device)?);
             let mut own = TypedBuffer::uninitialized(&device, ELEMENTS)?;
             own.write(&*queue, 0, &numbers)?;
-            kernel.launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut own, ROUNDS, MODULUS));
+            kernel.launch(
+                &*queue,
+                over(ELEMENTS),
+                steps_on::arguments(&mut own, ROUNDS, MODULUS),
+            );
             results.push(own.read(&*queue)?);
         }
         Ok(results)
@@ -89,8 +101,17 @@ pub static TECHNIQUE: Technique = Technique {
          its primary one; here each way opens contexts of its own.)",
     ],
     ways: &[
-        Way { name: "one context, one queue", run: one_queue },
-        Way { name: "one context, six queues", run: many_queues },
-        Way { name: "six contexts", run: many_contexts },
+        Way {
+            name: "one context, one queue",
+            run: one_queue,
+        },
+        Way {
+            name: "one context, six queues",
+            run: many_queues,
+        },
+        Way {
+            name: "six contexts",
+            run: many_contexts,
+        },
     ],
 };

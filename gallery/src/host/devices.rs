@@ -36,7 +36,11 @@ fn apart(host: &Host, devices: &[&dyn Device], speeds: &[f64]) -> Result<Ran> {
     for (device, speed) in devices.iter().zip(speeds) {
         split.add(rows_on::over_range(*device)?, device.queue()?, *speed);
         let states = TypedBuffer::from_slice(*device, &data)?;
-        memories.push((states, TypedBuffer::uninitialized(*device, all())?, device.queue()?));
+        memories.push((
+            states,
+            TypedBuffer::uninitialized(*device, all())?,
+            device.queue()?,
+        ));
     }
     let found = host.measure(|| {
         let arguments: Vec<_> = memories
@@ -46,7 +50,10 @@ fn apart(host: &Host, devices: &[&dyn Device], speeds: &[f64]) -> Result<Ran> {
         let parts = split.launch([WIDTH, ROWS], arguments)?;
         let mut found = Vec::new();
         for (part, (_, result, queue)) in parts.iter().zip(&memories) {
-            let (first, count) = (part.range.start * WIDTH, part.range.len() as u64 * u64::from(WIDTH));
+            let (first, count) = (
+                part.range.start * WIDTH,
+                part.range.len() as u64 * u64::from(WIDTH),
+            );
             let after = std::slice::from_ref(&part.event);
             found.extend(result.read_part(&**queue, u64::from(first), count, after)?);
         }
@@ -113,10 +120,25 @@ pub static TECHNIQUE: Technique = Technique {
          sets up), so those two ways are simulated on a Max 1550.",
     ],
     ways: &[
-        Way { name: "one device", run: one },
-        Way { name: "two devices, half each", run: |host| two(host, [1.0, 1.0]) },
-        Way { name: "two devices, 4 to 1", run: |host| two(host, [4.0, 1.0]) },
-        Way { name: "one stack of a card", run: |host| parts(host, 1) },
-        Way { name: "both stacks of a card", run: |host| parts(host, 2) },
+        Way {
+            name: "one device",
+            run: one,
+        },
+        Way {
+            name: "two devices, half each",
+            run: |host| two(host, [1.0, 1.0]),
+        },
+        Way {
+            name: "two devices, 4 to 1",
+            run: |host| two(host, [4.0, 1.0]),
+        },
+        Way {
+            name: "one stack of a card",
+            run: |host| parts(host, 1),
+        },
+        Way {
+            name: "both stacks of a card",
+            run: |host| parts(host, 2),
+        },
     ],
 };

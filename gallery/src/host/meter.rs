@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use headstart::Result;
 use headstart::device::cuda::device::CudaDevice;
 use headstart::device::cuda::gpu;
 use headstart::device::model::{self, DeviceModel};
@@ -16,7 +17,6 @@ use headstart::device::{
     Allocation, Buffer, Command, Description, Device, Event, Fill, Image, Images, Outcome, Program, Queue,
 };
 use headstart::ir::{Kernel, Type};
-use headstart::Result;
 use serde::{Deserialize, Serialize};
 
 /// Opens devices that count, of one kind.
@@ -274,7 +274,9 @@ impl Device for Counting {
             clock: self.clock,
             tally: Arc::clone(&self.tally),
         };
-        Ok(parts.map(|device| Box::new(part(device)) as Box<dyn Device>).collect())
+        Ok(parts
+            .map(|device| Box::new(part(device)) as Box<dyn Device>)
+            .collect())
     }
 
     fn compile(&self, kernel: &Arc<Kernel>) -> Result<Program> {

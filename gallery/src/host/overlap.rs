@@ -1,7 +1,7 @@
 //! Transfers that overlap kernels.
 
-use headstart::device::{Allocation, Device, TypedBuffer};
 use headstart::Result;
+use headstart::device::{Allocation, Device, TypedBuffer};
 
 use super::{Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, steps_on};
 
@@ -17,7 +17,11 @@ fn ordinary(host: &Host) -> Result<Ran> {
     let mut place = TypedBuffer::uninitialized(&device, ELEMENTS)?;
     let result = host.measure(|| {
         place.write(&*queue, 0, &data)?;
-        kernel.launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut place, ROUNDS, MODULUS));
+        kernel.launch(
+            &*queue,
+            over(ELEMENTS),
+            steps_on::arguments(&mut place, ROUNDS, MODULUS),
+        );
         place.read(&*queue)
     })?;
     check(&result, |at| stepped(data[at], ROUNDS))
@@ -39,7 +43,11 @@ fn pinned(host: &Host, blocks: u32, queues: bool) -> Result<Ran> {
     let mut places = Vec::new();
     let mut results = Vec::new();
     for block in 0..blocks {
-        sources.push(TypedBuffer::from_slice_as(&device, Allocation::Host, &states(block, length))?);
+        sources.push(TypedBuffer::from_slice_as(
+            &device,
+            Allocation::Host,
+            &states(block, length),
+        )?);
         places.push(TypedBuffer::uninitialized(&device, length)?);
         results.push(TypedBuffer::uninitialized_as(&device, Allocation::Host, length)?);
     }
@@ -73,11 +81,29 @@ pub static TECHNIQUE: Technique = Technique {
          blocks too small lose again.",
     ],
     ways: &[
-        Way { name: "ordinary memory, one piece", run: ordinary },
-        Way { name: "pinned, one piece", run: |host| pinned(host, 1, false) },
-        Way { name: "pinned, 8 blocks, one queue", run: |host| pinned(host, 8, false) },
-        Way { name: "2 blocks, three queues", run: |host| pinned(host, 2, true) },
-        Way { name: "8 blocks, three queues", run: |host| pinned(host, 8, true) },
-        Way { name: "32 blocks, three queues", run: |host| pinned(host, 32, true) },
+        Way {
+            name: "ordinary memory, one piece",
+            run: ordinary,
+        },
+        Way {
+            name: "pinned, one piece",
+            run: |host| pinned(host, 1, false),
+        },
+        Way {
+            name: "pinned, 8 blocks, one queue",
+            run: |host| pinned(host, 8, false),
+        },
+        Way {
+            name: "2 blocks, three queues",
+            run: |host| pinned(host, 2, true),
+        },
+        Way {
+            name: "8 blocks, three queues",
+            run: |host| pinned(host, 8, true),
+        },
+        Way {
+            name: "32 blocks, three queues",
+            run: |host| pinned(host, 32, true),
+        },
     ],
 };

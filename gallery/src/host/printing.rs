@@ -29,7 +29,11 @@ fn silent(host: &Host) -> Result<Ran> {
     let mut values = TypedBuffer::from_slice(&device, &states(0, ELEMENTS))?;
     host.measure(|| {
         kernel
-            .launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut values, ROUNDS, MODULUS))
+            .launch(
+                &*queue,
+                over(ELEMENTS),
+                steps_on::arguments(&mut values, ROUNDS, MODULUS),
+            )
             .wait()
     })?;
     check(&values.read(&*queue)?, |at| stepped(1 + at as u32, ROUNDS))
@@ -42,7 +46,11 @@ fn told(host: &Host, every: u32) -> Result<Ran> {
     let mut values = TypedBuffer::from_slice(&device, &states(0, ELEMENTS))?;
     host.measure(|| {
         kernel
-            .launch(&*queue, over(ELEMENTS), steps_told::arguments(&mut values, ROUNDS, MODULUS, every))
+            .launch(
+                &*queue,
+                over(ELEMENTS),
+                steps_told::arguments(&mut values, ROUNDS, MODULUS, every),
+            )
             .wait()
     })?;
     check(&values.read(&*queue)?, |at| stepped(1 + at as u32, ROUNDS))
@@ -54,9 +62,17 @@ fn read(host: &Host) -> Result<Ran> {
     let (queue, kernel) = (device.queue()?, steps_on::compile(&device)?);
     let mut values = TypedBuffer::from_slice(&device, &states(0, ELEMENTS))?;
     let (found, text) = host.measure(|| {
-        kernel.launch(&*queue, over(ELEMENTS), steps_on::arguments(&mut values, ROUNDS, MODULUS));
+        kernel.launch(
+            &*queue,
+            over(ELEMENTS),
+            steps_on::arguments(&mut values, ROUNDS, MODULUS),
+        );
         let found = values.read(&*queue)?;
-        let lines = found.iter().enumerate().skip(GROUP as usize - 1).step_by(GROUP as usize);
+        let lines = found
+            .iter()
+            .enumerate()
+            .skip(GROUP as usize - 1)
+            .step_by(GROUP as usize);
         let text: String = lines.map(|(at, state)| format!("{at} {state}\n")).collect();
         Ok((found, text))
     })?;
@@ -77,9 +93,21 @@ pub static TECHNIQUE: Technique = Technique {
          say, and the host prints it.",
     ],
     ways: &[
-        Way { name: "silent", run: silent },
-        Way { name: "a line that never comes", run: |host| told(host, u32::MAX) },
-        Way { name: "a line for each work-group", run: |host| told(host, GROUP) },
-        Way { name: "stored, and printed by the host", run: read },
+        Way {
+            name: "silent",
+            run: silent,
+        },
+        Way {
+            name: "a line that never comes",
+            run: |host| told(host, u32::MAX),
+        },
+        Way {
+            name: "a line for each work-group",
+            run: |host| told(host, GROUP),
+        },
+        Way {
+            name: "stored, and printed by the host",
+            run: read,
+        },
     ],
 };

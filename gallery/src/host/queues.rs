@@ -1,7 +1,7 @@
 //! Queues in order and out of order.
 
-use headstart::device::{Allocation, Device, Event, OutOfOrder, Queue, TypedBuffer};
 use headstart::Result;
+use headstart::device::{Allocation, Device, Event, OutOfOrder, Queue, TypedBuffer};
 
 use super::{Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, steps_on};
 
@@ -18,7 +18,11 @@ fn jobs(host: &Host, device: &dyn Device, queue: &dyn Queue, wait: bool) -> Resu
     let mut places = Vec::new();
     let mut results = Vec::new();
     for job in 0..JOBS {
-        sources.push(TypedBuffer::from_slice_as(device, Allocation::Host, &states(job, ELEMENTS))?);
+        sources.push(TypedBuffer::from_slice_as(
+            device,
+            Allocation::Host,
+            &states(job, ELEMENTS),
+        )?);
         places.push(TypedBuffer::uninitialized(device, ELEMENTS)?);
         results.push(TypedBuffer::uninitialized_as(device, Allocation::Host, ELEMENTS)?);
     }
@@ -74,9 +78,21 @@ pub static TECHNIQUE: Technique = Technique {
          host that waits for each command before it submits the next pays the way there and back every time, too.",
     ],
     ways: &[
-        Way { name: "a wait after each command", run: waiting },
-        Way { name: "in order", run: in_order },
-        Way { name: "out of order, 2 at once", run: |host| out_of_order(host, 2) },
-        Way { name: "out of order, 6 at once", run: |host| out_of_order(host, 6) },
+        Way {
+            name: "a wait after each command",
+            run: waiting,
+        },
+        Way {
+            name: "in order",
+            run: in_order,
+        },
+        Way {
+            name: "out of order, 2 at once",
+            run: |host| out_of_order(host, 2),
+        },
+        Way {
+            name: "out of order, 6 at once",
+            run: |host| out_of_order(host, 6),
+        },
     ],
 };

@@ -32,7 +32,11 @@ fn by_items(host: &Host, bring: bool) -> Result<Ran> {
     let mut left = TypedBuffer::uninitialized(&device, u64::from(GROUPS * GROUP))?;
     let geometry = Geometry::new(GROUPS, GROUP);
     let sum = host.measure(|| {
-        let ran = kernel.launch(&*queue, geometry, reduction::occupancy::arguments(&values, &mut left));
+        let ran = kernel.launch(
+            &*queue,
+            geometry,
+            reduction::occupancy::arguments(&values, &mut left),
+        );
         match bring {
             true => Ok(Some(added(&left.read(&*queue)?))),
             false => ran.wait().map(|_| None),
@@ -65,7 +69,11 @@ fn twice(host: &Host) -> Result<Ran> {
     let sum = host.measure(|| {
         let arguments = reduction::tree::arguments(&values, &mut left);
         kernel.launch(&*queue, Geometry::new(GROUPS, GROUP), arguments);
-        kernel.launch(&*queue, Geometry::new(1, GROUP), reduction::tree::arguments(&left, &mut all));
+        kernel.launch(
+            &*queue,
+            Geometry::new(1, GROUP),
+            reduction::tree::arguments(&left, &mut all),
+        );
         Ok(added(&all.read(&*queue)?))
     })?;
     right(sum)
@@ -84,9 +92,21 @@ pub static TECHNIQUE: Technique = Technique {
          second launch. Where the sum is only needed by the next kernel, it need not come at all.",
     ],
     ways: &[
-        Way { name: "270,336 sums, not brought", run: |host| by_items(host, false) },
-        Way { name: "270,336 sums", run: |host| by_items(host, true) },
-        Way { name: "1,056 sums", run: by_groups },
-        Way { name: "one sum, a second launch", run: twice },
+        Way {
+            name: "270,336 sums, not brought",
+            run: |host| by_items(host, false),
+        },
+        Way {
+            name: "270,336 sums",
+            run: |host| by_items(host, true),
+        },
+        Way {
+            name: "1,056 sums",
+            run: by_groups,
+        },
+        Way {
+            name: "one sum, a second launch",
+            run: twice,
+        },
     ],
 };

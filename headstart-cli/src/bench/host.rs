@@ -59,8 +59,10 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         Chosen::Gpu(facts) => facts.name.clone(),
         Chosen::Simulated(model) => model.description().name,
         Chosen::OpenCl(_) => {
-            return Err(Error::usage("the host's techniques are for NVIDIA's GPUs and simulated devices")
-                .accepted("`--device cuda:N` or `--device sim:NAME`"));
+            return Err(
+                Error::usage("the host's techniques are for NVIDIA's GPUs and simulated devices")
+                    .accepted("`--device cuda:N` or `--device sim:NAME`"),
+            );
         }
     };
     let wanted = |technique: &Technique| {
@@ -99,7 +101,9 @@ fn line(record: &Record) -> String {
     match &record.taken {
         Some(taken) => format!(
             "  {} µs, kernels {:9.1} · {} in, {} out · {} compiled, {} buffers · {}\n",
-            taken.time_ns.map_or(format!("{:>10}", "–"), |time| format!("{:10.1}", time * 1e-3)),
+            taken
+                .time_ns
+                .map_or(format!("{:>10}", "–"), |time| format!("{:10.1}", time * 1e-3)),
             taken.kernels_ns * 1e-3,
             taken.bytes_in,
             taken.bytes_out,
@@ -134,7 +138,14 @@ fn in_its_own_process(
     patience: Duration,
 ) -> Result<Vec<Record>> {
     let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
-    let arguments = ["host-technique", technique.page, "--device", device, "--rounds", &rounds.to_string()];
+    let arguments = [
+        "host-technique",
+        technique.page,
+        "--device",
+        device,
+        "--rounds",
+        &rounds.to_string(),
+    ];
     let child = Command::new(program)
         .args(arguments.map(OsStr::new))
         .stdin(Stdio::null())
@@ -142,7 +153,11 @@ fn in_its_own_process(
         .spawn()
         .map_err(|error| Error::device(format!("no worker: {error}")))?;
     let mut child = Ended(child);
-    let output = child.0.stdout.take().ok_or_else(|| Error::bug("a program has no pipe"))?;
+    let output = child
+        .0
+        .stdout
+        .take()
+        .ok_or_else(|| Error::bug("a program has no pipe"))?;
     let (sender, lines) = channel();
     // The thread ends with the program's output.
     std::thread::spawn(move || {
@@ -190,7 +205,9 @@ fn record(technique: &Technique, way: &str, why: std::result::Result<&str, &str>
 /// # Errors
 /// There is no such technique or device.
 pub fn serve(options: &arguments::HostTechnique) -> Result<()> {
-    let technique = TECHNIQUES.into_iter().find(|technique| technique.page == options.technique);
+    let technique = TECHNIQUES
+        .into_iter()
+        .find(|technique| technique.page == options.technique);
     let technique = technique.ok_or_else(|| Error::usage("there is no such technique"))?;
     let (host, rounds) = match Chosen::find(&options.device, &[])? {
         Chosen::Gpu(facts) => (Host::gpu(facts.ordinal), options.rounds),
@@ -199,9 +216,8 @@ pub fn serve(options: &arguments::HostTechnique) -> Result<()> {
         Chosen::OpenCl(_) => return Err(Error::usage("not on OpenCL devices")),
     };
     for way in technique.ways {
-        let found = measured(technique, way, &host, rounds).unwrap_or_else(|error| {
-            record(technique, way.name, Err(&error.to_string()))
-        });
+        let found = measured(technique, way, &host, rounds)
+            .unwrap_or_else(|error| record(technique, way.name, Err(&error.to_string())));
         let text = serde_json::to_string(&found);
         let text = text.map_err(|error| Error::bug(format!("a result does not become JSON: {error}")))?;
         print(&format!("\n{text}\n"))?;

@@ -15,6 +15,12 @@ fn number(of: &Value, name: &str) -> Option<f64> {
     of[name].as_f64()
 }
 
+/// Of a geometry's dimensions.
+fn product(extents: &Value) -> u64 {
+    let extents = extents.as_array().into_iter().flatten();
+    extents.filter_map(Value::as_u64).product()
+}
+
 fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
@@ -39,9 +45,12 @@ fn row(entry: &Value) -> String {
         _ => "**other**".to_owned(),
     };
     format!(
-        "| {}:{} | {} | {} | {:.2} | {} | {} | {gain} | {plan} |",
+        "| {}:{} | {} × {} | {} | {} | {} | {:.2} | {} | {} | {gain} | {plan} |",
         entry["module"].as_str().unwrap_or_default(),
         entry["entry"].as_str().unwrap_or_default(),
+        product(&found["groups"]),
+        product(&found["group"]),
+        number(found, "occupancy").map_or("–".to_owned(), |share| format!("{:.0} %", share * 100.0)),
         micros("original_ns"),
         micros("again_ns"),
         number(found, "again_to_original").unwrap_or(f64::NAN),
@@ -58,10 +67,10 @@ fn page(results: &Value) -> String {
         found.collect()
     };
     let again = of("again_to_original");
-    let gains: Vec<f64> = entries
-        .iter()
-        .filter_map(|entry| number(&entry["found"]["tuned"], "speedup"))
-        .collect();
+    let gain = |entry: &Value| number(&entry["found"]["tuned"], "speedup");
+    let gains: Vec<f64> = entries.iter().filter_map(gain).collect();
+    let is_held = |entry: &&Value| number(&entry["found"], "occupancy").is_some_and(|share| share <= 0.25);
+    let held: Vec<f64> = entries.iter().filter(is_held).filter_map(gain).collect();
     let least = |numbers: &[f64]| numbers.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |numbers: &[f64]| numbers.iter().copied().fold(0.0, f64::max);
     let mean = (gains.iter().map(|gain| gain.ln()).sum::<f64>() / gains.len() as f64).exp();
@@ -69,14 +78,15 @@ fn page(results: &Value) -> String {
         "# Kernels of other compilers on an H200\n\n\
          `{}` on an {}, driver {}, {}. This page is made from `results/corpus-h200.json`.\n\n\
          Each entry of [`corpus/`](../corpus) is run as it was, run again after it was read and written, compared with \
-         the simulator, and tuned over the plans that win most often, at the grid and block of its launch file (most \
-         have 132 work-groups of 128: a sixteenth of what the device holds).\n\n\
+         the simulator, and tuned over the plans that win most often, at the grid and block where the original is fastest, \
+         of those that its launch file names.\n\n\
          - {} entries. Written again, {} have the bits of the original; the time is {:.3} of the original's in the \
          median, {:.3} to {:.3}. Times below 10 µs vary by several per cent.\n\
          - {} have a loop that loads from global memory and were tuned: {:.2}× in the median, {:.2}× in the geometric \
-         mean, never below {:.2}×.\n\n\
-         | entry | original, µs | written again, µs | ratio | bits | simulator | gain | plan |\n\
-         |---|---|---|---|---|---|---|---|\n",
+         mean, never below {:.2}×. Of the {} whose occupancy is at or under 25 % there, held by registers, by shared memory \
+         or by the size of the problem: {:.2}× in the median.\n\n\
+         | entry | work-groups × work-items | occupancy | original, µs | written again, µs | ratio | bits | simulator | gain | plan |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
         text("command"),
         results["device"]["name"]
             .as_str()
@@ -95,6 +105,8 @@ fn page(results: &Value) -> String {
         median(gains.clone()),
         mean,
         least(&gains),
+        held.len(),
+        median(held.clone()),
     );
     for entry in entries {
         let _ = writeln!(page, "{}", row(entry));

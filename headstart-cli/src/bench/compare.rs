@@ -242,7 +242,7 @@ pub fn measure(
         "l2": CACHE,
         "buffer_bytes": best.workload.bytes(),
         "moved_bytes": bytes,
-        "occupancy": occupancy(bench, &best),
+        "occupancy": bench.occupancy(&best.workload, &best.measured),
         "plain_ns": plain_ns,
         "best_ns": best_ns,
         "trials": trials,
@@ -280,16 +280,6 @@ pub fn technique(bench: &mut GpuBench, kernel: &str, settings: &[&str], rounds: 
         "timing": measured.timing,
         "outputs": measured.outputs.map(|outputs| format!("{outputs:?}").to_lowercase()),
     }))
-}
-
-/// The share of a core's sub-groups that are resident with the plain kernel: as many work-groups as fit, or as there
-/// are.
-fn occupancy(bench: &GpuBench, shape: &Shape) -> f64 {
-    let facts = bench.facts();
-    let there = u64::from(shape.workload.groups[0]).div_ceil(u64::from(facts.cores.max(1)));
-    let resident = there.min(u64::from(shape.measured.loaded.groups_per_core));
-    // Every GPU since Pascal but the small ones holds 64 sub-groups of 32 a core.
-    (resident * u64::from(shape.workload.group[0].div_ceil(32))) as f64 / 64.0
 }
 
 fn parameters(chosen: &Chosen) -> std::collections::BTreeMap<String, String> {

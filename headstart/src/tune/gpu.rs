@@ -130,6 +130,16 @@ impl GpuBench {
         self.measure_modules(workload, &names, emitted, right, timing)
     }
 
+    /// The share of a core's sub-groups that are resident: as many work-groups as fit, or as there are.
+    pub fn occupancy(&self, workload: &Workload, measured: &Measured) -> f64 {
+        let (facts, geometry) = (&self.facts, workload.geometry());
+        let there = geometry.groups.div_ceil(u64::from(facts.cores.max(1)));
+        let resident = there.min(u64::from(measured.loaded.groups_per_core));
+        let sub_group = facts.sub_group.max(1);
+        let places = facts.work_items_per_core / sub_group;
+        (resident * u64::from(geometry.group.div_ceil(sub_group))) as f64 / f64::from(places.max(1))
+    }
+
     /// The same for modules that are there already, each by its name.
     ///
     /// # Errors

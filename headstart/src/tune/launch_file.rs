@@ -56,6 +56,21 @@
 //! shared_bytes = 4096           # dynamic shared memory of a work-group
 //! ```
 //!
+//! Where the same work can be launched in other geometries, that is worth saying: what does more work-groups give?
+//!
+//! ```toml
+//! [[geometries]]
+//! groups = 8
+//! group = 64
+//!
+//! [[geometries]]                # half as much for each of twice as many
+//! groups = 16
+//! parameters.items = { value = 4 }
+//! parameters.result = { length = 1024 }
+//! ```
+//!
+//! What a geometry does not say is as in the rest of the file.
+//!
 //! A parameter that is the length of another is left out: it gets that buffer's length. Without a launch file a kernel
 //! gets [`LaunchFile::default`], which is stated in [`LaunchFile::workload`].
 
@@ -67,11 +82,11 @@ use serde::Deserialize;
 
 use super::compare::Compare;
 use super::fills::{self, FillName, Graph};
-use super::subject::Subject;
+use super::scalars::{Number, default_bits, scalar_bits};
 use super::workload::{Given, Workload};
 use crate::device::{Fill, Pattern};
 use crate::error::{Error, Result};
-use crate::front::ptx::{Facts, Imported, Origin, Original, ParameterFacts};
+use crate::front::ptx::{Facts, Origin, Original, ParameterFacts};
 use crate::ir::{Kernel, Param, Type};
 use crate::suggest::{accepted, quoted};
 
@@ -79,8 +94,6 @@ use crate::suggest::{accepted, quoted};
 const MAX_BYTES: u64 = 1 << 20;
 /// Elements of a buffer that no launch file describes.
 pub(super) const DEFAULT_LENGTH: u64 = 1 << 20;
-/// Integer parameters that no launch file describes.
-const DEFAULT_VALUE: u64 = 1024;
 /// Work-groups where no launch file says how many.
 const DEFAULT_GROUPS: u32 = 4;
 /// Work-items of a work-group where neither kernel nor launch file says how many.
@@ -111,9 +124,22 @@ pub struct LaunchFile {
     /// Graphs whose rows and columns parameters hold, by name.
     #[serde(default)]
     graphs: BTreeMap<String, Graph>,
+    /// Other geometries in which the launch does the same work.
+    #[serde(default)]
+    geometries: Vec<Elsewhere>,
     /// Where files that it names lie.
     #[serde(skip)]
     folder: PathBuf,
+}
+
+/// The same work in another geometry: what differs.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Elsewhere {
+    groups: Option<Extent>,
+    group: Option<Extent>,
+    #[serde(default)]
+    parameters: BTreeMap<String, Parameter>,
 }
 
 /// A number of work-groups or work-items, in up to three dimensions.
@@ -141,14 +167,6 @@ pub(super) struct Parameter {
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-enum Number {
-    Integer(i64),
-    Float(f64),
-    Truth(bool),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
 enum Output {
     Named(OutputName),
     Relative(f64),
@@ -159,6 +177,24 @@ enum Output {
 enum OutputName {
     Bits,
     Multiset,
+}
+
+impl Parameter {
+    /// This, and what it leaves open as the other says.
+    fn or(self, other: &Parameter) -> Parameter {
+        let other = other.clone();
+        Parameter {
+            value: self.value.or(other.value),
+            length: self.length.or(other.length),
+            fill: self.fill.or(other.fill),
+            below: self.below.or(other.below),
+            range: self.range.or(other.range),
+            seed: self.seed.or(other.seed),
+            file: self.file.or(other.file),
+            graph: self.graph.or(other.graph),
+            output: self.output.or(other.output),
+        }
+    }
 }
 
 impl Extent {
@@ -233,6 +269,35 @@ impl LaunchFile {
             }
         }
         Ok(launch)
+    }
+
+    /// The launch in each of the other geometries.
+    pub(super) fn elsewhere(&self) -> Vec<LaunchFile> {
+        let launched = |elsewhere: &Elsewhere| {
+            let mut launch = LaunchFile {
+                groups: elsewhere.groups.or(self.groups),
+                group: elsewhere.group.or(self.group),
+                geometries: Vec::new(),
+                ..self.clone()
+            };
+            for (name, parameter) in &elsewhere.parameters {
+                let known = launch.parameters.entry(name.clone()).or_default();
+                *known = parameter.clone().or(known);
+            }
+            launch
+        };
+        self.geometries.iter().map(launched).collect()
+    }
+
+    /// The scalars that have another value than in the other launch, by name.
+    pub(super) fn scalars_unlike(&self, other: &LaunchFile) -> Vec<(String, String)> {
+        let value =
+            |launch: &LaunchFile, name: &str| launch.parameters.get(name).and_then(|given| given.value);
+        let named = self.parameters.iter();
+        named
+            .filter(|(name, given)| given.value != value(other, name))
+            .filter_map(|(name, given)| Some((name.clone(), given.value?.to_string())))
+            .collect()
     }
 
     /// What the file says of a PTX entry that the entry does not say itself.
@@ -411,106 +476,9 @@ impl LaunchFile {
     }
 }
 
-fn scalar_bits(ty: Type, value: Number) -> Result<u64> {
-    let wrong = |what: String| Err(Error::usage(format!("{what} is no `{ty}`")));
-    match (ty, value) {
-        (Type::Bool, Number::Truth(value)) => Ok(u64::from(value)),
-        (Type::F64, Number::Float(value)) => Ok(value.to_bits()),
-        (Type::F64, Number::Integer(value)) => Ok((value as f64).to_bits()),
-        (Type::F32, Number::Float(value)) => Ok(u64::from((value as f32).to_bits())),
-        (Type::F32, Number::Integer(value)) => Ok(u64::from((value as f32).to_bits())),
-        (Type::I8 | Type::I16 | Type::I32 | Type::I64, Number::Integer(value)) => {
-            // As signed or as unsigned: integers of the IR have no sign.
-            let bits = ty.bits();
-            let fits = bits == 64 || (-(1 << (bits - 1))..1 << bits).contains(&value);
-            if fits {
-                Ok(value as u64 & ty.mask())
-            } else {
-                wrong(value.to_string())
-            }
-        }
-        (_, Number::Integer(value)) => wrong(value.to_string()),
-        (_, Number::Float(value)) => wrong(value.to_string()),
-        (_, Number::Truth(value)) => wrong(value.to_string()),
-    }
-}
-
-fn default_bits(ty: Type) -> u64 {
-    match ty {
-        Type::F64 => 1.0f64.to_bits(),
-        Type::F32 => u64::from(1.0f32.to_bits()),
-        Type::F16 => u64::from(half::f16::ONE.to_bits()),
-        Type::Bf16 => u64::from(half::bf16::ONE.to_bits()),
-        Type::Bool => 1,
-        _ => DEFAULT_VALUE & ty.mask(),
-    }
-}
-
-/// A kernel from a file, with its launch.
-#[derive(Clone, Debug)]
-pub struct FileSubject {
-    kernel: Arc<Kernel>,
-    launch: LaunchFile,
-    original: Option<Arc<Original>>,
-}
-
-impl FileSubject {
-    /// A kernel and how it is launched.
-    pub fn new(kernel: Arc<Kernel>, launch: LaunchFile) -> FileSubject {
-        FileSubject {
-            kernel,
-            launch,
-            original: None,
-        }
-    }
-
-    /// An entry of a module, and how it is launched.
-    pub fn of_module(imported: Imported, launch: LaunchFile) -> FileSubject {
-        FileSubject {
-            kernel: Arc::new(imported.kernel),
-            launch,
-            original: Some(Arc::new(imported.original)),
-        }
-    }
-
-    /// The module that the kernel was read from, if it came in PTX.
-    pub fn original(&self) -> Option<&Arc<Original>> {
-        self.original.as_ref()
-    }
-
-    /// How it is launched.
-    pub fn launch(&self) -> &LaunchFile {
-        &self.launch
-    }
-}
-
-impl Subject for FileSubject {
-    fn name(&self) -> &str {
-        &self.kernel.name
-    }
-
-    fn workload(&self) -> Result<Workload> {
-        self.launch.workload_in(&self.kernel, self.original.as_ref())
-    }
-
-    fn small(&self, _iterations: u64) -> Result<Option<Workload>> {
-        // Nobody said which parameter the number of iterations follows from.
-        Ok(None)
-    }
-
-    fn unlocking(&self) -> Vec<String> {
-        match (&self.original, self.workload()) {
-            (Some(original), Ok(workload)) => {
-                let facts = self.launch.facts();
-                super::statements::unlocking(original, &self.kernel, &facts, workload.group)
-            }
-            _ => Vec::new(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::scalars::DEFAULT_VALUE;
     use super::*;
 
     const KERNEL: &str = "hsir 1\nkernel @scale(\n  %from: ptr.global f32[%from_len] align 4 readonly unaliased,\n  \

@@ -2,7 +2,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `workload`, `subject`, `launch_file` | a kernel with its data, at full size and small |
+//! | `workload`, `subject`, `launch_file`, `scalars`, `file_subject` | a kernel with its data, at full size and small |
 //! | `statements` | what a launch file could say of PTX to allow more |
 //! | `space` | the plans that are tried |
 //! | `search` | tries them: derive, check, time, choose |
@@ -21,6 +21,7 @@ pub mod choose;
 pub mod compare;
 mod detail;
 pub mod drop_in;
+mod file_subject;
 mod fills;
 pub mod gpu;
 pub mod launch_file;
@@ -30,6 +31,7 @@ pub mod measured;
 mod modules;
 pub mod opencl;
 mod proposals;
+mod scalars;
 pub mod search;
 mod several;
 pub mod simulated;
@@ -43,7 +45,8 @@ pub mod workload;
 
 pub use compare::{Compare, checksum};
 pub use detail::detail;
-pub use launch_file::{FileSubject, LaunchFile};
+pub use file_subject::FileSubject;
+pub use launch_file::LaunchFile;
 pub use launch_template::launch_template;
 pub use log::{Log, Shard};
 pub use measured::MeasuredBench;

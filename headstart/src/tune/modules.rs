@@ -16,7 +16,8 @@
 use std::fmt::Write;
 
 use super::drop_in::{DropIn, Note, drop_in};
-use super::launch_file::{FileSubject, LaunchFile};
+use super::file_subject::FileSubject;
+use super::launch_file::LaunchFile;
 use super::search::{Bench, Progress, tune};
 use crate::error::Result;
 use crate::front::ptx::{Facts, import};

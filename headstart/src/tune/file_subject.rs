@@ -1,0 +1,161 @@
+//! A kernel from a file as the tuner's subject.
+
+use std::sync::Arc;
+
+use super::launch_file::LaunchFile;
+use super::subject::{Reshaped, Subject};
+use super::workload::Workload;
+use crate::error::Result;
+use crate::front::ptx::{self, Imported, Original};
+use crate::ir::Kernel;
+
+/// A kernel from a file, with its launch.
+#[derive(Clone, Debug)]
+pub struct FileSubject {
+    kernel: Arc<Kernel>,
+    launch: LaunchFile,
+    original: Option<Arc<Original>>,
+}
+
+impl FileSubject {
+    /// A kernel and how it is launched.
+    pub fn new(kernel: Arc<Kernel>, launch: LaunchFile) -> FileSubject {
+        FileSubject {
+            kernel,
+            launch,
+            original: None,
+        }
+    }
+
+    /// An entry of a module, and how it is launched.
+    pub fn of_module(imported: Imported, launch: LaunchFile) -> FileSubject {
+        FileSubject {
+            kernel: Arc::new(imported.kernel),
+            launch,
+            original: Some(Arc::new(imported.original)),
+        }
+    }
+
+    /// The module that the kernel was read from, if it came in PTX.
+    pub fn original(&self) -> Option<&Arc<Original>> {
+        self.original.as_ref()
+    }
+
+    /// How it is launched.
+    pub fn launch(&self) -> &LaunchFile {
+        &self.launch
+    }
+
+    /// The same in each of the other geometries that the launch file names.
+    ///
+    /// # Errors
+    /// The module cannot be read with what the launch file says of a geometry.
+    pub fn elsewhere(&self) -> Result<Vec<FileSubject>> {
+        let launches = self.launch.elsewhere().into_iter();
+        launches.map(|launch| self.launched(launch)).collect()
+    }
+
+    fn launched(&self, launch: LaunchFile) -> Result<FileSubject> {
+        match &self.original {
+            // What is said of lengths is built into the kernel.
+            Some(original) if launch.facts() != self.launch.facts() => {
+                let imported = ptx::import(
+                    &original.text,
+                    &original.file,
+                    Some(&original.entry),
+                    &launch.facts(),
+                )?;
+                Ok(FileSubject::of_module(imported, launch))
+            }
+            _ => Ok(FileSubject {
+                launch,
+                ..self.clone()
+            }),
+        }
+    }
+}
+
+impl Subject for FileSubject {
+    fn name(&self) -> &str {
+        &self.kernel.name
+    }
+
+    fn workload(&self) -> Result<Workload> {
+        self.launch.workload_in(&self.kernel, self.original.as_ref())
+    }
+
+    fn small(&self, _iterations: u64) -> Result<Option<Workload>> {
+        // Nobody said which parameter the number of iterations follows from.
+        Ok(None)
+    }
+
+    fn same_work(&self) -> Result<Vec<Reshaped>> {
+        let subjects = self.elsewhere()?.into_iter();
+        let reshaped = subjects.map(|subject| {
+            let workload = subject.workload()?;
+            Ok(Reshaped {
+                geometry: workload.geometry(),
+                parameters: subject.launch.scalars_unlike(&self.launch),
+                workload,
+            })
+        });
+        reshaped.collect()
+    }
+
+    fn unlocking(&self) -> Vec<String> {
+        match (&self.original, self.workload()) {
+            (Some(original), Ok(workload)) => {
+                let facts = self.launch.facts();
+                super::statements::unlocking(original, &self.kernel, &facts, workload.group)
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &str = "hsir 1\nkernel @scale(\n  %to: ptr.global f32[%to_len] align 4 unaliased,\n  \
+                          %to_len: i64,\n  %count: i32,\n) {\n  return\n}\n";
+
+    #[test]
+    fn other_geometries_are_the_same_work() {
+        let text = "groups = 4\ngroup = 32\n[parameters.to]\nlength = 128\noutput = \"bits\"\n[parameters.count]\nvalue = 8\n\
+                    [[geometries]]\ngroups = [2, 1, 1]\ngroup = 64\n[[geometries]]\ngroups = 8\n\
+                    parameters.count = { value = 4 }\nparameters.to = { length = 256 }\n";
+        let kernel = Arc::new(crate::ir::parse(KERNEL, "scale.hsir").expect("a kernel"));
+        let launch = LaunchFile::parse(text, "launch.toml").expect("a launch file");
+        let shapes = FileSubject::new(kernel, launch).same_work().expect("two more");
+        let [wider, more] = &shapes[..] else {
+            panic!("{} geometries", shapes.len());
+        };
+        assert_eq!((wider.geometry.groups, wider.geometry.group), (2, 64));
+        assert!(wider.parameters.is_empty());
+        assert_eq!((more.geometry.groups, more.geometry.group), (8, 32));
+        assert_eq!(more.parameters, [("count".to_owned(), "4".to_owned())]);
+        assert_eq!(more.workload.bytes(), 1024);
+    }
+
+    #[test]
+    fn a_module_is_read_again_where_lengths_differ() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry one(.param .u64 out)\n{\n.reg .b64 %rd<3>;\n\
+                    .reg .b32 %r<2>;\nld.param.u64 %rd1, [out];\ncvta.to.global.u64 %rd2, %rd1;\nmov.u32 %r1, 1;\n\
+                    st.global.u32 [%rd2], %r1;\nret;\n}\n";
+        let launch =
+            "[parameters.out]\nlength = 4\n[[geometries]]\ngroups = 2\nparameters.out = { length = 8 }\n";
+        let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
+        let imported = ptx::import(text, "one.ptx", None, &launch.facts()).expect("a module");
+        let shapes = FileSubject::of_module(imported, launch)
+            .same_work()
+            .expect("one more");
+        assert_eq!(shapes[0].workload.bytes(), 32);
+        let said = shapes[0].workload.kernel.params[0]
+            .facts
+            .expect("a buffer")
+            .length;
+        let said = said.and_then(|length| shapes[0].workload.kernel.as_constant(length));
+        assert_eq!(said, Some(8));
+    }
+}

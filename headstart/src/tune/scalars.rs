@@ -1,0 +1,70 @@
+//! Scalars as launch files write them.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::ir::Type;
+
+/// Integer parameters that no launch file describes.
+pub(super) const DEFAULT_VALUE: u64 = 1024;
+
+/// A number or a truth.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Number {
+    Integer(i64),
+    Float(f64),
+    Truth(bool),
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Integer(value) => write!(f, "{value}"),
+            Number::Float(value) => write!(f, "{value}"),
+            Number::Truth(value) => write!(f, "{value}"),
+        }
+    }
+}
+
+/// The bits of a number as a value of this type.
+///
+/// # Errors
+/// The type has no such value.
+pub(super) fn scalar_bits(ty: Type, value: Number) -> Result<u64> {
+    let wrong = |what: String| Err(Error::usage(format!("{what} is no `{ty}`")));
+    match (ty, value) {
+        (Type::Bool, Number::Truth(value)) => Ok(u64::from(value)),
+        (Type::F64, Number::Float(value)) => Ok(value.to_bits()),
+        (Type::F64, Number::Integer(value)) => Ok((value as f64).to_bits()),
+        (Type::F32, Number::Float(value)) => Ok(u64::from((value as f32).to_bits())),
+        (Type::F32, Number::Integer(value)) => Ok(u64::from((value as f32).to_bits())),
+        (Type::I8 | Type::I16 | Type::I32 | Type::I64, Number::Integer(value)) => {
+            // As signed or as unsigned: integers of the IR have no sign.
+            let bits = ty.bits();
+            let fits = bits == 64 || (-(1 << (bits - 1))..1 << bits).contains(&value);
+            if fits {
+                Ok(value as u64 & ty.mask())
+            } else {
+                wrong(value.to_string())
+            }
+        }
+        (_, Number::Integer(value)) => wrong(value.to_string()),
+        (_, Number::Float(value)) => wrong(value.to_string()),
+        (_, Number::Truth(value)) => wrong(value.to_string()),
+    }
+}
+
+/// The bits of what no launch file says.
+pub(super) fn default_bits(ty: Type) -> u64 {
+    match ty {
+        Type::F64 => 1.0f64.to_bits(),
+        Type::F32 => u64::from(1.0f32.to_bits()),
+        Type::F16 => u64::from(half::f16::ONE.to_bits()),
+        Type::Bf16 => u64::from(half::bf16::ONE.to_bits()),
+        Type::Bool => 1,
+        _ => DEFAULT_VALUE & ty.mask(),
+    }
+}

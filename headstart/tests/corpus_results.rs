@@ -111,10 +111,6 @@ fn page(results: &Value) -> String {
     for entry in entries {
         let _ = writeln!(page, "{}", row(entry));
     }
-    page.push_str(
-        "\n`n_body` computes with `rsqrt.approx`, whose bits are the device's; sums that cancel make the difference \
-         larger than the tolerance of that run.\n",
-    );
     page
 }
 

@@ -41,6 +41,7 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
         true => None,
         false => Some(MeasuredBench::start(&program, &["worker".into()], ordinal)?),
     };
+    let command: Vec<String> = std::env::args().collect();
     let mut entries = Vec::new();
     let mut failed = 0;
     for path in modules(&options.folder)? {
@@ -68,18 +69,18 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
             failed += u32::from(found["error"].is_string());
             print(&format!("{name}: {}\n", line(&found)))?;
             entries.push(json!({"module": file, "entry": entry, "found": found}));
+            // What is measured is kept, whatever stops the rest.
+            if let Some(destination) = &destination {
+                destination.write(&json_line(&json!({
+                    "command": command.join(" "),
+                    "date": date(),
+                    "driver": driver(),
+                    "version": env!("CARGO_PKG_VERSION"),
+                    "device": gpu.facts(),
+                    "entries": entries,
+                }))?)?;
+            }
         }
-    }
-    if let Some(destination) = destination {
-        let command: Vec<String> = std::env::args().collect();
-        destination.write(&json_line(&json!({
-            "command": command.join(" "),
-            "date": date(),
-            "driver": driver(),
-            "version": env!("CARGO_PKG_VERSION"),
-            "device": gpu.facts(),
-            "entries": entries,
-        }))?)?;
     }
     match failed {
         0 => Ok(()),

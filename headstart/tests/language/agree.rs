@@ -127,12 +127,16 @@ pub fn devices_but(excluded: Option<Family>) -> Vec<Box<dyn Device>> {
     devices
 }
 
-/// What was compiled, unless it is one of the kernels that OpenCL devices are known to refuse.
+/// What was compiled or run, unless it is one of the kernels that OpenCL devices are known to refuse, or a sub-group size
+/// that the device has not.
 pub fn taken<T>(device: &dyn Device, compiled: headstart::Result<T>) -> Option<T> {
     let name = &device.description().name;
     match compiled {
         Ok(compiled) => Some(compiled),
-        Err(error) if name.starts_with("opencl") && error.exit_status() == 3 => {
+        Err(error)
+            if error.exit_status() == 3
+                && (name.starts_with("opencl") || error.what().contains("no sub-groups of")) =>
+        {
             eprintln!("{name} refuses: {error}");
             REFUSED.with_borrow_mut(|refused| refused.push(error.what().to_owned()));
             None

@@ -191,7 +191,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// `r = base + index × scale` in 64 bits: one instruction if the index is a 32-bit one.
+    /// `r = base + index × scale` in 64 bits. Where the index is a 32-bit one, a product and a sum: ptxas makes one
+    /// `IMAD.WIDE` of them, but of `mad.wide` with a power of two a shift, its high half, and a sum with carry (four
+    /// instructions for an unsigned index, two for a signed one; ptxas 13.0).
     fn wide_address_of(&mut self, r: &str, base: &str, index: Value, scale: u32) {
         if let Some(OpKind::Convert(convert, narrow)) = self.definition(index)
             && self.ty(*narrow) == Type::I32
@@ -204,7 +206,12 @@ impl Emitter<'_> {
             };
             if let Some(sign) = sign {
                 let narrow = self.operand(*narrow);
-                self.ins(format!("mad.wide.{sign}32 {r}, {narrow}, {scale}, {base}"));
+                let bytes = self.temporary(Class::B64);
+                match scale {
+                    1 => self.ins(format!("cvt.{sign}64.{sign}32 {bytes}, {narrow}")),
+                    _ => self.ins(format!("mul.wide.{sign}32 {bytes}, {narrow}, {scale}")),
+                }
+                self.ins(format!("add.s64 {r}, {base}, {bytes}"));
                 return;
             }
         }

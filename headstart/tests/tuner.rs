@@ -14,7 +14,7 @@ use headstart::report::{Outputs, Report, Trial};
 use headstart::tune::tuned::From;
 use headstart::tune::{
     Answers, Asked, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, Progress, SeveralBench,
-    SimulatedBench, Timed, Tuned, search, tuned_with,
+    SimulatedBench, Timed, Tuned, log, search, tuned_with,
 };
 
 struct Silent;
@@ -158,19 +158,28 @@ fn a_search_that_is_killed_goes_on_with_nothing_lost() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("log.jsonl");
     let mut killed = Drifting::new(&[]);
-    killed.killed_in = Some(2);
+    // In the middle of the second batch that the simulator proposes.
+    killed.killed_in = Some(6);
     let log = Log::open(&path).expect("a new log");
     let stopped = catch_unwind(AssertUnwindSafe(|| run(&killed, Some(MEASURED), Some(&log))));
-    assert!(stopped.is_err(), "it was killed in its third batch");
+    assert!(
+        stopped.is_err(),
+        "it was killed while it measured its seventh plan"
+    );
     drop(log);
     let kept = std::fs::read_to_string(&path).expect("there");
-    assert_eq!(kept.lines().count(), 8);
+    let predictions = |text: &str| {
+        text.lines()
+            .filter(|line| line.contains("\"key\":\"predicted for "))
+            .count()
+    };
+    assert_eq!(kept.lines().count() - predictions(&kept), 6);
 
     let log = Log::open(&path).expect("a log");
     let again = Drifting::new(&[]);
     let resumed = run(&again, Some(MEASURED), Some(&log));
-    // The plain kernel once to begin with, then the four that are missing.
-    assert_eq!(again.timed.load(Ordering::Relaxed), 4);
+    // The plain kernel once to begin with, then those that are missing.
+    assert_eq!(again.timed.load(Ordering::Relaxed), MEASURED - 6);
     let whole = run(&Drifting::new(&[]), Some(MEASURED), None);
     let plans = |report: &Report| -> Vec<String> {
         let measured = report.trials.iter().filter(|trial| trial.measured().is_some());
@@ -178,7 +187,12 @@ fn a_search_that_is_killed_goes_on_with_nothing_lost() {
     };
     assert_eq!(plans(&resumed), plans(&whole));
     assert!((best(&resumed) - best(&whole)).abs() < 1e-9);
-    assert!(std::fs::read_to_string(&path).expect("there").starts_with(&kept));
+    let text = std::fs::read_to_string(&path).expect("there");
+    assert!(text.starts_with(&kept));
+    // What the model predicted is not asked for again, and is no trial.
+    assert!(predictions(&kept) > 100);
+    assert_eq!(predictions(&text), predictions(&kept));
+    assert_eq!(log::merge(&[path]).expect("a log").trials, MEASURED);
 }
 
 #[test]

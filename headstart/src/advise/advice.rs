@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::prefetch::Plan;
 use crate::report::{Geometry, Report, Verdict};
 use crate::tune::space::{likely_plans, without_shared_copies};
-use crate::tune::{self, Asked, Bench, Progress, Subject};
+use crate::tune::{self, Asked, Bench, MEASURED, Progress, Subject};
 
 /// What to do about a kernel, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,6 +40,9 @@ pub struct Advice {
     /// The plan to use, where the verdict asks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
+    /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
     /// What would help instead, or besides.
     pub instead: Vec<Remedy>,
     /// How fast the kernel can get at most.
@@ -101,13 +104,20 @@ fn advise_with(
 ) -> Result<Advice> {
     let workload = subject.workload()?;
     let kernel = tune::plain(bench, &workload)?;
-    let plans = likely_plans(&tune::search::main_loads(&kernel), &bench.levels())?;
-    let plans = without_shared_copies(&kernel, plans);
+    // Where the simulator proposes what to measure, all plans are worth asking it for.
+    let likely = match bench.predictor() {
+        Some(_) => None,
+        None => {
+            let likely = likely_plans(&tune::search::main_loads(&kernel), &bench.levels())?;
+            Some(without_shared_copies(&kernel, likely))
+        }
+    };
     let found = tune::search(
         subject,
         bench,
         &Asked {
-            plans: Some(&plans),
+            plans: likely.as_deref(),
+            measure: Some(MEASURED),
             ..Asked::default()
         },
         progress,
@@ -148,6 +158,7 @@ impl Advice {
             choices: choices(report, may_be_split),
             verdict: report.verdict,
             conclusion: report.conclusion(),
+            doubt: report.doubt.clone(),
             plan: (!report.best.plan.is_none()).then(|| report.best.plan.clone()),
             instead: instead(case),
             bounds: Bounds::of(case.evidence, case.profile, case.loads.unwrap_or_default()),
@@ -183,6 +194,7 @@ impl Advice {
             verdict,
             conclusion,
             plan: None,
+            doubt: None,
             program: None,
             notes: profiled.notes.clone(),
         }
@@ -240,6 +252,15 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
     choices.extend(report.plain_best_geometry.as_ref().map(|other| Choice {
         what: Verdict::MoreWorkGroups,
         plan: None,
+        geometry: Some(other.geometry),
+        time_ns: other.time_ns,
+        speedup: other.speedup,
+        condition: (!may_be_split).then_some("where the results of more of them can be combined"),
+        chosen: report.verdict == Verdict::MoreWorkGroups && report.best_elsewhere.is_none(),
+    }));
+    choices.extend(report.best_elsewhere.as_ref().map(|other| Choice {
+        what: Verdict::MoreWorkGroups,
+        plan: Some(other.plan.clone()),
         geometry: Some(other.geometry),
         time_ns: other.time_ns,
         speedup: other.speedup,

@@ -3,7 +3,7 @@
 use super::Evidence;
 use crate::prefetch::plan::{Plan, Strategy};
 use crate::report::number::{bytes, duration, figures, grouped, percent, speedup};
-use crate::report::{PlainBest, Trial, Verdict};
+use crate::report::{Elsewhere, PlainBest, Trial, Verdict};
 
 /// What was found, for which reasons are to be given.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,8 @@ pub struct Findings<'a> {
     pub trials: &'a [Trial],
     /// The plain kernel at the geometry where it does the same work fastest.
     pub plain_best: Option<&'a PlainBest>,
+    /// The fastest plan there.
+    pub best_elsewhere: Option<&'a Elsewhere>,
     /// Whether the work can be split over more work-groups without changing the results.
     pub may_be_split: bool,
 }
@@ -68,8 +70,11 @@ pub(super) fn filling(evidence: &Evidence) -> Option<String> {
 }
 
 fn more_groups(other: &PlainBest, findings: &Findings<'_>) -> String {
+    let with_plan = findings.best_elsewhere.map_or(String::new(), |planned| {
+        format!(", and {} of it with `{}`", speedup(planned.speedup), planned.plan)
+    });
     let number = format!(
-        "the plain kernel does the same work as {} in {}, {} the speed",
+        "the plain kernel does the same work as {} in {}, {} the speed{with_plan}",
         other.geometry,
         duration(other.time_ns),
         speedup(other.speedup)
@@ -79,9 +84,12 @@ fn more_groups(other: &PlainBest, findings: &Findings<'_>) -> String {
     } else {
         ", where the caller can combine their results"
     };
-    if other.speedup >= findings.best.1 {
+    let reached = findings
+        .best_elsewhere
+        .map_or(other.speedup, |planned| planned.speedup);
+    if reached >= findings.best.1 {
         format!("More of them would do better still{how}: {number}.")
-    } else if other.speedup >= findings.threshold {
+    } else if reached >= findings.threshold {
         format!("More of them would do better than the plain kernel does here{how}: {number}.")
     } else {
         format!("More of them alone would not help: {number}.")
@@ -294,6 +302,7 @@ mod tests {
             threshold: 1.03,
             trials: &trials,
             plain_best: Some(&other),
+            best_elsewhere: None,
             may_be_split: false,
         };
         let reasons = reasons(&starved(), &findings);
@@ -327,6 +336,7 @@ mod tests {
             threshold: 1.03,
             trials: &trials,
             plain_best: None,
+            best_elsewhere: None,
             may_be_split: false,
         };
         let evidence = Evidence {
@@ -365,6 +375,7 @@ mod tests {
             threshold: 1.03,
             trials: &trials,
             plain_best: None,
+            best_elsewhere: None,
             may_be_split: false,
         };
         let reasons = reasons(&evidence, &findings);

@@ -32,6 +32,9 @@ pub fn text(advice: &Advice) -> String {
     }
     let _ = writeln!(text, "\nVerdict: {}", advice.verdict);
     text.push_str(&wrapped(&advice.conclusion, "  ", "  "));
+    if let Some(doubt) = &advice.doubt {
+        text.push_str(&wrapped(doubt, "  ", "  "));
+    }
     if let Some(plan) = &advice.plan {
         let _ = writeln!(text, "  plan: {plan}");
         for (part, meaning) in explain::plan(plan) {
@@ -84,14 +87,15 @@ fn choices(choices: &[Choice]) -> String {
     for choice in choices {
         let mark = if choice.chosen { "* " } else { "  " };
         let how = match (&choice.plan, choice.geometry) {
-            (Some(plan), _) => plan.to_string(),
-            (None, Some(geometry)) if choice.what == Verdict::MoreWorkGroups => {
+            (plan, Some(geometry)) if choice.what == Verdict::MoreWorkGroups => {
                 let condition = choice
                     .condition
                     .map_or(String::new(), |condition| format!(", {condition}"));
-                format!("as {geometry}{condition}")
+                let plan = plan.as_ref().map_or(String::new(), |plan| format!("{plan}, "));
+                format!("{plan}as {geometry}{condition}")
             }
-            _ => String::new(),
+            (Some(plan), _) => plan.to_string(),
+            (None, _) => String::new(),
         };
         table.add_row([
             format!("{mark}{}", choice.what),

@@ -34,6 +34,9 @@ pub struct Report {
     pub best: Best,
     /// What to do.
     pub verdict: Verdict,
+    /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
     /// Why, with numbers: the most important first.
     pub reasons: Vec<String>,
     /// Work-groups and work-items in each.
@@ -45,6 +48,9 @@ pub struct Report {
     /// The plain kernel at the geometry where it does the same work fastest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain_best_geometry: Option<PlainBest>,
+    /// The fastest plan in that geometry, where one is worth it there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_elsewhere: Option<Elsewhere>,
     /// What the device counted, for the plain kernel and for the best plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
@@ -159,6 +165,23 @@ pub struct PlainBest {
     pub speedup: f64,
 }
 
+/// A plan in another geometry that does the same work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Elsewhere {
+    /// That geometry.
+    #[serde(flatten)]
+    pub geometry: Geometry,
+    /// The parameters that differ so that the work stays the same, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<(String, String)>,
+    /// The plan.
+    pub plan: Plan,
+    /// Its time, in nanoseconds.
+    pub time_ns: f64,
+    /// The baseline's time divided by its time.
+    pub speedup: f64,
+}
+
 /// One thing that the device counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counter {
@@ -235,8 +258,9 @@ impl Report {
 
     /// The speedup of what the verdict advises.
     pub fn advised_speedup(&self) -> f64 {
-        match (self.verdict, &self.plain_best_geometry) {
-            (Verdict::MoreWorkGroups, Some(other)) => other.speedup,
+        match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
+            (Verdict::MoreWorkGroups, _, Some(other)) => other.speedup,
+            (Verdict::MoreWorkGroups, Some(other), None) => other.speedup,
             _ => self.best.speedup,
         }
     }
@@ -258,11 +282,19 @@ impl Report {
                 number::duration(time_ns)
             )
         };
-        match (self.verdict, &self.plain_best_geometry) {
-            (Verdict::MoreWorkGroups, Some(other)) => {
+        match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
+            (Verdict::MoreWorkGroups, _, Some(other)) => {
+                format!(
+                    "As {}, with `{}`: {}",
+                    other.geometry,
+                    other.plan,
+                    gain(other.speedup, other.time_ns)
+                )
+            }
+            (Verdict::MoreWorkGroups, Some(other), None) => {
                 format!("As {}: {}", other.geometry, gain(other.speedup, other.time_ns))
             }
-            (Verdict::LeaveIt, _) => format!("The kernel takes {plain} as it is, and no plan is worth it."),
+            (Verdict::LeaveIt, ..) => format!("The kernel takes {plain} as it is, and no plan is worth it."),
             _ => gain(self.best.speedup, self.best.time_ns),
         }
     }
@@ -327,6 +359,7 @@ pub(crate) mod tests {
             trials,
             best,
             verdict: Verdict::Prefetch,
+            doubt: None,
             reasons: vec!["4 warps a core are too few.".to_owned()],
             geometry: Some(Geometry {
                 groups: 132,
@@ -341,6 +374,16 @@ pub(crate) mod tests {
                 parameters: vec![("items".to_owned(), "64".to_owned())],
                 time_ns: 423_000.0,
                 speedup: 3.01,
+            }),
+            best_elsewhere: Some(Elsewhere {
+                geometry: Geometry {
+                    groups: 1056,
+                    group: 256,
+                },
+                parameters: vec![("items".to_owned(), "64".to_owned())],
+                plan: "unroll:4".parse().expect("a plan"),
+                time_ns: 410_000.0,
+                speedup: 3.10,
             }),
             counters: vec![Counter {
                 name: "bandwidth".to_owned(),
@@ -407,6 +450,12 @@ pub(crate) mod tests {
             "2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms."
         );
         report.verdict = Verdict::MoreWorkGroups;
+        assert!(
+            report
+                .conclusion()
+                .starts_with("As 1,056 work-groups of 256 work-items, with `unroll:4`: 3.10×")
+        );
+        report.best_elsewhere = None;
         assert!(
             report
                 .conclusion()

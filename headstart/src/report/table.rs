@@ -39,6 +39,9 @@ pub fn text(report: &Report) -> String {
     let _ = writeln!(text, "The fastest\n{}\n", fastest(report));
     let _ = writeln!(text, "Verdict: {}", report.verdict);
     text.push_str(&wrapped(&report.conclusion(), "  ", "  "));
+    if let Some(doubt) = &report.doubt {
+        text.push_str(&wrapped(doubt, "  ", "  "));
+    }
     if !report.best.plan.is_none() {
         let _ = writeln!(text, "  plan: {}", report.best.plan);
         for (part, meaning) in explain::plan(&report.best.plan) {
@@ -124,6 +127,13 @@ fn fastest(report: &Report) -> String {
     if let Some(other) = &report.plain_best_geometry {
         table.add_row([
             format!("none, as {}", other.geometry),
+            number::duration(other.time_ns),
+            number::speedup(other.speedup),
+        ]);
+    }
+    if let Some(other) = &report.best_elsewhere {
+        table.add_row([
+            format!("{}, as {}", other.plan, other.geometry),
             number::duration(other.time_ns),
             number::speedup(other.speedup),
         ]);
@@ -224,6 +234,7 @@ mod tests {
             "plan: unroll:2,values=rolling-async:16/interleaved",
             "  - 4 warps a core are too few.",
             "Rejected: 1 of",
+            "unroll:4, as 1,056 work-groups of 256 work-items",
             "unroll:64: needs 300 registers",
         ] {
             assert!(text.contains(expected), "{expected} in:\n{text}");

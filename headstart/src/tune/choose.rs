@@ -1,7 +1,7 @@
 //! The choice between the plans that ran: the cheapest answer first.
 
 use crate::prefetch::Plan;
-use crate::report::{Best, PlainBest, Trial, Verdict};
+use crate::report::{Best, Elsewhere, PlainBest, Trial, Verdict};
 
 /// A dearer answer must be this much faster than a cheaper one: 3 %.
 pub const THRESHOLD: f64 = 1.03;
@@ -9,20 +9,23 @@ pub const THRESHOLD: f64 = 1.03;
 /// The verdict and the plan to use.
 ///
 /// The answers from cheap to dear are: leave it, more work-groups (only where the work can be split), unrolling,
-/// prefetching. A dearer one is taken where it is at least [`THRESHOLD`] times as fast as the one before it. Among the
-/// plans of one kind the fastest is taken, and of equally fast ones the one that was tried first.
+/// prefetching, and a plan with more work-groups. A dearer one is taken where it is at least [`THRESHOLD`] times as fast
+/// as the one before it. Among the plans of one kind the fastest is taken, and of equally fast ones the one that was tried
+/// first. A plan of another geometry is no plan for this one: the best plan is then `none`.
 pub fn choose(
     baseline_ns: f64,
     trials: &[Trial],
     plain_best: Option<&PlainBest>,
+    best_elsewhere: Option<&Elsewhere>,
     may_be_split: bool,
 ) -> (Verdict, Best) {
     let mut verdict = Verdict::LeaveIt;
-    let mut best = Best {
+    let as_it_is = Best {
         plan: Plan::none(),
         time_ns: baseline_ns,
         speedup: 1.0,
     };
+    let mut best = as_it_is.clone();
     let mut to_beat = 1.0;
     if let Some(other) = plain_best.filter(|other| may_be_split && other.speedup >= THRESHOLD) {
         verdict = Verdict::MoreWorkGroups;
@@ -52,6 +55,9 @@ pub fn choose(
             best = fastest;
         }
     }
+    if best_elsewhere.is_some_and(|other| may_be_split && other.speedup >= to_beat * THRESHOLD) {
+        return (Verdict::MoreWorkGroups, as_it_is);
+    }
     (verdict, best)
 }
 
@@ -76,7 +82,7 @@ mod tests {
             time_ns: 1000.0 / more_groups,
             speedup: more_groups,
         };
-        let (verdict, best) = choose(1000.0, &trials, Some(&plain_best), may_be_split);
+        let (verdict, best) = choose(1000.0, &trials, Some(&plain_best), None, may_be_split);
         (verdict, best.plan.to_string())
     }
 
@@ -94,6 +100,30 @@ mod tests {
         assert_eq!(chosen(&better, 1.59, true), (Verdict::MoreWorkGroups, none));
         assert_eq!(chosen(&better, 1.59, false), (Verdict::Prefetch, ring.into()));
         assert_eq!(chosen(&better, 1.50, true), (Verdict::Prefetch, ring.into()));
+    }
+
+    #[test]
+    fn a_plan_in_another_geometry_counts_where_the_work_can_be_split() {
+        let trials = [Trial {
+            plan: "v=rolling-registers:4".parse().expect("a plan"),
+            outcome: Outcome::Ok {
+                time_ns: 500.0,
+                speedup: 2.0,
+                outputs: Outputs::Identical,
+            },
+        }];
+        let elsewhere = |speedup: f64| Elsewhere {
+            geometry: Geometry { groups: 2, group: 64 },
+            parameters: Vec::new(),
+            plan: "unroll:4".parse().expect("a plan"),
+            time_ns: 1000.0 / speedup,
+            speedup,
+        };
+        let verdict =
+            |speedup, may_be_split| choose(1000.0, &trials, None, Some(&elsewhere(speedup)), may_be_split).0;
+        assert_eq!(verdict(2.5, true), Verdict::MoreWorkGroups);
+        assert_eq!(verdict(2.5, false), Verdict::Prefetch);
+        assert_eq!(verdict(2.02, true), Verdict::Prefetch);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! An entry counts only for its key: the hash of the kernel with the facts about its pointers (alignment, length), of
 //! the geometry and of all that its parameters get, of the device with its limits, model or driver, and our version.
 //! Whoever edits the kernel, takes data of another size or another driver asks under another key. Entries of other keys
-//! stay. Logs of several searches, or of the parts of one, [merge] into one.
+//! stay. What a model predicted for a search on a GPU is kept beside it, under a key of its own. Logs of several searches, or of the parts of one, [merge] into one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write as _};
@@ -209,12 +209,14 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged> {
             }
         }
     }
-    let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+    let trials = entries.iter().filter(|entry| !entry.key.starts_with(PREDICTED));
+    let mut keys: Vec<&str> = trials.map(|entry| entry.key.as_str()).collect();
+    let trials = keys.len();
     keys.sort_unstable();
     keys.dedup();
     Ok(Merged {
         searches: keys.len(),
-        trials: entries.len(),
+        trials,
         text: entries.iter().map(line).collect::<Result<String>>()?,
     })
 }
@@ -224,10 +226,18 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged> {
 pub struct Merged {
     /// How many keys there are.
     pub searches: usize,
-    /// How many trials.
+    /// How many trials, predictions not counted.
     pub trials: usize,
     /// The log's text.
     pub text: String,
+}
+
+/// How the keys of predictions begin.
+const PREDICTED: &str = "predicted for ";
+
+/// The key of what a model predicts for the search of a key: no measurement, and nothing was checked.
+pub(super) fn predictions(key: &str) -> String {
+    format!("{PREDICTED}{key}")
 }
 
 /// What decides whether a trial counts: kernel, geometry, parameters, device, version. It can be read by people, and two

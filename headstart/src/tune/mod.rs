@@ -15,12 +15,16 @@
 //! | `tuned` | the best form of a kernel at program start, remembered |
 //! | `drop_in` | a module of PTX with one entry exchanged |
 //! | `choose` | the verdict, the cheap answer first |
+//! | `elsewhere` | the same work in other geometries |
+//! | `doubt` | where a simulated answer is within the simulator's error |
 
 pub mod check;
 pub mod choose;
 pub mod compare;
 mod detail;
+pub mod doubt;
 pub mod drop_in;
+mod elsewhere;
 mod file_subject;
 mod fills;
 pub mod gpu;

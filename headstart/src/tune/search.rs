@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::choose::{THRESHOLD, choose};
+use super::doubt::doubt;
 use super::drop_in::drop_in;
+use super::elsewhere::{self, Here};
 use super::log::{Log, Shard};
 use super::space::{default_plans, shared_plans, without_shared_copies};
 use super::subject::Subject;
@@ -17,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch::plan::{Distance, LoadName, Strategy};
 use crate::prefetch::{self, Plan};
-use crate::report::{Counter, Outputs, PlainBest, Report, Trial};
+use crate::report::{Counter, Outputs, Report, Trial};
 
 /// A device on which plans are checked and timed.
 pub trait Bench: Sync {
@@ -44,6 +46,11 @@ pub trait Bench: Sync {
     /// Whether several kernels may be timed at once, each alone: a simulator's clock is its own. Where it drifts, they
     /// are timed [in turns](Bench::time_in_turns).
     fn times_at_once(&self) -> bool;
+
+    /// How many plans are timed in turns with the plain kernel where each is to be kept as soon as it is known.
+    fn kept_at_a_time(&self) -> usize {
+        1
+    }
 
     /// What predicts its times: the model of a device of the same kind, where there is one.
     fn predictor(&self) -> Option<&dyn Bench> {
@@ -236,14 +243,35 @@ pub fn search(
     asked.log.map_or(Ok(()), Log::check)?;
     let (trials, runs): (Vec<Trial>, Vec<Option<Timed>>) = tried.into_iter().unzip();
     let trials: Vec<Trial> = std::iter::once(none).chain(trials).collect();
-    let plain_best = plain_best(subject, bench, baseline_ns)?;
-    let (verdict, best) = choose(baseline_ns, &trials, plain_best.as_ref(), subject.may_be_split());
+    let plain_best = elsewhere::plain_best(subject, bench, baseline_ns)?;
+    let here = Here {
+        bench,
+        workload: &workload,
+        kernel: &kernel,
+        trials: &trials,
+        log: asked.log,
+        measure: asked.measure,
+    };
+    // A part of a search knows too little of which plans are worth it.
+    let best_elsewhere = match &plain_best {
+        Some((there, shape)) if asked.shard.is_none() => elsewhere::planned(&here, there, shape)?,
+        _ => None,
+    };
+    let plain_best = plain_best.map(|(there, _)| there);
+    let (verdict, best) = choose(
+        baseline_ns,
+        &trials,
+        plain_best.as_ref(),
+        best_elsewhere.as_ref(),
+        subject.may_be_split(),
+    );
     let findings = Findings {
         verdict,
         best: (&best.plan, best.speedup),
         threshold: THRESHOLD,
         trials: &trials,
         plain_best: plain_best.as_ref(),
+        best_elsewhere: best_elsewhere.as_ref(),
         may_be_split: subject.may_be_split(),
     };
     let reasons = reasons(&baseline.evidence, &findings);
@@ -264,6 +292,12 @@ pub fn search(
         .zip(runs)
         .find(|(trial, _)| trial.plan == best.plan)
         .and_then(|(_, run)| run);
+    let bounds = Bounds::of(&baseline.evidence, profile, &loads);
+    // Where nothing was measured.
+    let doubt = match bench.times_at_once() {
+        true => doubt(verdict, &best, &trials, bounds.as_ref()),
+        false => None,
+    };
     let report = Report {
         kernel: subject.name().to_owned(),
         device: bench.device().description().name.clone(),
@@ -271,12 +305,14 @@ pub fn search(
         trials,
         best,
         verdict,
+        doubt,
         reasons,
         geometry: Some(workload.geometry()),
         parameters: subject.parameters(),
         plain_best_geometry: plain_best,
+        best_elsewhere,
         counters: counters(&baseline, best_run.as_ref()),
-        bounds: Bounds::of(&baseline.evidence, profile, &loads),
+        bounds,
         roofline,
         detail: None,
         notes: std::iter::once(baseline.note.clone())
@@ -332,31 +368,4 @@ fn everything_refused(tried: &[(Trial, Option<Timed>)], derived: &[Result<Derive
     let nothing_ran = !tried.is_empty() && tried.iter().all(|(_, run)| run.is_none());
     let refusal = derived.iter().find_map(|derived| derived.as_ref().err());
     refusal.filter(|_| nothing_ran).cloned()
-}
-
-/// The plain kernel at the geometry where it does the same work fastest; none where it is not faster elsewhere.
-fn plain_best(subject: &dyn Subject, bench: &dyn Bench, baseline_ns: f64) -> Result<Option<PlainBest>> {
-    let time = |shape: &super::Reshaped| -> Result<PlainBest> {
-        let kernel = plain(bench, &shape.workload)?;
-        let time_ns = bench
-            .time(&shape.workload.bind(bench.device())?, &kernel)?
-            .time_ns;
-        Ok(PlainBest {
-            geometry: shape.geometry,
-            parameters: shape.parameters.clone(),
-            time_ns,
-            speedup: baseline_ns / time_ns,
-        })
-    };
-    // A geometry that the device cannot launch is no candidate.
-    let shapes = subject.same_work()?;
-    let timed: Vec<Result<PlainBest>> = match bench.times_at_once() {
-        true => threads::map(&shapes, time),
-        false => shapes.iter().map(time).collect(),
-    };
-    let fastest = timed
-        .into_iter()
-        .flatten()
-        .max_by(|one, other| one.speedup.total_cmp(&other.speedup));
-    Ok(fastest.filter(|fastest| fastest.speedup > 1.0))
 }

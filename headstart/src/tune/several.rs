@@ -67,6 +67,10 @@ impl Bench for SeveralBench {
         self.first.times_at_once()
     }
 
+    fn kept_at_a_time(&self) -> usize {
+        1 + self.others.len()
+    }
+
     fn predictor(&self) -> Option<&dyn Bench> {
         self.first.predictor()
     }

@@ -1,9 +1,11 @@
 //! Trials: a plan that is derived is checked, timed, compared and kept; what goes wrong is an answer, too.
 //!
 //! A device whose clock is its own, the simulator, tries plans side by side. On a device whose clock drifts they are timed
-//! in turns with the plain kernel, a batch at a time, and each batch is kept before the next begins: whoever stops the
-//! search loses the batch that is under way.
+//! in turns with the plain kernel, a batch at a time. Where there is a log each plan has turns of its own with the plain
+//! kernel, and is kept before the next begins: whoever stops the search loses no measurement that was made. What a model
+//! predicts is kept, too.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -18,9 +20,6 @@ use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
 use crate::report::{Outcome, Outputs, Trial};
-
-/// Plans measured at a time where all are, and each is to be kept soon.
-const KEPT_BATCH: usize = 16;
 
 /// A plan as it was asked for, and what became of it.
 pub type Pair<'a> = (&'a Plan, &'a Result<Derived>);
@@ -140,14 +139,7 @@ impl Trying<'_> {
                     let next = proposals.next(BATCH.min(budget - measured));
                     next.into_iter().map(|own| legal[own]).collect()
                 }
-                None => {
-                    let size = if self.memory.is_kept() {
-                        KEPT_BATCH
-                    } else {
-                        legal.len()
-                    };
-                    legal.iter().copied().skip(measured).take(size).collect()
-                }
+                None => legal.iter().copied().skip(measured).collect(),
             };
             if batch.is_empty() && first.is_some() {
                 break;
@@ -196,8 +188,16 @@ impl Trying<'_> {
             .filter_map(|&index| pairs[index].1.as_ref().ok())
             .collect();
         let predict = |derived: &&Derived| {
-            let speedup = time(&derived.kernel).map_or(0.0, |time_ns| plain_ns / time_ns);
-            (derived.plan.clone(), speedup)
+            let time_ns = match self.memory.predicted(&derived.plan) {
+                Some(time_ns) => Ok(time_ns),
+                None => time(&derived.kernel).inspect(|&time_ns| {
+                    self.memory.keep_predicted(&derived.plan, time_ns, plain_ns);
+                }),
+            };
+            (
+                derived.plan.clone(),
+                time_ns.map_or(0.0, |time_ns| plain_ns / time_ns),
+            )
         };
         Some(Proposals::new(threads::map(&derived, predict)))
     }
@@ -216,18 +216,51 @@ impl Trying<'_> {
             .copied()
             .filter(|&index| !self.memory.has(pairs[index].1))
             .collect();
-        let mut times = Vec::new();
         let checked = threads::map(&new, |&index| shielded(|| check(checks, pairs[index].1)));
-        if first.is_none() || !new.is_empty() {
-            let right = checked.iter().flatten().map(|(derived, _)| &derived.kernel);
-            let kernels: Vec<Arc<Kernel>> = std::iter::once(self.kernel)
-                .chain(right)
-                .map(Arc::clone)
-                .collect();
+        let mut checked: Vec<(usize, Result<(Derived, Outputs)>)> =
+            new.iter().copied().zip(checked).collect();
+        // What is kept is kept as it is made.
+        let at_a_time = match self.memory.is_kept() {
+            true => self.bench.kept_at_a_time().max(1),
+            false => checked.len().max(1),
+        };
+        if first.is_none() && checked.is_empty() {
+            self.timed(pairs, Vec::new(), first, tried)?;
+        }
+        while !checked.is_empty() {
+            let rest = checked.split_off(at_a_time.min(checked.len()));
+            self.timed(pairs, checked, first, tried)?;
+            checked = rest;
+        }
+        let Some((baseline, _)) = first else {
+            return Err(Error::bug("the plain kernel was not timed"));
+        };
+        for &index in batch.iter().filter(|index| !new.contains(index)) {
+            tried[index] = self.known(&pairs[index], baseline);
+        }
+        Ok(())
+    }
+
+    /// Times plans that were checked in turns with the plain kernel. Each such turn has its plain kernel; times are told
+    /// beside that of the first.
+    fn timed(
+        &self,
+        pairs: &[Pair<'_>],
+        checked: Vec<(usize, Result<(Derived, Outputs)>)>,
+        first: &mut Option<(Timed, Trial)>,
+        tried: &mut [Option<(Trial, Option<Timed>)>],
+    ) -> Result<()> {
+        let right = checked.iter().filter_map(|(_, checked)| checked.as_ref().ok());
+        let kernels: Vec<Arc<Kernel>> = std::iter::once(self.kernel)
+            .chain(right.map(|(derived, _)| &derived.kernel))
+            .map(Arc::clone)
+            .collect();
+        let mut times = Vec::new();
+        // Where no plan passed its checks the plain kernel is not timed again.
+        if first.is_none() || kernels.len() > 1 {
             times = self.bench.time_in_turns(self.bound, &kernels)?;
         }
         let mut times = times.into_iter();
-        // Each batch has its plain kernel; times are told beside that of the first.
         let own_ns = match times.next() {
             Some(plain) => {
                 let plain = plain?.0;
@@ -243,7 +276,7 @@ impl Trying<'_> {
         let Some((baseline, _)) = first else {
             return Err(Error::bug("the plain kernel was not timed"));
         };
-        for (&index, checked) in new.iter().zip(checked) {
+        for (index, checked) in checked {
             let result = checked.and_then(|(_, small)| {
                 let next = times
                     .next()
@@ -259,9 +292,6 @@ impl Trying<'_> {
                 Ok((timed, outputs))
             });
             tried[index] = Some(self.done(&pairs[index], baseline.time_ns, result));
-        }
-        for &index in batch.iter().filter(|index| !new.contains(index)) {
-            tried[index] = self.known(&pairs[index], baseline);
         }
         Ok(())
     }
@@ -287,6 +317,31 @@ impl<'a> Memory<'a> {
     /// Whether trials are kept.
     fn is_kept(&self) -> bool {
         self.log.is_some()
+    }
+
+    /// The time that a model predicted for a plan, if it was asked before.
+    fn predicted(&self, plan: &Plan) -> Option<f64> {
+        let (kept, key) = self.log.as_ref()?;
+        let entry = kept.find(&log::predictions(key), plan)?;
+        entry.trial.measured().map(|(time_ns, _)| time_ns)
+    }
+
+    /// Keeps what a model predicted for a plan.
+    fn keep_predicted(&self, plan: &Plan, time_ns: f64, plain_ns: f64) {
+        let Some((kept, key)) = &self.log else { return };
+        kept.add(Entry {
+            key: log::predictions(key),
+            trial: Trial {
+                plan: plan.clone(),
+                outcome: Outcome::Ok {
+                    time_ns,
+                    speedup: plain_ns / time_ns,
+                    outputs: Outputs::Identical,
+                },
+            },
+            memory_bytes: None,
+            counted: BTreeMap::new(),
+        });
     }
 
     fn find(&self, derived: &Result<Derived>) -> Option<Entry> {

@@ -3,34 +3,34 @@
 //! The verdict is the one that `headstart advise` gives: the choice among the plans that it tries, with the simulator's
 //! times. It is *wrong* where the plan that it names is slower than the plain kernel in every round, and where it names
 //! none and 10 % or more is to be had; it does not matter where nothing on either side is 3 % away from the plain kernel.
+//!
+//! Beside it stands the verdict that one gets with the GPU: of `headstart tune` and `headstart advise` on `cuda:0`, which
+//! measure the twelve plans that the simulator proposes, made again with the recorded measurements. The gain that it names
+//! is the measured one; what it can get wrong is which plans it measures.
 
 use headstart::Result;
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Outputs, Trial, Verdict};
 use headstart::tune::choose::{THRESHOLD, choose};
+use headstart::tune::doubt::{TO_BE_HAD, doubt};
 use headstart::tune::{BATCH, MEASURED, Proposals};
 
 use super::cases;
 use super::record::{Entry, Record, Side};
-
-/// Whoever says no must not leave this much lying: 10 %.
-const TO_BE_HAD: f64 = 1.10;
 
 /// How the simulator did on a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The case.
     pub case: String,
-    /// Whether its verdict stands.
-    pub verdict: Standing,
-    /// What the simulator would do: a plan, or `none`.
-    pub pick: String,
-    /// The verdict that goes with it.
-    pub says: Verdict,
-    /// The speedup that it expects of that.
+    /// The answer from simulation alone.
+    pub alone: Answer,
+    /// Whether that answer says that it is in doubt, and to measure.
+    pub doubted: bool,
+    /// The speedup that it expects.
     pub expected: f64,
-    /// The speedup that was measured of it.
-    pub measured: f64,
+    /// The answer of a search that measures [`MEASURED`] plans.
+    pub with_gpu: Answer,
     /// The fastest measured plan of all, or `none`.
     pub best: String,
     /// Its measured speedup.
@@ -47,6 +47,19 @@ pub struct Judgement {
     pub regret_of_few: f64,
 }
 
+/// A verdict, held against the measurement of all plans.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The verdict.
+    pub says: Verdict,
+    /// The plan that goes with it, or `none`.
+    pub pick: String,
+    /// The speedup that was measured of it.
+    pub measured: f64,
+    /// Whether it stands.
+    pub standing: Standing,
+}
+
 /// Whether a verdict stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -58,6 +71,8 @@ pub enum Standing {
     Slower,
     /// It names none where 10 % or more is to be had.
     Missed,
+    /// The same, and it says that it is in doubt and to be measured.
+    Doubted,
     /// The plan that it names could not be measured.
     NotMeasured,
 }
@@ -94,29 +109,26 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
         .into_iter()
         .filter(|trial| advised.contains(&trial.plan))
         .collect();
-    let (says, choice) = choose(simulated.plain_ns, &tried, None, false);
-    let pick = choice.plan.to_string();
-    let of_pick = measured.plans.iter().find(|entry| entry.plan == pick);
+    let (says, choice) = choose(simulated.plain_ns, &tried, None, None, false);
+    let doubted = doubt(says, &choice, &tried, simulated.bounds.as_ref()).is_some();
+    let few = of_few(&pairs)?;
+    let (few_say, of_few) = choose(measured.plain_ns, &few, None, None, false);
     let best = measured
         .plans
         .iter()
         .filter(|entry| entry.speedup > 1.0)
         .max_by(|one, other| one.speedup.total_cmp(&other.speedup));
     let best_speedup = best.map_or(1.0, |best| best.speedup);
-    let verdict = match of_pick {
-        None if says != Verdict::LeaveIt => Standing::NotMeasured,
-        Some(entry) if entry.between.map_or(entry.speedup, |(_, most)| most) < 1.0 / THRESHOLD => {
-            Standing::Slower
+    let answer = |says: Verdict, plan: &Plan, doubted: bool| {
+        let pick = plan.to_string();
+        let of_pick = measured.plans.iter().find(|entry| entry.plan == pick);
+        Answer {
+            says,
+            measured: of_pick.map_or(1.0, |entry| entry.speedup),
+            standing: standing(says, of_pick, best, doubted),
+            pick,
         }
-        None if best
-            .is_some_and(|best| best.between.map_or(best.speedup, |(least, _)| least) >= TO_BE_HAD) =>
-        {
-            Standing::Missed
-        }
-        _ if best_speedup < THRESHOLD => Standing::NoMatter,
-        _ => Standing::Right,
     };
-    let time_of = |entry: Option<&Entry>| entry.map_or(1.0, |entry| entry.speedup);
     let mut ranked = pairs.clone();
     ranked.sort_by(|one, other| other.0.speedup.total_cmp(&one.0.speedup));
     let first = ranked.first().filter(|(own, _)| own.speedup > 1.0);
@@ -126,13 +138,12 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
     };
     Ok(Judgement {
         case: case.to_owned(),
-        verdict,
-        says,
+        alone: answer(says, &choice.plan, doubted),
+        doubted,
         expected: choice.speedup,
-        measured: time_of(of_pick),
+        with_gpu: answer(few_say, &of_few.plan, false),
         best: best.map_or("none".to_owned(), |best| best.plan.clone()),
         best_speedup,
-        pick,
         plain_ratio: simulated.plain_ns / measured.plain_ns,
         ratios: pairs
             .iter()
@@ -143,46 +154,68 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
             &with_plain(|pair| pair.1.speedup),
         ),
         regret: best_speedup / of_first - 1.0,
-        regret_of_few: best_speedup / of_few(&pairs)? - 1.0,
+        regret_of_few: best_speedup / fastest(&few) - 1.0,
     })
 }
 
-/// The fastest that the tuner finds which measures [`MEASURED`] plans: its search, with the recorded answers. The plain
-/// kernel is always among what is measured.
-fn of_few(pairs: &[(&Entry, &Entry)]) -> Result<f64> {
+/// Whether a verdict stands that names the plan `of_pick`, where `best` is the fastest of all.
+fn standing(says: Verdict, of_pick: Option<&Entry>, best: Option<&Entry>, doubted: bool) -> Standing {
+    let least = |entry: &Entry| entry.between.map_or(entry.speedup, |(least, _)| least);
+    let most = |entry: &Entry| entry.between.map_or(entry.speedup, |(_, most)| most);
+    match of_pick {
+        None if says != Verdict::LeaveIt => Standing::NotMeasured,
+        Some(entry) if most(entry) < 1.0 / THRESHOLD => Standing::Slower,
+        None if best.is_some_and(|best| least(best) >= TO_BE_HAD) => match doubted {
+            true => Standing::Doubted,
+            false => Standing::Missed,
+        },
+        _ if best.is_none_or(|best| best.speedup < THRESHOLD) => Standing::NoMatter,
+        _ => Standing::Right,
+    }
+}
+
+/// What the tuner measures that measures [`MEASURED`] plans: its search, with the recorded answers.
+fn of_few(pairs: &[(&Entry, &Entry)]) -> Result<Vec<Trial>> {
     let predicted: Vec<(Plan, f64)> = pairs
         .iter()
         .map(|(own, _)| Ok((own.plan.parse()?, own.speedup)))
         .collect::<Result<_>>()?;
     let mut proposals = Proposals::new(predicted);
-    let (mut left, mut best) = (MEASURED, 1.0);
-    while left > 0 {
-        let batch = proposals.next(left.min(BATCH));
+    let mut measured: Vec<usize> = Vec::new();
+    while measured.len() < MEASURED {
+        let batch = proposals.next(BATCH.min(MEASURED - measured.len()));
         if batch.is_empty() {
             break;
         }
-        left -= batch.len();
         for index in batch {
-            let speedup = pairs[index].1.speedup;
-            proposals.learn(index, Some(speedup));
-            best = f64::max(best, speedup);
+            proposals.learn(index, Some(pairs[index].1.speedup));
+            measured.push(index);
         }
     }
-    Ok(best)
+    // In the order that they are listed, as the tuner reports them.
+    measured.sort_unstable();
+    measured.into_iter().map(|index| trial(pairs[index].1)).collect()
+}
+
+/// The greatest speedup; the plain kernel is always among what is measured.
+fn fastest(trials: &[Trial]) -> f64 {
+    let speedups = trials.iter().filter_map(Trial::measured);
+    speedups.fold(1.0, |fastest, (_, speedup)| f64::max(fastest, speedup))
 }
 
 fn trials(side: &Side) -> Result<Vec<Trial>> {
-    let trial = |entry: &Entry| -> Result<Trial> {
-        Ok(Trial {
-            plan: entry.plan.parse::<Plan>()?,
-            outcome: Outcome::Ok {
-                time_ns: entry.ns,
-                speedup: entry.speedup,
-                outputs: Outputs::Identical,
-            },
-        })
-    };
     side.plans.iter().map(trial).collect()
+}
+
+fn trial(entry: &Entry) -> Result<Trial> {
+    Ok(Trial {
+        plan: entry.plan.parse::<Plan>()?,
+        outcome: Outcome::Ok {
+            time_ns: entry.ns,
+            speedup: entry.speedup,
+            outputs: Outputs::Identical,
+        },
+    })
 }
 
 /// Spearman's: the correlation of ranks; equal values share the mean of theirs. None where a side has one value only.
@@ -216,6 +249,8 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use headstart::advise::{Bounds, Roof};
+
     use super::*;
 
     fn side(speedups: &[(&str, f64)]) -> Side {
@@ -248,21 +283,59 @@ mod tests {
             &[("unroll:4", 1.2), (ring, 2.0)],
             &[("unroll:4", 1.5), (ring, 1.8)],
         );
-        assert_eq!((right.verdict, right.pick.as_str()), (Standing::Right, ring));
-        assert_eq!((right.expected, right.measured, right.regret), (2.0, 1.8, 0.0));
+        assert_eq!(
+            (right.alone.standing, right.alone.pick.as_str()),
+            (Standing::Right, ring)
+        );
+        assert_eq!(
+            (right.expected, right.alone.measured, right.regret),
+            (2.0, 1.8, 0.0)
+        );
         assert_eq!(right.rank_correlation, Some(1.0));
         let slower = judged(&[(ring, 1.2)], &[(ring, 0.8)]);
-        assert_eq!(slower.verdict, Standing::Slower);
+        assert_eq!(slower.alone.standing, Standing::Slower);
+        // Whoever measures it knows.
+        assert_eq!(
+            (slower.with_gpu.standing, slower.with_gpu.says),
+            (Standing::NoMatter, Verdict::LeaveIt)
+        );
         let missed = judged(&[(ring, 1.0)], &[(ring, 1.2)]);
-        assert_eq!((missed.verdict, missed.pick.as_str()), (Standing::Missed, "none"));
+        assert_eq!(
+            (missed.alone.standing, missed.alone.pick.as_str()),
+            (Standing::Missed, "none")
+        );
+        assert_eq!(
+            (missed.with_gpu.standing, missed.with_gpu.pick.as_str()),
+            (Standing::Right, ring)
+        );
         // A little too slow, or a little missed.
         assert_eq!(
-            judged(&[(ring, 1.2)], &[(ring, 0.99)]).verdict,
+            judged(&[(ring, 1.2)], &[(ring, 0.99)]).alone.standing,
             Standing::NoMatter
         );
-        assert_eq!(judged(&[(ring, 1.0)], &[(ring, 1.05)]).verdict, Standing::Right);
+        assert_eq!(
+            judged(&[(ring, 1.0)], &[(ring, 1.05)]).alone.standing,
+            Standing::Right
+        );
         let other = judged(&[(hint, 1.5), (ring, 1.4)], &[(hint, 1.0), (ring, 2.0)]);
         assert!((other.regret - 1.0).abs() < 1e-12 && other.regret_of_few == 0.0);
+    }
+
+    #[test]
+    fn a_no_in_doubt_is_told_apart() {
+        let mut own = side(&[("unroll:2", 0.9)]);
+        own.bounds = Some(Bounds {
+            roofs: vec![Roof {
+                name: "bandwidth of device memory".into(),
+                least_ns: 500.0,
+            }],
+            best_speedup: 2.0,
+            without_waiting: None,
+            distance: None,
+        });
+        let advised = ["unroll:2".parse().expect("a plan")];
+        let judged = judge("case", &advised, &side(&[("unroll:2", 1.2)]), &own).expect("plans");
+        assert_eq!((judged.alone.standing, judged.doubted), (Standing::Doubted, true));
     }
 
     #[test]

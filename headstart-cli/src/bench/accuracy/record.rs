@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use headstart::advise::Bounds;
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,9 @@ pub struct Side {
     pub rounds: u32,
     /// How long this took to find out, in seconds.
     pub wall_s: f64,
+    /// How fast the kernel can get at most, of a simulated side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
     /// The plans that have a time.
     pub plans: Vec<Entry>,
     /// Those that have none, each with its reason.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use headstart::advise::{Bounds, loop_loads};
 use headstart::device::cuda::timing::{CacheState, TimingOptions};
 use headstart::ir::Kernel;
 use headstart::prefetch;
 use headstart::tune::check::compare;
 use headstart::tune::gpu::{GpuBench, Measured};
-use headstart::tune::{Bench, SimulatedBench, Subject, Workload, threads};
+use headstart::tune::{self, Bench, SimulatedBench, Subject, Timed, Workload, threads};
 use headstart::{Error, Result};
 
 use super::cases::Case;
@@ -92,6 +93,7 @@ pub fn measured(bench: &mut GpuBench, case: &Case, rounds: u32) -> Result<Side> 
         plain_ns: plain.timing.median_ns,
         rounds: plain.timing.launches,
         wall_s: start.elapsed().as_secs_f64(),
+        bounds: None,
         plans,
         without,
         error: None,
@@ -122,7 +124,12 @@ pub fn simulated(bench: &SimulatedBench, case: &Case) -> Result<Side> {
     let times = threads::map(&derived.kernels, |(_, kernel)| bench.time(&bound, kernel));
     let mut all = derived.kernels.iter().map(|(plan, _)| plan).zip(times);
     let (_, plain) = all.next().ok_or_else(|| Error::bug("nothing was simulated"))?;
-    let plain_ns = plain?.time_ns;
+    let plain = plain?;
+    let plain_ns = plain.time_ns;
+    let bounds = derived
+        .kernels
+        .first()
+        .and_then(|(_, kernel)| bounds_of(&plain, kernel));
     let mut without = derived.refused;
     let mut plans = Vec::new();
     for (plan, timed) in all {
@@ -141,8 +148,24 @@ pub fn simulated(bench: &SimulatedBench, case: &Case) -> Result<Side> {
         plain_ns,
         rounds: 0,
         wall_s: start.elapsed().as_secs_f64(),
+        bounds,
         plans,
         without,
         error: None,
     })
+}
+
+/// How fast the kernel of a case can get at most, where a simulated side of an earlier version does not tell.
+///
+/// # Errors
+/// The plain kernel does not run.
+pub fn bounds(bench: &SimulatedBench, case: &Case) -> Result<Option<Bounds>> {
+    let workload = case.chosen()?.workload()?;
+    let plain = tune::plain(bench, &workload)?;
+    let timed = bench.time(&workload.bind(bench.device())?, &plain)?;
+    Ok(bounds_of(&timed, &plain))
+}
+
+fn bounds_of(timed: &Timed, plain: &Kernel) -> Option<Bounds> {
+    Bounds::of(&timed.evidence, timed.profile.as_ref(), &loop_loads(plain))
 }

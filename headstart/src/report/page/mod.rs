@@ -86,11 +86,11 @@ fn header(page: &mut String, report: &Report) {
             .iter()
             .map(|(name, value)| format!("{name} = {value}")),
     );
-    let (class, factor) = match (report.verdict, &report.plain_best_geometry) {
-        (Verdict::Prefetch, _) => ("prefetch", Some(report.best.speedup)),
-        (Verdict::Unroll, _) => ("unroll", Some(report.best.speedup)),
-        (Verdict::MoreWorkGroups, other) => ("more", other.as_ref().map(|other| other.speedup)),
-        (Verdict::LeaveIt, _) => ("leave", None),
+    let (class, factor) = match report.verdict {
+        Verdict::Prefetch => ("prefetch", Some(report.best.speedup)),
+        Verdict::Unroll => ("unroll", Some(report.best.speedup)),
+        Verdict::MoreWorkGroups => ("more", Some(report.advised_speedup())),
+        Verdict::LeaveIt => ("leave", None),
     };
     let factor = factor.map_or(String::new(), |factor| {
         format!("<p class=\"factor\">{}</p>\n", number::speedup(factor))
@@ -108,6 +108,12 @@ fn header(page: &mut String, report: &Report) {
             Escaped(report.conclusion()),
         ),
     );
+    if let Some(doubt) = &report.doubt {
+        put(
+            page,
+            format_args!("<p class=\"sentence\" id=\"doubt\">{}</p>\n", Prose(doubt)),
+        );
+    }
     if !report.best.plan.is_none() {
         put(
             page,
@@ -432,6 +438,19 @@ fn trials(page: &mut String, report: &Report) {
             format_args!(
                 "<tr class=\"elsewhere\"><td>none, as {}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
                  <td></td><td class=\"bar\"></td></tr>\n",
+                Escaped(other.geometry),
+                number::duration(other.time_ns),
+                number::speedup(other.speedup),
+            ),
+        );
+    }
+    if let Some(other) = &report.best_elsewhere {
+        put(
+            page,
+            format_args!(
+                "<tr class=\"elsewhere\"><td>{}, as {}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
+                 <td></td><td class=\"bar\"></td></tr>\n",
+                Parts(&other.plan),
                 Escaped(other.geometry),
                 number::duration(other.time_ns),
                 number::speedup(other.speedup),

@@ -1,0 +1,192 @@
+//! The same work in other geometries: where the plain kernel is fastest, and which plan is fastest there.
+//!
+//! With more work-groups other plans win than with few, often none. The plans that are tried there are those that did
+//! something here: every unrolling, and of each other kind the fastest.
+
+use std::sync::Arc;
+
+use super::choose::THRESHOLD;
+use super::proposals::Proposals;
+use super::search::{Bench, Derived, Progress, derive, plain};
+use super::subject::{Reshaped, Subject};
+use super::threads;
+use super::trying::{Memory, Pair, Trying, shielded};
+use super::workload::Workload;
+use crate::error::{Error, Result};
+use crate::ir::Kernel;
+use crate::prefetch::Plan;
+use crate::report::{Elsewhere, Outcome, PlainBest, Trial};
+use crate::tune::Log;
+
+/// How many kinds of plans are tried in another geometry, unrolling not counted.
+const KINDS: usize = 6;
+
+/// How many plans are measured there, where only a few are.
+const FEW: usize = 4;
+
+/// The search here, for one elsewhere.
+pub struct Here<'a> {
+    pub bench: &'a dyn Bench,
+    pub workload: &'a Workload,
+    /// The plain kernel.
+    pub kernel: &'a Arc<Kernel>,
+    /// What was tried.
+    pub trials: &'a [Trial],
+    pub log: Option<&'a Log>,
+    /// How many plans are measured here; none for all.
+    pub measure: Option<usize>,
+}
+
+/// The plain kernel at the geometry where it does the same work fastest; none where it is not faster elsewhere.
+pub fn plain_best(
+    subject: &dyn Subject,
+    bench: &dyn Bench,
+    baseline_ns: f64,
+) -> Result<Option<(PlainBest, Reshaped)>> {
+    let time = |shape: &Reshaped| -> Result<PlainBest> {
+        let kernel = plain(bench, &shape.workload)?;
+        let time_ns = bench
+            .time(&shape.workload.bind(bench.device())?, &kernel)?
+            .time_ns;
+        Ok(PlainBest {
+            geometry: shape.geometry,
+            parameters: shape.parameters.clone(),
+            time_ns,
+            speedup: baseline_ns / time_ns,
+        })
+    };
+    // A geometry that the device cannot launch is no candidate.
+    let shapes = subject.same_work()?;
+    let timed: Vec<Result<PlainBest>> = match bench.times_at_once() {
+        true => threads::map(&shapes, time),
+        false => shapes.iter().map(time).collect(),
+    };
+    let fastest = timed
+        .into_iter()
+        .zip(shapes)
+        .filter_map(|(timed, shape)| Some((timed.ok()?, shape)))
+        .max_by(|(one, _), (other, _)| one.speedup.total_cmp(&other.speedup));
+    Ok(fastest.filter(|(fastest, _)| fastest.speedup > 1.0))
+}
+
+/// The fastest plan in that geometry; none where none is worth it there.
+///
+/// # Errors
+/// The plain kernel goes wrong there, or a plan that was accepted does.
+pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<Option<Elsewhere>> {
+    let kernel = plain(here.bench, &shape.workload)?;
+    // The plans were checked at every number of iterations with this kernel, in work-groups of this size.
+    if shape.workload.group != here.workload.group || kernel.body != here.kernel.body {
+        return Ok(None);
+    }
+    let plans = worth_trying(here.trials);
+    let derived: Vec<Result<Derived>> = threads::map(&plans, |plan: &Plan| {
+        shielded(|| derive(here.bench, &shape.workload, &kernel, plan))
+    });
+    let pairs: Vec<Pair<'_>> = plans.iter().zip(&derived).collect();
+    let bound = shape.workload.bind(here.bench.device())?;
+    let trying = Trying {
+        subject: &shape.workload,
+        bench: here.bench,
+        workload: &shape.workload,
+        kernel: &kernel,
+        bound: &bound,
+        memory: &Memory::new(here.log, here.bench, &shape.workload, &kernel),
+        progress: &Unseen,
+    };
+    let tried = match here.bench.times_at_once() {
+        true => trying.at_once(&pairs)?,
+        false => trying.in_turns(&pairs, here.measure.map(|_| FEW))?,
+    };
+    let went_wrong = |(trial, _): &(Trial, _)| match &trial.outcome {
+        Outcome::Failed { reason } => Some(Error::bug(format!(
+            "plan `{}` as {} went wrong: {reason}",
+            trial.plan, there.geometry
+        ))),
+        Outcome::Ok { .. } | Outcome::Rejected { .. } => None,
+    };
+    if let Some(error) = tried.trials.iter().find_map(went_wrong) {
+        return Err(error);
+    }
+    let ran = tried.trials.iter();
+    let fastest = ran
+        .filter_map(|(trial, _)| Some((&trial.plan, trial.measured()?.1)))
+        .max_by(|(_, one), (_, other)| one.total_cmp(other));
+    Ok(fastest
+        .filter(|(_, speedup)| *speedup >= THRESHOLD)
+        .map(|(plan, speedup)| Elsewhere {
+            geometry: there.geometry,
+            parameters: there.parameters.clone(),
+            plan: plan.clone(),
+            time_ns: there.time_ns / speedup,
+            speedup: there.speedup * speedup,
+        }))
+}
+
+/// Every unrolling that ran, and of each other kind the plan that was fastest.
+fn worth_trying(trials: &[Trial]) -> Vec<Plan> {
+    let ran = trials
+        .iter()
+        .filter_map(|trial| Some((trial.plan.clone(), trial.measured()?.1)))
+        .filter(|(plan, _)| !plan.is_none());
+    let (mut plans, others): (Vec<(Plan, f64)>, Vec<(Plan, f64)>) =
+        ran.partition(|(plan, _)| plan.loads().is_empty());
+    let first_of_kinds = Proposals::new(others.clone()).next(KINDS);
+    plans.extend(first_of_kinds.into_iter().map(|index| others[index].clone()));
+    plans.into_iter().map(|(plan, _)| plan).collect()
+}
+
+/// Who follows the search was told how many plans there are here.
+struct Unseen;
+
+impl Progress for Unseen {
+    fn begin(&self, _: usize) {}
+    fn done(&self, _: &Trial) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Outputs;
+
+    #[test]
+    fn every_unrolling_and_the_fastest_of_each_kind_are_worth_trying() {
+        let trial = |&(plan, speedup): &(&str, f64)| Trial {
+            plan: plan.parse().expect("a plan"),
+            outcome: match speedup > 0.0 {
+                true => Outcome::Ok {
+                    time_ns: 1000.0 / speedup,
+                    speedup,
+                    outputs: Outputs::Identical,
+                },
+                false => Outcome::Rejected {
+                    reason: "it takes too much shared memory".to_owned(),
+                },
+            },
+        };
+        let trials: Vec<Trial> = [
+            ("none", 1.0),
+            ("unroll:2", 1.1),
+            ("unroll:4", 0.9),
+            ("unroll:8", 0.0),
+            ("v=rolling-async:4", 2.0),
+            ("v=rolling-async:8", 2.1),
+            ("v=rolling-registers:4", 1.5),
+            ("unroll:4,v=rolling-async:8", 3.0),
+        ]
+        .iter()
+        .map(trial)
+        .collect();
+        let plans: Vec<String> = worth_trying(&trials).iter().map(Plan::to_string).collect();
+        assert_eq!(
+            plans,
+            [
+                "unroll:2",
+                "unroll:4",
+                "unroll:4,v=rolling-async:8/interleaved",
+                "v=rolling-async:8/interleaved",
+                "v=rolling-registers:4"
+            ]
+        );
+    }
+}

@@ -1,7 +1,7 @@
 //! The same work in other geometries: where the plain kernel is fastest, and which plan is fastest there.
 //!
-//! With more work-groups other plans win than with few, often none. The plans that are tried there are those that did
-//! something here: every unrolling, and of each other kind the fastest.
+//! With more work-groups other plans win than with few, often none, and a simulation of full cores takes several times as
+//! long. So few are tried there: the shortest unrolling and the fastest, and the fastest of the two best other kinds.
 
 use std::sync::Arc;
 
@@ -19,10 +19,7 @@ use crate::report::{Elsewhere, Outcome, PlainBest, Trial};
 use crate::tune::Log;
 
 /// How many kinds of plans are tried in another geometry, unrolling not counted.
-const KINDS: usize = 6;
-
-/// How many plans are measured there, where only a few are.
-const FEW: usize = 4;
+const KINDS: usize = 2;
 
 /// The search here, for one elsewhere.
 pub struct Here<'a> {
@@ -33,8 +30,8 @@ pub struct Here<'a> {
     /// What was tried.
     pub trials: &'a [Trial],
     pub log: Option<&'a Log>,
-    /// How many plans are measured here; none for all.
-    pub measure: Option<usize>,
+    /// No plan is so many times as fast as the plain kernel here, whatever the geometry, where that is known.
+    pub at_most: Option<f64>,
 }
 
 /// The plain kernel at the geometry where it does the same work fastest; none where it is not faster elsewhere.
@@ -74,6 +71,12 @@ pub fn plain_best(
 /// # Errors
 /// The plain kernel goes wrong there, or a plan that was accepted does.
 pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<Option<Elsewhere>> {
+    if here
+        .at_most
+        .is_some_and(|at_most| there.speedup * THRESHOLD > at_most)
+    {
+        return Ok(None);
+    }
     let kernel = plain(here.bench, &shape.workload)?;
     // The plans were checked at every number of iterations with this kernel, in work-groups of this size.
     if shape.workload.group != here.workload.group || kernel.body != here.kernel.body {
@@ -96,7 +99,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     };
     let tried = match here.bench.times_at_once() {
         true => trying.at_once(&pairs)?,
-        false => trying.in_turns(&pairs, here.measure.map(|_| FEW))?,
+        false => trying.in_turns(&pairs, None)?,
     };
     let went_wrong = |(trial, _): &(Trial, _)| match &trial.outcome {
         Outcome::Failed { reason } => Some(Error::bug(format!(
@@ -123,17 +126,30 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         }))
 }
 
-/// Every unrolling that ran, and of each other kind the plan that was fastest.
+/// Of what ran the shortest unrolling and the fastest, and the fastest plans of the best other kinds.
 fn worth_trying(trials: &[Trial]) -> Vec<Plan> {
     let ran = trials
         .iter()
         .filter_map(|trial| Some((trial.plan.clone(), trial.measured()?.1)))
         .filter(|(plan, _)| !plan.is_none());
-    let (mut plans, others): (Vec<(Plan, f64)>, Vec<(Plan, f64)>) =
+    let (unrollings, others): (Vec<(Plan, f64)>, Vec<(Plan, f64)>) =
         ran.partition(|(plan, _)| plan.loads().is_empty());
+    let iterations = |plan: &Plan| plan.unroll().and_then(|unroll| unroll.iterations());
+    let shortest = unrollings
+        .iter()
+        .min_by_key(|(plan, _)| iterations(plan).unwrap_or(u32::MAX));
+    let fastest = unrollings
+        .iter()
+        .max_by(|(_, one), (_, other)| one.total_cmp(other));
+    let mut plans: Vec<Plan> = shortest
+        .into_iter()
+        .chain(fastest)
+        .map(|(plan, _)| plan.clone())
+        .collect();
+    plans.dedup();
     let first_of_kinds = Proposals::new(others.clone()).next(KINDS);
-    plans.extend(first_of_kinds.into_iter().map(|index| others[index].clone()));
-    plans.into_iter().map(|(plan, _)| plan).collect()
+    plans.extend(first_of_kinds.into_iter().map(|index| others[index].0.clone()));
+    plans
 }
 
 /// Who follows the search was told how many plans there are here.
@@ -150,7 +166,7 @@ mod tests {
     use crate::report::Outputs;
 
     #[test]
-    fn every_unrolling_and_the_fastest_of_each_kind_are_worth_trying() {
+    fn two_unrollings_and_the_fastest_of_two_kinds_are_worth_trying() {
         let trial = |&(plan, speedup): &(&str, f64)| Trial {
             plan: plan.parse().expect("a plan"),
             outcome: match speedup > 0.0 {
@@ -167,8 +183,9 @@ mod tests {
         let trials: Vec<Trial> = [
             ("none", 1.0),
             ("unroll:2", 1.1),
-            ("unroll:4", 0.9),
-            ("unroll:8", 0.0),
+            ("unroll:4", 1.2),
+            ("unroll:8", 1.5),
+            ("unroll:16", 0.0),
             ("v=rolling-async:4", 2.0),
             ("v=rolling-async:8", 2.1),
             ("v=rolling-registers:4", 1.5),
@@ -182,10 +199,9 @@ mod tests {
             plans,
             [
                 "unroll:2",
-                "unroll:4",
+                "unroll:8",
                 "unroll:4,v=rolling-async:8/interleaved",
-                "v=rolling-async:8/interleaved",
-                "v=rolling-registers:4"
+                "v=rolling-async:8/interleaved"
             ]
         );
     }

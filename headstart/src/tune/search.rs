@@ -243,6 +243,8 @@ pub fn search(
     asked.log.map_or(Ok(()), Log::check)?;
     let (trials, runs): (Vec<Trial>, Vec<Option<Timed>>) = tried.into_iter().unzip();
     let trials: Vec<Trial> = std::iter::once(none).chain(trials).collect();
+    let (profile, loads) = (baseline.profile.as_ref(), loop_loads(&kernel));
+    let bounds = Bounds::of(&baseline.evidence, profile, &loads);
     let plain_best = elsewhere::plain_best(subject, bench, baseline_ns)?;
     let here = Here {
         bench,
@@ -250,7 +252,11 @@ pub fn search(
         kernel: &kernel,
         trials: &trials,
         log: asked.log,
-        measure: asked.measure,
+        // A device may be a little faster than its model allows.
+        at_most: bounds
+            .as_ref()
+            .filter(|_| bench.times_at_once())
+            .map(|bounds| bounds.best_speedup),
     };
     // A part of a search knows too little of which plans are worth it.
     let best_elsewhere = match &plain_best {
@@ -275,7 +281,6 @@ pub fn search(
         may_be_split: subject.may_be_split(),
     };
     let reasons = reasons(&baseline.evidence, &findings);
-    let (profile, loads) = (baseline.profile.as_ref(), loop_loads(&kernel));
     let mut roofline = Roofline::of(&baseline.evidence, profile);
     if let Some(roofline) = &mut roofline {
         let timed = std::iter::once(Some(&baseline)).chain(runs.iter().map(Option::as_ref));
@@ -292,7 +297,6 @@ pub fn search(
         .zip(runs)
         .find(|(trial, _)| trial.plan == best.plan)
         .and_then(|(_, run)| run);
-    let bounds = Bounds::of(&baseline.evidence, profile, &loads);
     // Where nothing was measured.
     let doubt = match bench.times_at_once() {
         true => doubt(verdict, &best, &trials, bounds.as_ref()),

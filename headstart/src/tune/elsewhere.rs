@@ -23,6 +23,7 @@ const KINDS: usize = 2;
 
 /// The search here, for one elsewhere.
 pub struct Here<'a> {
+    pub subject: &'a dyn Subject,
     pub bench: &'a dyn Bench,
     pub workload: &'a Workload,
     /// The plain kernel.
@@ -78,8 +79,10 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         return Ok(None);
     }
     let kernel = plain(here.bench, &shape.workload)?;
-    // The plans were checked at every number of iterations with this kernel, in work-groups of this size.
-    if shape.workload.group != here.workload.group || kernel.body != here.kernel.body {
+    // The plans were checked at every number of iterations with this kernel, in work-groups of this size; another is checked
+    // at full size only, which is enough where nothing else can be.
+    let is_other = shape.workload.group != here.workload.group || kernel.body != here.kernel.body;
+    if is_other && here.subject.small(1)?.is_some() {
         return Ok(None);
     }
     let plans = worth_trying(here.trials);

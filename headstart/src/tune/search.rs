@@ -247,6 +247,7 @@ pub fn search(
     let bounds = Bounds::of(&baseline.evidence, profile, &loads);
     let plain_best = elsewhere::plain_best(subject, bench, baseline_ns)?;
     let here = Here {
+        subject,
         bench,
         workload: &workload,
         kernel: &kernel,

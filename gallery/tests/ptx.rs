@@ -7,7 +7,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use headstart::back::machine;
 use headstart::back::ptx::{Options, Target, emit};
+use headstart::device::model;
 use headstart::ir::CacheLevel;
 use headstart::prefetch::{self, Plan};
 use headstart::testing;
@@ -33,12 +35,18 @@ struct Part {
 /// Of the workloads' plans.
 const WORKLOADS: Part = Part { first: 0, apart: 97 };
 
+/// What came of a kernel's plan.
+struct Tried {
+    /// Kernel, plan and target.
+    name: String,
+    /// What the assembler made of it.
+    made: Result<Assembled, String>,
+    /// The registers of a work-item that our own lowering needs.
+    estimate: u32,
+}
+
 /// What the assembler made of some of a kernel's plans and of the plain kernel, by kernel, plan and target.
-fn assemble(
-    ptxas: &Ptxas,
-    kernel: &'static GalleryKernel,
-    part: Part,
-) -> Vec<(String, Result<Assembled, String>)> {
+fn assemble(ptxas: &Ptxas, kernel: &'static GalleryKernel, part: Part) -> Vec<Tried> {
     let workload = kernel
         .with(&[], None)
         .and_then(|chosen| chosen.workload())
@@ -60,6 +68,8 @@ fn assemble(
         })
         .collect();
     assert!(!derived.is_empty(), "{} takes a plan", kernel.name);
+    let model = model::built_in("h200", &[]).expect("the model is there");
+    let machine_target = machine::Target::of(&model, 32);
     derived
         .par_iter()
         .flat_map_iter(|(plan, derived)| {
@@ -71,7 +81,13 @@ fn assemble(
                 };
                 let made = emit(derived, &options).map_err(|error| error.to_string());
                 let made = made.and_then(|ptx| ptxas.assemble(&ptx, target));
-                (format!("{} {plan} {}", kernel.name, target.name()), made)
+                Tried {
+                    name: format!("{} {plan} {}", kernel.name, target.name()),
+                    made,
+                    estimate: machine::lower(derived, &machine_target)
+                        .register_estimate
+                        .registers,
+                }
             })
         })
         .collect()
@@ -91,8 +107,12 @@ fn no_default_plan_spills() {
     };
     let mut lines = Vec::new();
     let mut complaints = Vec::new();
+    let mut errors = Vec::new();
     for kernel in KERNELS.iter().filter(|kernel| DOCUMENTS.contains(&kernel.name)) {
-        for (name, made) in assemble(ptxas, kernel, part) {
+        for Tried { name, made, estimate } in assemble(ptxas, kernel, part) {
+            if let (Ok(made), true) = (&made, name.ends_with(Target::Sm90.name())) {
+                errors.push((f64::from(estimate) / f64::from(made.registers) - 1.0).abs());
+            }
             match made {
                 Ok(Assembled {
                     spilled_bytes: 0,
@@ -124,13 +144,17 @@ fn no_default_plan_spills() {
         golden.display(),
         others.concat()
     );
+    errors.sort_by(f64::total_cmp);
+    let (median, most) = (errors[errors.len() / 2], errors[errors.len() - 1]);
+    println!("estimates of registers are off by {median:.3} in the median, by {most:.3} at most");
+    assert!(median <= 0.2, "{median}");
 }
 
 #[test]
 fn plans_of_the_workloads_are_assembled() {
     let Some(ptxas) = &Ptxas::find() else { return };
     for kernel in KERNELS.iter().filter(|kernel| !DOCUMENTS.contains(&kernel.name)) {
-        for (name, made) in assemble(ptxas, kernel, WORKLOADS) {
+        for Tried { name, made, .. } in assemble(ptxas, kernel, WORKLOADS) {
             made.unwrap_or_else(|said| panic!("{name}: {said}"));
         }
     }

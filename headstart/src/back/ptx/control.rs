@@ -27,6 +27,7 @@
 //! every operation is total. Results are selected; a load writes the result's register itself.
 
 use super::emitter::{Emitter, Guard, Scope};
+use super::loop_exits::{LeadingTest, ends_with_continue, leading_test, trailing_test};
 use super::registers::Class;
 use crate::Result;
 use crate::ir::{BinaryOp, Kernel, Label, LoopWishes, Op, OpKind, Region, Type, UnaryOp, UnrollWish, Value};
@@ -546,7 +547,7 @@ fn fits(kernel: &Kernel, region: &Region, own: Label, budget: &mut Budget) -> bo
 }
 
 /// About how many machine instructions a pure operation takes.
-fn cost(kernel: &Kernel, kind: &OpKind) -> u32 {
+pub(super) fn cost(kernel: &Kernel, kind: &OpKind) -> u32 {
     match kind {
         OpKind::Unary(UnaryOp::Sqrt, _) => 20,
         OpKind::Binary(BinaryOp::FDiv, ..) => 20,
@@ -557,141 +558,4 @@ fn cost(kernel: &Kernel, kind: &OpKind) -> u32 {
         OpKind::ArrayAddress(_) => 0,
         _ => 1,
     }
-}
-
-/// A test at the start of a loop's body that leaves the loop.
-struct LeadingTest<'k> {
-    /// The operations that compute the condition.
-    ops: &'k [Op],
-    cond: Value,
-    /// Leaves where the condition has this value.
-    leaves_if: bool,
-    /// What it passes when it leaves.
-    values: &'k [Value],
-    /// The label and the side of the `if` that stays, if it holds the loop's body.
-    staying: Option<(Label, &'k Region)>,
-}
-
-/// Finds the test that a loop starts with, if it is short enough to be written twice.
-fn leading_test<'k>(kernel: &Kernel, body: &'k Region, own: Label) -> Option<LeadingTest<'k>> {
-    let end = body.ops.iter().position(|op| !op.kind.is_pure())?;
-    let ops = &body.ops[..end];
-    let OpKind::If {
-        label,
-        cond,
-        then,
-        otherwise,
-    } = &body.ops[end].kind
-    else {
-        return None;
-    };
-    if ops.iter().map(|op| cost(kernel, &op.kind)).sum::<u32>() > 10 {
-        return None;
-    }
-    for (leaving, staying, leaves_if) in [(then, otherwise, true), (otherwise, then, false)] {
-        let [leave] = &leaving.ops[..] else { continue };
-        let OpKind::Break(to, values) = &leave.kind else {
-            continue;
-        };
-        if *to != own {
-            continue;
-        }
-        let empty = only_yields_nothing(staying, *label);
-        if empty || !breaks_to(staying, *label) {
-            let staying = (!empty).then_some((*label, staying));
-            return Some(LeadingTest {
-                ops,
-                cond: *cond,
-                leaves_if,
-                values,
-                staying,
-            });
-        }
-    }
-    None
-}
-
-/// A test at the end of a loop's body: leave the loop, or start the next iteration.
-struct TrailingTest<'k> {
-    /// The body in front of the test.
-    before: &'k [Op],
-    /// Pure operations between the test and the next iteration.
-    after: &'k [Op],
-    cond: Value,
-    /// Starts the next iteration where the condition has this value.
-    continues_if: bool,
-    /// What it passes when it leaves.
-    left: &'k [Value],
-    /// What it passes to the next iteration.
-    continued: &'k [Value],
-}
-
-/// Finds the test that a loop ends with.
-fn trailing_test(body: &Region, own: Label) -> Option<TrailingTest<'_>> {
-    let test = body
-        .ops
-        .iter()
-        .rposition(|op| matches!(op.kind, OpKind::If { .. }))?;
-    let OpKind::If {
-        label,
-        cond,
-        then,
-        otherwise,
-    } = &body.ops[test].kind
-    else {
-        return None;
-    };
-    for (leaving, staying, continues_if) in [(then, otherwise, false), (otherwise, then, true)] {
-        let [leave] = &leaving.ops[..] else { continue };
-        let OpKind::Break(to, left) = &leave.kind else {
-            continue;
-        };
-        if *to != own {
-            continue;
-        }
-        // The next iteration starts in the side that stays, or behind an `if` whose side is empty.
-        let empty = only_yields_nothing(staying, *label);
-        let rest = if empty {
-            &body.ops[test + 1..]
-        } else {
-            &staying.ops[..]
-        };
-        let (terminator, after) = rest.split_last()?;
-        if let OpKind::Continue(to, continued) = &terminator.kind
-            && *to == own
-            && after.len() <= 16
-            && after.iter().all(|op| op.kind.is_pure())
-        {
-            let before = &body.ops[..test];
-            return Some(TrailingTest {
-                before,
-                after,
-                cond: *cond,
-                continues_if,
-                left,
-                continued,
-            });
-        }
-    }
-    None
-}
-
-/// Whether anything in a region breaks to this label.
-fn breaks_to(region: &Region, label: Label) -> bool {
-    let mut breaks = false;
-    region.walk(&mut |op| breaks |= matches!(op.kind, OpKind::Break(to, _) if to == label));
-    breaks
-}
-
-/// Whether a region does nothing but leave its own construct, with no results.
-fn only_yields_nothing(region: &Region, own: Label) -> bool {
-    match &region.ops[..] {
-        [op] => matches!(&op.kind, OpKind::Break(to, values) if *to == own && values.is_empty()),
-        _ => false,
-    }
-}
-
-/// Whether a region's last operation continues this loop.
-fn ends_with_continue(region: &Region, label: Label) -> bool {
-    matches!(region.ops.last().map(|op| &op.kind), Some(OpKind::Continue(to, _)) if *to == label)
 }

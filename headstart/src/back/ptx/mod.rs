@@ -3,8 +3,8 @@
 //! [`emit`] is a pure function from a kernel to text. The driver's compiler schedules instructions,
 //! allocates registers and folds operands; what it does not do is decided here: which path a load takes
 //! (`memory`), how tokens become counted commit groups (`tokens`), what runs under a predicate
-//! instead of behind a branch and how loops are turned around (`control`), where NaNs are made
-//! canonical (`nan`). Arithmetic (`integer`, `float`, `convert`) keeps the IR's promises to the
+//! instead of behind a branch and how loops are turned around (`control`, `loop_exits`), where NaNs are made
+//! canonical (`float`). Arithmetic (`integer`, `float`, `convert`) keeps the IR's promises to the
 //! bit.
 //!
 //! The text is meant to be read: registers carry the source's names, labels those of the loops, and
@@ -17,6 +17,7 @@ mod convert;
 mod emitter;
 mod float;
 mod integer;
+mod loop_exits;
 mod memory;
 mod prefetch;
 mod print;

@@ -2,25 +2,20 @@
 //! technique on a simulated H200; and from `results/techniques-h200.json`, what `headstart bench --suite techniques`
 //! wrote on one, where it is there. `HEADSTART_BLESS=1` makes the pages anew, `HEADSTART_MEASURE=1` the results, too.
 
+mod pages;
+
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use headstart::device::model;
 use headstart::prefetch::{self, Target};
 use headstart::tune::{Bench, Given, SimulatedBench, Subject};
+use headstart_gallery::host::TECHNIQUES;
 use headstart_gallery::kernels;
 use headstart_gallery::techniques::{FAMILIES, Family};
+use pages::{compare, repository, wanted};
 use serde_json::{Value, json};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn wanted(variable: &str) -> bool {
-    std::env::var_os(variable).is_some()
-}
 
 /// A kernel with the settings that its page shows.
 fn label(kernel: &str, settings: &[&str]) -> String {
@@ -79,18 +74,6 @@ fn measure() -> Value {
     json!({"device": "sim:h200", "results": results})
 }
 
-fn compare(path: &Path, text: &str) {
-    if wanted("HEADSTART_BLESS") {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
-        fs::write(path, text).expect("it can be written");
-    }
-    assert!(
-        fs::read_to_string(path).unwrap_or_default() == text,
-        "{} is not what the results say; HEADSTART_BLESS=1 makes it anew",
-        path.display()
-    );
-}
-
 /// A technique's line: times in microseconds.
 struct Row<'r> {
     label: String,
@@ -134,31 +117,8 @@ fn rows<'r>(results: &'r Value, measured: &Value, family: &Family) -> Vec<Row<'r
 
 /// A bar for each technique.
 fn figure(family: &Family, rows: &[Row<'_>]) -> String {
-    let most = rows.iter().map(Row::time).fold(0.0, f64::max);
-    let height = 34 + 24 * rows.len();
-    let what = device(rows);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"{height}\" font-family=\"sans-serif\" \
-         font-size=\"13\">\n<title>{}, microseconds on {what}</title>\n\
-         <rect width=\"720\" height=\"{height}\" fill=\"white\"/>\n<text x=\"8\" y=\"20\">microseconds on \
-         {what}; shorter is faster</text>\n",
-        family.title
-    );
-    for (number, row) in rows.iter().enumerate() {
-        let (y, time) = (32 + 24 * number, row.time());
-        let width = (time / most * 380.0).max(1.0);
-        let _ = writeln!(
-            svg,
-            "<text x=\"230\" y=\"{}\" text-anchor=\"end\">{}</text>\n\
-             <rect x=\"238\" y=\"{y}\" width=\"{width:.1}\" height=\"18\" fill=\"#3b6ea5\"/>\n\
-             <text x=\"{:.1}\" y=\"{}\">{time:.1}</text>",
-            y + 14,
-            row.label,
-            244.0 + width,
-            y + 14
-        );
-    }
-    svg + "</svg>\n"
+    let bars: Vec<(String, f64)> = rows.iter().map(|row| (row.label.clone(), row.time())).collect();
+    pages::bars(family.title, device(rows), &bars)
 }
 
 /// Where the times come from: a GPU only if all of them do.
@@ -215,12 +175,8 @@ fn the_pages_say_what_was_simulated() {
         let text = serde_json::to_string_pretty(&measure()).expect("JSON") + "\n";
         fs::write(&path, text).expect("results can be written");
     }
-    let text = fs::read_to_string(&path).expect("the results are there");
-    let results: Value = serde_json::from_str(&text).expect("they are JSON");
-    let measured = fs::read_to_string(repository().join("results/techniques-h200.json"));
-    let measured: Value = measured.map_or(Value::Null, |text| {
-        serde_json::from_str(&text).expect("they are JSON")
-    });
+    let results = pages::results("techniques-sim-h200.json");
+    let measured = pages::results("techniques-h200.json");
     let docs = repository().join("docs/gallery");
     for family in FAMILIES {
         let rows = rows(&results, &measured, family);
@@ -232,6 +188,10 @@ fn the_pages_say_what_was_simulated() {
         .to_owned();
     for family in FAMILIES {
         let _ = writeln!(index, "- [{}]({}.md)", family.title, family.page);
+    }
+    index.push_str("\nAnd what the host does, each in several ways.\n\n");
+    for technique in TECHNIQUES {
+        let _ = writeln!(index, "- [{}]({}.md)", technique.title, technique.page);
     }
     compare(&docs.join("README.md"), &index);
 }

@@ -215,6 +215,8 @@ pub fn serve(options: &arguments::HostTechnique) -> Result<()> {
         Chosen::Simulated(model) => (Host::simulated(*model), 0),
         Chosen::OpenCl(_) => return Err(Error::usage("not on OpenCL devices")),
     };
+    // A GPU's context stays as long as one device is open: making it anew for each round is not what is measured.
+    let _kept = host.open()?;
     for way in technique.ways {
         let found = measured(technique, way, &host, rounds)
             .unwrap_or_else(|error| record(technique, way.name, Err(&error.to_string())));

@@ -1,5 +1,6 @@
 //! What the IR of a kernel says besides its results: facts of parameters, places, names, wishes.
 
+use headstart::device::TypedBuffer;
 use headstart::ir::{Kernel, LoopWishes, OpKind, UnrollWish};
 use headstart::prelude::*;
 
@@ -99,6 +100,55 @@ fn the_ir_says_what_the_source_says() {
     ];
     let expected = expected.map(|(name, wishes)| (name.map(str::to_owned), wishes));
     assert_eq!(loops(&kernel), expected);
+}
+
+/// A loop with a plan, and one that is to vanish.
+#[kernel]
+fn asks(indices: &[u32], values: &[u32], sums: &mut [u32], items: u32) {
+    let mut sum = 0u32;
+    #[prefetch("values=rolling-registers:3")]
+    for j in 0..items as usize {
+        sum = sum.wrapping_mul(3).wrapping_add(values[indices[global_id() * items as usize + j] as usize]);
+    }
+    #[unroll]
+    for shift in 0..5 {
+        sum ^= sum >> (3 + shift);
+    }
+    sums[global_id()] = sum;
+}
+
+#[test]
+fn what_is_asked_of_loops_is_done_by_compiling() {
+    let asked = asks::kernel().expect("it is right");
+    assert_eq!(loops(&asked).len(), 2);
+    for device in crate::agree::devices() {
+        let compiled = asks::compile(&*device).expect("compiles");
+        let kernel = compiled.program().kernel();
+        let (before, after) = (headstart::ir::print(&asked), headstart::ir::print(kernel));
+        assert_ne!(before, after);
+        // The ring takes its first values before the loop; of the other loop its body is left, five times.
+        assert!(loops(kernel).iter().all(|(_, wishes)| *wishes == LoopWishes::default()), "{after}");
+        assert!(after.matches("xor").count() >= before.matches("xor").count() + 4, "{after}");
+        let loads = |text: &str| text.matches("= load ").count();
+        assert!(loads(&after) > loads(&before), "{after}");
+        let queue = device.queue().expect("a queue");
+        let (items, indices) = (7u32, (0..64 * 7).map(|i| i * 5 % 61).collect::<Vec<u32>>());
+        let numbers: Vec<u32> = (0..61).map(|i| i * i + 1).collect();
+        let expected: Vec<u32> = indices
+            .chunks(items as usize)
+            .map(|row| {
+                let sum = row.iter().fold(0u32, |sum, &i| sum.wrapping_mul(3).wrapping_add(numbers[i as usize]));
+                (0..5).fold(sum, |sum, shift| sum ^ sum >> (3 + shift))
+            })
+            .collect();
+        let indices = TypedBuffer::from_slice(&*device, &indices).expect("fits");
+        let values = TypedBuffer::from_slice(&*device, &numbers).expect("fits");
+        let mut sums = TypedBuffer::uninitialized(&*device, 64).expect("fits");
+        let arguments = asks::arguments(&indices, &values, &mut sums, items);
+        let event = compiled.launch(&*queue, Geometry::new(2, 32), arguments);
+        event.wait().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(sums.read(&*queue).expect("written"), expected);
+    }
 }
 
 #[test]

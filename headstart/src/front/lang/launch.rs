@@ -33,6 +33,7 @@ use super::data::{self, Data};
 use crate::Result;
 use crate::device::{Argument, AsView, Command, Device, Event, Item, Launch, Program, Queue, TypedBuffer};
 use crate::ir::{CacheLevel, Kernel, Type};
+use crate::prefetch::{self, Target};
 
 /// How many work-items run, and in what groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,11 +95,13 @@ pub struct Arguments<S> {
 }
 
 impl<S> Compiled<S> {
-    /// Makes a kernel of this signature ready on a device.
+    /// Makes a kernel of this signature ready on a device, with what its author asked of loops (`#[unroll]`,
+    /// `#[prefetch("PLAN")]`) carried out.
     ///
     /// # Errors
-    /// The device cannot run it, and why.
+    /// What was asked of a loop cannot be done, or the device cannot run the kernel, and why.
     pub fn new(device: &dyn Device, kernel: Kernel) -> Result<Compiled<S>> {
+        let kernel = prefetch::carry_out_wishes(&kernel, &Target::default())?;
         let mut others = Vec::new();
         if kernel.has_default_level() {
             for &level in CacheLevel::ALL.iter().filter(|&&level| level != CacheLevel::L1) {

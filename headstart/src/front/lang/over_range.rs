@@ -34,6 +34,7 @@ use crate::device::{Argument, Command, Description, Device, Event, Launch, Progr
 use crate::ir::{
     Builder, CompareOp, Id, Kernel, NoWrapOp, OpKind, Param, Region, Type, Value, Wrap, verify_derived,
 };
+use crate::prefetch::{self, Target};
 use crate::{Error, Result};
 
 /// Work-items of a work-group, where nothing speaks for fewer.
@@ -55,8 +56,10 @@ impl<S> OverRange<S> {
     /// Makes a kernel of this signature ready on a device.
     ///
     /// # Errors
-    /// The kernel does something that needs work-groups of its own, or the device cannot run it.
+    /// What was asked of a loop cannot be done; the kernel does something that needs work-groups of its own; or the
+    /// device cannot run it.
     pub fn new(device: &dyn Device, kernel: Kernel) -> Result<OverRange<S>> {
+        let kernel = prefetch::carry_out_wishes(&kernel, &Target::default())?;
         Ok(OverRange {
             program: device.compile(&Arc::new(bounded(kernel)?))?,
             device: device.description().clone(),

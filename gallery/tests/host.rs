@@ -129,11 +129,18 @@ fn the_pages_say_what_was_measured() {
     let docs = repository().join("docs/gallery");
     for technique in TECHNIQUES {
         let ways = technique.ways.iter();
-        let rows: Vec<Row> = ways.map(|way| Row::new(technique, way.name, &simulated, &measured)).collect();
+        let rows: Vec<Row> = ways
+            .map(|way| Row::new(technique, way.name, &simulated, &measured))
+            .collect();
         let of_gpu = rows.iter().any(|row| row.measured.is_some());
-        let times = rows.iter().filter_map(|row| Some((row.way.to_owned(), row.time(of_gpu)?)));
+        let times = rows
+            .iter()
+            .filter_map(|row| Some((row.way.to_owned(), row.time(of_gpu)?)));
         let bars: Vec<(String, f64)> = times.collect();
-        compare(&docs.join(format!("{}.md", technique.page)), &page(technique, &rows, of_gpu));
+        compare(
+            &docs.join(format!("{}.md", technique.page)),
+            &page(technique, &rows, of_gpu),
+        );
         compare(
             &docs.join(format!("{}.svg", technique.page)),
             &pages::bars(technique.title, device(of_gpu), &bars),
@@ -147,15 +154,27 @@ fn the_simulators_numbers_are_those_of_the_pages() {
     let simulated = pages::results("host-sim-h200.json");
     // The others take too long for every run.
     for technique in TECHNIQUES.iter().filter(|technique| {
-        matches!(technique.page, "host-compilation" | "host-printing" | "host-contexts")
+        matches!(
+            technique.page,
+            "host-compilation" | "host-printing" | "host-contexts"
+        )
     }) {
         for way in technique.ways {
             let host = Host::simulated(model::built_in("h200", &[]).expect("a model"));
-            let ran = (way.run)(&host).unwrap_or_else(|error| panic!("{} {}: {error}", technique.page, way.name));
+            let ran =
+                (way.run)(&host).unwrap_or_else(|error| panic!("{} {}: {error}", technique.page, way.name));
             assert_eq!(ran, Ran::Measured);
             let row = Row::new(technique, way.name, &simulated, &Value::Null);
             let (found, kept) = (host.taken(), row.simulated.expect("it was measured"));
-            let counts = |taken: &Taken| (taken.bytes_in, taken.bytes_out, taken.launches, taken.compiled, taken.buffers);
+            let counts = |taken: &Taken| {
+                (
+                    taken.bytes_in,
+                    taken.bytes_out,
+                    taken.launches,
+                    taken.compiled,
+                    taken.buffers,
+                )
+            };
             assert_eq!(counts(&found), counts(&kept), "{} {}", technique.page, way.name);
             println!("{} {}: {:?} ns", technique.page, way.name, found.time_ns);
         }

@@ -84,7 +84,13 @@ const MICRO: [(&str, &[&str]); 24] = [
     ("micro/latency", &["footprint=4096", "warm=0", "steps=9"]),
     (
         "micro/latency",
-        &["footprint=4096", "warm=0", "steps=9", "order=random", "chains=work-item"],
+        &[
+            "footprint=4096",
+            "warm=0",
+            "steps=9",
+            "order=random",
+            "chains=work-item",
+        ],
     ),
     (
         "micro/bandwidth",
@@ -92,11 +98,25 @@ const MICRO: [(&str, &[&str]); 24] = [
     ),
     (
         "micro/bandwidth",
-        &["groups=2", "group=32", "footprint=4096", "warm=0", "steps=5", "width=4"],
+        &[
+            "groups=2",
+            "group=32",
+            "footprint=4096",
+            "warm=0",
+            "steps=5",
+            "width=4",
+        ],
     ),
     (
         "micro/bandwidth",
-        &["groups=2", "group=32", "footprint=4096", "warm=0", "steps=5", "segment=8"],
+        &[
+            "groups=2",
+            "group=32",
+            "footprint=4096",
+            "warm=0",
+            "steps=5",
+            "segment=8",
+        ],
     ),
     ("micro/arithmetic", &["steps=3", "operation=int32"]),
     ("micro/arithmetic", &["steps=3", "operation=multiply"]),
@@ -115,8 +135,14 @@ const MICRO: [(&str, &[&str]); 24] = [
     ("micro/copies", &["group=64", "apart=64", "steps=9"]),
     ("micro/copies", &["group=64", "apart=64", "steps=9", "by=loads"]),
     ("micro/written", &["footprint=4096", "steps=9", "writes=yes"]),
-    ("micro/atomics", &["groups=2", "steps=9", "address=same", "order=acq-rel"]),
-    ("micro/sub-groups", &["groups=2", "group=64", "size=16", "steps=5"]),
+    (
+        "micro/atomics",
+        &["groups=2", "steps=9", "address=same", "order=acq-rel"],
+    ),
+    (
+        "micro/sub-groups",
+        &["groups=2", "group=64", "size=16", "steps=5"],
+    ),
 ];
 
 /// What a technique is run with.
@@ -129,7 +155,11 @@ fn small(technique: &str) -> &'static [&'static str] {
 
 /// Every kernel that is run, with its settings.
 fn cases() -> Vec<(&'static str, &'static [&'static str])> {
-    let mut techniques: Vec<&str> = FAMILIES.iter().flat_map(|family| family.kernels).map(|(name, _)| *name).collect();
+    let mut techniques: Vec<&str> = FAMILIES
+        .iter()
+        .flat_map(|family| family.kernels)
+        .map(|(name, _)| *name)
+        .collect();
     techniques.dedup();
     let techniques = techniques.into_iter().map(|name| (name, small(name)));
     SMALL.into_iter().chain(techniques).chain(MICRO).collect()
@@ -248,6 +278,10 @@ fn a_wrong_kernel_is_noticed() {
 fn no_kernel_is_left_out() {
     let cases = cases();
     for kernel in kernels::all() {
-        assert!(cases.iter().any(|(name, _)| *name == kernel.name), "{}", kernel.name);
+        assert!(
+            cases.iter().any(|(name, _)| *name == kernel.name),
+            "{}",
+            kernel.name
+        );
     }
 }

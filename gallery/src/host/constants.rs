@@ -90,11 +90,7 @@ fn constant(host: &Host, compiling: bool) -> Result<Ran> {
     let queue = device.queue()?;
     let values = TypedBuffer::from_slice(&device, &numbers())?;
     let mut result = TypedBuffer::uninitialized(&device, ELEMENTS)?;
-    let before = if compiling {
-        None
-    } else {
-        Some(unrolled(&device)?)
-    };
+    let before = if compiling { None } else { Some(unrolled(&device)?) };
     host.measure(|| {
         let kernel = match before {
             Some(kernel) => kernel,

@@ -108,7 +108,9 @@ fn asks(indices: &[u32], values: &[u32], sums: &mut [u32], items: u32) {
     let mut sum = 0u32;
     #[prefetch("values=rolling-registers:3")]
     for j in 0..items as usize {
-        sum = sum.wrapping_mul(3).wrapping_add(values[indices[global_id() * items as usize + j] as usize]);
+        sum = sum
+            .wrapping_mul(3)
+            .wrapping_add(values[indices[global_id() * items as usize + j] as usize]);
     }
     #[unroll]
     for shift in 0..5 {
@@ -127,8 +129,16 @@ fn what_is_asked_of_loops_is_done_by_compiling() {
         let (before, after) = (headstart::ir::print(&asked), headstart::ir::print(kernel));
         assert_ne!(before, after);
         // The ring takes its first values before the loop; of the other loop its body is left, five times.
-        assert!(loops(kernel).iter().all(|(_, wishes)| *wishes == LoopWishes::default()), "{after}");
-        assert!(after.matches("xor").count() >= before.matches("xor").count() + 4, "{after}");
+        assert!(
+            loops(kernel)
+                .iter()
+                .all(|(_, wishes)| *wishes == LoopWishes::default()),
+            "{after}"
+        );
+        assert!(
+            after.matches("xor").count() >= before.matches("xor").count() + 4,
+            "{after}"
+        );
         let loads = |text: &str| text.matches("= load ").count();
         assert!(loads(&after) > loads(&before), "{after}");
         let queue = device.queue().expect("a queue");
@@ -137,7 +147,9 @@ fn what_is_asked_of_loops_is_done_by_compiling() {
         let expected: Vec<u32> = indices
             .chunks(items as usize)
             .map(|row| {
-                let sum = row.iter().fold(0u32, |sum, &i| sum.wrapping_mul(3).wrapping_add(numbers[i as usize]));
+                let sum = row.iter().fold(0u32, |sum, &i| {
+                    sum.wrapping_mul(3).wrapping_add(numbers[i as usize])
+                });
                 (0..5).fold(sum, |sum, shift| sum ^ sum >> (3 + shift))
             })
             .collect();

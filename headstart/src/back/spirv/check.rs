@@ -109,8 +109,10 @@ mod tests {
     #[test]
     fn a_return_is_refused_only_before_a_barrier() {
         checked("  if %c {\n    return\n  } else {\n    yield\n  }").expect("there is no barrier");
-        checked("  barrier\n  if %c {\n    return\n  } else {\n    yield\n  }").expect("the barrier came before");
-        let error = checked("  if %c {\n    return\n  } else {\n    yield\n  }\n  barrier").expect_err("it comes");
+        checked("  barrier\n  if %c {\n    return\n  } else {\n    yield\n  }")
+            .expect("the barrier came before");
+        let error =
+            checked("  if %c {\n    return\n  } else {\n    yield\n  }\n  barrier").expect_err("it comes");
         assert!(error.to_string().contains("others wait at a barrier"), "{error}");
         checked("  if %c {\n    return\n  } else {\n    barrier\n    yield\n  }").expect_err("others wait");
     }

@@ -80,7 +80,7 @@ const SMALL: [(&str, &[&str]); 23] = [
 ];
 
 /// The microbenchmarks: each of their kernels, and each instruction that they time.
-const MICRO: [(&str, &[&str]); 24] = [
+const MICRO: [(&str, &[&str]); 26] = [
     ("micro/latency", &["footprint=4096", "warm=0", "steps=9"]),
     (
         "micro/latency",
@@ -133,6 +133,14 @@ const MICRO: [(&str, &[&str]); 24] = [
     ("micro/hints", &["group=64", "steps=5", "level=L1"]),
     ("micro/reach", &["steps=9", "level=L2"]),
     ("micro/copies", &["group=64", "apart=64", "steps=9"]),
+    (
+        "micro/stores",
+        &["groups=2", "group=64", "footprint=65536", "steps=3"],
+    ),
+    (
+        "micro/stores",
+        &["groups=2", "group=64", "footprint=65536", "segment=4", "steps=3"],
+    ),
     ("micro/copies", &["group=64", "apart=64", "steps=9", "by=loads"]),
     ("micro/written", &["footprint=4096", "steps=9", "writes=yes"]),
     (

@@ -43,9 +43,7 @@ pub fn plain_best(
 ) -> Result<Option<(PlainBest, Reshaped)>> {
     let time = |shape: &Reshaped| -> Result<PlainBest> {
         let kernel = plain(bench, &shape.workload)?;
-        let time_ns = bench
-            .time(&shape.workload.bind(bench.device())?, &kernel)?
-            .time_ns;
+        let time_ns = bench.time_ns(&shape.workload.bind(bench.device())?, &kernel)?;
         Ok(PlainBest {
             geometry: shape.geometry,
             parameters: shape.parameters.clone(),

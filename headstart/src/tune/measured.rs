@@ -70,11 +70,10 @@ pub struct MeasuredBench {
     model: Option<SimulatedBench>,
     timing: TimingOptions,
     /// What the simulator said of the plain kernel that was asked for last: a search asks batch by batch.
-    last: Mutex<Option<Simulated>>,
+    last: Mutex<Option<Arc<Simulated>>>,
 }
 
 /// What the simulator says of a plain kernel at full size.
-#[derive(Clone)]
 struct Simulated {
     /// For which launch: the bound workload's parameters do not change while a search holds its kernel.
     plain: Arc<Kernel>,
@@ -119,17 +118,26 @@ impl MeasuredBench {
         Ok(outputs)
     }
 
-    fn known(&self, plain: &Arc<Kernel>) -> Option<Simulated> {
+    fn known(&self, plain: &Arc<Kernel>) -> Option<Arc<Simulated>> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.clone().filter(|last| Arc::ptr_eq(&last.plain, plain))
     }
 
     fn keep(&self, plain: &Arc<Kernel>, right: Vec<Vec<u8>>, timed: Option<Timed>) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Simulated {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Simulated {
             plain: Arc::clone(plain),
             right,
             timed,
-        });
+        }));
+    }
+
+    /// A kernel alone, its outputs not compared.
+    fn measured(&self, workload: &Workload, kernel: &Arc<Kernel>) -> Result<Measured> {
+        let kernels = [("none".to_owned(), Arc::clone(kernel))];
+        self.gpu()
+            .measure(workload, &kernels, &mut || Ok(None), self.timing)?
+            .pop()
+            .ok_or_else(|| Error::bug("a kernel was not measured"))?
     }
 
     /// What the simulator counts for the plain kernel; nothing where there is no model, or it cannot run the kernel.
@@ -286,13 +294,13 @@ impl Bench for MeasuredBench {
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         let workload = bound.workload();
         let simulated = self.simulated(workload, kernel);
-        let kernels = [("none".to_owned(), Arc::clone(kernel))];
-        let measured = self
-            .gpu()
-            .measure(workload, &kernels, &mut || Ok(None), self.timing)?
-            .pop()
-            .ok_or_else(|| Error::bug("a kernel was not measured"))??;
+        let measured = self.measured(workload, kernel)?;
         Ok(self.timed(workload, measured, simulated.as_ref()))
+    }
+
+    /// Nothing is simulated, which for a large launch takes many times as long as the launch.
+    fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {
+        Ok(self.measured(bound.workload(), kernel)?.timing.median_ns)
     }
 
     fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
@@ -311,7 +319,7 @@ impl Bench for MeasuredBench {
             Some(known) => {
                 let mut right = || Ok(Some(known.right.clone()));
                 let measured = self.gpu().measure(workload, &named, &mut right, self.timing);
-                (measured, known.timed)
+                (measured, known.timed.clone())
             }
             None => thread::scope(|scope| {
                 let mut right = Some(scope.spawn(|| self.right(workload, plain)));

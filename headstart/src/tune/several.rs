@@ -79,6 +79,10 @@ impl Bench for SeveralBench {
         self.first.time(bound, kernel)
     }
 
+    fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {
+        self.first.time_ns(bound, kernel)
+    }
+
     fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let Some((plain, plans)) = kernels.split_first() else {
             return Ok(Vec::new());

@@ -7,7 +7,10 @@ use headstart::{Error, Result};
 use crate::micro::MICRO;
 use crate::settings::{Parameter, Settings};
 use crate::spatter::Entry;
-use crate::techniques::{atomics, divergence, order, reduction, shared_memory, sub_groups};
+use crate::techniques::{
+    article as article_ways, atomics, divergence, order, reduction, shared_memory, sub_group_sizes,
+    sub_groups,
+};
 use crate::workloads::{
     attention, bfs, binary_search, btree, chase, cross_section, embedding_bag, hash_probe, nbody,
     option_pricing, pagerank, select, spmv, triad,
@@ -55,7 +58,7 @@ pub(crate) fn others(settings: &Settings, name: &str, values: &[u64]) -> Vec<Set
 }
 
 /// Every kernel of the gallery but the [microbenchmarks](crate::micro).
-pub static KERNELS: [&GalleryKernel; 51] = [
+pub static KERNELS: [&GalleryKernel; 55] = [
     &gather::PLAIN,
     &gather::POINTER,
     &gather::HINT_L3,
@@ -78,6 +81,8 @@ pub static KERNELS: [&GalleryKernel; 51] = [
     &chase::KERNEL,
     &triad::KERNEL,
     &nbody::KERNEL,
+    &article_ways::SHORT,
+    &article_ways::TOGETHER,
     &reduction::ATOMIC,
     &reduction::CHUNKS,
     &reduction::VECTORS,
@@ -93,6 +98,8 @@ pub static KERNELS: [&GalleryKernel; 51] = [
     &sub_groups::BLOCK,
     &sub_groups::SHUFFLE,
     &sub_groups::SHARED,
+    &sub_group_sizes::FEW,
+    &sub_group_sizes::MANY,
     &shared_memory::BANKS,
     &shared_memory::CACHED,
     &shared_memory::SHARED,

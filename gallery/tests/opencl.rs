@@ -2,10 +2,13 @@
 //! `scripts/tools` sets up, or a GPU. The bits are the simulator's.
 //!
 //! A run takes one plan in [`PARTS`], and of the techniques and microbenchmarks one in four, others each time
-//! (`HEADSTART_SEED` repeats one); `HEADSTART_PART=all` takes them all.
+//! (`HEADSTART_SEED` repeats one). `HEADSTART_PART=all` takes them all, `HEADSTART_PART=2/16` the third sixteenth of
+//! them all, so that sixteen processes share the work; `HEADSTART_KERNELS=gather,article` takes those kernels only. With
+//! `--nocapture` each case is told as it is done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use headstart::device::Device;
 use headstart::device::opencl::device::OpenClDevice;
@@ -164,19 +167,17 @@ const MICRO: [(&str, &[&str]); 26] = [
 fn small(technique: &str) -> &'static [&'static str] {
     match technique {
         "shared-banks" | "shared-barriers" => &["groups=2", "group=32", "rounds=9"],
+        "article-short" | "article-together" => &["groups=2", "group=32", "count=11"],
+        "centre-8" | "centre-32" => &["groups=2", "group=64", "size=16"],
         _ => &["groups=2", "group=32", "elements=1024"],
     }
 }
 
 /// Every kernel that is run, with its settings.
 fn cases() -> Vec<(&'static str, &'static [&'static str])> {
-    let mut techniques: Vec<&str> = FAMILIES
-        .iter()
-        .flat_map(|family| family.kernels)
-        .map(|(name, _)| *name)
-        .collect();
-    techniques.dedup();
-    let techniques = techniques.into_iter().map(|name| (name, small(name)));
+    let techniques = FAMILIES.iter().flat_map(|family| family.names());
+    let techniques = techniques.filter(|name| SMALL.iter().all(|(other, _)| other != name));
+    let techniques = techniques.map(|name| (name, small(name)));
     SMALL.into_iter().chain(techniques).chain(MICRO).collect()
 }
 
@@ -227,19 +228,67 @@ fn opencl() -> Option<OpenClDevice> {
     }
 }
 
+/// Which plans of which kernels a run takes.
+struct Chosen {
+    /// Of so many plans one is taken, and of a kernel with few plans the plain kernel.
+    share: Option<(usize, usize)>,
+    kernels: Option<Vec<String>>,
+    seed: usize,
+}
+
+impl Chosen {
+    /// What the environment asks for.
+    fn new() -> Chosen {
+        let share = match std::env::var("HEADSTART_PART").ok() {
+            None => None,
+            Some(part) if part == "all" => Some((0, 1)),
+            Some(part) => {
+                let numbers = part.split_once('/');
+                let numbers = numbers.and_then(|(at, of)| Some((at.parse().ok()?, of.parse().ok()?)));
+                let share = numbers.filter(|(at, of)| at < of);
+                Some(share.unwrap_or_else(|| panic!("HEADSTART_PART is `all` or as `2/16`, not `{part}`")))
+            }
+        };
+        let kernels = std::env::var("HEADSTART_KERNELS").ok();
+        Chosen {
+            share,
+            kernels: kernels.map(|names| names.split(',').map(str::to_owned).collect()),
+            seed: testing::base_seed() as usize,
+        }
+    }
+
+    /// Whether this kernel, at its place among the cases, is looked at.
+    fn takes_kernel(&self, name: &str, place: usize) -> bool {
+        let named = self.kernels.as_ref();
+        // Of kernels with one plan or few, each run takes some.
+        named.map_or(
+            self.share.is_some() || place < SMALL.len() || place % 4 == self.seed % 4,
+            |names| names.iter().any(|of| of == name),
+        )
+    }
+
+    /// Whether this plan of the kernel at this place is tried; number 0 is the plain kernel.
+    fn takes_plan(&self, number: usize, place: usize) -> bool {
+        match self.share {
+            Some((at, of)) => (number + place) % of == at,
+            // The plain kernel is always tried.
+            None => number == 0 || number % PARTS == self.seed % PARTS,
+        }
+    }
+}
+
 #[test]
 fn every_plan_computes_the_simulators_bits() {
     let Some(device) = opencl() else { return };
-    let all = std::env::var("HEADSTART_PART").is_ok_and(|part| part == "all");
-    let seed = testing::base_seed() as usize;
+    let chosen = Chosen::new();
     let (mut tried, mut wrong) = (0, Vec::new());
     let mut left_out: BTreeMap<String, u32> = BTreeMap::new();
-    let cases = cases();
-    for (place, (name, settings)) in cases.iter().enumerate() {
-        // Of kernels with one plan or few, each run takes some.
-        if !all && place >= SMALL.len() && place % 4 != seed % 4 {
+    let started = Instant::now();
+    for (place, (name, settings)) in cases().into_iter().enumerate() {
+        if !chosen.takes_kernel(name, place) {
             continue;
         }
+        let before = (tried, wrong.len());
         let subject = match Subjected::new(&device, name, settings) {
             Ok(subject) => subject,
             Err(error) => {
@@ -250,8 +299,7 @@ fn every_plan_computes_the_simulators_bits() {
         let plans = default_plans(&main_loads(&subject.plain), &[CacheLevel::L1, CacheLevel::L3]);
         let plans = std::iter::once(Plan::default()).chain(plans.expect("plans"));
         for (number, plan) in plans.enumerate() {
-            // The plain kernel is always tried.
-            if !all && number > 0 && number % PARTS != seed % PARTS {
+            if !chosen.takes_plan(number, place) {
                 continue;
             }
             let Ok(derived) = prefetch::apply(&subject.plain, &plan, &subject.target) else {
@@ -268,13 +316,24 @@ fn every_plan_computes_the_simulators_bits() {
                 wrong.push(format!("{name} under {plan}: {error}"));
             }
         }
+        println!(
+            "{:.0} s: {name} {}: {} kernels, {} wrong",
+            started.elapsed().as_secs_f64(),
+            settings.join(" "),
+            tried - before.0,
+            wrong.len() - before.1
+        );
     }
     println!(
         "{tried} kernels on {}; left out: {left_out:?}",
         device.description().title
     );
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(tried >= SMALL.len(), "{tried} kernels");
+    let least = match (&chosen.share, &chosen.kernels) {
+        (None, None) => SMALL.len(),
+        _ => 1,
+    };
+    assert!(tried >= least, "{tried} kernels");
 }
 
 /// What shows that the test above can fail: a kernel that does other work has other results.

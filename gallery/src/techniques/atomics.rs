@@ -3,7 +3,7 @@
 use headstart::ir::Type;
 use headstart::prelude::*;
 
-use super::{Family, over_elements, technique};
+use super::{Family, H200, over_elements, shown, technique};
 use crate::data::zeroed;
 use crate::kernels::GalleryKernel;
 
@@ -63,6 +63,7 @@ const FULL: &[&str] = &["groups=528", "group=256"];
 
 /// The page.
 pub static FAMILY: Family = Family {
+    device: H200,
     page: "atomics",
     title: "Atomics: in global memory, in shared memory, with fences",
     text: [
@@ -74,9 +75,9 @@ pub static FAMILY: Family = Family {
          before the kernel ends.",
     ],
     kernels: &[
-        ("histogram-global", FULL),
-        ("histogram-shared", FULL),
-        ("histogram-fenced", FULL),
+        shown("histogram-global", FULL),
+        shown("histogram-shared", FULL),
+        shown("histogram-fenced", FULL),
     ],
 };
 
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn all_are_counted() {
-        for (kernel, _) in super::FAMILY.kernels {
+        for kernel in super::FAMILY.names() {
             let ran = run(kernel, &["groups=2", "group=64", "elements=2048"]);
             let mut expected = vec![0; 64];
             ran.indices("values")

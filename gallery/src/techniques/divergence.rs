@@ -3,7 +3,7 @@
 use headstart::ir::Type;
 use headstart::prelude::*;
 
-use super::{Family, elements, over_elements, technique};
+use super::{Family, H200, elements, over_elements, shown, technique};
 use crate::data::{input, output};
 use crate::kernels::GalleryKernel;
 
@@ -115,6 +115,7 @@ const FULL: &[&str] = &["groups=1056", "group=256"];
 
 /// The page.
 pub static FAMILY: Family = Family {
+    device: H200,
     page: "divergence",
     title: "Divergence: selections instead of branches, padding instead of checks",
     text: [
@@ -125,10 +126,10 @@ pub static FAMILY: Family = Family {
          is their instructions: much where the kernel is bound by them, nothing where it waits for memory.",
     ],
     kernels: &[
-        ("branches", FULL),
-        ("selection", FULL),
-        ("edges-checked", FULL),
-        ("edges-padded", FULL),
+        shown("branches", FULL),
+        shown("selection", FULL),
+        shown("edges-checked", FULL),
+        shown("edges-padded", FULL),
     ],
 };
 

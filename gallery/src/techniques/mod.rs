@@ -1,11 +1,13 @@
 //! The techniques that the documents name, each as a kernel beside the way it replaces: what the pages in
 //! `docs/gallery` show with the times that they reach.
 
+pub mod article;
 pub mod atomics;
 pub mod divergence;
 pub mod order;
 pub mod reduction;
 pub mod shared_memory;
+pub mod sub_group_sizes;
 pub mod sub_groups;
 
 use headstart::Result;
@@ -80,23 +82,59 @@ fn items(settings: &Settings) -> u64 {
     settings.get("groups") * settings.get("group")
 }
 
+/// A line of a page: a kernel with the settings and the plan that it is shown with.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    /// A kernel of the gallery.
+    pub kernel: &'static str,
+    /// As `--set` takes them.
+    pub settings: &'static [&'static str],
+    /// As `--plan` takes it.
+    pub plan: &'static str,
+}
+
+/// A kernel as it is written.
+const fn shown(kernel: &'static str, settings: &'static [&'static str]) -> Shown {
+    Shown {
+        kernel,
+        settings,
+        plan: "none",
+    }
+}
+
+/// The device of a page that was measured, too.
+const H200: &str = "h200";
+
 /// A family of techniques, as its page shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
+    /// The model of the device that its times are for; on an H200 they are measured, too.
+    pub device: &'static str,
     /// Its file in `docs/gallery`, without the ending.
     pub page: &'static str,
     /// Its heading.
     pub title: &'static str,
     /// What it is about, and what to make of the numbers: a paragraph each.
     pub text: [&'static str; 2],
-    /// The kernels with the settings that they are shown with.
-    pub kernels: &'static [(&'static str, &'static [&'static str])],
+    /// The kernels, in the order of the page.
+    pub kernels: &'static [Shown],
+}
+
+impl Family {
+    /// The names of its kernels, each once.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let name = |at: usize| self.kernels[at].kernel;
+        let is_first = move |at: &usize| (0..*at).all(|before| name(before) != name(*at));
+        (0..self.kernels.len()).filter(is_first).map(name)
+    }
 }
 
 /// Every family, in the order of the pages.
-pub static FAMILIES: [&Family; 6] = [
+pub static FAMILIES: [&Family; 8] = [
+    &article::FAMILY,
     &reduction::FAMILY,
     &sub_groups::FAMILY,
+    &sub_group_sizes::FAMILY,
     &shared_memory::FAMILY,
     &divergence::FAMILY,
     &order::FAMILY,

@@ -3,7 +3,7 @@
 use headstart::ir::Type;
 use headstart::prelude::*;
 
-use super::{Family, elements, technique};
+use super::{Family, H200, elements, shown, technique};
 use crate::data::{input, output};
 use crate::kernels::GalleryKernel;
 
@@ -109,6 +109,7 @@ const FEW: &[&str] = &["groups=132", "group=128"];
 
 /// The page.
 pub static FAMILY: Family = Family {
+    device: H200,
     page: "order",
     title: "Loads before their uses, with and without the promise that memory is not shared",
     text: [
@@ -120,9 +121,9 @@ pub static FAMILY: Family = Family {
          what it costs to wait four times instead of once; with many it disappears.",
     ],
     kernels: &[
-        ("loads-one-by-one", FEW),
-        ("loads-first", FEW),
-        ("loads-unaliased", FEW),
+        shown("loads-one-by-one", FEW),
+        shown("loads-first", FEW),
+        shown("loads-unaliased", FEW),
     ],
 };
 

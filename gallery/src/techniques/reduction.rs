@@ -5,7 +5,7 @@
 use headstart::ir::Type;
 use headstart::prelude::*;
 
-use super::{Family, elements, items, over_elements, technique};
+use super::{Family, H200, elements, items, over_elements, shown, technique};
 use crate::data::{output, zeroed};
 use crate::kernels::GalleryKernel;
 
@@ -209,6 +209,7 @@ const FULL: &[&str] = &["groups=1056", "group=256"];
 
 /// The page.
 pub static FAMILY: Family = Family {
+    device: H200,
     page: "reductions",
     title: "Ten ways to add up an array",
     text: [
@@ -223,16 +224,16 @@ pub static FAMILY: Family = Family {
          language's own reduction and the sub-group do without.",
     ],
     kernels: &[
-        ("reduce-atomic", FULL),
-        ("reduce-chunks", &["groups=132", "group=256"]),
-        ("reduce-vectors", &["groups=132", "group=256"]),
-        ("reduce-occupancy", FULL),
-        ("reduce-tree", FULL),
-        ("reduce-stage", FULL),
-        ("reduce-built-in", FULL),
-        ("reduce-shared", FULL),
-        ("reduce-blocked", &["groups=528", "group=256"]),
-        ("reduce-sub-group", FULL),
+        shown("reduce-atomic", FULL),
+        shown("reduce-chunks", &["groups=132", "group=256"]),
+        shown("reduce-vectors", &["groups=132", "group=256"]),
+        shown("reduce-occupancy", FULL),
+        shown("reduce-tree", FULL),
+        shown("reduce-stage", FULL),
+        shown("reduce-built-in", FULL),
+        shown("reduce-shared", FULL),
+        shown("reduce-blocked", &["groups=528", "group=256"]),
+        shown("reduce-sub-group", FULL),
     ],
 };
 
@@ -242,10 +243,10 @@ mod tests {
 
     #[test]
     fn every_way_adds_up_everything() {
-        for (kernel, _) in super::FAMILY.kernels {
+        for kernel in super::FAMILY.names() {
             let ran = run(kernel, &["groups=3", "group=64", "elements=5000"]);
             let sum: u32 = ran.u32s("values").iter().sum();
-            let left = if *kernel == "reduce-atomic" {
+            let left = if kernel == "reduce-atomic" {
                 "total"
             } else {
                 "partial"

@@ -6,7 +6,7 @@ use headstart::ir::Type;
 use headstart::prelude::*;
 use headstart::tune::Workload;
 
-use super::{Family, items, over_elements, technique};
+use super::{Family, H200, items, over_elements, shown, technique};
 use crate::data::{output, scalar};
 use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::Parameter;
@@ -183,6 +183,7 @@ fn table() -> headstart::tune::Given {
 
 /// The page.
 pub static FAMILY: Family = Family {
+    device: H200,
     page: "shared-memory",
     title: "Shared memory: banks, a cache of one's own, barriers",
     text: [
@@ -195,17 +196,17 @@ pub static FAMILY: Family = Family {
          resident; the kernel here does nothing but hand a value on between barriers.",
     ],
     kernels: &[
-        ("shared-banks", &["stride=1"]),
-        ("shared-banks", &["stride=2"]),
-        ("shared-banks", &["stride=8"]),
-        ("shared-banks", &["stride=32"]),
-        ("shared-banks", &["stride=33"]),
-        ("table-cached", &["groups=264", "group=256"]),
-        ("table-shared", &["groups=264", "group=256"]),
-        ("shared-barriers", &["group=32"]),
-        ("shared-barriers", &["group=128"]),
-        ("shared-barriers", &["group=512"]),
-        ("shared-barriers", &["group=1024"]),
+        shown("shared-banks", &["stride=1"]),
+        shown("shared-banks", &["stride=2"]),
+        shown("shared-banks", &["stride=8"]),
+        shown("shared-banks", &["stride=32"]),
+        shown("shared-banks", &["stride=33"]),
+        shown("table-cached", &["groups=264", "group=256"]),
+        shown("table-shared", &["groups=264", "group=256"]),
+        shown("shared-barriers", &["group=32"]),
+        shown("shared-barriers", &["group=128"]),
+        shown("shared-barriers", &["group=512"]),
+        shown("shared-barriers", &["group=1024"]),
     ],
 };
 

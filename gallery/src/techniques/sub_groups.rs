@@ -3,7 +3,7 @@
 use headstart::ir::Type;
 use headstart::prelude::*;
 
-use super::{Family, elements, over_elements, technique};
+use super::{Family, H200, elements, over_elements, shown, technique};
 use crate::data::output;
 use crate::kernels::GalleryKernel;
 
@@ -90,6 +90,7 @@ const FULL: &[&str] = &["groups=1056", "group=256"];
 
 /// The page.
 pub static FAMILY: Family = Family {
+    device: H200,
     page: "sub-groups",
     title: "Sub-groups: who takes what, and how it is handed on",
     text: [
@@ -102,11 +103,11 @@ pub static FAMILY: Family = Family {
          the barriers and the store, and the rings of shared memory that other work-groups might want.",
     ],
     kernels: &[
-        ("store-own", FULL),
-        ("store-side-by-side", FULL),
-        ("store-block", FULL),
-        ("exchange-shuffle", FULL),
-        ("exchange-shared", FULL),
+        shown("store-own", FULL),
+        shown("store-side-by-side", FULL),
+        shown("store-block", FULL),
+        shown("exchange-shuffle", FULL),
+        shown("exchange-shared", FULL),
     ],
 };
 

@@ -15,6 +15,7 @@ use headstart::tune::{Compare, Given, Subject, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::kernels::{self, Chosen};
 use headstart_gallery::spatter::Trace;
+use headstart_gallery::techniques::Shown;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -253,11 +254,16 @@ pub fn measure(
     Ok((text, value))
 }
 
-/// Measures a technique as it is: what its page shows.
+/// Measures a technique under the plan that its page shows it with.
 ///
 /// # Errors
 /// It cannot be run.
-pub fn technique(bench: &mut GpuBench, kernel: &str, settings: &[&str], rounds: u32) -> Result<Value> {
+pub fn technique(bench: &mut GpuBench, shown: &Shown, rounds: u32) -> Result<Value> {
+    let Shown {
+        kernel,
+        settings,
+        plan,
+    } = shown;
     let texts: Vec<String> = settings.iter().map(ToString::to_string).collect();
     let workload = kernels::find(kernel)?.with(&texts, None)?.workload()?;
     let plain = Arc::new(prefetch::carry_out_wishes(&workload.kernel, &target(&workload))?);
@@ -267,7 +273,8 @@ pub fn technique(bench: &mut GpuBench, kernel: &str, settings: &[&str], rounds: 
         rounds,
         ..TimingOptions::default()
     };
-    let named = [("none".to_owned(), plain)];
+    let planned = prefetch::apply(&plain, &plan.parse()?, &target(&workload))?;
+    let named = [((*plan).to_owned(), Arc::new(planned.kernel))];
     let measured = bench.measure(&workload, &named, &mut || Ok(Some(right.clone())), options)?;
     let measured = measured
         .into_iter()
@@ -276,6 +283,7 @@ pub fn technique(bench: &mut GpuBench, kernel: &str, settings: &[&str], rounds: 
     Ok(json!({
         "kernel": kernel,
         "settings": settings,
+        "plan": plan,
         "time_ns": measured.timing.median_ns,
         "timing": measured.timing,
         "outputs": measured.outputs.map(|outputs| format!("{outputs:?}").to_lowercase()),

@@ -11,7 +11,7 @@ use headstart::tune::gpu::{GpuBench, Measured};
 use headstart::tune::{Subject, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
-use headstart_gallery::techniques::FAMILIES;
+use headstart_gallery::techniques::{FAMILIES, Shown};
 use serde_json::{Value, json};
 
 use crate::arguments;
@@ -75,18 +75,25 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     let (copy, workloads) =
         measure_workloads(&mut bench, &chosen.collect::<Vec<_>>(), (major, minor), options)?;
     let mut techniques = Vec::new();
-    let families = FAMILIES.iter().flat_map(|family| family.kernels);
-    for (kernel, settings) in families.filter(|(name, _)| in_suite(Suite::Techniques) && wanted(name)) {
-        match compare::technique(&mut bench, kernel, settings, options.rounds) {
+    // The others are about Intel's GPUs.
+    let families = FAMILIES.iter().filter(|family| family.device == "h200");
+    let families = families.flat_map(|family| family.kernels);
+    for shown in families.filter(|shown| in_suite(Suite::Techniques) && wanted(shown.kernel)) {
+        let Shown {
+            kernel,
+            settings,
+            plan,
+        } = shown;
+        match compare::technique(&mut bench, shown, options.rounds) {
             Ok(result) => {
                 let microseconds = result["time_ns"].as_f64().unwrap_or(0.0) * 1e-3;
                 print(&format!(
-                    "  {microseconds:9.2} µs {kernel} {}\n",
+                    "  {microseconds:9.2} µs {kernel} {} {plan}\n",
                     settings.join(" ")
                 ))?;
                 techniques.push(result);
             }
-            Err(error) => print(&format!("  failed {kernel}: {error}\n"))?,
+            Err(error) => print(&format!("  failed {kernel} {plan}: {error}\n"))?,
         }
     }
     let peers = match &options.peers {

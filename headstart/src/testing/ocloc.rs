@@ -17,6 +17,8 @@ pub struct Ocloc(PathBuf);
 pub struct Assembly {
     /// The instructions, one a line.
     pub text: String,
+    /// How many spills the compiler says there are about.
+    pub spills: u32,
 }
 
 impl Ocloc {
@@ -40,7 +42,6 @@ impl Ocloc {
         std::fs::write(path.join("kernel.spv"), spirv.bytes()).map_err(|error| error.to_string())?;
         let compile = [
             "compile",
-            "-q",
             "-spirv_input",
             "-file",
             "kernel.spv",
@@ -52,7 +53,7 @@ impl Ocloc {
             "-options",
             BUILD_OPTIONS,
         ];
-        self.run(path, &compile)?;
+        let said = self.run(path, &compile)?;
         let binary = ["kernel.bin", "kernel"]
             .into_iter()
             .find(|name| path.join(name).exists());
@@ -72,10 +73,15 @@ impl Ocloc {
             .find(|path| path.exists());
         let listing = listing.ok_or("ocloc left no listing of the kernel")?;
         let text = std::fs::read_to_string(listing).map_err(|error| error.to_string())?;
-        Ok(Assembly { text })
+        // `warning: kernel k compiled SIMD32 allocated 128 regs and spilled around 22`
+        let spills = said.split_once("spilled around ").map_or("", |(_, rest)| rest);
+        let digits = spills.split(|c: char| !c.is_ascii_digit()).next();
+        let spills = digits.and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        Ok(Assembly { text, spills })
     }
 
-    fn run(&self, folder: &Path, arguments: &[&str]) -> Result<(), String> {
+    /// Runs it: what it says.
+    fn run(&self, folder: &Path, arguments: &[&str]) -> Result<String, String> {
         let Output {
             status,
             stdout,
@@ -85,13 +91,12 @@ impl Ocloc {
             .args(arguments)
             .output()
             .map_err(|error| format!("{}: {error}", self.0.display()))?;
+        let said = String::from_utf8_lossy(&[stdout, stderr].concat())
+            .trim()
+            .to_owned();
         match status.success() {
-            true => Ok(()),
-            false => Err(format!(
-                "ocloc {}: {}",
-                arguments.join(" "),
-                String::from_utf8_lossy(&[stdout, stderr].concat()).trim()
-            )),
+            true => Ok(said),
+            false => Err(format!("ocloc {}: {said}", arguments.join(" "))),
         }
     }
 }

@@ -155,6 +155,7 @@ mod tests {
 ";
         let assembly = Assembly {
             text: text.to_owned(),
+            spills: 0,
         };
         let found = assembly.prefetches();
         assert_eq!(

@@ -25,6 +25,7 @@ mod copies;
 mod fault;
 mod lane_op;
 mod lanes;
+mod launch_shadow;
 mod no_wrap;
 mod prefetch;
 mod printed;

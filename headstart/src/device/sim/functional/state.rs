@@ -8,12 +8,13 @@ use super::atomics;
 use super::buffer::BufferMemory;
 use super::fault::Region;
 use super::lanes::LANES;
+use super::launch_shadow::LaunchShadow;
 use super::prefetch::CutOff;
 use super::printed::Printed;
-use super::shadow::LaunchShadow;
+
 use crate::device::model::{DeviceModel, Vendor};
 use crate::device::{Argument, Launch};
-use crate::ir::{CacheLevel, Kernel, MemoryScope, OpKind, Space};
+use crate::ir::{CacheLevel, Kernel, MemoryScope, OpKind, Space, Value};
 use crate::{Error, Result};
 
 /// Locks for atomic operations; more make it rarer that different elements meet at one.
@@ -180,6 +181,12 @@ impl<'l> LaunchState<'l> {
             return Err(Error::usage(format!("a launch of {} buffers", buffers.len()))
                 .accepted(format!("at most {}", address::MOST_BUFFERS)));
         }
+        let cells = CellSizes::new(kernel);
+        let written = |buffer: &BoundBuffer| match options.mode {
+            Mode::Checking if !buffer.read_only => buffer.memory.bytes(),
+            _ => 0,
+        };
+        let shadow = LaunchShadow::new(buffers.iter().map(written), cells.global);
         Ok(LaunchState {
             kernel,
             launch,
@@ -188,9 +195,9 @@ impl<'l> LaunchState<'l> {
             buffers,
             shared: Layout::new(kernel, Space::Shared),
             private: Layout::new(kernel, Space::Private),
-            cells: CellSizes::new(kernel),
+            cells,
             has_copies: has_copies(kernel),
-            shadow: LaunchShadow::new(),
+            shadow,
             follows_prefetches: options.mode == Mode::Checking && has_fenced_prefetches(kernel),
             cut_off: Mutex::default(),
             acquires: atomics::acquires(kernel),
@@ -305,39 +312,45 @@ impl<'l> LaunchState<'l> {
             );
             return Err(super::fault::error(self.kernel, writer.place, what));
         }
-        self.shadow.written(|number| {
-            if let Some((buffer, offset)) = self.locate(number << self.cells.global) {
-                self.buffers[buffer].memory.mark_written(offset, cell);
-            }
-        });
+        self.shadow
+            .written(|buffer, offset| self.buffers[buffer].memory.mark_written(offset, cell));
         Ok(())
     }
 }
 
 impl CellSizes {
-    /// The smallest access to each memory.
+    /// The smallest access to each memory: to global memory of a whole vector, since there it is aligned to its size.
     fn new(kernel: &Kernel) -> CellSizes {
-        let mut smallest = CellSizes { global: 3, shared: 3 };
-        let mut use_of = |space: Option<Space>, bytes: u32| {
-            let bits = bytes.max(1).trailing_zeros();
+        let mut smallest = CellSizes { global: 4, shared: 3 };
+        let mut use_of = |space: Option<Space>, element: u32, length: usize| {
+            let bits = |bytes: u32| bytes.max(1).trailing_zeros();
             if !matches!(space, Some(Space::Shared | Space::Private)) {
-                smallest.global = smallest.global.min(bits);
+                smallest.global = smallest.global.min(bits(element * length as u32));
             }
             if !matches!(space, Some(Space::Global | Space::Private)) {
-                smallest.shared = smallest.shared.min(bits);
+                smallest.shared = smallest.shared.min(bits(element));
             }
         };
-        kernel.body.walk(&mut |op| match &op.kind {
-            OpKind::Load { ptr, .. } => {
-                let ty = op.results.first().map(|&result| kernel.ty(result));
-                use_of(kernel.ty(*ptr).space(), ty.map_or(1, |ty| ty.bytes()));
+        kernel.body.walk(&mut |op| {
+            let element = |value: Option<&Value>| value.map_or(1, |&value| kernel.ty(value).bytes());
+            match &op.kind {
+                OpKind::Load { ptr, .. } => {
+                    let element = element(op.results.first());
+                    use_of(kernel.ty(*ptr).space(), element, op.results.len());
+                }
+                OpKind::Store { ptr, values, .. } => {
+                    use_of(kernel.ty(*ptr).space(), element(values.first()), values.len());
+                }
+                OpKind::Atomic { ptr, values, .. } => {
+                    let element = element(op.results.first().or(values.first()));
+                    use_of(kernel.ty(*ptr).space(), element, 1);
+                }
+                OpKind::Copy { bytes, .. } => {
+                    use_of(Some(Space::Global), *bytes, 1);
+                    use_of(Some(Space::Shared), 4, 1);
+                }
+                _ => {}
             }
-            OpKind::Store { ptr, values, .. } => {
-                let ty = values.first().map(|&value| kernel.ty(value));
-                use_of(kernel.ty(*ptr).space(), ty.map_or(1, |ty| ty.bytes()));
-            }
-            OpKind::Copy { .. } => use_of(None, 4),
-            _ => {}
         });
         smallest
     }

@@ -3,7 +3,7 @@
 use super::address::{self, from_generic};
 use super::fault::Access;
 use super::lane_op::SlotList;
-use super::lanes::{Lanes, Mask, Registers, Slot};
+use super::lanes::{LANES, Lanes, Mask, Registers, Slot};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{Place, Space, Type};
@@ -110,10 +110,17 @@ impl WorkGroup<'_> {
         {
             return false;
         }
+        // Often all lanes read one place.
+        let is_uniform = mask.lanes().all(|lane| offsets[lane] == highest);
         for (&slot, plus) in to.as_slice().iter().zip((0..).step_by(size as usize)) {
+            let read = |offset: u64| bound.memory.read(offset + plus, ty.bytes()) & ty.mask();
             let lanes = registers.get_mut(slot);
+            if is_uniform {
+                *lanes = [read(highest); LANES];
+                continue;
+            }
             for lane in mask.lanes() {
-                lanes[lane] = bound.memory.read(offsets[lane] + plus, ty.bytes()) & ty.mask();
+                lanes[lane] = read(offsets[lane]);
             }
         }
         self.traffic.loaded_bytes += total * u64::from(mask.count());

@@ -1,6 +1,7 @@
 //! A simulated device's memory of one buffer: pages that exist once they are written.
 //!
-//! Until then a read evaluates the buffer's [`Fill`], so that a table of a gigabyte costs nothing.
+//! Until then a read evaluates the buffer's [`Fill`], so that a table of a gigabyte costs nothing. A page that is read over
+//! and over exists, too, since evaluating is the slower way.
 //! Memory is made of relaxed atomics, because work-groups run in parallel and share it; a kernel without
 //! races sees plain memory.
 
@@ -15,6 +16,9 @@ use crate::{Error, Result};
 /// Bytes of a page.
 const PAGE: u64 = 1 << 16;
 
+/// Reads of a page that does not exist, until it does: about as many as evaluate all of it twice.
+const READS: u32 = PAGE as u32 / 2;
+
 /// What a byte holds that was never written, where nobody checks: wrong results rather than lucky ones.
 pub(super) const POISON: u8 = 0xa5;
 
@@ -25,6 +29,8 @@ pub struct BufferMemory {
     bytes: u64,
     fill: Fill,
     pages: Box<[OnceLock<Page>]>,
+    /// How often each page was read while it did not exist. Counts may be lost between threads.
+    reads: Box<[AtomicU32]>,
     /// The device's memory that it takes, if that is counted.
     reservation: Option<Reservation>,
 }
@@ -43,12 +49,13 @@ impl BufferMemory {
     /// Those of [`Fill::check`].
     pub fn new(element: Type, length: u64, fill: Fill) -> Result<BufferMemory> {
         let bytes = fill.check(element, length)?;
-        let pages = (0..bytes.div_ceil(PAGE)).map(|_| OnceLock::new()).collect();
+        let pages = bytes.div_ceil(PAGE);
         Ok(BufferMemory {
             element,
             bytes,
             fill,
-            pages,
+            pages: (0..pages).map(|_| OnceLock::new()).collect(),
+            reads: (0..pages).map(|_| AtomicU32::new(0)).collect(),
             reservation: None,
         })
     }
@@ -84,7 +91,7 @@ impl BufferMemory {
     pub(super) fn read(&self, offset: u64, size: u32) -> u64 {
         match self.pages[(offset / PAGE) as usize].get() {
             Some(page) => page.read((offset % PAGE) as usize, size),
-            None => self.unwritten(offset, size),
+            None => self.read_unwritten(offset, size),
         }
     }
 
@@ -117,12 +124,28 @@ impl BufferMemory {
         }
     }
 
+    /// Reads from a page that does not exist, which may make it.
+    fn read_unwritten(&self, offset: u64, size: u32) -> u64 {
+        let index = offset / PAGE;
+        let reads = &self.reads[index as usize];
+        match reads.load(Ordering::Relaxed) {
+            many if many >= READS && !self.starts_uninitialized() => self.pages[index as usize]
+                .get_or_init(|| self.page(index))
+                .read((offset % PAGE) as usize, size),
+            few => {
+                reads.store(few.saturating_add(1), Ordering::Relaxed);
+                self.unwritten(offset, size)
+            }
+        }
+    }
+
     /// The value of bytes in a page that does not exist.
     fn unwritten(&self, offset: u64, size: u32) -> u64 {
         let element = u64::from(self.element.bytes());
         match &self.fill {
-            Fill::Pattern(pattern) if element == u64::from(size) => {
-                pattern.bits(self.element, offset / element)
+            Fill::Pattern(pattern) if u64::from(size) <= element => {
+                let bits = pattern.bits(self.element, offset / element) >> (offset % element * 8);
+                bits & (u64::MAX >> (64 - size * 8))
             }
             _ => (0..u64::from(size)).rev().fold(0, |bits, byte| {
                 bits << 8 | u64::from(self.unwritten_byte(offset + byte))
@@ -176,6 +199,7 @@ impl BufferMemory {
             bytes: self.bytes,
             fill: self.fill.clone(),
             pages: self.pages.iter().map(copy).collect(),
+            reads: self.reads.iter().map(|_| AtomicU32::new(0)).collect(),
             reservation: None,
         }
     }
@@ -292,6 +316,25 @@ mod tests {
         assert_eq!(memory.resident_bytes(), PAGE);
         assert_eq!(memory.read(last, 2), 0xabcd);
         assert_eq!(memory.read(last - 4, 4), 5 + 2 * ((1 << 28) - 2));
+    }
+
+    #[test]
+    fn what_is_read_over_and_over_exists_and_is_the_same() {
+        let fill = || Fill::Pattern(Pattern::Steps { first: 9, step: 3 });
+        let memory = BufferMemory::new(Type::I64, 1 << 14, fill()).expect("fits");
+        let other = BufferMemory::new(Type::I64, 1 << 14, fill()).expect("fits");
+        for read in 0..=u64::from(READS) {
+            let offset = read * 24 % PAGE;
+            assert_eq!(memory.read(offset, 8), offset / 8 * 3 + 9);
+        }
+        assert_eq!(memory.resident_bytes(), PAGE);
+        for (offset, size) in [(0, 8), (4, 4), (10, 2), (15, 1), (16, 4)] {
+            assert_eq!(
+                memory.read(offset, size),
+                other.read(offset, size),
+                "{offset} {size}"
+            );
+        }
     }
 
     #[test]

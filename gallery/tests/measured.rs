@@ -13,7 +13,7 @@ use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Trial, Verdict};
 use headstart::testing;
 use headstart::tune::check::compare;
-use headstart::tune::gpu::Measured;
+use headstart::tune::gpu::{Measured, Wanted};
 use headstart::tune::measured::Measures;
 use headstart::tune::{MeasuredBench, Progress, Workload, tune};
 use headstart::{Error, Result};
@@ -44,10 +44,10 @@ impl Measures for MadeUp {
         &mut self,
         workload: &Workload,
         kernels: &[(String, Arc<Kernel>)],
-        right: &mut dyn FnMut() -> Result<Option<Vec<Vec<u8>>>>,
+        wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
-        let right = right()?;
+        let wanted = wanted()?;
         let simulator = Simulator::untimed();
         let bound = workload.bind(&simulator)?;
         let one = |(index, (_, kernel)): (usize, &(String, Arc<Kernel>))| {
@@ -57,14 +57,14 @@ impl Measures for MadeUp {
             if Some(index) == self.wrong {
                 found[0][0] ^= 1;
             }
-            let outputs = right
-                .as_ref()
-                .map(|right| compare(workload, right, &found))
-                .transpose()?;
+            let outputs = match &wanted {
+                Wanted::Compared(right) => Some(compare(workload, right, &found)?),
+                Wanted::Found | Wanted::Unread => None,
+            };
             Ok(Measured {
                 timing: Timing::of(vec![time * 1e3; 3], timing.cache).expect("samples"),
                 outputs,
-                found: right.is_none().then_some(found),
+                found: matches!(wanted, Wanted::Found).then_some(found),
                 loaded: Loaded {
                     compiled: Compiled {
                         registers: 32,

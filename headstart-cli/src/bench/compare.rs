@@ -10,7 +10,7 @@ use headstart::device::cuda::timing::{CacheState, Timing, TimingOptions};
 use headstart::device::sim::Simulator;
 use headstart::ir::Kernel;
 use headstart::prefetch;
-use headstart::tune::gpu::{GpuBench, Measured};
+use headstart::tune::gpu::{GpuBench, Measured, Wanted};
 use headstart::tune::{Compare, Given, Subject, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::kernels::{self, Chosen};
@@ -165,7 +165,11 @@ pub fn measure(
     };
 
     let (kernels, refused) = derived(&best, except)?;
-    let right = best.measured.found.clone();
+    let right = best
+        .measured
+        .found
+        .clone()
+        .map_or(Wanted::Unread, |found| Wanted::Compared(Arc::new(found)));
     let measured = bench.measure(&best.workload, &kernels, &mut || Ok(right.clone()), options)?;
     let plain_ns = measured
         .first()
@@ -269,13 +273,14 @@ pub fn technique(bench: &mut GpuBench, shown: &Shown, rounds: u32) -> Result<Val
     let plain = Arc::new(prefetch::carry_out_wishes(&workload.kernel, &target(&workload))?);
     let simulator = Simulator::untimed();
     let (_, right) = workload.bind(&simulator)?.run(&simulator, &plain)?;
+    let right = Wanted::Compared(Arc::new(right));
     let options = TimingOptions {
         rounds,
         ..TimingOptions::default()
     };
     let planned = prefetch::apply(&plain, &plan.parse()?, &target(&workload))?;
     let named = [((*plan).to_owned(), Arc::new(planned.kernel))];
-    let measured = bench.measure(&workload, &named, &mut || Ok(Some(right.clone())), options)?;
+    let measured = bench.measure(&workload, &named, &mut || Ok(right.clone()), options)?;
     let measured = measured
         .into_iter()
         .next()
@@ -316,7 +321,7 @@ fn shape(
     };
     let plain = Arc::new(prefetch::carry_out_wishes(&workload.kernel, &target(&workload))?);
     let named = [("none".to_owned(), Arc::clone(&plain))];
-    let measured = bench.measure(&workload, &named, &mut || Ok(None), options)?;
+    let measured = bench.measure(&workload, &named, &mut || Ok(Wanted::Found), options)?;
     let measured = measured
         .into_iter()
         .next()

@@ -8,7 +8,7 @@ use headstart::device::cuda::timing::{CacheState, TimingOptions};
 use headstart::device::model::DeviceModel;
 use headstart::ir::Kernel;
 use headstart::tune::Workload;
-use headstart::tune::gpu::GpuBench;
+use headstart::tune::gpu::{GpuBench, Wanted};
 use headstart::{Error, Result};
 use headstart_gallery::micro::{self, Micro};
 use headstart_gallery::settings::Settings;
@@ -109,7 +109,7 @@ fn measured(
         limit: LIMIT,
     };
     let mut both = gpu
-        .measure(workload, &kernels, &mut || Ok(None), options)?
+        .measure(workload, &kernels, &mut || Ok(Wanted::Unread), options)?
         .into_iter();
     let mut next = || {
         both.next()

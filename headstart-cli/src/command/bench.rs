@@ -7,7 +7,7 @@ use headstart::device::cuda::timing::TimingOptions;
 use headstart::device::sim::Simulator;
 use headstart::ir::Kernel;
 use headstart::prefetch::{self, Plan};
-use headstart::tune::gpu::{GpuBench, Measured};
+use headstart::tune::gpu::{GpuBench, Measured, Wanted};
 use headstart::tune::{Subject, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
@@ -223,10 +223,10 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
 
     let start = Instant::now();
     let right = match options.without_simulator {
-        true => None,
-        false => Some(simulated(&workload, &kernels[0].1)?),
+        true => Wanted::Found,
+        false => Wanted::Compared(Arc::new(simulated(&workload, &kernels[0].1)?)),
     };
-    let simulator_time = right.as_ref().map(|_| start.elapsed());
+    let simulator_time = (!options.without_simulator).then(|| start.elapsed());
 
     let start = Instant::now();
     let timing = TimingOptions {

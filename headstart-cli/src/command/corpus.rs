@@ -14,7 +14,7 @@ use headstart::device::sim::functional::Options;
 use headstart::front::ptx;
 use headstart::report::Outputs;
 use headstart::tune::drop_in::drop_in;
-use headstart::tune::gpu::{GpuBench, as_it_was, in_its_module};
+use headstart::tune::gpu::{GpuBench, Wanted, as_it_was, in_its_module};
 use headstart::tune::{
     self, Asked, Bench, FileSubject, LaunchFile, MeasuredBench, Subject, Workload, check, search,
 };
@@ -169,7 +169,7 @@ impl Case<'_> {
         let emitted = vec![Ok((as_it_was(original), Duration::ZERO)), Ok((again, emit_time))];
         let timing = TimingOptions::default();
         let mut measured = gpu
-            .measure_modules(workload, &names, emitted, &mut || Ok(None), timing)?
+            .measure_modules(workload, &names, emitted, &mut || Ok(Wanted::Found), timing)?
             .into_iter();
         let mut next = || {
             measured
@@ -216,7 +216,8 @@ fn fastest(gpu: &mut GpuBench, subject: FileSubject) -> Result<FileSubject> {
             vec![Ok((as_it_was(original), Duration::ZERO))],
         );
         let timing = TimingOptions::default();
-        let mut measured = gpu.measure_modules(&workload, &names, emitted, &mut || Ok(None), timing)?;
+        let mut measured =
+            gpu.measure_modules(&workload, &names, emitted, &mut || Ok(Wanted::Found), timing)?;
         let measured = measured
             .pop()
             .ok_or_else(|| Error::bug("a module was not measured"))??;

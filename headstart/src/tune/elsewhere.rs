@@ -70,10 +70,11 @@ pub fn plain_best(
 /// # Errors
 /// The plain kernel goes wrong there, or a plan that was accepted does.
 pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<Option<Elsewhere>> {
-    if here
+    let is_out_of_reach = here
         .at_most
-        .is_some_and(|at_most| there.speedup * THRESHOLD > at_most)
-    {
+        .is_some_and(|at_most| there.speedup * THRESHOLD > at_most);
+    // Where the plain kernel is hardly faster, the plans are the same that were tried here.
+    if is_out_of_reach || there.speedup < THRESHOLD {
         return Ok(None);
     }
     let kernel = plain(here.bench, &shape.workload)?;

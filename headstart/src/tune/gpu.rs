@@ -29,14 +29,25 @@ pub struct GpuBench {
     target: Target,
 }
 
+/// What is to be done with the outputs of each kernel.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// They are compared with the right ones: each output's bytes, in the parameters' order.
+    Compared(Arc<Vec<Vec<u8>>>),
+    /// They are handed out.
+    Found,
+    /// They stay on the GPU: gigabytes take a second to read, and the launch a millisecond.
+    Unread,
+}
+
 /// What came of one kernel.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Its times.
     pub timing: Timing,
-    /// How its outputs compare with the right ones; none where there was nothing to compare with.
+    /// How its outputs compare with the right ones, where that was wanted.
     pub outputs: Option<Outputs>,
-    /// The bytes of each output, where there was nothing to compare with.
+    /// The bytes of each output, where they were wanted.
     pub found: Option<Vec<Vec<u8>>>,
     /// What the driver's compiler made of it.
     pub loaded: Loaded,
@@ -106,8 +117,8 @@ impl GpuBench {
         Ok((median(emitted), median(loaded[1..].to_vec())))
     }
 
-    /// Compiles kernels, checks the outputs of each against the right ones, and times them against each other.
-    /// What came of each, in order. The right outputs are asked for when the kernels are compiled.
+    /// Compiles kernels, runs each once for its outputs, and times them against each other. What came of each, in order.
+    /// What is wanted of the outputs is asked for when the kernels are compiled.
     ///
     /// # Errors
     /// The data do not fit the GPU, the worker is lost for good, or there are no right outputs.
@@ -115,7 +126,7 @@ impl GpuBench {
         &mut self,
         workload: &Workload,
         kernels: &[(String, Arc<Kernel>)],
-        right: &mut dyn FnMut() -> Result<Option<Vec<Vec<u8>>>>,
+        wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
         let options = self.options(workload);
@@ -127,7 +138,7 @@ impl GpuBench {
             })
             .collect();
         let names: Vec<String> = kernels.iter().map(|(name, _)| name.clone()).collect();
-        self.measure_modules(workload, &names, emitted, right, timing)
+        self.measure_modules(workload, &names, emitted, wanted, timing)
     }
 
     /// The share of a core's sub-groups that are resident: as many work-groups as fit, or as there are.
@@ -149,7 +160,7 @@ impl GpuBench {
         workload: &Workload,
         kernels: &[String],
         emitted: Vec<Result<(Ptx, Duration)>>,
-        right: &mut dyn FnMut() -> Result<Option<Vec<Vec<u8>>>>,
+        wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
         self.worker.bind(&arguments(workload))?;
@@ -163,9 +174,10 @@ impl GpuBench {
             .collect();
         let names: Vec<String> = modules.iter().map(|module| module.name.clone()).collect();
         let mut loaded = self.worker.load(modules)?.into_iter();
-        let right = right()?;
+        let wanted = wanted()?;
 
-        let approximates = approximates(&workload.kernel);
+        let is_read = !matches!(wanted, Wanted::Unread);
+        let approximates = is_read && approximates(&workload.kernel);
         let mut plain: Option<Vec<Vec<u8>>> = None;
         let mut outcomes: Vec<Result<Measured>> = Vec::with_capacity(kernels.len());
         for (name, emitted) in kernels.iter().zip(emitted) {
@@ -173,11 +185,14 @@ impl GpuBench {
                 let loaded = loaded
                     .next()
                     .ok_or_else(|| Error::bug("a module was not loaded"))??;
-                let checked = self.worker.check(name, timing.limit)?;
-                let outputs = right
-                    .as_ref()
-                    .map(|right| compare_across(workload, right, &checked.outputs))
-                    .transpose()?;
+                let checked = match is_read {
+                    true => self.worker.check(name, timing.limit)?,
+                    false => self.worker.launch(name, timing.limit)?,
+                };
+                let outputs = match &wanted {
+                    Wanted::Compared(right) => Some(compare_across(workload, right, &checked.outputs)?),
+                    Wanted::Found | Wanted::Unread => None,
+                };
                 // Then the simulator's bits say little; the plain kernel's on this device are those to have.
                 if approximates && let Some(plain) = &plain {
                     compare(workload, plain, &checked.outputs)?;
@@ -189,7 +204,7 @@ impl GpuBench {
                 Ok(Measured {
                     timing,
                     outputs,
-                    found: right.is_none().then_some(checked.outputs),
+                    found: matches!(wanted, Wanted::Found).then_some(checked.outputs),
                     loaded,
                     dynamic_shared_bytes: ptx.dynamic_shared_bytes,
                     emit_time,

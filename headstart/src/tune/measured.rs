@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::gpu::{GpuBench, Measured};
+use super::gpu::{GpuBench, Measured, Wanted};
 use super::search::{Bench, Timed};
 use super::simulated::SimulatedBench;
 use super::workload::{Bound, Workload};
@@ -39,7 +39,7 @@ pub trait Measures: Send {
         &mut self,
         workload: &Workload,
         kernels: &[(String, Arc<Kernel>)],
-        right: &mut dyn FnMut() -> Result<Option<Vec<Vec<u8>>>>,
+        wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>>;
 }
@@ -53,10 +53,10 @@ impl Measures for GpuBench {
         &mut self,
         workload: &Workload,
         kernels: &[(String, Arc<Kernel>)],
-        right: &mut dyn FnMut() -> Result<Option<Vec<Vec<u8>>>>,
+        wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
-        GpuBench::measure(self, workload, kernels, right, timing)
+        GpuBench::measure(self, workload, kernels, wanted, timing)
     }
 }
 
@@ -77,7 +77,7 @@ pub struct MeasuredBench {
 struct Simulated {
     /// For which launch: the bound workload's parameters do not change while a search holds its kernel.
     plain: Arc<Kernel>,
-    right: Vec<Vec<u8>>,
+    right: Arc<Vec<Vec<u8>>>,
     timed: Option<Timed>,
 }
 
@@ -112,10 +112,10 @@ impl MeasuredBench {
     }
 
     /// What the plain kernel computes at full size.
-    fn right(&self, workload: &Workload, plain: &Arc<Kernel>) -> Result<Vec<Vec<u8>>> {
+    fn right(&self, workload: &Workload, plain: &Arc<Kernel>) -> Result<Arc<Vec<Vec<u8>>>> {
         let simulator = Simulator::new(describe(&self.facts), Options::FAST, None);
         let (_, outputs) = workload.bind(&simulator)?.run(&simulator, plain)?;
-        Ok(outputs)
+        Ok(Arc::new(outputs))
     }
 
     fn known(&self, plain: &Arc<Kernel>) -> Option<Arc<Simulated>> {
@@ -123,7 +123,7 @@ impl MeasuredBench {
         last.clone().filter(|last| Arc::ptr_eq(&last.plain, plain))
     }
 
-    fn keep(&self, plain: &Arc<Kernel>, right: Vec<Vec<u8>>, timed: Option<Timed>) {
+    fn keep(&self, plain: &Arc<Kernel>, right: Arc<Vec<Vec<u8>>>, timed: Option<Timed>) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Simulated {
             plain: Arc::clone(plain),
             right,
@@ -131,11 +131,11 @@ impl MeasuredBench {
         }));
     }
 
-    /// A kernel alone, its outputs not compared.
-    fn measured(&self, workload: &Workload, kernel: &Arc<Kernel>) -> Result<Measured> {
+    /// A kernel alone.
+    fn measured(&self, workload: &Workload, kernel: &Arc<Kernel>, wanted: &Wanted) -> Result<Measured> {
         let kernels = [("none".to_owned(), Arc::clone(kernel))];
         self.gpu()
-            .measure(workload, &kernels, &mut || Ok(None), self.timing)?
+            .measure(workload, &kernels, &mut || Ok(wanted.clone()), self.timing)?
             .pop()
             .ok_or_else(|| Error::bug("a kernel was not measured"))?
     }
@@ -294,13 +294,16 @@ impl Bench for MeasuredBench {
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         let workload = bound.workload();
         let simulated = self.simulated(workload, kernel);
-        let measured = self.measured(workload, kernel)?;
+        let measured = self.measured(workload, kernel, &Wanted::Found)?;
         Ok(self.timed(workload, measured, simulated.as_ref()))
     }
 
     /// Nothing is simulated, which for a large launch takes many times as long as the launch.
     fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {
-        Ok(self.measured(bound.workload(), kernel)?.timing.median_ns)
+        Ok(self
+            .measured(bound.workload(), kernel, &Wanted::Unread)?
+            .timing
+            .median_ns)
     }
 
     fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
@@ -317,7 +320,7 @@ impl Bench for MeasuredBench {
         // While the driver compiles, the simulator computes what is right.
         let (measured, simulated) = match known {
             Some(known) => {
-                let mut right = || Ok(Some(known.right.clone()));
+                let mut right = || Ok(Wanted::Compared(Arc::clone(&known.right)));
                 let measured = self.gpu().measure(workload, &named, &mut right, self.timing);
                 (measured, known.timed.clone())
             }
@@ -328,8 +331,8 @@ impl Bench for MeasuredBench {
                 let mut right = || match right.take() {
                     Some(thread) => {
                         let right = thread.join().unwrap_or_else(|_| stopped())?;
-                        computed = Some(right.clone());
-                        Ok(Some(right))
+                        computed = Some(Arc::clone(&right));
+                        Ok(Wanted::Compared(right))
                     }
                     None => Err(Error::bug("the right outputs were asked for twice")),
                 };

@@ -8,7 +8,7 @@ use headstart::device::cuda::timing::{CacheState, TimingOptions};
 use headstart::ir::Kernel;
 use headstart::prefetch;
 use headstart::tune::check::compare;
-use headstart::tune::gpu::{GpuBench, Measured};
+use headstart::tune::gpu::{GpuBench, Measured, Wanted};
 use headstart::tune::{self, Bench, SimulatedBench, Subject, Timed, Workload, threads};
 use headstart::{Error, Result};
 
@@ -68,7 +68,12 @@ pub fn measured(bench: &mut GpuBench, case: &Case, rounds: u32) -> Result<Side> 
         limit: LIMIT,
         ..TimingOptions::default()
     };
-    let all = bench.measure(&derived.workload, &derived.kernels, &mut || Ok(None), options)?;
+    let all = bench.measure(
+        &derived.workload,
+        &derived.kernels,
+        &mut || Ok(Wanted::Found),
+        options,
+    )?;
     let mut all = derived.kernels.iter().map(|(plan, _)| plan).zip(all);
     let (_, plain) = all.next().ok_or_else(|| Error::bug("nothing was measured"))?;
     let plain = plain?;

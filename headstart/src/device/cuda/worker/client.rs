@@ -41,7 +41,7 @@ pub struct Worker {
 pub struct Checked {
     /// Its time on the GPU, in nanoseconds.
     pub elapsed_ns: f64,
-    /// The bytes of each output, in the parameters' order.
+    /// The bytes of each output that was read, in the parameters' order.
     pub outputs: Vec<Vec<u8>>,
     /// What the kernel printed: the last megabyte of it.
     pub printed: String,
@@ -217,9 +217,19 @@ impl Worker {
     /// # Errors
     /// The kernel faulted or ran too long; the next request starts a new worker.
     pub fn check(&mut self, module: &str, limit: Duration) -> Result<Checked, Failure> {
-        let files: Vec<PathBuf> = (0..self.outputs)
-            .map(|index| self.folder.path().join(format!("output-{index}")))
-            .collect();
+        let file = |index| self.folder.path().join(format!("output-{index}"));
+        self.launched(module, limit, (0..self.outputs).map(file).collect())
+    }
+
+    /// As [`Worker::check`], the outputs left on the GPU.
+    ///
+    /// # Errors
+    /// As for [`Worker::check`].
+    pub fn launch(&mut self, module: &str, limit: Duration) -> Result<Checked, Failure> {
+        self.launched(module, limit, Vec::new())
+    }
+
+    fn launched(&mut self, module: &str, limit: Duration, files: Vec<PathBuf>) -> Result<Checked, Failure> {
         let request = Request::Check {
             module: module.to_owned(),
             limit,

@@ -70,7 +70,7 @@ pub enum Request {
         /// How often.
         times: u32,
     },
-    /// Fill the outputs anew, launch a module once, and write the outputs to files.
+    /// Fill the outputs anew, launch a module once, and write as many outputs as there are files.
     Check {
         /// Its name.
         module: String,

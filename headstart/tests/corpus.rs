@@ -246,6 +246,41 @@ fn a_large_module_is_read_quickly() {
     assert!(entries.len() > 1000 && taken.as_secs_f64() < limit, "{taken:?}");
 }
 
+/// Loops whose counters compilers wrote in their own ways: numba's stops at zero, clang's is tested by its low bits.
+#[test]
+fn loops_count_whatever_wrote_them() {
+    for (file, entry) in [("numba_spmv.ptx", "numba_spmv"), ("dense.clang.ptx", "n_body")] {
+        let text = fs::read_to_string(corpus().join(file)).expect("readable");
+        let launch = launch(entry);
+        let imported = ptx::import(&text, file, Some(entry), &launch.facts()).expect("an entry");
+        let workload = FileSubject::of_module(imported, launch)
+            .workload()
+            .expect("a workload");
+        let loads = tune::search::main_loads(&workload.kernel);
+        assert!(!loads.is_empty(), "{file}:{entry}");
+        let target = prefetch::Target::default();
+        for strategy in ["rolling-registers:3", "cache:L2:2"] {
+            for group in ["", "unroll:2,"] {
+                let each: Vec<String> = loads.iter().map(|load| format!("{load}={strategy}")).collect();
+                let plan = format!("{group}{}", each.join(","));
+                let plan: prefetch::Plan = plan.parse().expect("a plan");
+                let applied = prefetch::apply(&workload.kernel, &plan, &target)
+                    .unwrap_or_else(|error| panic!("{file}:{entry}, {plan}: {error}"));
+                let simulator = simulator();
+                let outputs = |kernel| {
+                    let bound = workload.bind(&simulator).expect("bound");
+                    bound.run(&simulator, kernel).expect("it runs").1
+                };
+                let planned = std::sync::Arc::new(applied.kernel);
+                assert!(
+                    outputs(&workload.kernel) == outputs(&planned),
+                    "{file}:{entry}, {plan}"
+                );
+            }
+        }
+    }
+}
+
 /// What PTX does not say and a launch file could: the report names the statement and the loads that it is about.
 #[test]
 fn statements_that_would_allow_more_are_named() {

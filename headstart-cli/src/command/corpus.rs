@@ -16,7 +16,7 @@ use headstart::report::Outputs;
 use headstart::tune::drop_in::drop_in;
 use headstart::tune::gpu::{GpuBench, Wanted, as_it_was, in_its_module};
 use headstart::tune::{
-    self, Asked, Bench, FileSubject, LaunchFile, MeasuredBench, Subject, Workload, check, search,
+    self, Asked, Bench, FileSubject, LaunchFile, MeasuredBench, Subject, Workload, check,
 };
 use headstart::{Error, Result};
 use serde_json::{Value, json};
@@ -141,10 +141,13 @@ impl Case<'_> {
         let start = Instant::now();
         let imported = ptx::import(self.text, self.file, Some(self.entry), &launch.facts())?;
         let import_time = start.elapsed();
-        let subject = fastest(gpu, FileSubject::of_module(imported, launch))?;
+        let (subject, most) = fastest(gpu, FileSubject::of_module(imported, launch))?;
         let workload = subject.workload()?;
         let mut found = self.round_trip(gpu, &workload)?;
         found["import_ms"] = json!(import_time.as_secs_f64() * 1e3);
+        // What the entry could have in another of its geometries.
+        let most = most.or_else(|| found["occupancy"].as_f64());
+        found["most_occupancy"] = json!(most);
         found["groups"] = json!(workload.groups);
         found["group"] = json!(workload.group);
         if let Some(tuner) = tuner {
@@ -199,12 +202,14 @@ impl Case<'_> {
     }
 }
 
-/// The geometry, of those that the launch file names, in which the original is fastest.
-fn fastest(gpu: &mut GpuBench, subject: FileSubject) -> Result<FileSubject> {
+/// The geometry, of those that the launch file names, in which the original is fastest, and the highest occupancy of any of
+/// them.
+fn fastest(gpu: &mut GpuBench, subject: FileSubject) -> Result<(FileSubject, Option<f64>)> {
     let elsewhere = subject.elsewhere()?;
     if elsewhere.is_empty() {
-        return Ok(subject);
+        return Ok((subject, None));
     }
+    let mut most: Option<f64> = None;
     let mut timed = Vec::new();
     let mut right: Option<Vec<Vec<u8>>> = None;
     for subject in std::iter::once(subject).chain(elsewhere) {
@@ -221,6 +226,8 @@ fn fastest(gpu: &mut GpuBench, subject: FileSubject) -> Result<FileSubject> {
         let measured = measured
             .pop()
             .ok_or_else(|| Error::bug("a module was not measured"))??;
+        let occupancy = gpu.occupancy(&workload, &measured);
+        most = Some(most.map_or(occupancy, |most| most.max(occupancy)));
         // Where each work-item has an output of its own, another geometry may have more of them.
         let found = measured.found.unwrap_or_default();
         let lengths = |outputs: &[Vec<u8>]| outputs.iter().map(Vec::len).collect::<Vec<_>>();
@@ -238,7 +245,7 @@ fn fastest(gpu: &mut GpuBench, subject: FileSubject) -> Result<FileSubject> {
         .into_iter()
         .min_by(|(one, _), (other, _)| one.total_cmp(other));
     let (_, fastest) = fastest.ok_or_else(|| Error::bug("no geometry"))?;
-    Ok(fastest)
+    Ok((fastest, most))
 }
 
 fn said(compared: Result<Outputs>) -> String {
@@ -258,7 +265,7 @@ fn simulated(gpu: &GpuBench, workload: &Workload) -> Result<Vec<Vec<u8>>> {
 
 /// The best of the plans that win most often.
 fn tuned(subject: &FileSubject, workload: &Workload, tuner: &MeasuredBench) -> Result<Value> {
-    let plans = tune::space::likely_plans(&search::main_loads(&workload.kernel), &tuner.levels())?;
+    let plans = tune::space::likely_plans_of(&workload.kernel, &tuner.levels())?;
     let asked = Asked {
         plans: Some(&plans),
         ..Asked::default()

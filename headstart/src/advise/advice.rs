@@ -11,7 +11,7 @@ use super::structure::loop_loads;
 use crate::error::{Error, Result};
 use crate::prefetch::Plan;
 use crate::report::{Geometry, Report, Verdict};
-use crate::tune::space::{likely_plans, without_shared_copies};
+use crate::tune::space::{likely_plans_of, without_shared_copies};
 use crate::tune::{self, Asked, Bench, MEASURED, Progress, Subject};
 
 /// What to do about a kernel, and why.
@@ -108,7 +108,7 @@ fn advise_with(
     let likely = match bench.predictor() {
         Some(_) => None,
         None => {
-            let likely = likely_plans(&tune::search::main_loads(&kernel), &bench.levels())?;
+            let likely = likely_plans_of(&kernel, &bench.levels())?;
             Some(without_shared_copies(&kernel, likely))
         }
     };

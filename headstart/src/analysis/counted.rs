@@ -7,7 +7,7 @@ use super::loops::{CountedExit, Inside, Relation, Step};
 use super::multiples::low_zeros;
 use super::ranges::range;
 use super::steps::step_of;
-use crate::ir::{CompareOp, Kernel, Label, OpKind, Region, Type, UnaryOp, Value, Wrap};
+use crate::ir::{CompareOp, ConvertOp, Kernel, Label, OpKind, Region, Type, UnaryOp, Value, Wrap};
 
 /// Looks for the test that counts.
 pub(super) struct Tests<'a, F> {
@@ -68,13 +68,22 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
             OpKind::Unary(UnaryOp::Not, inner) => self.test(*inner, !positive),
             OpKind::Compare(op, a, b) => {
                 let (op, a, b) = (*op, *a, *b);
-                if let (Some((param, ahead)), true) = (self.tested(a), (self.outside)(b)) {
-                    self.counted(param, ahead, relation(op, positive, false).ok_or(None)?, b)
-                } else if let (Some((param, ahead)), true) = (self.tested(b), (self.outside)(a)) {
-                    self.counted(param, ahead, relation(op, positive, true).ok_or(None)?, a)
-                } else {
-                    Err(None)
+                for (tested, bound, swapped) in [(a, b, false), (b, a, true)] {
+                    if !(self.outside)(bound) {
+                        continue;
+                    }
+                    let relation = || relation(op, positive, swapped).ok_or(None);
+                    if let Some((param, ahead)) = self.tested(tested) {
+                        return self.counted(param, ahead, relation()?, bound);
+                    }
+                    // Low bits go round evenly: they meet the bound's, or are led past it, as a narrow counter would.
+                    if let Some((param, ahead)) = self.truncated(tested).and_then(|wide| self.tested(wide))
+                        && relation()? == Relation::NotEqual
+                    {
+                        return self.counted(param, ahead, Relation::NotEqual, bound);
+                    }
                 }
+                Err(None)
             }
             _ => Err(None),
         }
@@ -91,6 +100,14 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                 step != Step::Carried && step != Step::Invariant && step == self.steps[index]
             })
             .map(|index| (index, 1))
+    }
+
+    /// The value whose low bits this is.
+    fn truncated(&self, value: Value) -> Option<Value> {
+        match self.inside.get(&value)?.kind {
+            OpKind::Convert(ConvertOp::Truncate, wide) => Some(wide),
+            _ => None,
+        }
     }
 
     /// Accepts a test if the parameter moves towards the bound and cannot wrap past it.
@@ -127,6 +144,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
             // A step that jumped over the bound would have to break its promise before the loop ends.
             Relation::NotEqual
                 if constant.is_some_and(|step| step.unsigned_abs().is_power_of_two())
+                    && self.kernel.ty(bound) == ty
                     && self.promised(param, true) =>
             {
                 return found;
@@ -246,4 +264,40 @@ fn relation(op: CompareOp, positive: bool, swapped: bool) -> Option<Relation> {
     } else {
         Relation::Less { signed, or_equal }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::loops::summarize;
+    use crate::ir::parse;
+
+    /// The test of a loop whose wide counter goes by this step and is compared by its low bits like this.
+    fn low_bits(step: i64, compared: &str) -> Result<CountedExit, String> {
+        let text = format!(
+            "hsir 1\nkernel @k(%o: ptr.global i64[] align 8 unaliased, %n: i32) {{\n  %m = and %n, -2:i32\n  \
+             loop 'l (%i = 0:i64) {{\n    store %o, %i\n    %next = add %i, {step}:i64\n    \
+             %low = truncate %next to i32\n    %more = {compared} %low, %m\n    \
+             if %more {{ yield }} else {{ break }}\n    continue %next\n  }}\n  return\n}}\n"
+        );
+        let kernel = parse(&text, "k.hsir").expect("the test's kernel is right");
+        let definitions = Definitions::of(&kernel);
+        let looped = kernel
+            .body
+            .ops
+            .iter()
+            .find(|op| matches!(op.kind, OpKind::Loop { .. }));
+        summarize(&kernel, &definitions, looped.expect("there is a loop")).exit
+    }
+
+    #[test]
+    fn a_wide_counter_may_be_tested_by_its_low_bits() {
+        for step in [1, 2, -2] {
+            let exit = low_bits(step, "ne").expect("it counts");
+            assert_eq!((exit.relation, exit.steps_ahead), (Relation::NotEqual, 1));
+        }
+        // Past the bound, or only equal in the low bits.
+        assert!(low_bits(4, "ne").is_err());
+        assert!(low_bits(1, "lt.s").is_err());
+    }
 }

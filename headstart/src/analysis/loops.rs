@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::body::Reader;
 use super::counted::Tests;
 use super::definitions::Definitions;
+use super::remade::Remade;
 use super::steps::common_step;
 use super::trailing::Trailing;
 use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Place, Value};
@@ -48,6 +49,9 @@ pub enum Step {
         /// Bytes for a pointer, 1 for an integer.
         scale: u32,
     },
+    /// Each iteration makes it anew for the next: this value, which follows from parameters that go in steps, and from
+    /// no load.
+    Remade(Value),
     /// Something else.
     Carried,
 }
@@ -127,7 +131,8 @@ pub struct CountedExit {
     pub param: usize,
     /// The loop goes on while `param + steps_ahead × step relation bound`.
     pub relation: Relation,
-    /// Defined outside the loop.
+    /// Defined outside the loop. Where its type is narrower than the parameter's (only with [`Relation::NotEqual`]), the
+    /// parameter's low bits are compared.
     pub bound: Value,
     /// 0: the value of this iteration is tested; 1: that of the next.
     pub steps_ahead: i64,
@@ -185,6 +190,18 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
     for index in 0..params.len() {
         if steps[index] == Step::Carried
             && let Some(step) = trailing.step(index, &steps)
+        {
+            steps[index] = step;
+        }
+    }
+    let remade = Remade {
+        inside: &inside,
+        params,
+        continues: &continues,
+    };
+    for index in 0..params.len() {
+        if steps[index] == Step::Carried
+            && let Some(step) = remade.step(index, &steps)
         {
             steps[index] = step;
         }

@@ -9,6 +9,7 @@ pub mod loops;
 pub mod multiples;
 pub mod neighbours;
 pub mod ranges;
+mod remade;
 pub mod roots;
 mod steps;
 mod trailing;

@@ -99,7 +99,7 @@ impl<'s> Early<'s> {
             ));
         }
         let early = if let Some(index) = self.summary.params.iter().position(|&param| param == value) {
-            self.param(b, index, ahead)?
+            self.param(b, limits, index, ahead, depth)?
         } else {
             match self.summary.inside.get(&value) {
                 None => value,
@@ -118,7 +118,14 @@ impl<'s> Early<'s> {
     }
 
     /// A loop parameter, `ahead` steps on.
-    fn param(&self, b: &mut Builder<'_>, index: usize, ahead: u32) -> Result<Value> {
+    fn param(
+        &mut self,
+        b: &mut Builder<'_>,
+        limits: &mut Limits,
+        index: usize,
+        ahead: u32,
+        depth: u32,
+    ) -> Result<Value> {
         let param = self.summary.params[index];
         let base = self.base[&param];
         if ahead == 0 {
@@ -146,6 +153,7 @@ impl<'s> Early<'s> {
                     b.add(base, distance)
                 })
             }
+            Step::Remade(next) => self.slice(b, limits, next, ahead - 1, depth + 1),
             Step::Carried => Err(Error::usage(format!(
                 "it depends on {}, which each iteration makes from the one before",
                 name_of(b.kernel, param)

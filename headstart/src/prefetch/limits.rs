@@ -38,6 +38,11 @@ pub(super) fn passes(
         false => value,
     };
     let counter = as_integer(b, counter);
+    let compared = b.kernel.ty(exit.bound);
+    let counter = match compared.is_integer() && compared != b.kernel.ty(counter) {
+        true => b.convert(ConvertOp::Truncate, compared, counter),
+        false => counter,
+    };
     let ty = b.kernel.ty(counter);
     if exit.relation == Relation::NotEqual {
         // Whole steps from the value tested now to the bound; the step divides the way, so even a way all

@@ -26,6 +26,8 @@ pub struct Candidate {
     pub place: String,
     /// Bytes a work-item reads at once.
     pub bytes: u32,
+    /// How often it stands in that loop: more than once where a compiler unrolled it.
+    pub copies: u32,
     /// The loads in the same loop that its address depends on.
     pub parents: Vec<LoadId>,
     /// Why it cannot be fetched early, if it cannot.
@@ -72,6 +74,7 @@ fn collect(kernel: &Kernel, definitions: &Definitions, region: &Region, found: &
                     loop_name: kernel.labels[*label].name.clone(),
                     place: kernel.describe_place(data.place),
                     bytes: kernel.ty(site.results[0]).bytes() * site.results.len() as u32,
+                    copies: summary.loads.iter().filter(|other| other.id == site.id).count() as u32,
                     parents: parents(&summary, site.pointer, &site.conditions),
                     refusal: refusal.map(|error| error.to_string()),
                 });

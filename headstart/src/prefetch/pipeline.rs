@@ -461,7 +461,7 @@ impl StepWriter<'_> {
         let mut next = Vec::new();
         for (index, arg) in args.into_iter().enumerate() {
             next.push(match summary.steps[index] {
-                Step::Carried => arg,
+                Step::Carried | Step::Remade(_) => arg,
                 _ => early.value(b, limits, summary.params[index], iteration)?,
             });
         }

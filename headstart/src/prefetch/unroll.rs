@@ -96,7 +96,8 @@ pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op) -> Result<Vec<Op>> {
         return Err(Error::bug("only loops are unrolled"));
     };
     let exit = summary.exit.clone().map_err(&refuse)?;
-    let ty = kernel.ty(summary.params[exit.param]);
+    // The bound's: a wide counter may be tested by its low bits.
+    let ty = kernel.ty(exit.bound);
     let (Some(first), Some(bound), Step::Constant(step)) = (
         kernel.as_constant(initial[exit.param]),
         kernel.as_constant(exit.bound),

@@ -7,7 +7,7 @@ use super::doubt::doubt;
 use super::drop_in::drop_in;
 use super::elsewhere::{self, Here};
 use super::log::{Log, Shard};
-use super::space::{default_plans, shared_plans, without_shared_copies};
+use super::space::{default_plans, likely_plans_of, shared_plans, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
 use super::trying::{Memory, Pair, Tried, Trying, shielded};
@@ -212,7 +212,13 @@ pub fn search(
         Some(plans) => plans.to_vec(),
         None => {
             let (loads, levels) = (main_loads(&kernel), bench.levels());
-            let mut plans = without_shared_copies(&kernel, default_plans(&loads, &levels)?);
+            let mut plans = default_plans(&loads, &levels)?;
+            for plan in likely_plans_of(&kernel, &levels)? {
+                if !plans.contains(&plan) {
+                    plans.push(plan);
+                }
+            }
+            let mut plans = without_shared_copies(&kernel, plans);
             let legal = |plan: &Plan| shielded(|| derive(bench, &workload, &kernel, plan)).is_ok();
             plans.extend(shared_plans(&loads, &levels)?.into_iter().filter(legal));
             plans

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::search::main_loads;
 use crate::analysis::uniform::Divergence;
 use crate::error::Result;
 use crate::ir::{Kernel, OpKind};
@@ -12,6 +13,8 @@ use crate::prefetch::plan::{CacheLevel, Distance, Layout, LoadName, Plan, Scope,
 pub const DISTANCES: [u32; 7] = [1, 2, 4, 6, 8, 12, 16];
 /// Iterations in a group, alone and with prefetching.
 pub const GROUPS: [u32; 4] = [2, 4, 8, 16];
+/// Iterations in a group, and how far ahead, of the likely plans.
+const LIKELY: [(u32, u32); 4] = [(4, 8), (8, 8), (8, 16), (16, 16)];
 /// Distances of hints that work-items share.
 pub const SHARED_HINTS: [u32; 2] = [4, 16];
 
@@ -120,7 +123,7 @@ pub fn likely_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pla
     if loads.is_empty() {
         return Ok(plans);
     }
-    for (group, ahead) in [(4, 8), (8, 8), (8, 16), (16, 16)] {
+    for (group, ahead) in LIKELY {
         let start = || -> Result<Plan> { Ok(Plan::none().unrolled(Unroll::by(group)?)) };
         let distance = Distance::new(ahead)?;
         plans.push(together(
@@ -149,6 +152,72 @@ pub fn likely_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pla
     }
     for strategy in hints_at(Distance::new(2)?, levels) {
         plans.push(together(Plan::none(), loads, strategy)?);
+    }
+    Ok(plans)
+}
+
+/// The likely plans of a kernel: [`likely_plans`] for the loads that matter, and the same counted in iterations of the
+/// source where a compiler unrolled the loop.
+///
+/// An iteration of such a loop is several of the source's: a ring of four iterations is one of sixteen then, and may take
+/// more shared memory or registers than there are. A load in the loop that does what is left over is fetched as far ahead
+/// as that loop can go.
+///
+/// # Errors
+/// As for [`default_plans`].
+pub fn likely_plans_of(kernel: &Kernel, levels: &[CacheLevel]) -> Result<Vec<Plan>> {
+    let loads = main_loads(kernel);
+    let mut plans = likely_plans(&loads, levels)?;
+    plans.extend(unrolled_plans(kernel, &loads)?);
+    let mut seen = HashSet::new();
+    plans.retain(|plan| seen.insert(plan.clone()));
+    Ok(plans)
+}
+
+/// Plans whose distances are the source's iterations, where a compiler unrolled; none elsewhere.
+fn unrolled_plans(kernel: &Kernel, loads: &[LoadName]) -> Result<Vec<Plan>> {
+    let candidates = prefetch::candidates(kernel);
+    let named = |name: &LoadName| candidates.iter().find(|load| load.name == *name);
+    // Of each load: how often it stands in its loop, and in the loop where it stands most often.
+    let copies = |name: &LoadName| {
+        let here = named(name)?;
+        let everywhere = candidates.iter().filter(|other| other.id == here.id);
+        let most = everywhere.map(|other| other.copies).max()?;
+        Some((here.copies, most))
+    };
+    let copies: Vec<(u32, u32)> = loads.iter().map(|name| copies(name).unwrap_or((1, 1))).collect();
+    let unrolled = copies.iter().map(|&(_, most)| most).max().unwrap_or(1);
+    let mut plans = Vec::new();
+    if unrolled < 2 {
+        return Ok(plans);
+    }
+    for (group, ahead) in LIKELY.into_iter().chain([(1, 4), (1, 8), (1, 12), (2, 16)]) {
+        let group = (group / unrolled).max(1);
+        let start = match group {
+            1 => Plan::none(),
+            _ => Plan::none().unrolled(Unroll::by(group)?),
+        };
+        let distances = copies.iter().map(|&(here, most)| {
+            let iterations = match here < most {
+                // At most one iteration less than the unrolled loop does at once is left over.
+                true => ahead.min(most / here),
+                false => ahead / here,
+            };
+            Distance::new(iterations.max(1).next_multiple_of(group))
+        });
+        let distances: Vec<Distance> = distances.collect::<Result<_>>()?;
+        let layout = Layout::Interleaved;
+        let strategies = [
+            |distance, layout| Strategy::RollingAsync { distance, layout },
+            |distance, _| Strategy::RollingRegisters { distance },
+        ];
+        for strategy in strategies {
+            let each = loads.iter().zip(&distances);
+            let plan = each.fold(Ok(start.clone()), |plan: Result<Plan>, (load, &distance)| {
+                plan?.with(load.clone(), strategy(distance, layout))
+            });
+            plans.push(plan?);
+        }
     }
     Ok(plans)
 }

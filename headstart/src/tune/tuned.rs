@@ -41,8 +41,8 @@ use serde::{Deserialize, Serialize};
 
 use super::log::hash;
 use super::proposals::MEASURED;
-use super::search::{Asked, Bench, Progress, derive, main_loads, plain, search};
-use super::space::{likely_plans, without_shared_copies};
+use super::search::{Asked, Bench, Progress, derive, plain, search};
+use super::space::{likely_plans_of, without_shared_copies};
 use super::subject::Subject;
 use super::workload::{Given, Workload};
 use crate::error::{Error, Result};
@@ -245,7 +245,7 @@ pub fn tuned_with(subject: &dyn Subject, bench: &dyn Bench, answers: &Answers) -
     let likely = match bench.times_at_once() {
         true => Some(without_shared_copies(
             &kernel,
-            likely_plans(&main_loads(&kernel), &bench.levels())?,
+            likely_plans_of(&kernel, &bench.levels())?,
         )),
         false => None,
     };

@@ -267,6 +267,11 @@ impl<'k> Emitter<'k> {
         register
     }
 
+    /// Whether a value has a register yet.
+    pub(super) fn has_register(&self, value: Value) -> bool {
+        self.register_of.contains_key(&value)
+    }
+
     /// Makes two values share a register: what is written to one is read as the other.
     pub(super) fn share(&mut self, value: Value, register: String) {
         self.register_of.insert(value, register);

@@ -4,7 +4,7 @@
 //! text ─ lexer ─ parse, body ─► tree        words, nothing interpreted
 //!      ─ inline ─ flow ─ ssa ─ kinds ─►     calls written out; blocks, parameters of blocks, what registers hold
 //!      ─ structure, with values, arithmetic, compare, convert, bits, memory, together;
-//!        counters ─► ir::Kernel
+//!        countdown, counters ─► ir::Kernel
 //! ```
 //!
 //! [`read`] gives one entry of a module as a verified kernel. Any reducible flow graph becomes nested regions
@@ -28,6 +28,7 @@ mod compare;
 mod contract;
 mod convert;
 mod copies;
+mod countdown;
 mod counters;
 mod data;
 mod facts;

@@ -23,7 +23,7 @@ use super::ssa::{left_loop, parameters};
 use super::together::is_atomic_access;
 use super::tree::{Body, Function, Instruction, Location, Operand, Register, Variable};
 use super::values::Shapes;
-use super::{copies, counters, kinds, parameters as given};
+use super::{copies, countdown, counters, kinds, parameters as given};
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{
@@ -135,6 +135,9 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
     contract::contract(&mut kernel, &open);
     cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
+    if countdown::unwind(&mut kernel) {
+        cleanup::tidy(&mut kernel);
+    }
     counters::prepare(&mut kernel, source.facts.no_overflow);
     cleanup::tidy(&mut kernel);
     copies::merge(&mut kernel, source.file);

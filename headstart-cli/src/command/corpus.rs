@@ -15,9 +15,7 @@ use headstart::front::ptx;
 use headstart::report::Outputs;
 use headstart::tune::drop_in::drop_in;
 use headstart::tune::gpu::{GpuBench, Wanted, as_it_was, in_its_module};
-use headstart::tune::{
-    self, Asked, Bench, FileSubject, LaunchFile, MeasuredBench, Subject, Workload, check,
-};
+use headstart::tune::{self, Asked, Bench, FileSubject, LaunchFile, MeasuredBench, Subject, Workload, check};
 use headstart::{Error, Result};
 use serde_json::{Value, json};
 

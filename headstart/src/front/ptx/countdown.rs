@@ -141,10 +141,22 @@ impl Found {
         else {
             return;
         };
-        let (Some(Op { kind: OpKind::Continue(label, args), place, .. }), true) = (
+        let (
+            Some(Op {
+                kind: OpKind::Continue(label, args),
+                place,
+                ..
+            }),
+            true,
+        ) = (
             body.ops.last().cloned(),
-            body.ops[test + 1..].iter().rev().skip(1).all(|op| op.kind.is_pure()),
-        ) else {
+            body.ops[test + 1..]
+                .iter()
+                .rev()
+                .skip(1)
+                .all(|op| op.kind.is_pure()),
+        )
+        else {
             return;
         };
         let OpKind::If {
@@ -156,10 +168,11 @@ impl Found {
         else {
             return;
         };
-        let leaves = |region: &Region| {
-            matches!(&region.ops[..], [Op { kind: OpKind::Break(to, _), .. }] if to != own)
+        let leaves =
+            |region: &Region| matches!(&region.ops[..], [Op { kind: OpKind::Break(to, _), .. }] if to != own);
+        let Some(known) = self.above(kernel, *cond) else {
+            return;
         };
-        let Some(known) = self.above(kernel, *cond) else { return };
         if leaves(then) || !leaves(otherwise) {
             return;
         }
@@ -203,23 +216,21 @@ impl Case<'_> {
             return value;
         }
         match self.found.ops.get(&value) {
-            Some(&OpKind::Select(cond, then, otherwise)) => {
-                match self.found.above(b.kernel, cond) {
-                    Some(above) if above.number == self.known.number && above.least <= self.known.least => {
-                        self.value(b, then, depth + 1)
-                    }
-                    _ => {
-                        let (x, y) = (
-                            self.value(b, then, depth + 1),
-                            self.value(b, otherwise, depth + 1),
-                        );
-                        match (x, y) == (then, otherwise) {
-                            true => value,
-                            false => b.select(cond, x, y),
-                        }
+            Some(&OpKind::Select(cond, then, otherwise)) => match self.found.above(b.kernel, cond) {
+                Some(above) if above.number == self.known.number && above.least <= self.known.least => {
+                    self.value(b, then, depth + 1)
+                }
+                _ => {
+                    let (x, y) = (
+                        self.value(b, then, depth + 1),
+                        self.value(b, otherwise, depth + 1),
+                    );
+                    match (x, y) == (then, otherwise) {
+                        true => value,
+                        false => b.select(cond, x, y),
                     }
                 }
-            }
+            },
             Some(&OpKind::Binary(BinaryOp::Add, a, c)) if b.kernel.ty(value) != Type::Bool => {
                 let (x, y) = (self.value(b, a, depth + 1), self.value(b, c, depth + 1));
                 match (x, y) == (a, c) {

@@ -186,23 +186,29 @@ fn is_plain(op: &Op, form: &Form) -> bool {
 /// The kernel with every prefetch in a form that the device has. Prefetches of a device that has none, and those that
 /// fill nothing, are gone.
 pub fn expand(kernel: &mut Kernel, form: &Form) {
+    expand_others(kernel, form, &|_| false);
+}
+
+/// The same, but for those that the device is said to have as they are.
+pub fn expand_others(kernel: &mut Kernel, form: &Form, has: &dyn Fn(&Op) -> bool) {
+    let is_kept = |op: &Op| is_plain(op, form) || has(op);
     let mut plain = true;
-    kernel.body.walk(&mut |op| plain &= is_plain(op, form));
+    kernel.body.walk(&mut |op| plain &= is_kept(op));
     if plain {
         return;
     }
     let mut body = std::mem::take(&mut kernel.body);
-    region(kernel, &mut body, form);
+    region(kernel, &mut body, form, &is_kept);
     kernel.body = body;
 }
 
-fn region(kernel: &mut Kernel, body: &mut Region, form: &Form) {
+fn region(kernel: &mut Kernel, body: &mut Region, form: &Form, is_kept: &dyn Fn(&Op) -> bool) {
     let ops = std::mem::take(&mut body.ops);
     for mut op in ops {
         for inner in op.kind.regions_mut() {
-            region(kernel, inner, form);
+            region(kernel, inner, form, is_kept);
         }
-        if is_plain(&op, form) {
+        if is_kept(&op) {
             body.ops.push(op);
         } else {
             body.ops.extend(expanded(kernel, &op, form));

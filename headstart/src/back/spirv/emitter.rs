@@ -13,7 +13,7 @@ use super::prefetch::Element;
 use crate::Result;
 use crate::back::nan::NanPlan;
 use crate::back::roots::Roots;
-use crate::ir::{Array, Kernel, Label, Op, OpKind, Place, Space, Type, Value};
+use crate::ir::{Array, Kernel, Label, Op, OpKind, Place, PrefetchScope, Space, Type, Value};
 
 /// What is being written.
 pub(super) struct Emitter<'k> {
@@ -248,9 +248,14 @@ impl<'k> Emitter<'k> {
                 bytes,
                 hint,
                 source,
+                scope,
                 ..
             } => {
-                self.prefetch(*ptr, *bytes, *hint, *source);
+                match scope {
+                    // What is left of these are whole blocks.
+                    PrefetchScope::SubGroup => self.block_prefetch(*ptr, *bytes, *hint, *source),
+                    _ => self.prefetch(*ptr, *bytes, *hint, *source),
+                }
                 None
             }
             OpKind::Barrier => {

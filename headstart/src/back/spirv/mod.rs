@@ -20,6 +20,7 @@
 //! [`emit`] refuses what the device could not run as the IR means it: see `check`.
 
 mod atomic;
+mod block;
 mod check;
 mod collective;
 mod control;
@@ -37,12 +38,13 @@ mod print;
 
 use rspirv::binary::Disassemble;
 
-use super::hints::{HintReached, expand};
+use super::hints::{HintReached, expand_others};
 use crate::cleanup;
-use crate::ir::{Id, Kernel, OpKind};
+use crate::ir::{Id, Kernel, Op, OpKind, PrefetchScope};
 use crate::{Error, Result};
 use emitter::Emitter;
 
+pub use block::block_instructions;
 pub use prefetch::{Element, Message, instructions, messages, reached};
 
 /// For whom a module is.
@@ -78,6 +80,9 @@ pub struct Options {
     pub target: Target,
     /// The sub-group size that the kernel is to run with, where it requires none itself and depends on one.
     pub sub_group_size: Option<u32>,
+    /// Whether the device's compiler knows SPV_INTEL_subgroup_buffer_prefetch: a sub-group's joint prefetches become
+    /// blocks on [`Target::IntelLsc`].
+    pub block_prefetch: bool,
     /// Whether to say which source line instructions come from.
     pub lines: bool,
 }
@@ -88,6 +93,7 @@ impl Options {
         Options {
             target,
             sub_group_size: None,
+            block_prefetch: false,
             lines: true,
         }
     }
@@ -122,9 +128,14 @@ pub const BUILD_OPTIONS: &str = "-cl-fp32-correctly-rounded-divide-sqrt";
 /// The kernel means something that OpenCL devices do not do: see `check`.
 pub fn emit(kernel: &Kernel, options: &Options) -> Result<Spirv> {
     let form = prefetch::form(kernel, options);
-    let hints = prefetch::report(kernel, options.target, &form);
+    let blocks = block::Blocks::of(kernel, options);
+    let hints = prefetch::report(kernel, options.target, &form, blocks.as_ref());
     let mut kernel = kernel.clone();
-    expand(&mut kernel, &form);
+    if let Some(blocks) = &blocks {
+        blocks.split(&mut kernel);
+    }
+    let is_block = |op: &Op| blocks.as_ref().is_some_and(|blocks| blocks.is_whole(op));
+    expand_others(&mut kernel, &form, &is_block);
     let kernel = &cleanup::clean(&kernel);
     check::check(kernel, options)?;
     let entry = identifier(&kernel.name);
@@ -151,6 +162,16 @@ const MOST_WORDS: usize = 64 << 20;
 fn identifier(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     format!("kernel_{}", name.chars().map(plain).collect::<String>())
+}
+
+/// Whether a kernel has prefetches that a sub-group makes together.
+pub fn prefetches_together(kernel: &Kernel) -> bool {
+    let mut together = false;
+    kernel.body.walk(&mut |op| {
+        let scope = PrefetchScope::SubGroup;
+        together |= matches!(&op.kind, OpKind::Prefetch { scope: of, .. } if *of == scope);
+    });
+    together
 }
 
 /// Whether what a kernel computes depends on the sub-group size: it asks who it is there, or exchanges values.

@@ -16,6 +16,7 @@ const VERSION: (u8, u8) = (1, 4);
 pub(super) struct Module {
     last_id: Word,
     capabilities: BTreeSet<u32>,
+    extensions: BTreeSet<&'static str>,
     opencl: Word,
     strings: Vec<Instruction>,
     names: Vec<Instruction>,
@@ -37,6 +38,7 @@ impl Module {
         let mut module = Module {
             last_id: 0,
             capabilities: BTreeSet::new(),
+            extensions: BTreeSet::new(),
             opencl: 0,
             strings: Vec::new(),
             names: Vec::new(),
@@ -69,6 +71,11 @@ impl Module {
     /// Declares what the module makes use of.
     pub(super) fn needs(&mut self, capability: spirv::Capability) {
         self.capabilities.insert(capability as u32);
+    }
+
+    /// Names an extension that the module makes use of.
+    pub(super) fn extension(&mut self, name: &'static str) {
+        self.extensions.insert(name);
     }
 
     // Types, constants, variables.
@@ -368,6 +375,11 @@ impl Module {
         header.set_version(VERSION.0, VERSION.1);
         module.header = Some(header);
         module.capabilities = self.capabilities.iter().copied().filter_map(capability).collect();
+        let extension = |name: &&str| {
+            let operands = vec![Operand::LiteralString((*name).to_owned())];
+            Instruction::new(Op::Extension, None, None, operands)
+        };
+        module.extensions = self.extensions.iter().map(extension).collect();
         module.ext_inst_imports = vec![Instruction::new(
             Op::ExtInstImport,
             None,

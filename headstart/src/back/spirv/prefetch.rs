@@ -16,6 +16,7 @@
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Capability, Decoration, LinkageType, Op as Code, OpenclStd100Op as Std, Word};
 
+use super::block::Blocks;
 use super::emitter::Emitter;
 use super::{Options, Target};
 use crate::back::hints::{Form, HintReached, asked, cost};
@@ -131,7 +132,7 @@ pub fn instructions(bytes: u32, align: u32, sub_group: u32) -> u32 {
 
 /// The number by which Intel's builtins name what a hint asks: `LSC_LDCC` of the oneAPI optimization guide. Streaming
 /// stands for "nontemporal", never invalidate-after-read, which is no hint but a promise.
-fn control(hint: CacheHint, source: HintSource) -> u32 {
+pub(super) fn control(hint: CacheHint, source: HintSource) -> u32 {
     if let HintSource::Control(control) = source {
         return control.number();
     }
@@ -178,7 +179,12 @@ pub(super) fn form(kernel: &Kernel, options: &Options) -> Form {
 }
 
 /// What each prefetch of a kernel becomes.
-pub(super) fn report(kernel: &Kernel, target: Target, form: &Form) -> Vec<HintReached> {
+pub(super) fn report(
+    kernel: &Kernel,
+    target: Target,
+    form: &Form,
+    blocks: Option<&Blocks>,
+) -> Vec<HintReached> {
     let mut hints: Vec<HintReached> = Vec::new();
     kernel.body.walk(&mut |op| {
         let OpKind::Prefetch {
@@ -191,6 +197,7 @@ pub(super) fn report(kernel: &Kernel, target: Target, form: &Form) -> Vec<HintRe
             true => reached(target, hint.level),
             false => (None, "nothing", "it asks for no level"),
         };
+        let of_blocks = blocks.and_then(|blocks| blocks.cost(op));
         let hint = HintReached {
             place: kernel.describe_place(op.place),
             asked: asked(*hint, *source, *scope),
@@ -198,7 +205,7 @@ pub(super) fn report(kernel: &Kernel, target: Target, form: &Form) -> Vec<HintRe
             reached: level,
             by: by.to_owned(),
             why: why.to_owned(),
-            cost: cost(&op.kind, form),
+            cost: of_blocks.unwrap_or_else(|| cost(&op.kind, form)),
         };
         if !hints.contains(&hint) {
             hints.push(hint);
@@ -363,7 +370,7 @@ impl Emitter<'_> {
     }
 
     /// A power of two that a pointer is known to be a multiple of.
-    fn alignment(&self, ptr: Value, depth: u32) -> u32 {
+    pub(super) fn alignment(&self, ptr: Value, depth: u32) -> u32 {
         const DEEPEST: u32 = 32;
         if let Some(param) = self.kernel.param_of(ptr) {
             return param

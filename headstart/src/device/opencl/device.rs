@@ -103,10 +103,9 @@ impl OpenClProgram {
     /// The kernel for a sub-group size.
     fn built(&self, sub_group_size: u32) -> Result<Arc<Built>> {
         // Who does not ask for its sub-group runs with any size.
-        let size = match self.kernel.sub_group_size.is_some() || spirv::uses_sub_groups(&self.kernel) {
-            true => Some(sub_group_size),
-            false => None,
-        };
+        let in_blocks = self.options.block_prefetch && spirv::prefetches_together(&self.kernel);
+        let asks = self.kernel.sub_group_size.is_some() || spirv::uses_sub_groups(&self.kernel) || in_blocks;
+        let size = asks.then_some(sub_group_size);
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = built.get(&size.unwrap_or(0)) {
             return Ok(Arc::clone(known));
@@ -210,7 +209,10 @@ impl Device for OpenClDevice {
         let program = OpenClProgram {
             kernel: Arc::clone(kernel),
             context: Arc::clone(&self.context),
-            options: Options::new(self.facts.target()),
+            options: Options {
+                block_prefetch: self.facts.block_prefetch,
+                ..Options::new(self.facts.target())
+            },
             images: (device, images.clone()),
             built: Mutex::default(),
         };

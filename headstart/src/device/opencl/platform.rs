@@ -33,6 +33,9 @@ pub enum Kind {
     Other,
 }
 
+/// The extension by which a device says that its compiler knows OpSubgroupBlockPrefetchINTEL.
+const BLOCK_PREFETCH: &str = "cl_intel_subgroup_buffer_prefetch";
+
 /// What a device is, as its runtime says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenClFacts {
@@ -48,6 +51,8 @@ pub struct OpenClFacts {
     pub driver: String,
     /// Versions of SPIR-V that it takes: `SPIR-V_1.4 …`; empty if it takes none.
     pub spirv: String,
+    /// Whether its compiler knows prefetches of whole blocks by sub-groups (cl_intel_subgroup_buffer_prefetch).
+    pub block_prefetch: bool,
     /// The version of Intel's hardware, major in the upper ten bits and minor in the next eight; none of others.
     pub hardware: Option<u32>,
     /// Cores, as OpenCL counts them (compute units).
@@ -190,6 +195,8 @@ fn ask(id: *mut c_void) -> Result<OpenClFacts> {
         vendor,
         driver: text(cl::CL_DRIVER_VERSION)?,
         spirv: text(cl::CL_DEVICE_IL_VERSION).unwrap_or_default(),
+        block_prefetch: text(cl::CL_DEVICE_EXTENSIONS)
+            .is_ok_and(|all| all.split_whitespace().any(|one| one == BLOCK_PREFETCH)),
         hardware: match is_intel_gpu {
             true => number(DEVICE_IP_VERSION_INTEL).ok().map(narrow),
             false => None,
@@ -277,6 +284,7 @@ mod tests {
             kind: Kind::Gpu,
             vendor: INTEL,
             driver: "1".into(),
+            block_prefetch: false,
             spirv: "SPIR-V_1.2 SPIR-V_1.4".into(),
             hardware,
             cores: 128,

@@ -316,7 +316,7 @@ struct Launch {
 static Launch prepare(Workload& w) {
     std::vector<int> sizes = {64, 128, 256, 512};
     const string& k = w.kernel;
-    if (k == "index-select" || k == "scatter") {
+    if (k == "index-select" || k == "scatter" || k == "scatter-shared") {
         auto *source = w["source"].as<float>(), *result = w["result"].as<float>();
         auto* indices = w["indices"].as<u32>();
         size_t count = w["indices"].length;

@@ -55,7 +55,7 @@ pub(crate) static ARTICLE: GalleryKernel = GalleryKernel {
     name: "article",
     summary: "exponentials of a streamed array (NVIDIA's article on prefetching)",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::ShareOfGroup("elements"),
     workload,
 };

@@ -17,7 +17,7 @@ use headstart::{Error, Result};
 
 use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::{Parameter, Settings};
-use crate::spatter::Entry;
+use crate::spatter::{Access, Entry};
 
 /// Work-items of a sub-group.
 const SIMD_SIZE: usize = 32;
@@ -185,7 +185,7 @@ const fn variant(
         name,
         summary,
         parameters: &PARAMETERS,
-        takes_trace: true,
+        takes_trace: Some(Access::Gather),
         iterations: Iterations::Are("items"),
         workload,
     }

@@ -6,7 +6,7 @@ use headstart::{Error, Result};
 
 use crate::micro::MICRO;
 use crate::settings::{Parameter, Settings};
-use crate::spatter::Entry;
+use crate::spatter::{Access, Entry};
 use crate::techniques::{
     article as article_ways, atomics, divergence, order, reduction, shared_memory, sub_group_sizes,
     sub_groups,
@@ -26,8 +26,8 @@ pub struct GalleryKernel {
     pub summary: &'static str,
     /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// Whether it takes its indices from a trace.
-    pub takes_trace: bool,
+    /// Which entries of a trace it takes its indices from, if any.
+    pub takes_trace: Option<Access>,
     /// The parameter that the number of iterations of its loop follows from, and iterations times what it is.
     pub(crate) iterations: Iterations,
     /// Its kernel and data for settings.
@@ -58,7 +58,7 @@ pub(crate) fn others(settings: &Settings, name: &str, values: &[u64]) -> Vec<Set
 }
 
 /// Every kernel of the gallery but the [microbenchmarks](crate::micro).
-pub static KERNELS: [&GalleryKernel; 55] = [
+pub static KERNELS: [&GalleryKernel; 56] = [
     &gather::PLAIN,
     &gather::POINTER,
     &gather::HINT_L3,
@@ -70,6 +70,7 @@ pub static KERNELS: [&GalleryKernel; 55] = [
     &spmv::BLOCKS,
     &select::SELECT,
     &select::SCATTER,
+    &select::SCATTER_SHARED,
     &hash_probe::KERNEL,
     &binary_search::KERNEL,
     &btree::KERNEL,
@@ -157,10 +158,10 @@ impl GalleryKernel {
                 .set(assignment)
                 .map_err(|error| error.at(format!("kernel `{}`", self.name)))?;
         }
-        if trace.is_some() && !self.takes_trace {
+        if trace.is_some() && self.takes_trace.is_none() {
             let takers: Vec<&str> = KERNELS
                 .iter()
-                .filter(|kernel| kernel.takes_trace)
+                .filter(|kernel| kernel.takes_trace.is_some())
                 .map(|kernel| kernel.name)
                 .collect();
             return Err(Error::usage(format!("`{}` takes no trace", self.name))
@@ -306,7 +307,7 @@ mod tests {
     #[test]
     fn a_trace_gives_the_indices() {
         let trace = crate::spatter::Trace::open("amg_gpu").expect("shipped");
-        let entry = trace.gather(None).expect("a gather").clone();
+        let entry = trace.entry(Access::Gather, None).expect("a gather").clone();
         let settings = ["groups=1".to_owned(), "items=4".to_owned()];
         let chosen = find("gather")
             .expect("there")

@@ -56,7 +56,7 @@ pub(crate) static LATENCY: GalleryKernel = GalleryKernel {
     name: "latency",
     summary: "one load at a time with arithmetic between: what a hint leaves of the latency",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Are("steps"),
     workload,
 };

@@ -70,6 +70,16 @@ pub enum Access {
     Scatter,
 }
 
+impl Access {
+    /// What an entry does, as a verb.
+    fn verb(self) -> &'static str {
+        match self {
+            Access::Gather => "gather",
+            Access::Scatter => "scatter",
+        }
+    }
+}
+
 impl Trace {
     /// The trace in this file, or the shipped one of this name.
     ///
@@ -151,33 +161,34 @@ impl Trace {
         &self.entries
     }
 
-    /// The entry at this position, or else the first that gathers.
+    /// The entry at this position, or else the first with this access.
     ///
     /// # Errors
-    /// There is no such entry, it does not gather, or none does.
-    pub fn gather(&self, position: Option<usize>) -> Result<&Entry> {
-        let gathers = || {
+    /// There is no such entry, it has the other access, or all have.
+    pub fn entry(&self, access: Access, position: Option<usize>) -> Result<&Entry> {
+        let verb = access.verb();
+        let fitting = || {
             let positions = self
                 .entries
                 .iter()
                 .enumerate()
-                .filter(|(_, entry)| entry.access == Access::Gather);
+                .filter(|(_, entry)| entry.access == access);
             let positions: Vec<String> = positions.map(|(position, _)| position.to_string()).collect();
             match &positions[..] {
-                [] => "it has none that gathers".to_owned(),
-                positions => format!("entries that gather: {}", positions.join(", ")),
+                [] => format!("it has none that {verb}s"),
+                positions => format!("entries that {verb}: {}", positions.join(", ")),
             }
         };
-        let fail = |what: String| Err(Error::input(what).at(quoted(&self.name)).accepted(gathers()));
+        let fail = |what: String| Err(Error::input(what).at(quoted(&self.name)).accepted(fitting()));
         match position {
             Some(position) => match self.entries.get(position) {
-                Some(entry) if entry.access == Access::Gather => Ok(entry),
-                Some(_) => fail(format!("entry {position} scatters")),
+                Some(entry) if entry.access == access => Ok(entry),
+                Some(entry) => fail(format!("entry {position} {}s", entry.access.verb())),
                 None => fail(format!("there is no entry {position}")),
             },
-            None => match self.entries.iter().find(|entry| entry.access == Access::Gather) {
+            None => match self.entries.iter().find(|entry| entry.access == access) {
                 Some(entry) => Ok(entry),
-                None => fail("no entry gathers".to_owned()),
+                None => fail(format!("no entry {verb}s")),
             },
         }
     }
@@ -347,7 +358,7 @@ mod tests {
             [2, 12, 3, 17]
         );
         let amg = Trace::open("amg_gpu").expect("shipped");
-        let first = amg.gather(None).expect("a gather");
+        let first = amg.entry(Access::Gather, None).expect("a gather");
         assert_eq!(
             (first.pattern().len(), first.delta(), first.count()),
             (256, 16, 14_705_882)
@@ -357,15 +368,21 @@ mod tests {
             [1383, 1333 + 16]
         );
         let lulesh = Trace::open("lulesh_gpu").expect("shipped");
-        assert_eq!(lulesh.gather(None).expect("a gather"), &lulesh.entries()[1]);
+        assert_eq!(
+            lulesh.entry(Access::Gather, None).expect("a gather"),
+            &lulesh.entries()[1]
+        );
+        let scatter = lulesh.entry(Access::Scatter, None).expect("a scatter");
+        assert_eq!(scatter, &lulesh.entries()[0]);
+        assert!(amg.entry(Access::Scatter, None).is_err());
         assert!(
             lulesh
-                .gather(Some(0))
+                .entry(Access::Gather, Some(0))
                 .expect_err("a scatter")
                 .to_string()
                 .contains("entries that gather: 1, 4")
         );
-        assert!(lulesh.gather(Some(99)).is_err());
+        assert!(lulesh.entry(Access::Gather, Some(99)).is_err());
     }
 
     #[test]

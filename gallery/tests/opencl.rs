@@ -28,7 +28,7 @@ use headstart_gallery::techniques::FAMILIES;
 const PARTS: usize = 160;
 
 /// The documents' kernels and the workloads, at sizes that take a moment.
-const SMALL: [(&str, &[&str]); 23] = [
+const SMALL: [(&str, &[&str]); 24] = [
     ("gather", &["group=64", "items=40", "table=4096", "work=2"]),
     (
         "gather-pointer",
@@ -63,6 +63,7 @@ const SMALL: [(&str, &[&str]); 23] = [
     ("spmv-blocks", &["rows=64", "group=32", "matrix=power-law"]),
     ("index-select", &["groups=2", "group=32", "items=20", "bits=10"]),
     ("scatter", &["groups=2", "group=32", "items=20", "bits=12"]),
+    ("scatter-shared", &["groups=2", "group=32", "items=20", "bits=6"]),
     ("hash-probe", &["groups=2", "group=32", "items=20", "bits=10"]),
     ("binary-search", &["groups=2", "group=32", "items=4", "levels=8"]),
     ("btree", &["groups=2", "group=32", "items=4", "levels=2"]),

@@ -145,6 +145,7 @@ kernels! {
     spmv_blocks: check_most "spmv-blocks" ["rows=64", "group=32", "matrix=power-law"];
     index_select: check_most "index-select" ["groups=2", "group=32", "items=20", "bits=10"];
     scatter: check_most "scatter" ["groups=2", "group=32", "items=20", "bits=12"];
+    scatter_shared: check_most "scatter-shared" ["groups=2", "group=32", "items=20", "bits=6"];
     hash_probe: check_most "hash-probe" ["groups=2", "group=32", "items=20", "bits=10"];
     binary_search: check "binary-search" ["groups=2", "group=32", "items=4", "levels=8"];
     btree: check "btree" ["groups=2", "group=32", "items=4", "levels=2"];

@@ -12,7 +12,7 @@ use headstart::suggest::quoted;
 use headstart::tune::{self, FileSubject, LaunchFile, Subject};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
-use headstart_gallery::spatter::{Entry, Trace};
+use headstart_gallery::spatter::{Access, Entry, Trace};
 
 use crate::arguments::{DataOptions, KernelOptions};
 
@@ -47,7 +47,9 @@ pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>>
             .accepted("for a kernel of the gallery, `--set name=value`"));
     }
     let kernel = kernels::find(&options.kernel)?;
-    let trace = data.trace.as_deref().map(read_trace).transpose()?;
+    let access = kernel.takes_trace.unwrap_or(Access::Gather);
+    let trace = data.trace.as_deref().map(|name| read_trace(name, access));
+    let trace = trace.transpose()?;
     Ok(Box::new(kernel.with(&data.set, trace)?))
 }
 
@@ -171,8 +173,8 @@ fn file_and_entry(kernel: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The entry of a trace: `FILE`, or `FILE#3` for another than the first that gathers.
-fn read_trace(name: &str) -> Result<Entry> {
+/// The entry of a trace: `FILE`, or `FILE#3` for another than the first with this access.
+fn read_trace(name: &str, access: Access) -> Result<Entry> {
     let (file, position) = match name.rsplit_once('#') {
         Some((file, position)) if !Path::new(name).exists() => match position.parse() {
             Ok(position) => (file, Some(position)),
@@ -185,7 +187,7 @@ fn read_trace(name: &str) -> Result<Entry> {
         },
         _ => (name, None),
     };
-    Trace::open(file)?.gather(position).cloned()
+    Trace::open(file)?.entry(access, position).cloned()
 }
 
 /// Reads a kernel's text, as far as kernels may be long.

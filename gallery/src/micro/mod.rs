@@ -186,7 +186,7 @@ const fn entry(
         name,
         summary,
         parameters,
-        takes_trace: false,
+        takes_trace: None,
         iterations: Iterations::Given {
             small: |settings, iterations| settings.with("steps", iterations),
             shapes: |_| Vec::new(),

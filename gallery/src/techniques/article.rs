@@ -61,7 +61,7 @@ pub(crate) static SHORT: GalleryKernel = GalleryKernel {
     name: "article-short",
     summary: "the article's loop with a number of iterations that is known",
     parameters: &SHORT_PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     // The kernel itself has the number.
     iterations: Iterations::Given {
         small: |settings, _| settings.with("groups", 2),
@@ -80,7 +80,7 @@ pub(crate) static TOGETHER: GalleryKernel = GalleryKernel {
     name: "article-together",
     summary: "the article's loop with a barrier in it",
     parameters: &TOGETHER_PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Are("count"),
     workload: |settings, _| {
         let count = Given::Scalar(Type::I32, settings.get("count"));

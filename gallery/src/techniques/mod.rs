@@ -42,7 +42,7 @@ const fn technique(
         name,
         summary,
         parameters: &PARAMETERS,
-        takes_trace: false,
+        takes_trace: None,
         iterations: Iterations::Given {
             small: |settings, iterations| {
                 let elements = 2 * iterations * settings.get("group");

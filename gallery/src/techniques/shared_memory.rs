@@ -110,7 +110,7 @@ pub(crate) static BANKS: GalleryKernel = GalleryKernel {
     name: "shared-banks",
     summary: "reads of shared memory with a stride",
     parameters: &BANK_PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| settings.with("groups", 2).with("rounds", iterations),
         shapes: |_| Vec::new(),
@@ -132,7 +132,7 @@ pub(crate) static BARRIERS: GalleryKernel = GalleryKernel {
     name: "shared-barriers",
     summary: "a value that goes around a work-group, with barriers",
     parameters: &BARRIER_PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| settings.with("groups", 2).with("rounds", iterations),
         shapes: |_| Vec::new(),

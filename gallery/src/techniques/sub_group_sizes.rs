@@ -93,7 +93,7 @@ const fn centring(
         name,
         summary,
         parameters: &PARAMETERS,
-        takes_trace: false,
+        takes_trace: None,
         // There is no loop.
         iterations: Iterations::Given {
             small: |settings, _| settings.with("groups", 2),

@@ -92,7 +92,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "attention",
     summary: "attention of one token over keys and values in pages (decoding of language models)",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| {
             let few = settings.with("sequences", 3).with("heads", 2).with("pool", 5);

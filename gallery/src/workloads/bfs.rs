@@ -56,7 +56,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "bfs",
     summary: "a step of a breadth-first search on an R-MAT graph",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| {
             let few = settings.with("scale", 6).with("steps", 1);

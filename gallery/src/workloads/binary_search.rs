@@ -50,7 +50,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "binary-search",
     summary: "many numbers looked for in a sorted list",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| settings.with("groups", 2).with("items", iterations),
         shapes: |settings| others(settings, "group", &[64, 128, 256, 512, 1024]),

@@ -71,7 +71,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "btree",
     summary: "many numbers looked for in a B+ tree",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| {
             let few = settings.with("groups", 2).with("items", iterations);

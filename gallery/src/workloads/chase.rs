@@ -34,7 +34,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "chase",
     summary: "a control: pointers that lead to pointers",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| {
             settings

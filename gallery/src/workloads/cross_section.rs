@@ -102,7 +102,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "cross-section",
     summary: "cross sections of materials, nuclide by nuclide (the shape of Monte Carlo transport)",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| {
             let few = settings.with("groups", 2).with("grid", 16).with("points", 20);

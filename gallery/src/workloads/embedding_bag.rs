@@ -122,7 +122,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "embedding-bag",
     summary: "sums or means of table rows that bags of indices name (PyTorch's embedding_bag)",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| settings.with("bags", 7).with("bag", iterations),
         shapes: |settings| others(settings, "group", &[32, 64, 128, 256, 512]),

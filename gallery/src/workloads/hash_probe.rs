@@ -67,7 +67,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "hash-probe",
     summary: "keys looked up in a hash table with linear probing",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| {
             let few = settings.with("groups", 2).with("items", iterations);

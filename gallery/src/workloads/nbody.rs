@@ -43,7 +43,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "nbody",
     summary: "a control: the pull of all bodies on each other, bound by arithmetic",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| settings.with("bodies", iterations.max(1)),
         shapes: |settings| others(settings, "group", &[64, 128, 256, 512]),

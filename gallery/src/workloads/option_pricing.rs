@@ -68,7 +68,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "option-pricing",
     summary: "paths of a basket option, a table for each step, many live registers",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| settings.with("groups", 2).with("steps", iterations),
         shapes: |settings| {

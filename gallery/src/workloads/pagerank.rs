@@ -59,7 +59,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "pagerank",
     summary: "a step of PageRank on an R-MAT graph",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| {
             settings

@@ -144,7 +144,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "spmv",
     summary: "a sparse matrix in compressed rows times a vector, a few work-items a row",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| small(settings, iterations),
         shapes: |settings| {
@@ -170,7 +170,7 @@ pub(crate) static BLOCKS: GalleryKernel = GalleryKernel {
     name: "spmv-blocks",
     summary: "the same, as many entries for each work-group",
     parameters: &BLOCKS_PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| small(settings, iterations),
         shapes: |settings| others(settings, "group", &[64, 128, 256, 512]),

@@ -34,7 +34,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "triad",
     summary: "a control: a stream that takes all of the bandwidth",
     parameters: &PARAMETERS,
-    takes_trace: false,
+    takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| {
             // Half of the work-items of one of two work-groups have one less.

@@ -14,7 +14,7 @@ use headstart::tune::gpu::{GpuBench, Measured, Wanted};
 use headstart::tune::{Compare, Given, Subject, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::kernels::{self, Chosen};
-use headstart_gallery::spatter::Trace;
+use headstart_gallery::spatter::{Access, Trace};
 use headstart_gallery::techniques::Shown;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -308,11 +308,12 @@ fn shape(
     small: Option<u64>,
 ) -> Result<Shape> {
     let all = [&case.settings[..], settings].concat();
+    let found = kernels::find(kernel)?;
+    let access = found.takes_trace.unwrap_or(Access::Gather);
     let trace = case
         .trace
-        .map(|trace| Trace::open(trace)?.gather(None).cloned())
-        .transpose()?;
-    let chosen = kernels::find(kernel)?.with(&all, trace)?;
+        .map(|trace| Trace::open(trace)?.entry(access, None).cloned());
+    let chosen = found.with(&all, trace.transpose()?)?;
     let workload = match small {
         Some(iterations) => chosen
             .small(iterations)?

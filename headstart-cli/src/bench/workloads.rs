@@ -178,6 +178,12 @@ fn moves() -> Vec<Case> {
             .shaped("index-select", &shapes)
             .traced("nekbone_gpu"),
         case("scatter, random", &["bits=28"], &[Program::Cuda]).shaped("scatter", &shapes),
+        case("scatter, LULESH", &[], &[Program::Cuda])
+            .shaped("scatter-shared", &shapes)
+            .traced("lulesh_gpu"),
+        case("scatter, PENNANT", &[], &[Program::Cuda])
+            .shaped("scatter-shared", &shapes)
+            .traced("pennant_gpu"),
         case("gather, few work-groups", &["bits=28"], &both)
             .shaped("index-select", &["groups=132 group=128 items=1024"]),
     ]

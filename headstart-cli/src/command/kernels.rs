@@ -46,7 +46,7 @@ pub fn run(options: &arguments::Kernels) -> Result<()> {
                 parameter.name, parameter.meaning
             ));
         }
-        if kernel.takes_trace {
+        if kernel.takes_trace.is_some() {
             text.push_str("    --trace FILE[#N]  index pattern of an application, in Spatter's JSON\n");
         }
         text.push('\n');

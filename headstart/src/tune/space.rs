@@ -212,9 +212,9 @@ fn unrolled_plans(kernel: &Kernel, loads: &[LoadName]) -> Result<Vec<Plan>> {
             |distance, _| Strategy::RollingRegisters { distance },
         ];
         for strategy in strategies {
-            let each = loads.iter().zip(&distances);
-            let plan = each.fold(Ok(start.clone()), |plan: Result<Plan>, (load, &distance)| {
-                plan?.with(load.clone(), strategy(distance, layout))
+            let mut each = loads.iter().zip(&distances);
+            let plan = each.try_fold(start.clone(), |plan: Plan, (load, &distance)| {
+                plan.with(load.clone(), strategy(distance, layout))
             });
             plans.push(plan?);
         }

@@ -11,7 +11,7 @@ use headstart::tune::search::main_loads;
 use headstart::tune::space::{default_plans, likely_plans, without_shared_copies};
 use headstart::{Error, Result};
 use headstart_gallery::kernels::{self, Chosen};
-use headstart_gallery::spatter::Trace;
+use headstart_gallery::spatter::{Access, Trace};
 
 use crate::bench::workloads;
 
@@ -55,8 +55,12 @@ impl Case {
     /// It is not in the gallery, or a setting is wrong.
     pub fn chosen(&self) -> Result<Chosen> {
         let settings: Vec<String> = self.settings.split_whitespace().map(str::to_owned).collect();
-        let trace = self.trace.map(|trace| Trace::open(trace)?.gather(None).cloned());
-        kernels::find(self.kernel)?.with(&settings, trace.transpose()?)
+        let kernel = kernels::find(self.kernel)?;
+        let access = kernel.takes_trace.unwrap_or(Access::Gather);
+        let trace = self
+            .trace
+            .map(|trace| Trace::open(trace)?.entry(access, None).cloned());
+        kernel.with(&settings, trace.transpose()?)
     }
 
     /// The plans that `headstart advise` tries of it.

@@ -3,6 +3,7 @@
 mod common;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::device;
@@ -11,7 +12,7 @@ use headstart::device::Fill;
 use headstart::device::cuda::device::CudaDevice;
 use headstart::device::cuda::launch::Geometry;
 use headstart::device::cuda::timing::TimingOptions;
-use headstart::device::cuda::worker::{self, Module, Worker};
+use headstart::device::cuda::worker::{self, Found, Module, Worker};
 use headstart::ir::Type;
 use headstart::prelude::{global_id, global_size, kernel};
 
@@ -95,10 +96,16 @@ fn what_kernels_print_is_no_reply_of_the_worker() {
     assert!(loaded.iter().all(Result::is_ok), "{loaded:?}");
     for _ in 0..3 {
         let checked = worker
-            .check("speaks", Duration::from_secs(5))
+            .check("speaks", Duration::from_secs(5), None)
             .expect("it answers");
         let expected: Vec<u8> = (0..64u32).flat_map(u32::to_le_bytes).collect();
-        assert_eq!(checked.outputs, [expected]);
+        assert_eq!(checked.outputs, [Found::Bytes(expected.clone())]);
+        let mut check = |expected: Vec<u8>| {
+            let checked = worker.check("speaks", Duration::from_secs(5), Some(&Arc::new(vec![expected])));
+            checked.expect("it answers").outputs
+        };
+        assert_eq!(check(expected.clone()), [Found::Expected]);
+        assert_eq!(check(vec![0; 256]), [Found::Bytes(expected)]);
         for item in 0..64 {
             let line = format!("item {item} of 64\n");
             assert!(checked.printed.contains(&line), "{line}: {}", checked.printed);

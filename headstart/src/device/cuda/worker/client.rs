@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -27,6 +27,8 @@ pub struct Worker {
     /// What a new process is told first.
     open: Request,
     bind: Option<Request>,
+    /// What the outputs should hold, as the worker was told.
+    expected: Option<Arc<Vec<Vec<u8>>>>,
     modules: Vec<Module>,
     facts: Option<GpuFacts>,
     process: Option<Process>,
@@ -41,10 +43,19 @@ pub struct Worker {
 pub struct Checked {
     /// Its time on the GPU, in nanoseconds.
     pub elapsed_ns: f64,
-    /// The bytes of each output that was read, in the parameters' order.
-    pub outputs: Vec<Vec<u8>>,
+    /// What each output that was asked for holds, in the parameters' order.
+    pub outputs: Vec<Found>,
     /// What the kernel printed: the last megabyte of it.
     pub printed: String,
+}
+
+/// What an output holds after a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// What was expected.
+    Expected,
+    /// Its bytes.
+    Bytes(Vec<u8>),
 }
 
 /// A running worker.
@@ -69,6 +80,7 @@ impl Worker {
             arguments: arguments.to_vec(),
             open: Request::Open { device },
             bind: None,
+            expected: None,
             modules: Vec::new(),
             facts: None,
             process: None,
@@ -116,6 +128,46 @@ impl Worker {
         }
     }
 
+    /// Tells what the outputs should hold. The same outputs are told once.
+    fn expect(&mut self, outputs: &Arc<Vec<Vec<u8>>>) -> Result<(), Failure> {
+        let is_known = |known: &Arc<Vec<Vec<u8>>>| Arc::ptr_eq(known, outputs);
+        if self.process.is_some() && self.expected.as_ref().is_some_and(is_known) {
+            return Ok(());
+        }
+        self.expected = Some(Arc::clone(outputs));
+        match self.process {
+            Some(_) => self.tell_expected(),
+            None => self.ensure(),
+        }
+    }
+
+    fn tell_expected(&mut self) -> Result<(), Failure> {
+        let Some(outputs) = self.expected.clone() else {
+            return Ok(());
+        };
+        let write = |(index, bytes): (usize, &Vec<u8>)| {
+            let path = self.folder.path().join(format!("expected-{index}"));
+            written(&path, bytes).map(|()| path)
+        };
+        let files = outputs
+            .iter()
+            .enumerate()
+            .map(write)
+            .collect::<Result<Vec<_>, _>>()?;
+        let request = Request::Expect {
+            outputs: files.clone(),
+        };
+        let reply = self.exchange(&request, PATIENCE);
+        // The worker has read them.
+        for file in files {
+            let _ = std::fs::remove_file(file);
+        }
+        match reply? {
+            Reply::Expected => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// An argument as it travels: what has no closed form goes through a file.
     fn given(&self, index: usize, argument: &Argument<'_>) -> Result<Given, Failure> {
         let (element, length, fill, output) = match argument {
@@ -131,13 +183,7 @@ impl Worker {
         };
         let file = |bytes: &[u8]| {
             let path = self.folder.path().join(format!("input-{index}"));
-            std::fs::write(&path, bytes).map_err(|error| {
-                Failure::new(
-                    FailureKind::Worker,
-                    format!("{} cannot be written: {error}", path.display()),
-                )
-            })?;
-            Ok::<Contents, Failure>(Contents::File(path))
+            written(&path, bytes).map(|()| Contents::File(path))
         };
         let fill = match fill {
             Fill::Uninitialized => Contents::Uninitialized,
@@ -212,13 +258,23 @@ impl Worker {
         .map(drop)
     }
 
-    /// Launches a module once on fresh outputs, and reads them.
+    /// Launches a module once on fresh outputs, and reads them. Where it is known what they should hold, each output's bytes in
+    /// the parameters' order, only those that hold something else come from the GPU's process.
     ///
     /// # Errors
     /// The kernel faulted or ran too long; the next request starts a new worker.
-    pub fn check(&mut self, module: &str, limit: Duration) -> Result<Checked, Failure> {
+    pub fn check(
+        &mut self,
+        module: &str,
+        limit: Duration,
+        expected: Option<&Arc<Vec<Vec<u8>>>>,
+    ) -> Result<Checked, Failure> {
+        if let Some(expected) = expected {
+            self.expect(expected)?;
+        }
         let file = |index| self.folder.path().join(format!("output-{index}"));
-        self.launched(module, limit, (0..self.outputs).map(file).collect())
+        let files = (0..self.outputs).map(file).collect();
+        self.launched(module, limit, files, expected.is_some())
     }
 
     /// As [`Worker::check`], the outputs left on the GPU.
@@ -226,26 +282,39 @@ impl Worker {
     /// # Errors
     /// As for [`Worker::check`].
     pub fn launch(&mut self, module: &str, limit: Duration) -> Result<Checked, Failure> {
-        self.launched(module, limit, Vec::new())
+        self.launched(module, limit, Vec::new(), false)
     }
 
-    fn launched(&mut self, module: &str, limit: Duration, files: Vec<PathBuf>) -> Result<Checked, Failure> {
+    fn launched(
+        &mut self,
+        module: &str,
+        limit: Duration,
+        files: Vec<PathBuf>,
+        compare: bool,
+    ) -> Result<Checked, Failure> {
         let request = Request::Check {
             module: module.to_owned(),
             limit,
             outputs: files.clone(),
+            compare,
         };
         match self.request(&request, PATIENCE + limit)? {
-            Reply::Checked { elapsed_ns } => {
-                let read = |path: &PathBuf| {
-                    std::fs::read(path).map_err(|error| {
+            Reply::Checked {
+                elapsed_ns,
+                as_expected,
+            } => {
+                let read = |(index, path): (usize, &PathBuf)| {
+                    if as_expected.get(index) == Some(&true) {
+                        return Ok(Found::Expected);
+                    }
+                    std::fs::read(path).map(Found::Bytes).map_err(|error| {
                         Failure::new(
                             FailureKind::Worker,
                             format!("{} cannot be read: {error}", path.display()),
                         )
                     })
                 };
-                let outputs = files.iter().map(read).collect::<Result<_, _>>()?;
+                let outputs = files.iter().enumerate().map(read).collect::<Result<_, _>>()?;
                 let printed = self
                     .process
                     .as_mut()
@@ -299,6 +368,7 @@ impl Worker {
         if let Some(bind) = self.bind.clone() {
             self.exchange(&bind, PATIENCE)?;
         }
+        self.tell_expected()?;
         if !self.modules.is_empty() {
             self.exchange(
                 &Request::Load {
@@ -447,6 +517,15 @@ impl Process {
     }
 }
 
+fn written(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes).map_err(|error| {
+        Failure::new(
+            FailureKind::Worker,
+            format!("{} cannot be written: {error}", path.display()),
+        )
+    })
+}
+
 fn unexpected(reply: &Reply) -> Failure {
     Failure::new(
         FailureKind::Worker,
@@ -505,7 +584,11 @@ mod tests {
         ];
         let mut worker = scripted(&script.join("; ")).expect("it opens");
         worker.bind(&[Argument::Scalar(Type::I32, 4)]).expect("it binds");
-        let mut check = || worker.check("none", Duration::from_secs(1)).expect("it answers");
+        let mut check = || {
+            worker
+                .check("none", Duration::from_secs(1), None)
+                .expect("it answers")
+        };
         let first = check();
         assert_eq!(first.elapsed_ns, 5.0);
         assert_eq!(
@@ -522,6 +605,36 @@ mod tests {
     }
 
     #[test]
+    fn what_is_as_expected_is_not_fetched_and_a_new_worker_is_told_too() {
+        // Each process is bound, told what to expect, and dies at the second launch.
+        let script = [
+            "read a".to_owned(),
+            reply(&opened()),
+            "read b".to_owned(),
+            reply("\"bound\""),
+            "read c".to_owned(),
+            reply("\"expected\""),
+            "read d".to_owned(),
+            reply(r#"{"checked":{"elapsed_ns":5.0,"as_expected":[true]}}"#),
+            "read e".to_owned(),
+        ];
+        let mut worker = scripted(&script.join("; ")).expect("it opens");
+        let output = Argument::Buffer {
+            element: Type::I8,
+            length: 2,
+            fill: &Fill::Uninitialized,
+            output: true,
+        };
+        worker.bind(&[output]).expect("it binds");
+        let expected = Arc::new(vec![vec![1, 2]]);
+        let mut check = || worker.check("none", Duration::from_secs(1), Some(&expected));
+        assert_eq!(check().expect("it answers").outputs, [Found::Expected]);
+        assert!(check().is_err(), "it died");
+        assert_eq!(check().expect("it is told again").outputs, [Found::Expected]);
+        assert_eq!(worker.started(), 2);
+    }
+
+    #[test]
     fn a_worker_that_dies_is_replaced_and_set_up_again() {
         // Each process answers `open` and `bind`, then dies at the next request.
         let script = format!(
@@ -531,12 +644,14 @@ mod tests {
         );
         let mut worker = scripted(&script).expect("it opens");
         worker.bind(&[Argument::Scalar(Type::I32, 4)]).expect("it binds");
-        let lost = worker.check("none", Duration::from_secs(1)).expect_err("it dies");
+        let lost = worker
+            .check("none", Duration::from_secs(1), None)
+            .expect_err("it dies");
         assert_eq!(lost.kind, FailureKind::Worker);
         assert!(lost.what.contains("exit status: 7"), "{}", lost.what);
         assert_eq!(worker.started(), 1);
         // The next request finds a worker that was told of the binding, and dies in turn.
-        assert!(worker.check("none", Duration::from_secs(1)).is_err());
+        assert!(worker.check("none", Duration::from_secs(1), None).is_err());
         assert_eq!(worker.started(), 2);
     }
 

@@ -38,7 +38,7 @@ use super::launch::Geometry;
 use super::module::Compiled;
 use super::timing::{Timing, TimingOptions};
 
-pub use client::{Argument, Checked, Worker};
+pub use client::{Argument, Checked, Found, Worker};
 
 /// What each reply's line begins with. A line's end comes before it, in case a kernel left a line without one.
 const MARK: &str = "\u{1}headstart worker: ";
@@ -70,6 +70,11 @@ pub enum Request {
         /// How often.
         times: u32,
     },
+    /// Keep what outputs are expected to hold, in place of what was expected before.
+    Expect {
+        /// A file for each output, in the parameters' order; none to expect nothing.
+        outputs: Vec<PathBuf>,
+    },
     /// Fill the outputs anew, launch a module once, and write as many outputs as there are files.
     Check {
         /// Its name.
@@ -78,6 +83,8 @@ pub enum Request {
         limit: Duration,
         /// A file for each output, in the parameters' order.
         outputs: Vec<PathBuf>,
+        /// Outputs that hold what is expected are not written.
+        compare: bool,
     },
     /// Time modules against each other.
     Time {
@@ -101,14 +108,19 @@ pub enum Reply {
     Opened(GpuFacts),
     /// To [`Request::Bind`].
     Bound,
+    /// To [`Request::Expect`].
+    Expected,
     /// To [`Request::Load`]: what came of each module, in order.
     Loaded(Vec<Result<Loaded, Failure>>),
     /// To [`Request::Compile`]: from PTX to a loaded module, each time.
     Compiled(Vec<Duration>),
-    /// To [`Request::Check`]: the launch's time on the GPU, in nanoseconds.
+    /// To [`Request::Check`].
     Checked {
-        /// From event to event.
+        /// The launch's time on the GPU from event to event, in nanoseconds.
         elapsed_ns: f64,
+        /// Which outputs were found to hold what is expected, and so not written.
+        #[serde(default)]
+        as_expected: Vec<bool>,
     },
     /// To [`Request::Time`], in the candidates' order.
     Timed(Vec<Timing>),

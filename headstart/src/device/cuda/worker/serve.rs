@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -53,6 +54,8 @@ struct State {
     gpu: Gpu,
     target: Target,
     arguments: Vec<Bound>,
+    /// What the outputs should hold, if that is known.
+    expected: Vec<Vec<u8>>,
     modules: HashMap<String, (Function, Geometry)>,
 }
 
@@ -77,6 +80,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             gpu,
             target,
             arguments: Vec::new(),
+            expected: Vec::new(),
             modules: HashMap::new(),
         });
         return Ok(Reply::Opened(facts));
@@ -96,6 +100,15 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             state.gpu.wait(std::time::Duration::from_secs(60))?;
             Ok(Reply::Bound)
         }
+        Request::Expect { outputs } => {
+            // What was expected before makes room first.
+            state.expected.clear();
+            state.expected = outputs
+                .iter()
+                .map(|file| bytes_of(file))
+                .collect::<Result<_, _>>()?;
+            Ok(Reply::Expected)
+        }
         Request::Load { modules } => Ok(Reply::Loaded(state.load(&modules))),
         Request::Compile { module, times } => (0..times)
             .map(|_| Ok(state.gpu.load(&module.ptx, &module.entry)?.compiled().load_time))
@@ -105,6 +118,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             module,
             limit,
             outputs,
+            compare,
         } => {
             state.refill()?;
             let (function, geometry) = state.module(&module)?;
@@ -116,8 +130,11 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             end.wait(limit)?;
             let elapsed_ns = end.since(&start)?.as_secs_f64() * 1e9;
             state.gpu.hand_over_prints()?;
-            state.write_outputs(&outputs)?;
-            Ok(Reply::Checked { elapsed_ns })
+            let as_expected = state.write_outputs(&outputs, compare)?;
+            Ok(Reply::Checked {
+                elapsed_ns,
+                as_expected,
+            })
         }
         Request::Time { candidates, options } => {
             let candidates = candidates
@@ -200,16 +217,27 @@ impl State {
         found.ok_or_else(|| Failure::new(FailureKind::Request, format!("no module `{name}` is loaded")))
     }
 
-    fn write_outputs(&self, files: &[std::path::PathBuf]) -> Result<(), Failure> {
+    /// Writes outputs to files; where they are compared, not those that hold what is expected. Which these are.
+    fn write_outputs(&self, files: &[PathBuf], compare: bool) -> Result<Vec<bool>, Failure> {
         let outputs = self.arguments.iter().filter_map(|argument| match argument {
             Bound::Buffer {
                 memory, output: true, ..
             } => Some(memory),
             _ => None,
         });
-        for (memory, file) in outputs.zip(files) {
+        let mut as_expected = Vec::with_capacity(files.len());
+        for (index, (memory, file)) in outputs.zip(files).enumerate() {
             let mut bytes = vec![0; memory.bytes()];
             memory.read(&mut bytes)?;
+            let is_same = compare
+                && self
+                    .expected
+                    .get(index)
+                    .is_some_and(|expected| *expected == bytes);
+            as_expected.push(is_same);
+            if is_same {
+                continue;
+            }
             std::fs::write(file, bytes).map_err(|error| {
                 Failure::new(
                     FailureKind::Driver,
@@ -217,7 +245,7 @@ impl State {
                 )
             })?;
         }
-        Ok(())
+        Ok(as_expected)
     }
 
     /// Compiles modules on as many threads as there are processors: the driver's compiler is what takes
@@ -277,18 +305,19 @@ impl State {
 }
 
 /// What a buffer holds, with a file's bytes read.
+fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| {
+        Failure::new(
+            FailureKind::Request,
+            format!("{} cannot be read: {error}", path.display()),
+        )
+    })
+}
+
 fn contents(contents: &Contents) -> Result<Fill, Failure> {
     Ok(match contents {
         Contents::Uninitialized => Fill::Uninitialized,
-        Contents::File(path) => {
-            let bytes = std::fs::read(path).map_err(|error| {
-                Failure::new(
-                    FailureKind::Request,
-                    format!("{} cannot be read: {error}", path.display()),
-                )
-            })?;
-            Fill::Bytes(Arc::from(bytes))
-        }
+        Contents::File(path) => Fill::Bytes(Arc::from(bytes_of(path)?)),
         Contents::Constant(bits) => Fill::Pattern(Pattern::Constant(*bits)),
         Contents::Steps { first, step } => Fill::Pattern(Pattern::Steps {
             first: *first,

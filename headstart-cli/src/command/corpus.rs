@@ -40,6 +40,7 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
         false => Some(MeasuredBench::start(&program, &["worker".into()], ordinal)?),
     };
     let command: Vec<String> = std::env::args().collect();
+    let large = large_import(&options.folder).unwrap_or_else(|error| json!({"error": error.to_string()}));
     let mut entries = Vec::new();
     let mut failed = 0;
     for path in modules(&options.folder)? {
@@ -75,6 +76,7 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
                     "driver": driver(),
                     "version": env!("CARGO_PKG_VERSION"),
                     "device": gpu.facts(),
+                    "import": large,
                     "entries": entries,
                 }))?)?;
             }
@@ -110,6 +112,40 @@ fn line(found: &Value) -> String {
         line.push_str(&format!("; not tuned: {error}"));
     }
     line
+}
+
+/// How long it takes to read a module of ten megabytes and import one of its entries: the folder's largest module, its
+/// entries again and again under other names.
+fn large_import(folder: &Path) -> Result<Value> {
+    let mut texts = Vec::new();
+    for path in modules(folder)? {
+        texts.extend(std::fs::read_to_string(path));
+    }
+    const ENTRY: &str = ".visible .entry ";
+    let largest = texts.iter().max_by_key(|text| text.len());
+    let Some((head, entries)) = largest.and_then(|text| text.split_once(ENTRY)) else {
+        return Ok(Value::Null);
+    };
+    let (mut module, mut last, mut copies) = (head.to_owned(), String::new(), 0);
+    while module.len() < 10_000_000 {
+        for part in entries.split(ENTRY) {
+            let name = part.split('(').next().unwrap_or_default();
+            last = format!("{name}_{copies}");
+            module.push_str(ENTRY);
+            module.push_str(&part.replace(name, &last));
+        }
+        copies += 1;
+    }
+    let start = Instant::now();
+    let entries = ptx::entries(&module)?.len();
+    let imported = ptx::import(&module, "large.ptx", Some(&last), &ptx::Facts::default())?;
+    let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+    print(&format!(
+        "{entries} entries in {} bytes are read, and `{}` imported, in {milliseconds:.0} ms\n",
+        module.len(),
+        imported.kernel.name
+    ))?;
+    Ok(json!({"bytes": module.len(), "entries": entries, "ms": milliseconds}))
 }
 
 /// The modules of a folder, in the order of their names.

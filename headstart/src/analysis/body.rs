@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::loops::{Effect, Inside, LoadSite};
-use crate::ir::{CacheUse, Kernel, Label, Op, OpKind, Place, Region, Value};
+use crate::ir::{CacheUse, Dependency, Kernel, Label, Op, OpKind, Place, Region, Value};
 
 /// Something at operation number `at` of the body, or inside that operation.
 pub(super) struct Exit {
@@ -108,7 +108,8 @@ impl<'k> Reader<'k> {
                 OpKind::Continue(label, _) if !self.inner_labels.contains(label) => {
                     self.exits.push(Exit { at, place: op.place });
                 }
-                OpKind::Return => self.exits.push(Exit { at, place: op.place }),
+                OpKind::Return | OpKind::Trap => self.exits.push(Exit { at, place: op.place }),
+                OpKind::Depend(Dependency::Wait) => self.effects.push(Effect::LaunchBefore(op.place)),
                 OpKind::Block { label, body } => {
                     self.inner_labels.push(*label);
                     self.region(body, conditions, in_inner_loop, Some(at));

@@ -238,7 +238,7 @@ fn leaves(side: &Region, own: Label, looped: Label) -> bool {
     match side.ops.last().map(|op| &op.kind) {
         Some(OpKind::Break(label, _)) => *label != own,
         Some(OpKind::Continue(label, _)) => *label != looped,
-        Some(OpKind::Return) => true,
+        Some(OpKind::Return | OpKind::Trap) => true,
         _ => false,
     }
 }

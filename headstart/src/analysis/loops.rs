@@ -101,6 +101,8 @@ pub enum Effect {
     Barrier(Place),
     /// A fence or atomic operation that acquires: what others released before is seen from here on.
     Acquire(Place),
+    /// A wait for the launch before: what it wrote is seen from here on, even in memory that this launch only reads.
+    LaunchBefore(Place),
 }
 
 /// How a counting test compares; the loop goes on while `tested relation bound`.

@@ -76,7 +76,7 @@ impl Exits {
                     self.breaks.push(*label);
                 }
                 OpKind::Continue(label, _) if !inside.contains(label) => self.others = true,
-                OpKind::Return => self.others = true,
+                OpKind::Return | OpKind::Trap => self.others = true,
                 kind => {
                     let label = kind.label();
                     inside.extend(label);

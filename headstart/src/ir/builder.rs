@@ -382,6 +382,11 @@ impl<'k> Builder<'k> {
         self.push(OpKind::Return, &[]);
     }
 
+    /// Ends the launch with an error.
+    pub fn trap(&mut self) {
+        self.push(OpKind::Trap, &[]);
+    }
+
     /// Starts a region: what is appended from now on goes into it. Returns what was appended before, for
     /// [`Builder::end_region`]. For writers that cannot pass closures; others use [`Builder::region`].
     pub fn begin_region(&mut self) -> Vec<Op> {

@@ -7,7 +7,7 @@
 //! [`If`](OpKind::If) runs one of two, [`Loop`](OpKind::Loop) runs one until something leaves it. Each
 //! has a label. [`Break`](OpKind::Break) leaves any enclosing label and passes its results;
 //! [`Continue`](OpKind::Continue) starts the next iteration of any enclosing loop and passes its
-//! parameters; [`Return`](OpKind::Return) ends the work-item. Every region ends with exactly one of
+//! parameters; [`Return`](OpKind::Return) ends the work-item, [`Trap`](OpKind::Trap) the launch. Every region ends with exactly one of
 //! them: falling off the end does not exist. This expresses every reducible flow graph without flag
 //! variables.
 //!
@@ -95,7 +95,7 @@ pub use kernel::{
     Array, ArrayData, FloatMode, Kernel, Label, LabelData, LoadData, LoadId, Param, Place, PlaceData,
     PointerFacts, Region, Value, ValueData,
 };
-pub use op::{Id, LoopWishes, Meeting, Op, OpKind, UnrollWish};
+pub use op::{Dependency, Id, LoopWishes, Meeting, Op, OpKind, UnrollWish};
 pub use parse::{parse, read};
 pub use print::print;
 pub use together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};

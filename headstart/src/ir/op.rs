@@ -131,6 +131,9 @@ pub enum OpKind {
     /// Some of the work-group's sub-groups wait here for each other; shared and global memory are ordered among
     /// them. No result.
     Meet(Meeting),
+    /// Launches that follow each other in a stream may overlap: says that the next may begin, or waits for the one before.
+    /// Nothing that touches global memory moves across a [`Dependency::Wait`], whatever is known of that memory. No result.
+    Depend(Dependency),
     /// Writes a line of text for people, once for each work-item. No result.
     Print {
         /// The text, with places for the values: see [`line`](super::line).
@@ -193,6 +196,30 @@ pub enum OpKind {
     Continue(Label, Vec<Value>),
     /// Ends this work-item.
     Return,
+    /// Ends the launch with an error: the kernel found that something is wrong.
+    Trap,
+}
+
+/// What a launch says to those before and after it ([`Depend`](OpKind::Depend)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dependency {
+    /// As far as this work-group is concerned the next launch may begin.
+    Launch,
+    /// Waits until the launch before has ended and what it wrote is there.
+    Wait,
+}
+
+impl Dependency {
+    /// Both.
+    pub const ALL: &[Dependency] = &[Dependency::Launch, Dependency::Wait];
+
+    /// Its name in the text form.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dependency::Launch => "launch",
+            Dependency::Wait => "wait",
+        }
+    }
 }
 
 /// Who meets at a [`Meet`](OpKind::Meet).
@@ -257,7 +284,10 @@ pub enum Id {
 impl OpKind {
     /// Ends a region.
     pub fn is_terminator(&self) -> bool {
-        matches!(self, OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return)
+        matches!(
+            self,
+            OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return | OpKind::Trap
+        )
     }
 
     /// Has no effect, and reads nothing but its operands and the work-item's identity: it may be
@@ -326,7 +356,9 @@ impl OpKind {
             | OpKind::Barrier
             | OpKind::Fence(..)
             | OpKind::Meet(_)
-            | OpKind::Return => {}
+            | OpKind::Depend(_)
+            | OpKind::Return
+            | OpKind::Trap => {}
             OpKind::Block { .. } => {}
             OpKind::Unary(_, a) | OpKind::Convert(_, a) | OpKind::Wait(a) | OpKind::Vote(_, a) => {
                 *a = map(*a);

@@ -5,6 +5,7 @@
 //! 3. Memory that the loop writes may not, nor memory that may be the same ([`Root::may_alias`]).
 //! 4. Memory that other work-items may write may not be fetched early across a barrier, nor across a fence or
 //!    atomic operation that acquires. A relaxed one is a write (rule 3) and nothing more: atomics imply no fence.
+//!    A wait for the launch before is crossed by no load at all: memory that this launch only reads may come from it.
 //! 5. An early access must be proved in bounds: by the counting test, if that is the only way out of the
 //!    loop and the conditions around the load can be repeated; else by the known length of the memory.
 //!
@@ -58,6 +59,12 @@ pub(super) fn may_move(
     if from.space(kernel) != Some(Space::Global) {
         return refuse("it reads no global memory".to_owned());
     }
+    for effect in &summary.effects {
+        if let Effect::LaunchBefore(place) = effect {
+            let place = kernel.describe_place(*place);
+            return refuse(format!("the launch before may write it until it is waited for at {place}"));
+        }
+    }
     if from.facts(kernel).is_some_and(|facts| facts.read_only) {
         return Ok(());
     }
@@ -76,6 +83,8 @@ pub(super) fn may_move(
                     "another work-item may write it before the barrier at {place}"
                 ));
             }
+            // Looked at above.
+            Effect::LaunchBefore(_) => {}
             Effect::Acquire(place) => {
                 let place = kernel.describe_place(*place);
                 return refuse(format!(

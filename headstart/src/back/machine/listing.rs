@@ -199,6 +199,7 @@ fn operation(kind: &OpKind) -> String {
         OpKind::Print { .. } => "print".into(),
         OpKind::Atomic { op, .. } => format!("atomic {}", op.name()),
         OpKind::Fence(..) => "fence".into(),
+        OpKind::Depend(_) => "depend".into(),
         OpKind::Shuffle { .. } => "shuffle".into(),
         OpKind::Vote(..) => "vote".into(),
         _ => "structure".into(),

@@ -90,6 +90,10 @@ impl<'k> Emitter<'k> {
                     self.branch(&scope.next, None);
                 }
             }
+            OpKind::Trap => {
+                self.ins("trap");
+                self.ins("ret");
+            }
             _ => {
                 if self.scratch.is_some() {
                     // Copies into the scratch words must not outlive the work-group.

@@ -12,7 +12,7 @@ use super::within::Within;
 use crate::Result;
 use crate::back::nan::NanPlan;
 use crate::back::roots::Roots;
-use crate::ir::{BinaryOp, ConvertOp, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type, Value};
+use crate::ir::{BinaryOp, ConvertOp, Dependency, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type, Value};
 
 /// A predicate register, or its opposite, under which instructions with an effect run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -349,6 +349,8 @@ impl<'k> Emitter<'k> {
             OpKind::Meet(Meeting::Named { number, sub_groups }) => {
                 self.ins(format!("bar.sync {number}, {}", sub_groups.saturating_mul(32)));
             }
+            OpKind::Depend(Dependency::Launch) => self.ins("griddepcontrol.launch_dependents"),
+            OpKind::Depend(Dependency::Wait) => self.ins("griddepcontrol.wait"),
             OpKind::Print { text, values } => self.print(text, values),
             OpKind::Atomic { .. } => self.atomic(op),
             OpKind::Fence(order, scope) => self.fence(*order, *scope),
@@ -361,7 +363,7 @@ impl<'k> Emitter<'k> {
             }
             OpKind::Vote(vote, value) => self.vote(op.results[0], *vote, *value),
             OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => self.construct(op)?,
-            OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return => {
+            OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return | OpKind::Trap => {
                 unreachable!("terminators are written with their region")
             }
         }

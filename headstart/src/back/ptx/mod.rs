@@ -283,6 +283,16 @@ fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             .accepted("NVIDIA GPUs have at most 1024"));
         }
     }
+    let mut overlaps = false;
+    kernel
+        .body
+        .walk(&mut |op| overlaps |= matches!(op.kind, OpKind::Depend(_)));
+    if overlaps && options.target != Target::Sm90 {
+        return Err(
+            Error::device(format!("`{}` overlaps with other launches (`griddepcontrol`)", kernel.name))
+                .accepted("a GPU of sm_90 or later"),
+        );
+    }
     if kernel.shared_bytes() > u64::from(u32::MAX) || kernel.private_bytes() > 512 << 10 {
         return Err(Error::device(format!(
             "the arrays of `{}` are too large for any NVIDIA GPU",

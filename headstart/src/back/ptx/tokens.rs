@@ -250,7 +250,7 @@ impl<'k> Ages<'_, 'k> {
                 self.leave((*label, true), state, targets, values);
                 return None;
             }
-            OpKind::Return => return None,
+            OpKind::Return | OpKind::Trap => return None,
             _ => {}
         }
         self.close(op, &mut state);

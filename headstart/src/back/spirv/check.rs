@@ -13,6 +13,7 @@ const MOST_PRIVATE: u64 = 128 << 10;
 /// - A parameter points to shared or private memory, or a parameter is a token: a launch has nothing to give it.
 /// - A work-item may return while others still meet at a barrier: OpenCL wants all of them there.
 /// - Some sub-groups of a work-group meet at a barrier of their own: OpenCL has that only as an extension.
+/// - A work-item ends the launch with an error, or launches overlap.
 /// - A sub-group size was asked for that is none of Intel's.
 pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
     for param in &kernel.params {
@@ -47,6 +48,14 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             kernel.name
         ))
         .accepted("OpenCL has barriers of sub-groups and of whole work-groups"));
+    }
+    for (found, what) in [
+        (has(kernel, |kind| matches!(kind, OpKind::Trap)), "ends its launch with an error"),
+        (has(kernel, |kind| matches!(kind, OpKind::Depend(_))), "overlaps with other launches"),
+    ] {
+        if found {
+            return Err(Error::device(format!("`{}` {what}", kernel.name)).accepted("OpenCL has nothing like that"));
+        }
     }
     if let Some(place) = returns_before_a_barrier(&kernel.body, false) {
         return Err(Error::device(format!(

@@ -62,7 +62,7 @@ impl<'k> Emitter<'k> {
                 OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => self.construct(op)?,
                 OpKind::Break(label, values) => self.leave(*label, values, false),
                 OpKind::Continue(label, values) => self.leave(*label, values, true),
-                OpKind::Return => self.module.close(Code::Return, Vec::new()),
+                OpKind::Return | OpKind::Trap => self.module.close(Code::Return, Vec::new()),
                 _ => self.op(op)?,
             }
         }

@@ -284,7 +284,8 @@ impl<'k> Emitter<'k> {
             OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => {
                 unreachable!("structure is written by its region")
             }
-            OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return => {
+            OpKind::Depend(_) => unreachable!("`check` refuses it"),
+            OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return | OpKind::Trap => {
                 unreachable!("terminators are written with their region")
             }
         };

@@ -5,7 +5,7 @@ use super::structure::{Translator, Values};
 use super::tree::Instruction;
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
 use crate::error::{Error, Result};
-use crate::ir::{Builder, ConvertOp, Type, UnaryOp, Value};
+use crate::ir::{BinaryOp, Builder, ConvertOp, Type, UnaryOp, Value};
 
 impl<'t> Translator<'_, 't> {
     /// `cvt.rn.f32.s32 d, a`.
@@ -96,9 +96,13 @@ fn integer_to_integer(
     target: Numeric,
     value: Value,
 ) -> Result<Value> {
-    if instruction.has("sat") || source.ty == Type::Bool || target.ty == Type::Bool {
+    if source.ty == Type::Bool || target.ty == Type::Bool {
         return Err(refused(instruction));
     }
+    let value = match instruction.has("sat") {
+        true => saturated(b, source, target, value),
+        false => value,
+    };
     Ok(match target.ty.bits().cmp(&source.ty.bits()) {
         std::cmp::Ordering::Equal => value,
         std::cmp::Ordering::Less => b.convert(ConvertOp::Truncate, target.ty, value),
@@ -111,6 +115,27 @@ fn integer_to_integer(
             b.convert(op, target.ty, value)
         }
     })
+}
+
+/// The nearest number that the target has too, still in the source's type.
+fn saturated(b: &mut Builder<'_>, source: Numeric, target: Numeric, value: Value) -> Value {
+    // In the source's type: what both have.
+    let highest = |numeric: Numeric| numeric.ty.mask() >> u32::from(numeric.signed);
+    let mut value = value;
+    if highest(target) < highest(source) {
+        let most = b.constant(source.ty, highest(target));
+        let op = if source.signed { BinaryOp::MinS } else { BinaryOp::MinU };
+        value = b.binary(op, value, most);
+    }
+    if source.signed && !(target.signed && target.ty.bits() >= source.ty.bits()) {
+        let least = match target.signed {
+            true => !highest(target) & source.ty.mask(),
+            false => 0,
+        };
+        let least = b.constant(source.ty, least);
+        value = b.binary(BinaryOp::MaxS, value, least);
+    }
+    value
 }
 
 /// The value rounded to a whole number, where the instruction says how.

@@ -40,10 +40,16 @@ type Pure = HashMap<Value, OpKind>;
 fn region(kernel: &mut Kernel, pure: &Pure, region_: &mut Region, no_overflow: bool) {
     let mut ops = Vec::with_capacity(region_.ops.len());
     for mut op in std::mem::take(&mut region_.ops) {
-        if let OpKind::Loop { params, body, .. } = &mut op.kind {
+        if let OpKind::Loop {
+            params, body, wishes, ..
+        } = &mut op.kind
+        {
             let mut before = Vec::new();
             let inside = defined(params, body);
-            compare_counters(kernel, pure, &inside, body, &mut before);
+            // The assembler would unroll such a loop now, and did not before: as it was is how it stays.
+            if compare_counters(kernel, pure, &inside, body, &mut before) {
+                wishes.unroll = None;
+            }
             if no_overflow {
                 promise_steps(kernel, params, &inside, body);
             }
@@ -68,14 +74,14 @@ fn defined(params: &[Value], body: &Region) -> HashSet<Value> {
     inside
 }
 
-/// `add %start, %next == %y` becomes `%next == %y - %start`, the difference before the loop.
+/// `add %start, %next == %y` becomes `%next == %y - %start`, the difference before the loop. Says whether there was one.
 fn compare_counters(
     kernel: &mut Kernel,
     pure: &Pure,
     inside: &HashSet<Value>,
     body: &mut Region,
     before: &mut Vec<Op>,
-) {
+) -> bool {
     body.walk_mut(&mut |op| {
         let OpKind::Compare(CompareOp::Eq | CompareOp::Ne, x, y) = &mut op.kind else {
             return;
@@ -112,6 +118,7 @@ fn compare_counters(
         });
         (*x, *y) = (counter, bound);
     });
+    !before.is_empty()
 }
 
 /// The number and the mask, where a value is `(number & mask) - number` and the mask has only low bits.

@@ -57,6 +57,8 @@ pub(super) struct Block<'b, 't> {
 pub(super) enum End {
     /// The work-item ends.
     Return,
+    /// The launch ends with an error.
+    Trap,
     /// On to another block.
     Jump(BlockId),
     /// One way or the other.
@@ -74,7 +76,7 @@ impl End {
     /// Where it leads to.
     pub fn targets(self) -> impl DoubleEndedIterator<Item = BlockId> {
         let (first, second) = match self {
-            End::Return => (None, None),
+            End::Return | End::Trap => (None, None),
             End::Jump(to) => (Some(to), None),
             End::Branch { then, otherwise, .. } => (Some(then), Some(otherwise)),
         };
@@ -84,6 +86,7 @@ impl End {
     fn map(self, number: impl Fn(BlockId) -> BlockId) -> End {
         match self {
             End::Return => End::Return,
+            End::Trap => End::Trap,
             End::Jump(to) => End::Jump(number(to)),
             End::Branch {
                 predicate,
@@ -311,16 +314,24 @@ impl<'b, 't> Splitter<'b, 't> {
                 )
                 .accepted("compile the `switch` into branches")));
             }
-            "ret" | "exit" => None,
+            "ret" | "exit" | "trap" => None,
             _ => {
                 self.plain(instruction, position);
                 return Ok(());
             }
         };
         let next = self.next();
+        let stop = match instruction.opcode {
+            "trap" => End::Trap,
+            _ => End::Return,
+        };
+        if stop == End::Trap && instruction.guard.is_none() {
+            // It says where it stands.
+            self.current.push(instruction);
+        }
         match (instruction.guard, target) {
             (None, Some(target)) => self.end(End::Jump(target), line),
-            (None, None) => self.end(End::Return, line),
+            (None, None) => self.end(stop, line),
             (Some((predicate, negated)), target) => {
                 // A guarded return is a block of its own.
                 let taken = target.unwrap_or(next);
@@ -335,7 +346,10 @@ impl<'b, 't> Splitter<'b, 't> {
                     line,
                 );
                 if target.is_none() {
-                    self.end(End::Return, line);
+                    if stop == End::Trap {
+                        self.current.push(instruction);
+                    }
+                    self.end(stop, line);
                 }
             }
         }
@@ -354,7 +368,7 @@ impl<'b, 't> Splitter<'b, 't> {
             .map(|before| &self.body.statements[before]);
         if let Some(Statement::Instruction(before)) = before
             && before.guard == instruction.guard
-            && !matches!(before.opcode, "bra" | "ret" | "exit")
+            && !matches!(before.opcode, "bra" | "ret" | "exit" | "trap")
             && !writes(before, predicate)
             && let Some(last) = self.blocks.last_mut()
         {

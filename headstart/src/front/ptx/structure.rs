@@ -252,6 +252,10 @@ impl<'t> Translator<'_, 't> {
                 b.return_();
                 Ok(None)
             }
+            End::Trap => {
+                b.trap();
+                Ok(None)
+            }
             End::Jump(to) => {
                 let opened = self.open(b, &followers)?;
                 match (self.edge(b, block, to, &values)?, opened.is_empty()) {
@@ -548,7 +552,8 @@ impl<'t> Translator<'_, 't> {
             "ld" | "ldu" => self.load(b, values, instruction),
             "st" if is_atomic_access(instruction) => self.atomic_store(b, values, instruction),
             "st" => self.store(b, values, instruction),
-            "atom" | "red" | "membar" | "fence" | "shfl" | "vote" | "match" | "activemask" | "elect" => {
+            "atom" | "red" | "membar" | "fence" | "shfl" | "vote" | "match" | "activemask" | "elect"
+            | "griddepcontrol" => {
                 self.together(b, values, instruction)
             }
             "cp" | "wait" | super::asynchronous::TOKEN => self.asynchronous(b, values, instruction),
@@ -560,6 +565,8 @@ impl<'t> Translator<'_, 't> {
             "setp" | "set" | "selp" | "slct" | "testp" => self.comparison(b, values, instruction),
             "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "lop3" | "shf" | "and" | "or"
             | "xor" | "not" | "cnot" | "shl" | "shr" => self.bit_operation(b, values, instruction),
+            // The block ends with it.
+            "trap" => Ok(()),
             _ => self.arithmetic(b, values, instruction),
         }
     }

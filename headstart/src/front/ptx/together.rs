@@ -1,4 +1,4 @@
-//! What work-items do together: `atom`, `red`, fences, shuffles, votes.
+//! What work-items do together: `atom`, `red`, fences, shuffles, votes; and launches: `griddepcontrol`.
 //!
 //! The IR knows no smaller party than a whole sub-group. A mask that names a part of it decides whose votes count; the
 //! instruction itself must be reached by all work-items together, each with its own mask, which the simulator checks.
@@ -8,7 +8,7 @@ use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
 use crate::ir::{
-    AtomicOp, BinaryOp, Builder, CompareOp, Id, MemoryOrder, MemoryScope, OpKind, ShuffleOp, Space, Type,
+    AtomicOp, BinaryOp, Builder, CompareOp, Dependency, Id, MemoryOrder, MemoryScope, OpKind, ShuffleOp, Space, Type,
     Value, VoteOp,
 };
 
@@ -63,6 +63,16 @@ impl<'t> Translator<'_, 't> {
         match instruction.opcode {
             "atom" | "red" => self.atomic(b, values, instruction),
             "membar" | "fence" => fence(b, instruction),
+            "griddepcontrol" => {
+                let dependency = match instruction.modifiers[..] {
+                    ["launch_dependents"] => Dependency::Launch,
+                    ["wait"] => Dependency::Wait,
+                    _ => return Err(refused(instruction)),
+                };
+                let [] = operands::<0>(instruction)?;
+                b.push(OpKind::Depend(dependency), &[]);
+                Ok(())
+            }
             "shfl" => self.shuffle(b, values, instruction),
             "match" => self.match_(b, values, instruction),
             "activemask" => {

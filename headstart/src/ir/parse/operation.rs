@@ -6,7 +6,7 @@ use super::{Parser, constant};
 use crate::error::Result;
 use crate::ir::hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
 use crate::ir::kernel::{Array, Label, LoadId, Value};
-use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap};
+use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, Dependency, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap};
 use crate::ir::print::{all_ids, id_name};
 use crate::ir::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 use crate::ir::types::Type;
@@ -14,10 +14,10 @@ use crate::ir::verify::result_types;
 use crate::suggest;
 
 /// The words that start an operation besides those of the tables in `op`.
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 26] = [
     "array", "fma", "select", "address", "load", "store", "copy", "join", "wait", "prefetch", "barrier",
     "block", "if", "loop", "yield", "break", "continue", "return", "atomic", "fence", "shuffle", "vote",
-    "meet", "print",
+    "meet", "print", "trap", "depend",
 ];
 
 impl Parser<'_> {
@@ -149,7 +149,9 @@ impl Parser<'_> {
                 let [value] = self.operands()?;
                 OpKind::Vote(op, value)
             }
+            "depend" => OpKind::Depend(self.tabled("`launch` or `wait`", Dependency::ALL, Dependency::name)?),
             "return" => OpKind::Return,
+            "trap" => OpKind::Trap,
             "yield" => OpKind::Break(self.yield_target(position)?, self.exit_values()?),
             "break" => OpKind::Break(self.exit_target(position)?, self.exit_values()?),
             "continue" => OpKind::Continue(self.exit_target(position)?, self.exit_values()?),

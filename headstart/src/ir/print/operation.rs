@@ -197,7 +197,9 @@ impl<'k> Printer<'k> {
                 Exit::Innermost => self.named("continue", values),
                 _ => self.labelled("continue", *label, values),
             },
+            OpKind::Depend(dependency) => self.put(format!("depend {}", dependency.name())),
             OpKind::Return => self.put("return"),
+            OpKind::Trap => self.put("trap"),
         }
     }
 

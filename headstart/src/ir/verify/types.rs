@@ -139,7 +139,9 @@ pub(super) fn results_of(
         | OpKind::Loop { .. }
         | OpKind::Break(..)
         | OpKind::Continue(..)
-        | OpKind::Return => Ok(Vec::new()),
+        | OpKind::Depend(_)
+        | OpKind::Return
+        | OpKind::Trap => Ok(Vec::new()),
     }
 }
 

@@ -63,7 +63,7 @@ impl Selector<'_, '_> {
                 self.pass_to_next(*label, values, op.place);
                 self.continue_(*label, values, op.place);
             }
-            OpKind::Return => {
+            OpKind::Return | OpKind::Trap => {
                 let control = Control::Return;
                 self.emit(Draft {
                     class: Class::Exit,
@@ -301,7 +301,7 @@ fn leaves(region: &Region, own: Label) -> bool {
         return false;
     };
     let jumps = match last.kind {
-        OpKind::Continue(..) | OpKind::Return => true,
+        OpKind::Continue(..) | OpKind::Return | OpKind::Trap => true,
         OpKind::Break(to, _) => to != own,
         _ => false,
     };

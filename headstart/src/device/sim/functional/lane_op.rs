@@ -369,7 +369,9 @@ impl LaneOp {
             | OpKind::Loop { .. }
             | OpKind::Break(..)
             | OpKind::Continue(..)
-            | OpKind::Return => return None,
+            | OpKind::Depend(_)
+            | OpKind::Return
+            | OpKind::Trap => return None,
         };
         Some(LaneOp {
             flush_to_zero: kernel.float_mode.flush_to_zero && kind.is_single_arithmetic(),

@@ -191,6 +191,14 @@ impl WorkGroup<'_> {
         fault::error(self.state.kernel, place, what).accepted("raise the limit if the loop does end")
     }
 
+    /// The kernel ends the launch itself.
+    #[cold]
+    pub(super) fn trapped(&self, sub_group: &SubGroup, active: Mask, place: Place) -> Error {
+        let lane = active.lanes().next().unwrap_or(0);
+        let what = format!("{} reaches a `trap`", self.describe(sub_group.work_item(lane)));
+        fault::error(self.state.kernel, place, what)
+    }
+
     /// Some lanes reach a barrier and `missing` goes another way.
     #[cold]
     pub(super) fn divergent_barrier(

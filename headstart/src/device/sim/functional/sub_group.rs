@@ -211,6 +211,7 @@ impl Runner {
                     self.active = Mask::NONE;
                     step += 1;
                 }
+                Step::Trap { place } => return Err(group.trapped(&self.sub_group, self.active, *place)),
                 Step::Barrier { place, named } => {
                     let missing = self.alive.without(self.active);
                     if let Some(lane) = missing.lanes().next() {

@@ -70,6 +70,10 @@ pub(super) enum Step {
         depth: usize,
     },
     Return,
+    /// The kernel says that something is wrong.
+    Trap {
+        place: Place,
+    },
     Barrier {
         place: Place,
         /// For a named one: its number, and how many sub-groups meet there.
@@ -121,7 +125,7 @@ impl Tape {
     pub fn place(&self, step: usize) -> Place {
         let places = self.steps[step..].iter().filter_map(|step| match step {
             Step::Op(op) => Some(op.place),
-            Step::Barrier { place, .. } => Some(*place),
+            Step::Barrier { place, .. } | Step::Trap { place } => Some(*place),
             _ => None,
         });
         places
@@ -233,6 +237,9 @@ impl<'k> Writer<'k> {
                 self.steps.push(Step::Continue { depth });
             }
             OpKind::Return => self.steps.push(Step::Return),
+            OpKind::Trap => self.steps.push(Step::Trap { place: op.place }),
+            // Launches follow each other here: there is nothing to wait for.
+            OpKind::Depend(_) => {}
             OpKind::Barrier => {
                 self.has_barriers = true;
                 self.steps.push(Step::Barrier {

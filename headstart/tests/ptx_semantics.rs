@@ -1,0 +1,648 @@
+//! What each instruction means: against the same in Rust, for numbers at the edges.
+
+use headstart::back::ptx::{Options as Emit, Target as Gpu, emit};
+use headstart::device::sim::functional::Options;
+use headstart::front::ptx::{Facts, import, read};
+use headstart::prefetch::{self, Plan, Target};
+use headstart::testing::run;
+use headstart::tune::{FileSubject, LaunchFile, Subject};
+
+/// The output `param_0` of an entry under a launch file.
+fn output(text: &str, launch: &str) -> Vec<u32> {
+    let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
+    let imported = import(text, "test.ptx", Some("k"), &launch.facts());
+    let imported = imported.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let workload = FileSubject::of_module(imported, launch)
+        .workload()
+        .expect("a workload");
+    let outputs = run(&workload, &workload.kernel, Options::CHECKING);
+    let outputs = outputs.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let (_, bytes) = outputs
+        .iter()
+        .find(|(name, _)| name == "param_0")
+        .expect("an output");
+    let words = bytes.chunks_exact(4);
+    words
+        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        .collect()
+}
+
+/// Numbers at which integer instructions differ.
+const EDGES: [u32; 16] = [
+    0,
+    1,
+    2,
+    3,
+    7,
+    31,
+    32,
+    33,
+    0x7fff_ffff,
+    0x8000_0000,
+    0x8000_0001,
+    0xffff_fff0,
+    0xffff_ffff,
+    0x1234_5678,
+    0xdead_beef,
+    0x00ff_0180,
+];
+
+/// Bits of numbers at which floats differ.
+const FLOATS: [u32; 16] = [
+    0,
+    0x8000_0000,
+    0x3f80_0000,
+    0xbfc0_0000,
+    0x4020_0000,
+    0x3f00_0000,
+    0x7f80_0000,
+    0xff80_0000,
+    0x7fc0_0000,
+    0x0001_16c2,
+    0x7f7f_ffff,
+    0x42c8_8000,
+    0xbf40_0000,
+    0x2edb_e6ff,
+    0x4b80_0001,
+    0xc0a0_0000,
+];
+
+/// What `%d`, `%x` and so on are.
+const REGISTERS: &str = ".reg .b64 %a<4>, %off, %wd, %wx, %wy, %wz; .reg .b32 %i<5>, %d, %x, %y, %z, %t<4>; .reg .f32 %f<5>; \
+    .reg .b16 %h<5>; .reg .f64 %e<5>; .reg .pred %p, %q;";
+
+/// What instructions make of three numbers of a table, in `%x`, `%y` and `%z`: `%d`, for all triples.
+fn made(table: &[u32; 16], body: &str) -> Vec<u32> {
+    let words: Vec<String> = table.iter().map(u32::to_string).collect();
+    let text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 4 .u32 table[16] = {{{}}};\n\
+         .visible .entry k(.param .u64 k_param_0)\n{{\n{REGISTERS}\n\
+         mov.u32 %i0, %ctaid.x;\nmov.u32 %i1, %ntid.x;\nmov.u32 %i2, %tid.x;\nmad.lo.s32 %i0, %i0, %i1, %i2;\n\
+         mov.u64 %a0, table;\n\
+         and.b32 %i1, %i0, 15;\nmul.wide.u32 %off, %i1, 4;\nadd.s64 %a1, %a0, %off;\nld.global.u32 %x, [%a1];\n\
+         bfe.u32 %i1, %i0, 4, 4;\nmul.wide.u32 %off, %i1, 4;\nadd.s64 %a1, %a0, %off;\nld.global.u32 %y, [%a1];\n\
+         bfe.u32 %i1, %i0, 8, 4;\nmul.wide.u32 %off, %i1, 4;\nadd.s64 %a1, %a0, %off;\nld.global.u32 %z, [%a1];\n\
+         mov.b32 %f1, %x;\nmov.b32 %f2, %y;\nmov.b32 %f3, %z;\n{body}\n\
+         ld.param.u64 %a2, [k_param_0];\ncvta.to.global.u64 %a2, %a2;\nmul.wide.u32 %off, %i0, 4;\nadd.s64 %a2, %a2, %off;\n\
+         st.global.u32 [%a2], %d;\nret;\n}}\n",
+        words.join(", ")
+    );
+    let launch = "groups = 64\ngroup = 64\n[parameters.param_0]\nlength = 4096\n";
+    output(&text, launch)
+}
+
+fn triples(table: &[u32; 16]) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+    (0..4096).map(|at| (table[at & 15], table[at >> 4 & 15], table[at >> 8]))
+}
+
+/// Checks instructions on integers.
+fn integer(body: &str, expected: impl Fn(u32, u32, u32) -> u32) {
+    let made = made(&EDGES, body);
+    for ((x, y, z), found) in triples(&EDGES).zip(made) {
+        let expected = expected(x, y, z);
+        assert_eq!(found, expected, "{body} of {x:#x}, {y:#x}, {z:#x}");
+    }
+}
+
+/// Checks instructions on floats; the bits of a NaN do not matter.
+fn float(body: &str, expected: impl Fn(f32, f32, f32) -> f32) {
+    let body = format!("{body}\nmov.b32 %d, %f0;");
+    let made = made(&FLOATS, &body);
+    for ((x, y, z), found) in triples(&FLOATS).zip(made) {
+        let expected = expected(f32::from_bits(x), f32::from_bits(y), f32::from_bits(z));
+        let found = f32::from_bits(found);
+        let same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
+        assert!(same, "{body} of {x:#x}, {y:#x}, {z:#x}: {found:e}, not {expected:e}");
+    }
+}
+
+/// Checks a function of one float that the hardware approximates: to this part of the result, and where that is tiny to
+/// this number.
+fn approximate(body: &str, relative: f64, absolute: f64, expected: impl Fn(f64) -> f64) {
+    let body = format!("{body}\nmov.b32 %d, %f0;");
+    let made = made(&FLOATS, &body);
+    for ((x, ..), found) in triples(&FLOATS).zip(made).take(16) {
+        let x = f32::from_bits(x);
+        let (expected, found) = (expected(f64::from(x)), f64::from(f32::from_bits(found)));
+        // Subnormal results may be flushed, and what overflows is infinite.
+        let near = (found - expected).abs() <= relative * expected.abs() + absolute;
+        let same = expected.is_nan() && found.is_nan() || expected == found;
+        let out = expected.abs() > f64::from(f32::MAX) && found.is_infinite();
+        assert!(same || near || out, "{body} of {x:e}: {found:e}, not {expected:e}");
+    }
+}
+
+fn signed(x: u32) -> i64 {
+    i64::from(x as i32)
+}
+
+#[test]
+fn integer_arithmetic() {
+    integer("add.s32 %d, %x, %y;", |x, y, _| x.wrapping_add(y));
+    integer("sub.u32 %d, %x, %y;", |x, y, _| x.wrapping_sub(y));
+    integer("mul.lo.s32 %d, %x, %y;", |x, y, _| x.wrapping_mul(y));
+    integer("mul.hi.s32 %d, %x, %y;", |x, y, _| {
+        (signed(x) * signed(y) >> 32) as u32
+    });
+    integer("mul.hi.u32 %d, %x, %y;", |x, y, _| {
+        (u64::from(x) * u64::from(y) >> 32) as u32
+    });
+    integer(
+        "mul.wide.s32 %wd, %x, %y; shr.u64 %wd, %wd, 16; cvt.u32.u64 %d, %wd;",
+        |x, y, _| (signed(x) * signed(y) >> 16) as u32,
+    );
+    integer("mad.lo.u32 %d, %x, %y, %z;", |x, y, z| {
+        x.wrapping_mul(y).wrapping_add(z)
+    });
+    integer("mad.hi.s32 %d, %x, %y, %z;", |x, y, z| {
+        ((signed(x) * signed(y) >> 32) as u32).wrapping_add(z)
+    });
+    integer(
+        "cvt.u64.u32 %wz, %z; mad.wide.u32 %wd, %x, %y, %wz; cvt.u32.u64 %d, %wd;",
+        |x, y, z| x.wrapping_mul(y).wrapping_add(z),
+    );
+    integer("neg.s32 %d, %x;", |x, _, _| x.wrapping_neg());
+    integer("abs.s32 %d, %x;", |x, _, _| (x as i32).wrapping_abs() as u32);
+    integer("min.s32 %d, %x, %y;", |x, y, _| (x as i32).min(y as i32) as u32);
+    integer("max.s32 %d, %x, %y;", |x, y, _| (x as i32).max(y as i32) as u32);
+    integer("min.u32 %d, %x, %y;", |x, y, _| x.min(y));
+    integer("max.u32 %d, %x, %y;", |x, y, _| x.max(y));
+    integer("sad.u32 %d, %x, %y, %z;", |x, y, z| {
+        x.abs_diff(y).wrapping_add(z)
+    });
+    integer("sad.s32 %d, %x, %y, %z;", |x, y, z| {
+        (x as i32).abs_diff(y as i32).wrapping_add(z)
+    });
+}
+
+/// By zero PTX leaves open what comes out; here it is 0, and the rest the dividend.
+#[test]
+fn quotients() {
+    integer("div.u32 %d, %x, %y;", |x, y, _| x.checked_div(y).unwrap_or(0));
+    integer("rem.u32 %d, %x, %y;", |x, y, _| x.checked_rem(y).unwrap_or(x));
+    integer("div.s32 %d, %x, %y;", |x, y, _| match y {
+        0 => 0,
+        y => (x as i32).wrapping_div(y as i32) as u32,
+    });
+    integer("rem.s32 %d, %x, %y;", |x, y, _| match y {
+        0 => x,
+        y => (x as i32).wrapping_rem(y as i32) as u32,
+    });
+}
+
+#[test]
+fn bits() {
+    integer("and.b32 %d, %x, %y;", |x, y, _| x & y);
+    integer("or.b32 %d, %x, %y;", |x, y, _| x | y);
+    integer("xor.b32 %d, %x, %y;", |x, y, _| x ^ y);
+    integer("not.b32 %d, %x;", |x, _, _| !x);
+    integer("cnot.b32 %d, %x;", |x, _, _| u32::from(x == 0));
+    integer("shl.b32 %d, %x, %y;", |x, y, _| x.checked_shl(y).unwrap_or(0));
+    integer("shr.u32 %d, %x, %y;", |x, y, _| x.checked_shr(y).unwrap_or(0));
+    integer("shr.s32 %d, %x, %y;", |x, y, _| (x as i32 >> y.min(31)) as u32);
+    integer(
+        "cvt.u64.u32 %wx, %x; shl.b64 %wd, %wx, %y; shr.u64 %wd, %wd, 32; cvt.u32.u64 %d, %wd;",
+        |x, y, _| (u64::from(x).checked_shl(y).unwrap_or(0) >> 32) as u32,
+    );
+    integer("brev.b32 %d, %x;", |x, _, _| x.reverse_bits());
+    integer("clz.b32 %d, %x;", |x, _, _| x.leading_zeros());
+    integer("popc.b32 %d, %x;", |x, _, _| x.count_ones());
+    integer("bfind.u32 %d, %x;", |x, _, _| x.checked_ilog2().unwrap_or(u32::MAX));
+    integer("bfind.s32 %d, %x;", |x, _, _| {
+        (x ^ (x as i32 >> 31) as u32).checked_ilog2().unwrap_or(u32::MAX)
+    });
+    integer("bfind.shiftamt.u32 %d, %x;", |x, _, _| {
+        x.checked_ilog2().map_or(u32::MAX, |highest| 31 - highest)
+    });
+    // Position and length are bytes.
+    let field = |x: u32, at: u32, length: u32| {
+        let moved = x.checked_shr(at & 255).unwrap_or(0);
+        let mask = 1u32.checked_shl(length & 255).unwrap_or(0).wrapping_sub(1);
+        moved & mask
+    };
+    integer("bfe.u32 %d, %x, %y, %z;", field);
+    // As in the manual of PTX, bit by bit.
+    integer("bfe.s32 %d, %x, %y, %z;", |x, at, length| {
+        let (at, length) = (at & 255, length & 255);
+        let bit = |position: u32| if position > 31 { 0 } else { x >> position & 1 };
+        let sign = if length == 0 { 0 } else { bit((at + length - 1).min(31)) };
+        let bits = (0..32).map(|i| match i < length && at + i <= 31 {
+            true => bit(at + i) << i,
+            false => sign << i,
+        });
+        bits.sum()
+    });
+    integer("bfi.b32 %d, %x, %y, 5, %z;", |x, y, length| {
+        let bits = (0..32).map(|i| match i >= 5 && i - 5 < length & 255 {
+            true => (x >> (i - 5) & 1) << i,
+            false => y & 1 << i,
+        });
+        bits.sum()
+    });
+    for table in [0x00u32, 0xff, 0xe8, 0x96, 0xca, 0x1b, 0x80, 0xfe, 0x40, 0x27] {
+        integer(&format!("lop3.b32 %d, %x, %y, %z, {table};"), |x, y, z| {
+            let bits = (0..32).map(|i| {
+                let index = (x >> i & 1) << 2 | (y >> i & 1) << 1 | z >> i & 1;
+                (table >> index & 1) << i
+            });
+            bits.sum()
+        });
+    }
+    let both = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+    integer("shf.l.wrap.b32 %d, %x, %y, %z;", |x, y, z| {
+        (both(x, y) << (z & 31) >> 32) as u32
+    });
+    integer("shf.r.wrap.b32 %d, %x, %y, %z;", |x, y, z| {
+        (both(x, y) >> (z & 31)) as u32
+    });
+    integer("shf.l.clamp.b32 %d, %x, %y, %z;", |x, y, z| {
+        (both(x, y) << z.min(32) >> 32) as u32
+    });
+    integer("shf.r.clamp.b32 %d, %x, %y, %z;", |x, y, z| {
+        (both(x, y) >> z.min(32)) as u32
+    });
+    integer("prmt.b32 %d, %x, %y, %z;", |x, y, selector| {
+        let bytes = both(x, y).to_le_bytes();
+        let chosen = [0, 1, 2, 3].map(|i| {
+            let choice = selector >> (4 * i) & 15;
+            let byte = bytes[choice as usize & 7];
+            if choice & 8 == 0 { byte } else { (byte as i8 >> 7) as u8 }
+        });
+        u32::from_le_bytes(chosen)
+    });
+}
+
+#[test]
+fn comparisons_and_selections() {
+    integer("setp.lt.s32 %p, %x, %y; selp.b32 %d, %z, 5, %p;", |x, y, z| {
+        if (x as i32) < y as i32 { z } else { 5 }
+    });
+    integer(
+        "setp.hs.u32 %q, %z, 7; setp.ne.and.u32 %p, %x, %y, %q; selp.u32 %d, 1, 0, %p;",
+        |x, y, z| u32::from(x != y && z >= 7),
+    );
+    integer(
+        "setp.ge.s32 %q, %z, 7; setp.eq.xor.s32 %p|%q, %x, %y, %q; selp.u32 %d, 1, 0, %p; @%q add.u32 %d, %d, 2;",
+        |x, y, z| {
+            let third = z as i32 >= 7;
+            u32::from((x == y) ^ third) + 2 * u32::from((x != y) ^ third)
+        },
+    );
+    integer("set.gt.u32.s32 %d, %x, %y;", |x, y, _| {
+        if x as i32 > y as i32 { u32::MAX } else { 0 }
+    });
+    integer("slct.u32.s32 %d, %x, %y, %z;", |x, y, z| {
+        if z as i32 >= 0 { x } else { y }
+    });
+    float("slct.f32.f32 %f0, %f1, %f2, %f3;", |x, y, z| if z >= 0.0 { x } else { y });
+    float("set.le.f32.f32 %f0, %f1, %f2;", |x, y, _| f32::from(u8::from(x <= y)));
+    let test = |body: &str, holds: fn(f32, f32) -> bool| {
+        let body = format!("{body} selp.f32 %f0, 0f3F800000, 0f00000000, %p;");
+        float(&body, |x, y, _| f32::from(u8::from(holds(x, y))));
+    };
+    let odd = |x: f32, y: f32| x.is_nan() || y.is_nan();
+    test("setp.ltu.f32 %p, %f1, %f2;", |x, y| !(x >= y));
+    test("setp.equ.f32 %p, %f1, %f2;", |x, y| x == y || x.is_nan() || y.is_nan());
+    test("setp.ne.f32 %p, %f1, %f2;", |x, y| x < y || x > y);
+    test("setp.neu.f32 %p, %f1, %f2;", |x, y| x != y);
+    test("setp.num.f32 %p, %f1, %f2;", |x, y| !(x.is_nan() || y.is_nan()));
+    test("setp.nan.f32 %p, %f1, %f2;", odd);
+    test("testp.finite.f32 %p, %f1;", |x, _| x.is_finite());
+    test("testp.infinite.f32 %p, %f1;", |x, _| x.is_infinite());
+    test("testp.number.f32 %p, %f1;", |x, _| !x.is_nan());
+    test("testp.notanumber.f32 %p, %f1;", |x, _| x.is_nan());
+    test("testp.normal.f32 %p, %f1;", |x, _| x.is_normal());
+    test("testp.subnormal.f32 %p, %f1;", |x, _| x.is_subnormal());
+}
+
+#[test]
+fn conversions() {
+    integer("cvt.s32.s8 %d, %x;", |x, _, _| x as i8 as u32);
+    integer("cvt.u32.u16 %d, %x;", |x, _, _| x & 0xffff);
+    integer("cvt.u16.u32 %h0, %x; cvt.s32.s16 %d, %h0;", |x, _, _| x as i16 as u32);
+    integer("cvt.sat.u8.s32 %d, %x;", |x, _, _| (x as i32).clamp(0, 255) as u32);
+    integer("cvt.sat.s8.s32 %d, %x;", |x, _, _| (x as i32).clamp(-128, 127) as u32);
+    integer("cvt.sat.u16.u32 %h0, %x; cvt.u32.u16 %d, %h0;", |x, _, _| x.min(0xffff));
+    integer("cvt.sat.u32.s32 %d, %x;", |x, _, _| (x as i32).max(0) as u32);
+    integer("cvt.sat.s32.u32 %d, %x;", |x, _, _| x.min(i32::MAX as u32));
+    integer("cvt.s64.s32 %wx, %x; shr.s64 %wx, %wx, 8; cvt.u32.u64 %d, %wx;", |x, _, _| {
+        (signed(x) >> 8) as u32
+    });
+    integer("cvt.rn.f32.s32 %f0, %x; mov.b32 %d, %f0;", |x, _, _| (x as i32 as f32).to_bits());
+    integer("cvt.rn.f32.u32 %f0, %x; mov.b32 %d, %f0;", |x, _, _| (x as f32).to_bits());
+    float("cvt.rzi.s32.f32 %d, %f1; cvt.rn.f32.s32 %f0, %d;", |x, _, _| x as i32 as f32);
+    float("cvt.rni.f32.f32 %f0, %f1;", |x, _, _| x.round_ties_even());
+    float("cvt.rmi.f32.f32 %f0, %f1;", |x, _, _| x.floor());
+    float("cvt.rpi.f32.f32 %f0, %f1;", |x, _, _| x.ceil());
+    float("cvt.rzi.f32.f32 %f0, %f1;", |x, _, _| x.trunc());
+    float("cvt.sat.f32.f32 %f0, %f1;", |x, _, _| if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) + 0.0 });
+    float("cvt.f64.f32 %e1, %f1; add.rn.f64 %e1, %e1, %e1; cvt.rn.f32.f64 %f0, %e1;", |x, _, _| {
+        (f64::from(x) * 2.0) as f32
+    });
+    float("cvt.rn.f16.f32 %h1, %f1; cvt.f32.f16 %f0, %h1;", |x, _, _| half::f16::from_f32(x).to_f32());
+    float("cvt.rn.bf16.f32 %h1, %f1; cvt.f32.bf16 %f0, %h1;", |x, _, _| {
+        half::bf16::from_f32(x).to_f32()
+    });
+}
+
+#[test]
+fn float_arithmetic() {
+    float("add.rn.f32 %f0, %f1, %f2;", |x, y, _| x + y);
+    float("sub.rn.f32 %f0, %f1, %f2;", |x, y, _| x - y);
+    float("mul.rn.f32 %f0, %f1, %f2;", |x, y, _| x * y);
+    float("fma.rn.f32 %f0, %f1, %f2, %f3;", f32::mul_add);
+    float("div.rn.f32 %f0, %f1, %f2;", |x, y, _| x / y);
+    float("rcp.rn.f32 %f0, %f1;", |x, _, _| 1.0 / x);
+    float("sqrt.rn.f32 %f0, %f1;", |x, _, _| x.sqrt());
+    float("neg.f32 %f0, %f1;", |x, _, _| -x);
+    float("abs.f32 %f0, %f1;", |x, _, _| x.abs());
+    float("copysign.f32 %f0, %f1, %f2;", |x, y, _| y.copysign(x));
+    // A number wins over a NaN, and zeros have an order.
+    let less = |x: f32, y: f32| match (x.is_nan(), y.is_nan()) {
+        (true, _) => y,
+        (_, true) => x,
+        _ if x == y => f32::from_bits(x.to_bits() | y.to_bits()),
+        _ => x.min(y),
+    };
+    float("min.f32 %f0, %f1, %f2;", move |x, y, _| less(x, y));
+    float("max.f32 %f0, %f1, %f2;", move |x, y, _| -less(-x, -y));
+    float(
+        "cvt.f64.f32 %e1, %f1; cvt.f64.f32 %e2, %f2; cvt.f64.f32 %e3, %f3; fma.rn.f64 %e1, %e1, %e2, %e3; \
+         div.rn.f64 %e1, %e1, %e2; sqrt.rn.f64 %e1, %e1; cvt.rn.f32.f64 %f0, %e1;",
+        |x, y, z| {
+            let [x, y, z] = [x, y, z].map(f64::from);
+            (x.mul_add(y, z) / y).sqrt() as f32
+        },
+    );
+}
+
+#[test]
+fn approximations() {
+    approximate("ex2.approx.f32 %f0, %f1;", 1e-6, 1.2e-38, f64::exp2);
+    approximate("lg2.approx.f32 %f0, %f1;", 1e-6, 3e-7, f64::log2);
+    approximate("rsqrt.approx.f32 %f0, %f1;", 1e-6, 0.0, |x| 1.0 / x.sqrt());
+    approximate("rcp.approx.f32 %f0, %f1;", 1e-6, 1.2e-38, |x| 1.0 / x);
+    approximate("sqrt.approx.f32 %f0, %f1;", 1e-6, 1e-19, f64::sqrt);
+    approximate("tanh.approx.f32 %f0, %f1;", 6e-4, 1.2e-38, f64::tanh);
+    // Sines of large numbers are as good as their reduction.
+    let small = "setp.lt.f32 %p, %f2, %f1; abs.f32 %f4, %f1; setp.gtu.f32 %p, %f4, 0f41200000; \
+                 @%p mov.f32 %f1, 0f3F000000;";
+    let near = |x: f64| if x.abs() <= 10.0 { x } else { 0.5 };
+    approximate(&format!("{small} sin.approx.f32 %f0, %f1;"), 1e-5, 2e-6, |x| near(x).sin());
+    approximate(&format!("{small} cos.approx.f32 %f0, %f1;"), 1e-5, 2e-6, |x| near(x).cos());
+}
+
+#[test]
+fn halves() {
+    use half::{bf16, f16};
+    let narrow = |op: &str| {
+        format!(
+            "cvt.rn.f16.f32 %h1, %f1; cvt.rn.f16.f32 %h2, %f2; cvt.rn.f16.f32 %h3, %f3; {op} cvt.f32.f16 %f0, %h0;"
+        )
+    };
+    let h = f16::from_f32;
+    float(&narrow("add.rn.f16 %h0, %h1, %h2;"), |x, y, _| (h(x) + h(y)).to_f32());
+    float(&narrow("mul.rn.f16 %h0, %h1, %h2;"), |x, y, _| (h(x) * h(y)).to_f32());
+    // In double precision the product and the sum of halves are exact enough to round once.
+    float(&narrow("fma.rn.f16 %h0, %h1, %h2, %h3;"), |x, y, z| {
+        f16::from_f64(h(x).to_f64() * h(y).to_f64() + h(z).to_f64()).to_f32()
+    });
+    let wide = |op: &str| {
+        format!("cvt.rn.bf16.f32 %h1, %f1; cvt.rn.bf16.f32 %h2, %f2; cvt.rn.bf16.f32 %h3, %f3; {op} cvt.f32.bf16 %f0, %h0;")
+    };
+    let b = bf16::from_f32;
+    float(&wide("add.rn.bf16 %h0, %h1, %h2;"), |x, y, _| (b(x) + b(y)).to_f32());
+    float(&wide("mul.rn.bf16 %h0, %h1, %h2;"), |x, y, _| (b(x) * b(y)).to_f32());
+    // Two at a time.
+    integer("add.rn.f16x2 %d, %x, %y;", |x, y, _| {
+        let half = |bits: u32| f16::from_bits(bits as u16);
+        let sum = |x: u32, y: u32| {
+            let sum = half(x) + half(y);
+            u32::from(if sum.is_nan() { 0x7fff } else { sum.to_bits() })
+        };
+        let (low, high) = (sum(x, y), sum(x >> 16, y >> 16));
+        let canonical = |bits: u32| if f16::from_bits(bits as u16).is_nan() { 0x7e00 } else { bits };
+        canonical(high) << 16 | canonical(low)
+    });
+}
+
+/// What a sub-group does together, each work-item with its number times 5 and 3 bits of it.
+#[test]
+fn exchanges() {
+    let run = |body: &str| -> Vec<u32> {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{{\n{REGISTERS}\n\
+             mov.u32 %i0, %laneid;\nmul.lo.u32 %x, %i0, 5;\nand.b32 %y, %i0, 7;\nmov.u32 %d, 0;\n{body}\n\
+             ld.param.u64 %a2, [k_param_0];\ncvta.to.global.u64 %a2, %a2;\nmul.wide.u32 %a1, %i0, 4;\nadd.s64 %a2, %a2, %a1;\n\
+             st.global.u32 [%a2], %d;\nret;\n}}\n"
+        );
+        let launch = "groups = 1\ngroup = 32\n[parameters.param_0]\nlength = 32\n";
+        output(&text, launch)
+    };
+    let check = |body: &str, expected: &dyn Fn(u32) -> u32| {
+        let expected: Vec<u32> = (0..32).map(expected).collect();
+        assert_eq!(run(body), expected, "{body}");
+    };
+    check("shfl.sync.up.b32 %d|%p, %x, 3, 0, -1;", &|lane| {
+        5 * if lane >= 3 { lane - 3 } else { lane }
+    });
+    check("shfl.sync.down.b32 %d, %x, 3, 31, -1;", &|lane| {
+        5 * if lane + 3 < 32 { lane + 3 } else { lane }
+    });
+    check("shfl.sync.bfly.b32 %d, %x, 5, 31, -1;", &|lane| 5 * (lane ^ 5));
+    check("shfl.sync.idx.b32 %d, %x, 9, 31, -1;", &|_| 45);
+    // Parts of eight: 0x181f.
+    check("shfl.sync.down.b32 %d|%p, %x, 3, 6175, -1; @!%p mov.u32 %d, 1;", &|lane| {
+        if lane % 8 + 3 < 8 { 5 * (lane + 3) } else { 1 }
+    });
+    check("setp.eq.u32 %p, %y, 2; vote.sync.ballot.b32 %d, %p, -1;", &|_| 0x0404_0404);
+    check("setp.lt.u32 %p, %y, 9; vote.sync.all.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;", &|_| 1);
+    check("setp.lt.u32 %p, %y, 2; vote.sync.any.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;", &|_| 1);
+    check("setp.lt.u32 %p, %y, 2; vote.sync.uni.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;", &|_| 0);
+    check("match.sync.any.b32 %d, %y, -1;", &|lane| 0x0101_0101 << (lane % 8));
+    check("match.sync.all.b32 %d|%p, %y, -1; @%p mov.u32 %d, 7;", &|_| 0);
+    check("mov.u32 %t0, 4; match.sync.all.b32 %d|%p, %t0, -1; @!%p mov.u32 %d, 7;", &|_| u32::MAX);
+    check("activemask.b32 %d;", &|_| u32::MAX);
+    check("elect.sync %d|%p, -1; @%p mov.u32 %d, 9;", &|lane| if lane == 0 { 9 } else { 0 });
+    check("mov.u32 %d, %lanemask_lt;", &|lane| (1u32 << lane) - 1);
+    check("mov.u32 %d, %lanemask_ge;", &|lane| !((1u32 << lane) - 1));
+    check("mov.u32 %d, %warpid; mov.u32 %t0, %nwarpid; mad.lo.u32 %d, %t0, 10, %d;", &|_| 10);
+    check("mov.u32 %d, %nctaid.x; mov.u32 %t0, %ntid.y; mad.lo.u32 %d, %t0, 100, %d;", &|_| 101);
+}
+
+/// Loads, stores and atomic operations of shared, local and global memory, in vectors, with cache operators and orders.
+#[test]
+fn memory() {
+    let run = |declared: &str, body: &str| -> Vec<u32> {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{{\n{REGISTERS}\n{declared}\n\
+             mov.u32 %i0, %tid.x;\nld.param.u64 %a2, [k_param_0];\ncvta.to.global.u64 %a2, %a2;\n\
+             mul.wide.u32 %a1, %i0, 16;\nadd.s64 %a3, %a2, %a1;\nmul.lo.u32 %x, %i0, 3;\n{body}\nret;\n}}\n"
+        );
+        let launch = "groups = 1\ngroup = 64\n[parameters.param_0]\nlength = 256\nfill = \"sequence\"\noutput = \"bits\"\n";
+        output(&text, launch)
+    };
+    let check = |declared: &str, body: &str, expected: &dyn Fn(u32, u32) -> u32| {
+        let expected: Vec<u32> = (0..256).map(|at| expected(at / 4, at % 4)).collect();
+        assert_eq!(run(declared, body), expected, "{body}");
+    };
+    let as_it_was = |item: u32, part: u32| 4 * item + part;
+    check(
+        "",
+        "ld.global.v4.u32 {%t0, %t1, %t2, %t3}, [%a3]; st.global.v4.u32 [%a3], {%t3, %t2, %t1, %t0};",
+        &|item, part| 4 * item + 3 - part,
+    );
+    check(
+        "",
+        "ld.global.cg.v2.b32 {%t0, %t1}, [%a3+8]; st.global.wb.v2.b32 [%a3], {%t1, %t0};",
+        &|item, part| 4 * item + [3, 2, 2, 3][part as usize],
+    );
+    check(
+        "",
+        "ld.global.ca.u8 %t0, [%a3+4]; ld.global.cv.u32 %t1, [%a3]; ld.volatile.global.u32 %t2, [%a3+8]; \
+         add.u32 %t0, %t0, %t1; add.u32 %t0, %t0, %t2; st.global.cs.u32 [%a3], %t0;",
+        &|item, part| match part {
+            0 => (4 * item + 1 & 255) + 8 * item + 2,
+            part => as_it_was(item, part),
+        },
+    );
+    // Another work-item's word, through shared memory and a barrier; `barrier` is another spelling.
+    for barrier in ["bar.sync 0;", "barrier.sync 0;", "barrier.sync.aligned 0;", "membar.gl; bar.sync 0;"] {
+        let body = format!(
+            "mov.u32 %t1, tile; mul.lo.u32 %t0, %i0, 4; add.u32 %t0, %t1, %t0; st.shared.u32 [%t0], %x; {barrier} \
+             sub.u32 %t0, 63, %i0; mul.lo.u32 %t0, %t0, 4; add.u32 %t0, %t1, %t0; ld.shared.u32 %t2, [%t0]; \
+             st.global.u32 [%a3], %t2;"
+        );
+        check(".shared .align 4 .b8 tile[256];", &body, &|item, part| match part {
+            0 => 3 * (63 - item),
+            part => as_it_was(item, part),
+        });
+    }
+    check(
+        ".local .align 4 .b8 own[16];",
+        "mov.u64 %a1, own; cvta.local.u64 %a1, %a1; cvta.to.local.u64 %a1, %a1; st.local.u32 [%a1+4], %x; \
+         ld.local.u32 %t0, [%a1+4]; add.u32 %t0, %t0, 1; st.global.u32 [%a3], %t0;",
+        &|item, part| match part {
+            0 => 3 * item + 1,
+            part => as_it_was(item, part),
+        },
+    );
+    // Everybody on one word; what nobody else sees of it stays.
+    let all = |op: &str, expected: u32| {
+        let body = format!("{op}; bar.sync 0;");
+        check("", &body, &|item, part| match (item, part) {
+            (0, 1) => expected,
+            (item, part) => as_it_was(item, part),
+        });
+    };
+    let sum: u32 = (0..64).map(|item| 3 * item).sum();
+    all("red.global.add.u32 [%a2+4], %x", 1 + sum);
+    all("atom.global.add.u32 %d, [%a2+4], %x", 1 + sum);
+    all("atom.global.max.s32 %d, [%a2+4], %x", 189);
+    all("atom.global.min.u32 %d, [%a2+4], %x", 0);
+    all("red.global.or.b32 [%a2+4], %x", 255);
+    all("red.global.xor.b32 [%a2+4], %x", 1 ^ (0..64).fold(0, |all, item| all ^ 3 * item));
+    all("red.relaxed.gpu.global.and.b32 [%a2+4], %x", 0);
+    all("setp.eq.u32 %p, %i0, 5; @%p atom.global.exch.b32 %d, [%a2+4], 77", 77);
+    all("atom.global.cas.b32 %d, [%a2+4], 1, 99", 99);
+    all("setp.eq.u32 %p, %i0, 5; @%p st.release.gpu.global.u32 [%a2+4], 78", 78);
+    // Hints, fences and copies of a group change nothing else.
+    check(
+        ".shared .align 16 .b8 ring[1024];",
+        "prefetch.global.L1 [%a3]; prefetch.global.L2 [%a3]; fence.acq_rel.gpu; membar.cta; fence.sc.gpu; \
+         mov.u32 %t1, ring; mul.lo.u32 %t0, %i0, 16; add.u32 %t0, %t1, %t0; \
+         cp.async.cg.shared.global [%t0], [%a3], 16; cp.async.commit_group; cp.async.wait_group 0; \
+         ld.shared.u32 %t2, [%t0+8]; st.global.u32 [%a3], %t2;",
+        &|item, part| match part {
+            0 => 4 * item + 2,
+            part => as_it_was(item, part),
+        },
+    );
+}
+
+/// What ends a work-item and what ends a launch; launches that overlap.
+#[test]
+fn ends() {
+    let module = |body: &str| {
+        format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{{\n{REGISTERS}\n\
+             mov.u32 %i0, %tid.x;\nld.param.u64 %a2, [k_param_0];\ncvta.to.global.u64 %a2, %a2;\nmul.wide.u32 %a1, %i0, 4;\n\
+             add.s64 %a2, %a2, %a1;\n{body}\nst.global.u32 [%a2], 7;\nret;\n}}\n"
+        )
+    };
+    let launch = "groups = 1\ngroup = 32\n[parameters.param_0]\nlength = 32\nfill = \"zero\"\noutput = \"bits\"\n";
+    let run = |body: &str| output(&module(body), launch);
+    let first: Vec<u32> = (0..32).map(|item| if item < 9 { 7 } else { 0 }).collect();
+    assert_eq!(run("setp.gt.u32 %p, %i0, 8;\n@%p exit;"), first);
+    assert_eq!(run("setp.gt.u32 %p, %i0, 8;\n@%p ret;"), first);
+    // Nobody gets there.
+    assert_eq!(run("setp.gt.u32 %p, %i0, 99;\n@!%p bra $on;\ntrap;\n$on:"), [7; 32]);
+    assert_eq!(run("griddepcontrol.wait;\n.pragma \"nounroll\";\ngriddepcontrol.launch_dependents;"), [7; 32]);
+    // Somebody does: who, and where.
+    let trapped = std::panic::catch_unwind(|| {
+        let body = "setp.gt.u32 %p, %i0, 30;\n@%p trap;";
+        output(&module(body), launch)
+    });
+    let said = trapped.expect_err("it traps");
+    let said = said.downcast_ref::<String>().expect("a message");
+    assert!(
+        said.contains("work-item 31") && said.contains("trap") && said.contains("test.ptx:13"),
+        "{said}"
+    );
+    for body in ["mbarrier.init.shared.b64 [%t0], 1;", "griddepcontrol.sideways;"] {
+        let error = read(&module(body), "k.ptx", Some("k"), &Facts::default()).expect_err(body);
+        let name = body.split([' ', ';']).next().expect("a name");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+/// A loop that was not to be unrolled still is not; other pragmas are left out.
+#[test]
+fn pragmas() {
+    let written = |pragma: &str| {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{{\n{REGISTERS}\n{pragma}\n\
+             ld.param.u64 %a2, [k_param_0];\nmov.u32 %i0, 0;\n$loop:\n{pragma}\nst.global.u32 [%a2], %i0;\n\
+             add.s32 %i0, %i0, 1;\nsetp.ne.s32 %p, %i0, 16;\n@%p bra $loop;\nret;\n}}\n"
+        );
+        let kernel = read(&text, "k.ptx", Some("k"), &Facts::default()).expect("an entry");
+        let options = Emit::new(Gpu::Sm90);
+        emit(&kernel, &options).expect("it is emitted").text
+    };
+    assert!(written(".pragma \"nounroll\";").contains(".pragma \"nounroll\";"));
+    for other in ["", ".pragma \"frobnicate\";", ".pragma \"one\", \"two\";"] {
+        assert!(!written(other).contains("pragma"), "{other}");
+    }
+}
+
+/// What stands in a module is written back where it stood, and no load crosses the wait.
+#[test]
+fn ends_are_written_where_they_stood() {
+    let looped = |inside: &str| {
+        format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_param_0, .param .u64 k_param_1)\n{{\n{REGISTERS}\n\
+             ld.param.u64 %a0, [k_param_0];\ncvta.to.global.u64 %a0, %a0;\nld.param.u64 %a2, [k_param_1];\ncvta.to.global.u64 %a2, %a2;\n\
+             mov.u32 %i0, 0;\nmov.u32 %d, 0;\ngriddepcontrol.wait;\n$loop:\nld.global.nc.u32 %x, [%a0];\n{inside}\n\
+             add.u32 %d, %d, %x;\nadd.s64 %a0, %a0, 4;\nadd.s32 %i0, %i0, 1;\nsetp.ne.s32 %p, %i0, 16;\n@%p bra $loop;\n\
+             st.global.u32 [%a2], %d;\ngriddepcontrol.launch_dependents;\nret;\n}}\n"
+        )
+    };
+    let planned = |text: &str| {
+        let kernel = read(text, "k.ptx", Some("k"), &Facts::default()).expect("an entry");
+        let plan: Plan = "param_0=rolling-registers:2".parse().expect("a plan");
+        prefetch::apply(&kernel, &plan, &Target::default())
+    };
+    let kernel = planned(&looped("")).expect("loads behind the wait stay behind it").kernel;
+    let options = Emit::new(Gpu::Sm90);
+    let text = emit(&kernel, &options).expect("it is emitted").text;
+    let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
+    assert!(at("griddepcontrol.wait") < at("ld.global"), "{text}");
+    assert!(text.rfind("st.global") < text.find("griddepcontrol.launch_dependents"), "{text}");
+    let old = Emit::new(Gpu::Sm80);
+    assert!(emit(&kernel, &old).is_err());
+    let refusal = planned(&looped("griddepcontrol.wait;")).expect_err("it is written by the launch before");
+    assert!(refusal.to_string().contains("launch before"), "{refusal}");
+    // A trap is a way out: what is behind it may not happen.
+    let refusal = planned(&looped("setp.gt.u32 %q, %x, 1000;\n@%q trap;")).expect_err("its length is unknown");
+    assert!(refusal.to_string().contains("in bounds"), "{refusal}");
+}

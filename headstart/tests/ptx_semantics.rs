@@ -112,7 +112,10 @@ fn float(body: &str, expected: impl Fn(f32, f32, f32) -> f32) {
         let expected = expected(f32::from_bits(x), f32::from_bits(y), f32::from_bits(z));
         let found = f32::from_bits(found);
         let same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
-        assert!(same, "{body} of {x:#x}, {y:#x}, {z:#x}: {found:e}, not {expected:e}");
+        assert!(
+            same,
+            "{body} of {x:#x}, {y:#x}, {z:#x}: {found:e}, not {expected:e}"
+        );
     }
 }
 
@@ -128,7 +131,10 @@ fn approximate(body: &str, relative: f64, absolute: f64, expected: impl Fn(f64) 
         let near = (found - expected).abs() <= relative * expected.abs() + absolute;
         let same = expected.is_nan() && found.is_nan() || expected == found;
         let out = expected.abs() > f64::from(f32::MAX) && found.is_infinite();
-        assert!(same || near || out, "{body} of {x:e}: {found:e}, not {expected:e}");
+        assert!(
+            same || near || out,
+            "{body} of {x:e}: {found:e}, not {expected:e}"
+        );
     }
 }
 
@@ -167,9 +173,7 @@ fn integer_arithmetic() {
     integer("max.s32 %d, %x, %y;", |x, y, _| (x as i32).max(y as i32) as u32);
     integer("min.u32 %d, %x, %y;", |x, y, _| x.min(y));
     integer("max.u32 %d, %x, %y;", |x, y, _| x.max(y));
-    integer("sad.u32 %d, %x, %y, %z;", |x, y, z| {
-        x.abs_diff(y).wrapping_add(z)
-    });
+    integer("sad.u32 %d, %x, %y, %z;", |x, y, z| x.abs_diff(y).wrapping_add(z));
     integer("sad.s32 %d, %x, %y, %z;", |x, y, z| {
         (x as i32).abs_diff(y as i32).wrapping_add(z)
     });
@@ -207,7 +211,9 @@ fn bits() {
     integer("brev.b32 %d, %x;", |x, _, _| x.reverse_bits());
     integer("clz.b32 %d, %x;", |x, _, _| x.leading_zeros());
     integer("popc.b32 %d, %x;", |x, _, _| x.count_ones());
-    integer("bfind.u32 %d, %x;", |x, _, _| x.checked_ilog2().unwrap_or(u32::MAX));
+    integer("bfind.u32 %d, %x;", |x, _, _| {
+        x.checked_ilog2().unwrap_or(u32::MAX)
+    });
     integer("bfind.s32 %d, %x;", |x, _, _| {
         (x ^ (x as i32 >> 31) as u32).checked_ilog2().unwrap_or(u32::MAX)
     });
@@ -225,7 +231,11 @@ fn bits() {
     integer("bfe.s32 %d, %x, %y, %z;", |x, at, length| {
         let (at, length) = (at & 255, length & 255);
         let bit = |position: u32| if position > 31 { 0 } else { x >> position & 1 };
-        let sign = if length == 0 { 0 } else { bit((at + length - 1).min(31)) };
+        let sign = if length == 0 {
+            0
+        } else {
+            bit((at + length - 1).min(31))
+        };
         let bits = (0..32).map(|i| match i < length && at + i <= 31 {
             true => bit(at + i) << i,
             false => sign << i,
@@ -266,7 +276,11 @@ fn bits() {
         let chosen = [0, 1, 2, 3].map(|i| {
             let choice = selector >> (4 * i) & 15;
             let byte = bytes[choice as usize & 7];
-            if choice & 8 == 0 { byte } else { (byte as i8 >> 7) as u8 }
+            if choice & 8 == 0 {
+                byte
+            } else {
+                (byte as i8 >> 7) as u8
+            }
         });
         u32::from_le_bytes(chosen)
     });
@@ -291,18 +305,28 @@ fn comparisons_and_selections() {
     integer("set.gt.u32.s32 %d, %x, %y;", |x, y, _| {
         if x as i32 > y as i32 { u32::MAX } else { 0 }
     });
-    integer("slct.u32.s32 %d, %x, %y, %z;", |x, y, z| {
-        if z as i32 >= 0 { x } else { y }
+    integer(
+        "slct.u32.s32 %d, %x, %y, %z;",
+        |x, y, z| {
+            if z as i32 >= 0 { x } else { y }
+        },
+    );
+    float(
+        "slct.f32.f32 %f0, %f1, %f2, %f3;",
+        |x, y, z| if z >= 0.0 { x } else { y },
+    );
+    float("set.le.f32.f32 %f0, %f1, %f2;", |x, y, _| {
+        f32::from(u8::from(x <= y))
     });
-    float("slct.f32.f32 %f0, %f1, %f2, %f3;", |x, y, z| if z >= 0.0 { x } else { y });
-    float("set.le.f32.f32 %f0, %f1, %f2;", |x, y, _| f32::from(u8::from(x <= y)));
     let test = |body: &str, holds: fn(f32, f32) -> bool| {
         let body = format!("{body} selp.f32 %f0, 0f3F800000, 0f00000000, %p;");
         float(&body, |x, y, _| f32::from(u8::from(holds(x, y))));
     };
     let odd = |x: f32, y: f32| x.is_nan() || y.is_nan();
     test("setp.ltu.f32 %p, %f1, %f2;", |x, y| !(x >= y));
-    test("setp.equ.f32 %p, %f1, %f2;", |x, y| x == y || x.is_nan() || y.is_nan());
+    test("setp.equ.f32 %p, %f1, %f2;", |x, y| {
+        x == y || x.is_nan() || y.is_nan()
+    });
     test("setp.ne.f32 %p, %f1, %f2;", |x, y| x < y || x > y);
     test("setp.neu.f32 %p, %f1, %f2;", |x, y| x != y);
     test("setp.num.f32 %p, %f1, %f2;", |x, y| !(x.is_nan() || y.is_nan()));
@@ -319,27 +343,47 @@ fn comparisons_and_selections() {
 fn conversions() {
     integer("cvt.s32.s8 %d, %x;", |x, _, _| x as i8 as u32);
     integer("cvt.u32.u16 %d, %x;", |x, _, _| x & 0xffff);
-    integer("cvt.u16.u32 %h0, %x; cvt.s32.s16 %d, %h0;", |x, _, _| x as i16 as u32);
-    integer("cvt.sat.u8.s32 %d, %x;", |x, _, _| (x as i32).clamp(0, 255) as u32);
-    integer("cvt.sat.s8.s32 %d, %x;", |x, _, _| (x as i32).clamp(-128, 127) as u32);
-    integer("cvt.sat.u16.u32 %h0, %x; cvt.u32.u16 %d, %h0;", |x, _, _| x.min(0xffff));
+    integer("cvt.u16.u32 %h0, %x; cvt.s32.s16 %d, %h0;", |x, _, _| {
+        x as i16 as u32
+    });
+    integer("cvt.sat.u8.s32 %d, %x;", |x, _, _| {
+        (x as i32).clamp(0, 255) as u32
+    });
+    integer("cvt.sat.s8.s32 %d, %x;", |x, _, _| {
+        (x as i32).clamp(-128, 127) as u32
+    });
+    integer("cvt.sat.u16.u32 %h0, %x; cvt.u32.u16 %d, %h0;", |x, _, _| {
+        x.min(0xffff)
+    });
     integer("cvt.sat.u32.s32 %d, %x;", |x, _, _| (x as i32).max(0) as u32);
     integer("cvt.sat.s32.u32 %d, %x;", |x, _, _| x.min(i32::MAX as u32));
-    integer("cvt.s64.s32 %wx, %x; shr.s64 %wx, %wx, 8; cvt.u32.u64 %d, %wx;", |x, _, _| {
-        (signed(x) >> 8) as u32
+    integer(
+        "cvt.s64.s32 %wx, %x; shr.s64 %wx, %wx, 8; cvt.u32.u64 %d, %wx;",
+        |x, _, _| (signed(x) >> 8) as u32,
+    );
+    integer("cvt.rn.f32.s32 %f0, %x; mov.b32 %d, %f0;", |x, _, _| {
+        (x as i32 as f32).to_bits()
     });
-    integer("cvt.rn.f32.s32 %f0, %x; mov.b32 %d, %f0;", |x, _, _| (x as i32 as f32).to_bits());
-    integer("cvt.rn.f32.u32 %f0, %x; mov.b32 %d, %f0;", |x, _, _| (x as f32).to_bits());
-    float("cvt.rzi.s32.f32 %d, %f1; cvt.rn.f32.s32 %f0, %d;", |x, _, _| x as i32 as f32);
+    integer("cvt.rn.f32.u32 %f0, %x; mov.b32 %d, %f0;", |x, _, _| {
+        (x as f32).to_bits()
+    });
+    float("cvt.rzi.s32.f32 %d, %f1; cvt.rn.f32.s32 %f0, %d;", |x, _, _| {
+        x as i32 as f32
+    });
     float("cvt.rni.f32.f32 %f0, %f1;", |x, _, _| x.round_ties_even());
     float("cvt.rmi.f32.f32 %f0, %f1;", |x, _, _| x.floor());
     float("cvt.rpi.f32.f32 %f0, %f1;", |x, _, _| x.ceil());
     float("cvt.rzi.f32.f32 %f0, %f1;", |x, _, _| x.trunc());
-    float("cvt.sat.f32.f32 %f0, %f1;", |x, _, _| if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) + 0.0 });
-    float("cvt.f64.f32 %e1, %f1; add.rn.f64 %e1, %e1, %e1; cvt.rn.f32.f64 %f0, %e1;", |x, _, _| {
-        (f64::from(x) * 2.0) as f32
+    float("cvt.sat.f32.f32 %f0, %f1;", |x, _, _| {
+        if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) + 0.0 }
     });
-    float("cvt.rn.f16.f32 %h1, %f1; cvt.f32.f16 %f0, %h1;", |x, _, _| half::f16::from_f32(x).to_f32());
+    float(
+        "cvt.f64.f32 %e1, %f1; add.rn.f64 %e1, %e1, %e1; cvt.rn.f32.f64 %f0, %e1;",
+        |x, _, _| (f64::from(x) * 2.0) as f32,
+    );
+    float("cvt.rn.f16.f32 %h1, %f1; cvt.f32.f16 %f0, %h1;", |x, _, _| {
+        half::f16::from_f32(x).to_f32()
+    });
     float("cvt.rn.bf16.f32 %h1, %f1; cvt.f32.bf16 %f0, %h1;", |x, _, _| {
         half::bf16::from_f32(x).to_f32()
     });
@@ -388,8 +432,12 @@ fn approximations() {
     let small = "setp.lt.f32 %p, %f2, %f1; abs.f32 %f4, %f1; setp.gtu.f32 %p, %f4, 0f41200000; \
                  @%p mov.f32 %f1, 0f3F000000;";
     let near = |x: f64| if x.abs() <= 10.0 { x } else { 0.5 };
-    approximate(&format!("{small} sin.approx.f32 %f0, %f1;"), 1e-5, 2e-6, |x| near(x).sin());
-    approximate(&format!("{small} cos.approx.f32 %f0, %f1;"), 1e-5, 2e-6, |x| near(x).cos());
+    approximate(&format!("{small} sin.approx.f32 %f0, %f1;"), 1e-5, 2e-6, |x| {
+        near(x).sin()
+    });
+    approximate(&format!("{small} cos.approx.f32 %f0, %f1;"), 1e-5, 2e-6, |x| {
+        near(x).cos()
+    });
 }
 
 #[test]
@@ -401,18 +449,28 @@ fn halves() {
         )
     };
     let h = f16::from_f32;
-    float(&narrow("add.rn.f16 %h0, %h1, %h2;"), |x, y, _| (h(x) + h(y)).to_f32());
-    float(&narrow("mul.rn.f16 %h0, %h1, %h2;"), |x, y, _| (h(x) * h(y)).to_f32());
+    float(&narrow("add.rn.f16 %h0, %h1, %h2;"), |x, y, _| {
+        (h(x) + h(y)).to_f32()
+    });
+    float(&narrow("mul.rn.f16 %h0, %h1, %h2;"), |x, y, _| {
+        (h(x) * h(y)).to_f32()
+    });
     // In double precision the product and the sum of halves are exact enough to round once.
     float(&narrow("fma.rn.f16 %h0, %h1, %h2, %h3;"), |x, y, z| {
         f16::from_f64(h(x).to_f64() * h(y).to_f64() + h(z).to_f64()).to_f32()
     });
     let wide = |op: &str| {
-        format!("cvt.rn.bf16.f32 %h1, %f1; cvt.rn.bf16.f32 %h2, %f2; cvt.rn.bf16.f32 %h3, %f3; {op} cvt.f32.bf16 %f0, %h0;")
+        format!(
+            "cvt.rn.bf16.f32 %h1, %f1; cvt.rn.bf16.f32 %h2, %f2; cvt.rn.bf16.f32 %h3, %f3; {op} cvt.f32.bf16 %f0, %h0;"
+        )
     };
     let b = bf16::from_f32;
-    float(&wide("add.rn.bf16 %h0, %h1, %h2;"), |x, y, _| (b(x) + b(y)).to_f32());
-    float(&wide("mul.rn.bf16 %h0, %h1, %h2;"), |x, y, _| (b(x) * b(y)).to_f32());
+    float(&wide("add.rn.bf16 %h0, %h1, %h2;"), |x, y, _| {
+        (b(x) + b(y)).to_f32()
+    });
+    float(&wide("mul.rn.bf16 %h0, %h1, %h2;"), |x, y, _| {
+        (b(x) * b(y)).to_f32()
+    });
     // Two at a time.
     integer("add.rn.f16x2 %d, %x, %y;", |x, y, _| {
         let half = |bits: u32| f16::from_bits(bits as u16);
@@ -421,7 +479,13 @@ fn halves() {
             u32::from(if sum.is_nan() { 0x7fff } else { sum.to_bits() })
         };
         let (low, high) = (sum(x, y), sum(x >> 16, y >> 16));
-        let canonical = |bits: u32| if f16::from_bits(bits as u16).is_nan() { 0x7e00 } else { bits };
+        let canonical = |bits: u32| {
+            if f16::from_bits(bits as u16).is_nan() {
+                0x7e00
+            } else {
+                bits
+            }
+        };
         canonical(high) << 16 | canonical(low)
     });
 }
@@ -452,22 +516,49 @@ fn exchanges() {
     check("shfl.sync.bfly.b32 %d, %x, 5, 31, -1;", &|lane| 5 * (lane ^ 5));
     check("shfl.sync.idx.b32 %d, %x, 9, 31, -1;", &|_| 45);
     // Parts of eight: 0x181f.
-    check("shfl.sync.down.b32 %d|%p, %x, 3, 6175, -1; @!%p mov.u32 %d, 1;", &|lane| {
-        if lane % 8 + 3 < 8 { 5 * (lane + 3) } else { 1 }
+    check(
+        "shfl.sync.down.b32 %d|%p, %x, 3, 6175, -1; @!%p mov.u32 %d, 1;",
+        &|lane| {
+            if lane % 8 + 3 < 8 { 5 * (lane + 3) } else { 1 }
+        },
+    );
+    check("setp.eq.u32 %p, %y, 2; vote.sync.ballot.b32 %d, %p, -1;", &|_| {
+        0x0404_0404
     });
-    check("setp.eq.u32 %p, %y, 2; vote.sync.ballot.b32 %d, %p, -1;", &|_| 0x0404_0404);
-    check("setp.lt.u32 %p, %y, 9; vote.sync.all.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;", &|_| 1);
-    check("setp.lt.u32 %p, %y, 2; vote.sync.any.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;", &|_| 1);
-    check("setp.lt.u32 %p, %y, 2; vote.sync.uni.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;", &|_| 0);
-    check("match.sync.any.b32 %d, %y, -1;", &|lane| 0x0101_0101 << (lane % 8));
+    check(
+        "setp.lt.u32 %p, %y, 9; vote.sync.all.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;",
+        &|_| 1,
+    );
+    check(
+        "setp.lt.u32 %p, %y, 2; vote.sync.any.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;",
+        &|_| 1,
+    );
+    check(
+        "setp.lt.u32 %p, %y, 2; vote.sync.uni.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;",
+        &|_| 0,
+    );
+    check("match.sync.any.b32 %d, %y, -1;", &|lane| {
+        0x0101_0101 << (lane % 8)
+    });
     check("match.sync.all.b32 %d|%p, %y, -1; @%p mov.u32 %d, 7;", &|_| 0);
-    check("mov.u32 %t0, 4; match.sync.all.b32 %d|%p, %t0, -1; @!%p mov.u32 %d, 7;", &|_| u32::MAX);
+    check(
+        "mov.u32 %t0, 4; match.sync.all.b32 %d|%p, %t0, -1; @!%p mov.u32 %d, 7;",
+        &|_| u32::MAX,
+    );
     check("activemask.b32 %d;", &|_| u32::MAX);
-    check("elect.sync %d|%p, -1; @%p mov.u32 %d, 9;", &|lane| if lane == 0 { 9 } else { 0 });
+    check("elect.sync %d|%p, -1; @%p mov.u32 %d, 9;", &|lane| {
+        if lane == 0 { 9 } else { 0 }
+    });
     check("mov.u32 %d, %lanemask_lt;", &|lane| (1u32 << lane) - 1);
     check("mov.u32 %d, %lanemask_ge;", &|lane| !((1u32 << lane) - 1));
-    check("mov.u32 %d, %warpid; mov.u32 %t0, %nwarpid; mad.lo.u32 %d, %t0, 10, %d;", &|_| 10);
-    check("mov.u32 %d, %nctaid.x; mov.u32 %t0, %ntid.y; mad.lo.u32 %d, %t0, 100, %d;", &|_| 101);
+    check(
+        "mov.u32 %d, %warpid; mov.u32 %t0, %nwarpid; mad.lo.u32 %d, %t0, 10, %d;",
+        &|_| 10,
+    );
+    check(
+        "mov.u32 %d, %nctaid.x; mov.u32 %t0, %ntid.y; mad.lo.u32 %d, %t0, 100, %d;",
+        &|_| 101,
+    );
 }
 
 /// Loads, stores and atomic operations of shared, local and global memory, in vectors, with cache operators and orders.
@@ -507,16 +598,25 @@ fn memory() {
         },
     );
     // Another work-item's word, through shared memory and a barrier; `barrier` is another spelling.
-    for barrier in ["bar.sync 0;", "barrier.sync 0;", "barrier.sync.aligned 0;", "membar.gl; bar.sync 0;"] {
+    for barrier in [
+        "bar.sync 0;",
+        "barrier.sync 0;",
+        "barrier.sync.aligned 0;",
+        "membar.gl; bar.sync 0;",
+    ] {
         let body = format!(
             "mov.u32 %t1, tile; mul.lo.u32 %t0, %i0, 4; add.u32 %t0, %t1, %t0; st.shared.u32 [%t0], %x; {barrier} \
              sub.u32 %t0, 63, %i0; mul.lo.u32 %t0, %t0, 4; add.u32 %t0, %t1, %t0; ld.shared.u32 %t2, [%t0]; \
              st.global.u32 [%a3], %t2;"
         );
-        check(".shared .align 4 .b8 tile[256];", &body, &|item, part| match part {
-            0 => 3 * (63 - item),
-            part => as_it_was(item, part),
-        });
+        check(
+            ".shared .align 4 .b8 tile[256];",
+            &body,
+            &|item, part| match part {
+                0 => 3 * (63 - item),
+                part => as_it_was(item, part),
+            },
+        );
     }
     check(
         ".local .align 4 .b8 own[16];",
@@ -541,11 +641,20 @@ fn memory() {
     all("atom.global.max.s32 %d, [%a2+4], %x", 189);
     all("atom.global.min.u32 %d, [%a2+4], %x", 0);
     all("red.global.or.b32 [%a2+4], %x", 255);
-    all("red.global.xor.b32 [%a2+4], %x", 1 ^ (0..64).fold(0, |all, item| all ^ 3 * item));
+    all(
+        "red.global.xor.b32 [%a2+4], %x",
+        1 ^ (0..64).fold(0, |all, item| all ^ 3 * item),
+    );
     all("red.relaxed.gpu.global.and.b32 [%a2+4], %x", 0);
-    all("setp.eq.u32 %p, %i0, 5; @%p atom.global.exch.b32 %d, [%a2+4], 77", 77);
+    all(
+        "setp.eq.u32 %p, %i0, 5; @%p atom.global.exch.b32 %d, [%a2+4], 77",
+        77,
+    );
     all("atom.global.cas.b32 %d, [%a2+4], 1, 99", 99);
-    all("setp.eq.u32 %p, %i0, 5; @%p st.release.gpu.global.u32 [%a2+4], 78", 78);
+    all(
+        "setp.eq.u32 %p, %i0, 5; @%p st.release.gpu.global.u32 [%a2+4], 78",
+        78,
+    );
     // Hints, fences and copies of a group change nothing else.
     check(
         ".shared .align 16 .b8 ring[1024];",
@@ -570,14 +679,21 @@ fn ends() {
              add.s64 %a2, %a2, %a1;\n{body}\nst.global.u32 [%a2], 7;\nret;\n}}\n"
         )
     };
-    let launch = "groups = 1\ngroup = 32\n[parameters.param_0]\nlength = 32\nfill = \"zero\"\noutput = \"bits\"\n";
+    let launch =
+        "groups = 1\ngroup = 32\n[parameters.param_0]\nlength = 32\nfill = \"zero\"\noutput = \"bits\"\n";
     let run = |body: &str| output(&module(body), launch);
     let first: Vec<u32> = (0..32).map(|item| if item < 9 { 7 } else { 0 }).collect();
     assert_eq!(run("setp.gt.u32 %p, %i0, 8;\n@%p exit;"), first);
     assert_eq!(run("setp.gt.u32 %p, %i0, 8;\n@%p ret;"), first);
     // Nobody gets there.
-    assert_eq!(run("setp.gt.u32 %p, %i0, 99;\n@!%p bra $on;\ntrap;\n$on:"), [7; 32]);
-    assert_eq!(run("griddepcontrol.wait;\n.pragma \"nounroll\";\ngriddepcontrol.launch_dependents;"), [7; 32]);
+    assert_eq!(
+        run("setp.gt.u32 %p, %i0, 99;\n@!%p bra $on;\ntrap;\n$on:"),
+        [7; 32]
+    );
+    assert_eq!(
+        run("griddepcontrol.wait;\n.pragma \"nounroll\";\ngriddepcontrol.launch_dependents;"),
+        [7; 32]
+    );
     // Somebody does: who, and where.
     let trapped = std::panic::catch_unwind(|| {
         let body = "setp.gt.u32 %p, %i0, 30;\n@%p trap;";
@@ -632,17 +748,23 @@ fn ends_are_written_where_they_stood() {
         let plan: Plan = "param_0=rolling-registers:2".parse().expect("a plan");
         prefetch::apply(&kernel, &plan, &Target::default())
     };
-    let kernel = planned(&looped("")).expect("loads behind the wait stay behind it").kernel;
+    let kernel = planned(&looped(""))
+        .expect("loads behind the wait stay behind it")
+        .kernel;
     let options = Emit::new(Gpu::Sm90);
     let text = emit(&kernel, &options).expect("it is emitted").text;
     let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
     assert!(at("griddepcontrol.wait") < at("ld.global"), "{text}");
-    assert!(text.rfind("st.global") < text.find("griddepcontrol.launch_dependents"), "{text}");
+    assert!(
+        text.rfind("st.global") < text.find("griddepcontrol.launch_dependents"),
+        "{text}"
+    );
     let old = Emit::new(Gpu::Sm80);
     assert!(emit(&kernel, &old).is_err());
     let refusal = planned(&looped("griddepcontrol.wait;")).expect_err("it is written by the launch before");
     assert!(refusal.to_string().contains("launch before"), "{refusal}");
     // A trap is a way out: what is behind it may not happen.
-    let refusal = planned(&looped("setp.gt.u32 %q, %x, 1000;\n@%q trap;")).expect_err("its length is unknown");
+    let refusal =
+        planned(&looped("setp.gt.u32 %q, %x, 1000;\n@%q trap;")).expect_err("its length is unknown");
     assert!(refusal.to_string().contains("in bounds"), "{refusal}");
 }

@@ -62,7 +62,9 @@ pub(super) fn may_move(
     for effect in &summary.effects {
         if let Effect::LaunchBefore(place) = effect {
             let place = kernel.describe_place(*place);
-            return refuse(format!("the launch before may write it until it is waited for at {place}"));
+            return refuse(format!(
+                "the launch before may write it until it is waited for at {place}"
+            ));
         }
     }
     if from.facts(kernel).is_some_and(|facts| facts.read_only) {

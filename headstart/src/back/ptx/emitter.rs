@@ -12,7 +12,9 @@ use super::within::Within;
 use crate::Result;
 use crate::back::nan::NanPlan;
 use crate::back::roots::Roots;
-use crate::ir::{BinaryOp, ConvertOp, Dependency, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type, Value};
+use crate::ir::{
+    BinaryOp, ConvertOp, Dependency, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type, Value,
+};
 
 /// A predicate register, or its opposite, under which instructions with an effect run.
 #[derive(Clone, Debug, PartialEq, Eq)]

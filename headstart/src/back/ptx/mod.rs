@@ -288,10 +288,11 @@ fn check(kernel: &Kernel, options: &Options) -> Result<()> {
         .body
         .walk(&mut |op| overlaps |= matches!(op.kind, OpKind::Depend(_)));
     if overlaps && options.target != Target::Sm90 {
-        return Err(
-            Error::device(format!("`{}` overlaps with other launches (`griddepcontrol`)", kernel.name))
-                .accepted("a GPU of sm_90 or later"),
-        );
+        return Err(Error::device(format!(
+            "`{}` overlaps with other launches (`griddepcontrol`)",
+            kernel.name
+        ))
+        .accepted("a GPU of sm_90 or later"));
     }
     if kernel.shared_bytes() > u64::from(u32::MAX) || kernel.private_bytes() > 512 << 10 {
         return Err(Error::device(format!(

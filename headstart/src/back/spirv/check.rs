@@ -50,11 +50,19 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
         .accepted("OpenCL has barriers of sub-groups and of whole work-groups"));
     }
     for (found, what) in [
-        (has(kernel, |kind| matches!(kind, OpKind::Trap)), "ends its launch with an error"),
-        (has(kernel, |kind| matches!(kind, OpKind::Depend(_))), "overlaps with other launches"),
+        (
+            has(kernel, |kind| matches!(kind, OpKind::Trap)),
+            "ends its launch with an error",
+        ),
+        (
+            has(kernel, |kind| matches!(kind, OpKind::Depend(_))),
+            "overlaps with other launches",
+        ),
     ] {
         if found {
-            return Err(Error::device(format!("`{}` {what}", kernel.name)).accepted("OpenCL has nothing like that"));
+            return Err(
+                Error::device(format!("`{}` {what}", kernel.name)).accepted("OpenCL has nothing like that")
+            );
         }
     }
     if let Some(place) = returns_before_a_barrier(&kernel.body, false) {

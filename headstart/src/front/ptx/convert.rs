@@ -124,7 +124,11 @@ fn saturated(b: &mut Builder<'_>, source: Numeric, target: Numeric, value: Value
     let mut value = value;
     if highest(target) < highest(source) {
         let most = b.constant(source.ty, highest(target));
-        let op = if source.signed { BinaryOp::MinS } else { BinaryOp::MinU };
+        let op = if source.signed {
+            BinaryOp::MinS
+        } else {
+            BinaryOp::MinU
+        };
         value = b.binary(op, value, most);
     }
     if source.signed && !(target.signed && target.ty.bits() >= source.ty.bits()) {

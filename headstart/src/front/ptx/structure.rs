@@ -553,9 +553,7 @@ impl<'t> Translator<'_, 't> {
             "st" if is_atomic_access(instruction) => self.atomic_store(b, values, instruction),
             "st" => self.store(b, values, instruction),
             "atom" | "red" | "membar" | "fence" | "shfl" | "vote" | "match" | "activemask" | "elect"
-            | "griddepcontrol" => {
-                self.together(b, values, instruction)
-            }
+            | "griddepcontrol" => self.together(b, values, instruction),
             "cp" | "wait" | super::asynchronous::TOKEN => self.asynchronous(b, values, instruction),
             "prefetch" => self.prefetch(b, values, instruction),
             "bar" | "barrier" => self.barrier(b, instruction),

@@ -8,8 +8,8 @@ use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
 use crate::ir::{
-    AtomicOp, BinaryOp, Builder, CompareOp, Dependency, Id, MemoryOrder, MemoryScope, OpKind, ShuffleOp, Space, Type,
-    Value, VoteOp,
+    AtomicOp, BinaryOp, Builder, CompareOp, Dependency, Id, MemoryOrder, MemoryScope, OpKind, ShuffleOp,
+    Space, Type, Value, VoteOp,
 };
 
 /// Words that say how an atomic operation orders, for whom, and where.

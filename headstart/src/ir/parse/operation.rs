@@ -6,7 +6,9 @@ use super::{Parser, constant};
 use crate::error::Result;
 use crate::ir::hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
 use crate::ir::kernel::{Array, Label, LoadId, Value};
-use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, Dependency, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap};
+use crate::ir::op::{
+    BinaryOp, CompareOp, ConvertOp, Dependency, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
+};
 use crate::ir::print::{all_ids, id_name};
 use crate::ir::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 use crate::ir::types::Type;
@@ -149,7 +151,9 @@ impl Parser<'_> {
                 let [value] = self.operands()?;
                 OpKind::Vote(op, value)
             }
-            "depend" => OpKind::Depend(self.tabled("`launch` or `wait`", Dependency::ALL, Dependency::name)?),
+            "depend" => {
+                OpKind::Depend(self.tabled("`launch` or `wait`", Dependency::ALL, Dependency::name)?)
+            }
             "return" => OpKind::Return,
             "trap" => OpKind::Trap,
             "yield" => OpKind::Break(self.yield_target(position)?, self.exit_values()?),

@@ -127,7 +127,10 @@ impl Selector<'_, '_> {
                 });
             }
             // A sub-group issues together; and nobody times what prints.
-            OpKind::Fence(..) | OpKind::Meet(Meeting::SubGroup) | OpKind::Depend(_) | OpKind::Print { .. } => {
+            OpKind::Fence(..)
+            | OpKind::Meet(Meeting::SubGroup)
+            | OpKind::Depend(_)
+            | OpKind::Print { .. } => {
                 let uses = self.read_operands(op).into_iter().flatten().collect();
                 let draft = self.access(Class::Fence, op, uses, None);
                 self.emit(Draft { fixed: true, ..draft });

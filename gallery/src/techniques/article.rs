@@ -150,12 +150,13 @@ pub static FAMILY: Family = Family {
          neighbours' words into the same banks; padding (`/padded`, to one more than a power of two) spreads them, and so does \
          the article's exercise for the reader, slot after slot with the work-items side by side (`/interleaved`). Unrolling \
          and a ring together keep most in flight.",
-        "`article-together` has barriers in its loop. A barrier is a fence: what was loaded before it has to have arrived, \
-         so that a ring of registers, whose loads pass over one barrier after the other, gains little or nothing (the article \
-         says so; the simulator waits there, too). A batch waits for all its loads at once, and still gains. An asynchronous \
-         copy is waited on by its own wait and by nothing else, which is why it survives. All of this is allowed only because \
-         `arr` is a `&[f64]`, which nobody writes: values of a `&mut [f64]` are not fetched across a barrier at all, for behind \
-         it they may be others.",
+        "`article-together` has barriers in its loop. The article says that a synchronisation is a fence, which forces the \
+         loads to complete in their iteration, and that asynchronous copies are the way out: they are waited on by their own \
+         wait and by nothing else. On an H200 that is half of it. A ring of registers survives the barriers there: a barrier \
+         orders what others can see, and does not wait for a register that nobody reads yet. (The simulator does wait, and is \
+         wrong about this line.) What does not survive is a ring through shared memory by ordinary loads, whose stores wait \
+         anyway. The copies are still the fastest. All of this is allowed only because `arr` is a `&[f64]`, which nobody \
+         writes: values of a `&mut [f64]` are not fetched across a barrier at all, for behind it they may be others.",
     ],
     kernels: &[
         planned("none"),

@@ -16,6 +16,8 @@ pub enum Cost {
     Free,
     /// These instructions.
     Recipe(Recipe),
+    /// One of 32 bits, between instructions that widen the operands and narrow the result.
+    Narrow,
 }
 
 /// The operations that are part of another one's instruction: a multiplication in an addition
@@ -123,6 +125,9 @@ fn is_wide_product(facts: &Facts<'_>, op: &Op) -> bool {
 pub fn cost(facts: &Facts<'_>, fused: &Fused, op: &Op) -> Cost {
     let result = op.results[0];
     let ty = facts.kernel.ty(result);
+    if is_narrow(facts, op, ty) {
+        return Cost::Narrow;
+    }
     match &op.kind {
         OpKind::Id(id) => id_cost(facts, *id),
         OpKind::ArrayAddress(_) => Cost::Free,
@@ -164,6 +169,16 @@ pub fn cost(facts: &Facts<'_>, fused: &Fused, op: &Op) -> Cost {
         } => address_cost(facts, result, *base, *index, *scale, *offset),
         _ => Cost::Free,
     }
+}
+
+/// Whether it is arithmetic in 16 bits, which we have written with conversions for NVIDIA, so that NaN keeps its bits.
+fn is_narrow(facts: &Facts<'_>, op: &Op, ty: Type) -> bool {
+    use BinaryOp::{FAdd, FMax, FMin, FMul, FSub};
+    let is_arithmetic = matches!(
+        op.kind,
+        OpKind::Fma(..) | OpKind::Binary(FAdd | FSub | FMul | FMin | FMax, ..)
+    );
+    facts.target.family == Family::Nvidia && is_arithmetic && matches!(ty, Type::F16 | Type::Bf16)
 }
 
 /// A choice between two values by a predicate: one instruction for each 32 bits.
@@ -370,12 +385,26 @@ fn convert_cost(facts: &Facts<'_>, op: ConvertOp, a: Value, result: Value) -> Co
         ConvertOp::ExtendS if from == Type::I32 && takes_signs(facts, result) => Cost::Free,
         ConvertOp::ExtendU | ConvertOp::ExtendS => Cost::Recipe(single(Class::Int32)),
         ConvertOp::Truncate | ConvertOp::Bits | ConvertOp::ToGeneric | ConvertOp::FromGeneric => Cost::Free,
+        // `HADD2.F32` and `F2FP.PACK_AB`: nothing for the slow unit.
+        ConvertOp::FloatToFloat if is_between_16_and_32(facts, from, result) => {
+            Cost::Recipe(single(match from {
+                Type::F32 => Class::Int32,
+                _ => Class::Fp16,
+            }))
+        }
         ConvertOp::FloatToFloat
         | ConvertOp::SignedToFloat
         | ConvertOp::UnsignedToFloat
         | ConvertOp::FloatToSigned
         | ConvertOp::FloatToUnsigned => Cost::Recipe(single(Class::Convert)),
     }
+}
+
+fn is_between_16_and_32(facts: &Facts<'_>, from: Type, result: Value) -> bool {
+    let to = facts.kernel.ty(result);
+    let is_half = |ty: Type| matches!(ty, Type::F16 | Type::Bf16);
+    let is_it = (is_half(from) && to == Type::F32) || (from == Type::F32 && is_half(to));
+    is_it && facts.target.family == Family::Nvidia
 }
 
 /// Whether every user of a sign extension does it itself: `IMAD.WIDE`, or work on the lower half.

@@ -25,6 +25,7 @@ mod recipe_intel;
 mod registers;
 mod schedule;
 mod select;
+mod spaced;
 pub mod target;
 
 pub use program::{
@@ -43,6 +44,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     let (drafts, virtuals) = select::select(&facts);
     let mut drafts = schedule::schedule(&kernel, target, drafts, &virtuals);
     coalesce::coalesce(&mut drafts, virtuals.len());
+    spaced::space_copies(target, &mut drafts);
     let estimate = registers::estimate(target, &drafts, &virtuals);
     layout::lay_out(kernel, drafts, &virtuals, estimate)
 }

@@ -17,9 +17,9 @@ use super::arithmetic::{Cost, Fused, cost};
 use super::draft::{Draft, Root, Virtual, VirtualData, Virtuals};
 use super::facts::Facts;
 use super::program::{Class, Guard, Step};
-use super::recipe::{Input, Recipe};
+use super::recipe::{self, Input, Recipe};
 use super::target::Family;
-use crate::ir::{ConvertOp, Label, Op, OpKind, Place, Space, Type, Value};
+use crate::ir::{BinaryOp, ConvertOp, Label, NoWrapOp, Op, OpKind, Place, Space, Type, Value};
 
 /// The drafts of a whole kernel, and the registers they name.
 pub fn select(facts: &Facts<'_>) -> (Vec<Draft>, Virtuals) {
@@ -36,6 +36,8 @@ pub fn select(facts: &Facts<'_>) -> (Vec<Draft>, Virtuals) {
         roots: SecondaryMap::new(),
         predicate: None,
         uncommitted: EntitySet::new(),
+        widened: HashMap::new(),
+        integers: 0,
     };
     for (index, param) in facts.kernel.params.iter().enumerate() {
         if facts.kernel.ty(param.value).is_pointer() {
@@ -70,6 +72,10 @@ struct Selector<'f, 'k> {
     predicate: Option<(Guard, Vec<Virtual>)>,
     /// Tokens of copies that no group has been closed for.
     uncommitted: EntitySet<Value>,
+    /// Values of 16 bits that are in registers as ones of 32, up to the region's end.
+    widened: HashMap<Value, Virtual>,
+    /// Instructions on the integer unit since the last jump, less those on the multiplier's.
+    integers: i32,
 }
 
 /// A block, `if` or loop around.
@@ -77,6 +83,19 @@ struct Scope {
     label: Label,
     results: Vec<Value>,
     params: Vec<Value>,
+}
+
+/// Whether it adds two values of 32 bits, neither of them a constant: ptxas has the multiplier do that (`IMAD.IADD`) where
+/// the integer unit has more to do.
+fn is_sum_of_registers(facts: &Facts<'_>, op: &Op) -> bool {
+    let (OpKind::Binary(BinaryOp::Add, a, b) | OpKind::NoWrap(NoWrapOp::Add, _, a, b)) = op.kind else {
+        return false;
+    };
+    facts.target.family == Family::Nvidia
+        && facts.kernel.ty(op.results[0]) == Type::I32
+        && [a, b]
+            .iter()
+            .all(|&operand| facts.kernel.as_constant(operand).is_none())
 }
 
 impl Selector<'_, '_> {
@@ -98,6 +117,12 @@ impl Selector<'_, '_> {
 
     fn emit(&mut self, draft: Draft) {
         self.jumps += u32::from(draft.fixed);
+        self.integers = match draft.class {
+            _ if draft.fixed => 0,
+            Class::Int32 if draft.move_.is_none() => self.integers + 1,
+            Class::IntMultiply | Class::Fp32 | Class::Fp16 => self.integers - 1,
+            _ => self.integers,
+        };
         self.drafts.push(draft);
     }
 
@@ -189,11 +214,58 @@ impl Selector<'_, '_> {
                 self.registers[result] = registers;
                 self.emit(free);
             }
+            Cost::Narrow => self.narrow(op),
             Cost::Recipe(recipe) => {
                 let register = self.register_of(result);
+                let recipe = match self.integers > 0 && is_sum_of_registers(facts, op) {
+                    true => recipe::single(Class::IntMultiply),
+                    false => recipe,
+                };
                 self.recipe(&recipe, &operands, register, Some(Step::Op(op.clone())), op.place);
             }
         }
+    }
+
+    /// Arithmetic in 16 bits, by that in 32: operands are widened, the result is narrowed.
+    fn narrow(&mut self, op: &Op) {
+        let mut operands = Vec::new();
+        op.kind.for_each_operand(|operand| operands.push(operand));
+        let mut uses = Vec::new();
+        for operand in operands {
+            if self.facts.kernel.as_constant(operand).is_some() {
+                continue;
+            }
+            let wide = match self.widened.get(&operand) {
+                Some(&wide) => wide,
+                None => {
+                    let wide = self.register(1);
+                    let from = self.read(operand, op.place);
+                    self.emit(Draft {
+                        defines: vec![wide],
+                        uses: from,
+                        ..Draft::new(Class::Fp16, op.place)
+                    });
+                    self.widened.insert(operand, wide);
+                    wide
+                }
+            };
+            uses.push(wide);
+        }
+        uses.sort_unstable();
+        uses.dedup();
+        let sum = self.register(1);
+        self.emit(Draft {
+            defines: vec![sum],
+            uses,
+            ..Draft::new(Class::Fp32, op.place)
+        });
+        let register = self.register_of(op.results[0]);
+        self.emit(Draft {
+            steps: vec![Step::Op(op.clone())],
+            defines: vec![register],
+            uses: vec![sum],
+            ..Draft::new(Class::Int32, op.place)
+        });
     }
 
     /// The instructions of a recipe; `step` goes with the one that has the result.

@@ -31,6 +31,8 @@ pub struct Target {
     pub line: u32,
     /// Whether prefetches do anything; if not, the compiler leaves them out.
     pub has_prefetches: bool,
+    /// Whether a hint for L1 is an asynchronous copy to a scratch word.
+    pub copies_to_scratch: bool,
 }
 
 /// Bytes of an instruction: 16 on NVIDIA since Volta and, uncompacted, on Intel.
@@ -67,6 +69,7 @@ impl Target {
                 .prefetch
                 .levels()
                 .any(|(_, form)| form.by != PrefetchInstruction::Nothing),
+            copies_to_scratch: model.prefetch.l1.by == PrefetchInstruction::ScratchCopy,
             ..Target::new(family, sub_group, model.registers_per_work_item(sub_group), line)
         }
     }
@@ -96,6 +99,7 @@ impl Target {
             comfortable_registers,
             line,
             has_prefetches: true,
+            copies_to_scratch: false,
         }
     }
 

@@ -88,6 +88,9 @@ pub(super) fn check(model: &DeviceModel) -> Result<(), (String, Error)> {
         if *l1.line != *model.l2.line || *l1.sector != *model.l2.sector {
             return fail("l1.line", "lines and sectors of L1 must be those of L2".into());
         }
+        if *l1.most > *l1.size {
+            return fail("l1.most", "this is more than `l1.size`".into());
+        }
         let shared = model.shared.sizes.last().copied().unwrap_or(0);
         if l1.holds_shared && shared > *l1.size {
             return fail(

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::occupancy::intel::{IntelCore, IntelOccupancy};
 use super::occupancy::nvidia::NvidiaCore;
 use super::occupancy::{Footprint, Occupancy};
-use super::quantity::{Bytes, Count, Megahertz, Quantities, Quantity};
+use super::quantity::{Bytes, Count, Cycles, Megahertz, Quantities, Quantity};
 use super::{DeviceModel, SharedMemory};
 
 /// What a core (SM, Xe-core, subslice) has.
@@ -32,6 +32,8 @@ pub struct Core {
     pub sub_group_size: Quantity<Count>,
     /// Results that are still on their way which a sub-group can tell apart (scoreboards, SBIDs).
     pub scoreboards: Quantity<Count>,
+    /// What a result takes longer to an instruction of another arithmetic unit, where both take fixed times.
+    pub crossing: Quantity<Cycles>,
 }
 
 /// How the register file is shared out.
@@ -105,7 +107,7 @@ impl DeviceModel {
                 u64::from(occupancy.groups_per_core) * u64::from(occupancy.shared_per_group)
             }
         };
-        (*l1.size).saturating_sub(shared)
+        (*l1.size).saturating_sub(shared).min(*l1.most)
     }
 
     /// Most bytes of shared memory that one work-group can have.

@@ -33,6 +33,8 @@ pub struct SharedMemory {
 pub struct L1 {
     /// Size. Where `holds-shared`, shared memory is cut out of it.
     pub size: Quantity<Bytes>,
+    /// Most bytes that hold global memory, however little is shared memory.
+    pub most: Quantity<Bytes>,
     /// Whether shared memory and L1 are one memory.
     pub holds_shared: bool,
     /// Bytes of a line, for which a place is found as a whole.
@@ -45,8 +47,10 @@ pub struct L1 {
     pub latency: Quantity<Cycles>,
     /// Bytes of hits per cycle.
     pub bandwidth: Quantity<BytesPerCycle>,
-    /// Different lines of one access that are looked up per cycle.
+    /// Different lines of one access that are found per cycle.
     pub lines_per_cycle: Quantity<PerCycle>,
+    /// Lines per cycle that are not found, and asked of L2; hints and stores ask for as many.
+    pub misses_per_cycle: Quantity<PerCycle>,
     /// Sectors that can be on their way to a core at once.
     pub outstanding: Quantity<Count>,
     /// Whether a load that misses returns only after the asynchronous copies that the sub-group started
@@ -81,8 +85,22 @@ pub struct L2 {
     pub requests_per_cycle: Quantity<PerCycle>,
     /// Bytes that one request can carry.
     pub request: Quantity<Bytes>,
+    /// Bytes per cycle that all cores together receive, however large the requests.
+    pub bandwidth: Quantity<BytesPerCycle>,
     /// Bytes per cycle that one core receives.
     pub bandwidth_per_core: Quantity<BytesPerCycle>,
+    /// Writes taken per cycle, from all cores; each is to one line and of up to `request` bytes.
+    pub writes_per_cycle: Quantity<PerCycle>,
+    /// Lines per cycle that one core writes to.
+    pub stores_per_core: Quantity<PerCycle>,
+    /// Bytes per cycle that one core writes.
+    pub store_bandwidth_per_core: Quantity<BytesPerCycle>,
+    /// Atomic operations per cycle on one line: there, one waits for the other. Two words are changed together.
+    pub atomics_per_cycle: Quantity<PerCycle>,
+    /// Atomic operations per cycle that one core sends: as many as there are different addresses.
+    pub atomics_per_core: Quantity<PerCycle>,
+    /// Fences of the device per cycle, of all cores together.
+    pub fences_per_cycle: Quantity<PerCycle>,
     /// What a read of a line that has just been written takes longer.
     pub read_after_write: Quantity<Cycles>,
 }
@@ -104,6 +122,10 @@ pub struct Dram {
     pub banks: Quantity<Count>,
     /// How long one access to a line occupies its bank. With `banks`, the rate of scattered accesses.
     pub bank_busy: Quantity<Cycles>,
+    /// Most bytes per second that writes achieve.
+    pub write_bandwidth: Quantity<GigabytesPerSecond>,
+    /// How long a write to a line occupies its bank. One of less than a sector is preceded by a read of it.
+    pub write_busy: Quantity<Cycles>,
     /// How long a refresh keeps a bank from serving; what comes meanwhile waits.
     pub refresh: Quantity<Cycles>,
     /// From one refresh of a bank to the next; 0 if refreshes are not modelled.

@@ -3,7 +3,7 @@
 //! A jump costs an instruction unless the code lies so that nothing has to be jumped over: the last
 //! region of an `if` falls through, and a region that only leaves is where the condition jumps to.
 
-use super::super::draft::Draft;
+use super::super::draft::{Draft, Virtual};
 use super::super::program::{Class, Control, Step};
 use super::super::target::Family;
 use super::{Scope, Selector};
@@ -22,6 +22,7 @@ impl Selector<'_, '_> {
     pub fn region(&mut self, region: &Region) -> Written {
         let start = self.drafts.len();
         let constants = self.wide_constants.clone();
+        let widened = self.widened.clone();
         let mut ops = region.ops.iter().peekable();
         while let Some(op) = ops.next() {
             match ops.peek() {
@@ -34,6 +35,7 @@ impl Selector<'_, '_> {
         }
         // What was built inside is not there on every way to what follows.
         self.wide_constants = constants;
+        self.widened = widened;
         let jump = self.drafts.len() - 1;
         let charged = self.drafts[start..jump]
             .iter()
@@ -60,7 +62,7 @@ impl Selector<'_, '_> {
             OpKind::Loop { .. } => self.loop_(op),
             OpKind::Break(label, values) => self.break_(*label, values, op.place),
             OpKind::Continue(label, values) => {
-                self.pass_to_next(*label, values, op.place);
+                self.pass_to_next(*label, values, &[], op.place);
                 self.continue_(*label, values, op.place);
             }
             OpKind::Return | OpKind::Trap => {
@@ -167,7 +169,7 @@ impl Selector<'_, '_> {
             self.roots[param] = self.roots[start];
             moves.push((self.register_of(param), start));
         }
-        self.moves(moves, op.place);
+        self.moves(moves, &[], op.place);
         let depth = self.open(op, *label, params.clone());
         let assign = params.iter().copied().zip(initial.iter().copied()).collect();
         let marker = Draft::marker(Control::Loop { depth, end: 0 }, op.place);
@@ -224,16 +226,47 @@ impl Selector<'_, '_> {
             }
         }
         if !in_the_way {
-            self.pass_to_next(*label, values, next.place);
+            let leaving = [then, otherwise].map(|region| &region.ops);
+            let kept = self.kept_for_leaving(*label, values, leaving.into_iter().flatten());
+            self.pass_to_next(*label, values, &kept, next.place);
         }
         self.branch(op, true);
         if in_the_way {
-            self.pass_to_next(*label, values, next.place);
+            self.pass_to_next(*label, values, &[], next.place);
         }
         self.continue_(*label, values, next.place);
         if let Some(jump) = self.drafts.last_mut() {
             jump.latched = true;
         }
+    }
+
+    /// ptxas gives a value that goes on in the next iteration, and is wanted behind the loop as well, two registers, unless
+    /// it was made from the value before: a move, in front of the jump, which waits for it.
+    fn kept_for_leaving<'o>(
+        &self,
+        label: Label,
+        values: &[Value],
+        leaving: impl Iterator<Item = &'o Op>,
+    ) -> Vec<Virtual> {
+        if self.facts.target.family != Family::Nvidia {
+            return Vec::new();
+        }
+        let mut wanted: Vec<Value> = Vec::new();
+        for op in leaving {
+            if let OpKind::Break(_, values) = &op.kind {
+                wanted.extend(values);
+            }
+        }
+        let params = self.scope(label).params.clone();
+        let kept = params.iter().zip(values).filter(|&(&param, value)| {
+            let made_from_it = |kind: &OpKind| {
+                let mut made_from_it = false;
+                kind.for_each_operand(|operand| made_from_it |= operand == param);
+                made_from_it
+            };
+            wanted.contains(value) && self.facts.kind(*value).is_some_and(|kind| !made_from_it(kind))
+        });
+        kept.map(|(&param, _)| self.registers[param][0]).collect()
     }
 
     fn break_(&mut self, label: Label, values: &[Value], place: Place) {
@@ -242,7 +275,7 @@ impl Selector<'_, '_> {
             .iter()
             .map(|&result| self.registers[result][0])
             .zip(values.iter().copied());
-        self.moves(moves.collect(), place);
+        self.moves(moves.collect(), &[], place);
         let assign = results.into_iter().zip(values.iter().copied()).collect();
         let depth = self.depth(label);
         self.emit(Draft {
@@ -251,14 +284,14 @@ impl Selector<'_, '_> {
         });
     }
 
-    /// The registers of a loop's parameters get their next values.
-    fn pass_to_next(&mut self, label: Label, values: &[Value], place: Place) {
+    /// The registers of a loop's parameters get their next values; those of `kept` do so by a move in any case.
+    fn pass_to_next(&mut self, label: Label, values: &[Value], kept: &[Virtual], place: Place) {
         let params = self.scope(label).params.clone();
         let moves = params
             .iter()
             .map(|&param| self.registers[param][0])
             .zip(values.iter().copied());
-        self.moves(moves.collect(), place);
+        self.moves(moves.collect(), kept, place);
     }
 
     fn continue_(&mut self, label: Label, values: &[Value], place: Place) {

@@ -4,7 +4,7 @@ use super::super::draft::{Draft, Location, MemoryUse, Virtual};
 use super::super::program::{Class, Step};
 use super::super::target::Family;
 use super::Selector;
-use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Place, Space, Value};
+use crate::ir::{CacheUse, Meeting, MemoryOrder, MemoryScope, Op, OpKind, Place, Space, Value};
 
 impl Selector<'_, '_> {
     /// An operation that is neither pure nor structure.
@@ -100,7 +100,11 @@ impl Selector<'_, '_> {
                 self.emit(draft);
             }
             OpKind::Atomic {
-                ptr, values, order, ..
+                ptr,
+                values,
+                order,
+                scope,
+                ..
             } => {
                 let bytes = match values.first() {
                     Some(_) => self.bytes(&values[..1]),
@@ -111,12 +115,24 @@ impl Selector<'_, '_> {
                 for &value in values {
                     uses.extend(self.in_register(value, op.place));
                 }
-                let defines = op.results.iter().map(|&result| self.defined(result)).collect();
+                // One whose result nobody wants is a reduction: nothing comes back.
+                let wanted = |result: &&Value| !self.facts.uses[**result].is_empty();
+                let wanted: Vec<Value> = op.results.iter().filter(wanted).copied().collect();
+                let defines = wanted.iter().map(|&result| self.defined(result)).collect();
                 let here = Some(self.location(*ptr));
                 let memory = MemoryUse {
                     reads: here,
                     writes: here,
                 };
+                if order.releases() && *scope == MemoryScope::Device && space != Space::Shared {
+                    // What came before is seen by all before this is.
+                    let before = self.access(Class::Fence, op, Vec::new(), None);
+                    self.emit(Draft {
+                        steps: Vec::new(),
+                        fixed: true,
+                        ..before
+                    });
+                }
                 let draft = self.access(Class::Atomic { space, bytes }, op, uses, Some(memory));
                 // What an order says may not move across it; nothing does.
                 let fixed = *order != MemoryOrder::Relaxed;

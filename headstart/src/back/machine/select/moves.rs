@@ -17,8 +17,8 @@ struct Pending {
 }
 
 impl Selector<'_, '_> {
-    /// Each register takes its value, all at the same time.
-    pub fn moves(&mut self, moves: Vec<(Virtual, Value)>, place: Place) {
+    /// Each register takes its value, all at the same time. Those of `kept` stay registers of their own.
+    pub fn moves(&mut self, moves: Vec<(Virtual, Value)>, kept: &[Virtual], place: Place) {
         let mut pending: Vec<Pending> = Vec::new();
         for (to, value) in moves {
             let from = self.read(value, place);
@@ -27,7 +27,8 @@ impl Selector<'_, '_> {
                 continue;
             }
             let width = self.virtuals[to].width;
-            let plain = matches!(from[..], [only] if self.virtuals[only].width == width);
+            let plain =
+                !kept.contains(&to) && matches!(from[..], [only] if self.virtuals[only].width == width);
             let zero = self.facts.kernel.as_constant(value) == Some(0);
             let instructions = if zero { 1 } else { width.max(1) };
             pending.push(Pending {

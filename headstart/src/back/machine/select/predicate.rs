@@ -50,6 +50,7 @@ impl Selector<'_, '_> {
                 OpKind::Join(_) | OpKind::Break(..) => 0,
                 kind if kind.is_pure() => match cost(self.facts, &self.fused, op) {
                     Cost::Free => 0,
+                    Cost::Narrow => 4,
                     Cost::Recipe(recipe) => {
                         if recipe.steps.iter().any(|step| step.class == Class::Branch) {
                             return None;
@@ -91,7 +92,7 @@ impl Selector<'_, '_> {
                     && !defined_in(other, sides[1 - side].0)
                 {
                     let register = self.register(self.facts.width(op.results[at]));
-                    self.moves(vec![(register, other)], op.place);
+                    self.moves(vec![(register, other)], &[], op.place);
                     self.registers[value] = vec![register];
                     shared[at] = Some(register);
                 }

@@ -1,6 +1,6 @@
 //! A cache of code lines, for the instruction caches.
 
-use super::cache::{Cache, Replacement};
+use super::cache::Cache;
 use super::lines::LineShape;
 use super::port::Cycles;
 
@@ -15,13 +15,7 @@ impl CodeCache {
     /// A cache of `bytes` in lines of `line`, a power of two.
     pub fn new(bytes: u64, line: u64) -> CodeCache {
         let ways = WAYS.min(u32::try_from(bytes / line).unwrap_or(WAYS)).max(1);
-        CodeCache(Cache::new(
-            bytes as f64,
-            ways,
-            line,
-            LineShape::new(line, line),
-            Replacement::LeastRecent,
-        ))
+        CodeCache(Cache::new(bytes as f64, ways, line, LineShape::new(line, line)))
     }
 
     /// When the line is or was there, if it was asked for.

@@ -13,6 +13,9 @@ pub(super) struct Dram {
     bus: Port,
     banks: Vec<Cycles>,
     busy: Cycles,
+    /// What a write takes, of what a read does: of the bus, and of a bank.
+    write_bytes: f64,
+    write_busy: f64,
     refresh: Cycles,
     refresh_interval: Cycles,
 }
@@ -27,18 +30,34 @@ impl Dram {
             banks: vec![0.0; count as usize],
             // What rounding adds to the number of banks it takes from their rate.
             busy: f64::from(*model.dram.bank_busy) * count / banks,
+            write_bytes: *model.dram.bandwidth / *model.dram.write_bandwidth,
+            write_busy: f64::from(*model.dram.write_busy) / f64::from(*model.dram.bank_busy).max(1.0),
             refresh: f64::from(*model.dram.refresh),
             refresh_interval: f64::from(*model.dram.refresh_interval),
         }
     }
 
-    /// An access to `bytes` of a line; gives the start of its service.
+    /// A read of `bytes` of a line; gives the start of its service.
     pub(super) fn access(&mut self, now: Cycles, line: u64, bytes: u64) -> Cycles {
-        let start = self.bus.take(now, bytes as f64);
+        self.serve(now, line, bytes as f64, self.busy)
+    }
+
+    /// A write of `bytes` of a line; gives the start of its service.
+    pub(super) fn write(&mut self, now: Cycles, line: u64, bytes: u64) -> Cycles {
+        self.serve(
+            now,
+            line,
+            bytes as f64 * self.write_bytes,
+            self.busy * self.write_busy,
+        )
+    }
+
+    fn serve(&mut self, now: Cycles, line: u64, units: f64, busy: Cycles) -> Cycles {
+        let start = self.bus.take(now, units);
         // Another hash than the caches': lines of one set must not meet in one bank.
         let bank = pick(spread(line ^ 0x9e37_79b9_7f4a_7c15), self.banks.len());
         let start = self.after_refresh(bank, start.max(self.banks[bank]));
-        self.banks[bank] = start + self.busy;
+        self.banks[bank] = start + busy;
         start
     }
 

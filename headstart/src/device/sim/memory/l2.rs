@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::cache::{Cache, Replacement, Slot, Victim};
+use super::cache::{Cache, Slot, Victim};
 use super::lines::LineShape;
 use super::port::Cycles;
 
@@ -19,6 +19,8 @@ pub(super) struct L2 {
     /// For all that is not in a small buffer.
     cache: Cache,
     small: Vec<SmallBuffer>,
+    /// Buffers that L2 holds a good part of, but not all: the addresses, and the bytes that were brought from there.
+    partly: Vec<(Range<u64>, u64)>,
     /// Busy cores for each one that is simulated.
     ratio: f64,
     sectors: usize,
@@ -49,6 +51,12 @@ pub(super) enum Place {
     },
 }
 
+/// Buffers of more than this many times L2 gain little from it: what was brought is gone when another core asks for it.
+const PARTLY: u64 = 8;
+
+/// A buffer of which more is read than this many times its size is read again by others.
+const AGAIN: f64 = 1.25;
+
 /// At most this part of L2 is set aside for small buffers.
 const MOST_SMALL: f64 = 0.75;
 
@@ -60,12 +68,17 @@ impl L2 {
         ascending.sort_by_key(|buffer| (buffer.end - buffer.start, buffer.start));
         let mut left = bytes as f64 * MOST_SMALL;
         let mut small = Vec::new();
+        let mut partly = Vec::new();
         for buffer in ascending {
             let first = buffer.start / line;
             let lines = buffer.end.div_ceil(line) - first;
             left -= (lines * line) as f64;
-            if left < 0.0 || ratio <= 1.0 {
+            if ratio <= 1.0 || lines * line > PARTLY * bytes {
                 break;
+            }
+            if left < 0.0 {
+                partly.push((buffer.clone(), 0));
+                continue;
             }
             small.push(SmallBuffer {
                 first,
@@ -77,11 +90,29 @@ impl L2 {
         let set_aside: u64 = small.iter().map(|buffer| buffer.lines * line).sum();
         let own = (bytes - set_aside) as f64 / ratio;
         L2 {
-            cache: Cache::new(own, ways, line, shape, Replacement::LeastRecent),
+            cache: Cache::new(own, ways, line, shape),
             small,
+            partly,
             ratio,
             sectors,
         }
+    }
+
+    /// Bytes are brought from device memory.
+    pub(super) fn count(&mut self, address: u64, bytes: u64) {
+        for (buffer, brought) in &mut self.partly {
+            if buffer.contains(&address) {
+                *brought += bytes;
+            }
+        }
+    }
+
+    /// Whether what was brought, so many times over, is more than there is of a buffer.
+    pub(super) fn is_shared(&self, times: f64) -> bool {
+        let again = |(buffer, brought): &(Range<u64>, u64)| {
+            *brought as f64 * times > AGAIN * (buffer.end - buffer.start) as f64
+        };
+        self.partly.iter().any(again)
     }
 
     /// The line's place; one is made if it has none, and what had to go for it is given, too.
@@ -139,12 +170,12 @@ impl L2 {
         }
     }
 
-    /// Sectors of a line are written, and can be read at a time.
-    pub(super) fn write(&mut self, place: Place, sectors: u8, ready: Cycles) {
+    /// Sectors of a line are written, and can be read at a time. Of `partial` ones a part is, and the rest was not there.
+    pub(super) fn write(&mut self, place: Place, sectors: u8, partial: u8, ready: Cycles) {
         match place {
             Place::Cached(slot) => {
                 self.cache.fill(slot, sectors, ready);
-                self.cache.soil(slot, sectors);
+                self.cache.soil(slot, sectors, partial);
             }
             Place::Small { buffer, line } => {
                 let times = &mut self.small[buffer].ready[line * self.sectors..][..self.sectors];

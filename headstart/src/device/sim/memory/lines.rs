@@ -19,6 +19,17 @@ impl Access<'_> {
         lanes.filter_map(move |(lane, &address)| (mask >> lane & 1 == 1).then_some(address))
     }
 
+    /// How many neighbours at most have the same address.
+    pub(super) fn most_alike(&self) -> u32 {
+        let (mut most, mut run, mut last) = (0, 0, None);
+        for address in self.active() {
+            run = if last == Some(address) { run + 1 } else { 1 };
+            last = Some(address);
+            most = most.max(run);
+        }
+        most
+    }
+
     /// How many work-items are active.
     pub(super) fn count(&self) -> u32 {
         self.mask.count_ones()

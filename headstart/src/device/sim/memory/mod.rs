@@ -18,6 +18,7 @@
 // A list of buffers is often a list of one range.
 #![allow(clippy::single_range_in_vec_init)]
 
+mod atomics;
 mod banks;
 mod cache;
 mod code;
@@ -35,8 +36,9 @@ mod tests;
 
 use std::ops::Range;
 
+use atomics::Changed;
 use banks::Banks;
-use cache::{Cache, Replacement};
+use cache::Cache;
 pub use code::CodeCache;
 pub use counters::MemoryCounters;
 use dram::Dram;
@@ -50,6 +52,9 @@ use recent::Recent;
 use tlb::Tlb;
 
 use crate::device::model::{DeviceModel, Reached};
+
+/// How far device memory may be behind with writes before stores wait, in times its latency.
+const WAITING: f64 = 10.0;
 
 /// How many cores are simulated, of how many that are busy, and what they can touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +81,10 @@ pub struct MemorySystem {
     banks: Banks,
     /// Lines that were written lately; none where reading them takes no longer.
     recent: Option<Recent>,
+    /// When each line that atomic operations changed lately takes the next one.
+    atomics: Changed,
+    /// Serves fences, of all cores.
+    fences: Port,
     counters: MemoryCounters,
 }
 
@@ -93,12 +102,24 @@ pub struct Answer {
 struct Timing {
     l1_latency: Option<Cycles>,
     l1_bytes_per_cycle: f64,
+    /// What finding a line in L1 takes, and asking L2 for one.
+    l1_hit: Cycles,
+    l1_miss: Cycles,
     near: Cycles,
     far: Cycles,
     spread: Cycles,
     dram: Cycles,
     granule: u64,
     request: u64,
+    /// Requests' bytes that L2 gives while it takes a request.
+    request_bytes: f64,
+    /// What an atomic operation takes of a core's port.
+    atomic: Cycles,
+    /// What a line that is written takes of a core's port, and the bytes that go in a cycle.
+    store: Cycles,
+    store_bytes: f64,
+    /// Requests that take L2 as long as a write.
+    write: f64,
     read_after_write: Cycles,
     fetch: u64,
     tlb_miss: Cycles,
@@ -109,7 +130,7 @@ struct Timing {
 /// What each core has of its own.
 #[derive(Clone, Debug)]
 struct CoreMemory {
-    /// Takes a line, or a pass over the banks of shared memory, per cycle.
+    /// Takes some cycles for a line, and one for a pass over the banks of shared memory.
     port: Port,
     /// Carries what L2 sends.
     link: Port,
@@ -151,17 +172,11 @@ impl MemorySystem {
         let (l2, l1) = (&model.l2, model.l1.as_ref());
         let shape = LineShape::new(*l2.line, *l2.sector);
         let core = CoreMemory {
-            port: Port::new(l1.map_or(1.0, |l1| *l1.lines_per_cycle)),
+            port: Port::new(1.0),
             link: Port::new(*l2.bandwidth_per_core),
-            l1: l1.filter(|_| extent.l1_bytes > 0).map(|l1| {
-                Cache::new(
-                    extent.l1_bytes as f64,
-                    *l1.ways,
-                    *l1.line,
-                    shape,
-                    Replacement::Random,
-                )
-            }),
+            l1: l1
+                .filter(|_| extent.l1_bytes > 0)
+                .map(|l1| Cache::new(extent.l1_bytes as f64, *l1.ways, *l1.line, shape)),
             in_flight: InFlight::new(l1.map_or(1024, |l1| *l1.outstanding)),
             tlb: Tlb::new(*model.tlb.page, *model.tlb.reach, footprint),
         };
@@ -169,12 +184,19 @@ impl MemorySystem {
             timing: Timing {
                 l1_latency: l1.map(|l1| f64::from(*l1.latency)),
                 l1_bytes_per_cycle: l1.map_or(f64::INFINITY, |l1| *l1.bandwidth),
+                l1_hit: l1.map_or(1.0, |l1| 1.0 / *l1.lines_per_cycle),
+                l1_miss: l1.map_or(1.0, |l1| 1.0 / *l1.misses_per_cycle),
                 near: f64::from(*l2.near_latency),
                 far: f64::from(*l2.far_latency),
                 spread: f64::from(*l2.latency_spread),
                 dram: f64::from(*model.dram.latency),
                 granule: *model.dram.granule,
                 request: *l2.request,
+                request_bytes: *l2.bandwidth / *l2.requests_per_cycle,
+                atomic: 1.0 / *l2.atomics_per_core,
+                store: 1.0 / *l2.stores_per_core,
+                store_bytes: *l2.store_bandwidth_per_core,
+                write: *l2.requests_per_cycle / *l2.writes_per_cycle,
                 read_after_write: f64::from(*l2.read_after_write),
                 fetch: *model.prefetch.fetch,
                 tlb_miss: f64::from(*model.tlb.miss),
@@ -187,6 +209,8 @@ impl MemorySystem {
             l2_port: Port::new(*l2.requests_per_cycle * share),
             dram: Dram::new(model, share),
             banks: Banks::new(*model.shared.banks, *model.shared.bank_width),
+            atomics: Changed::new(*l2.atomics_per_cycle),
+            fences: Port::new(*l2.fences_per_cycle * share),
             // As long as the write is on its way, and as long again.
             recent: (*l2.read_after_write > 0).then(|| Recent::new(2.0 * f64::from(*l2.near_latency))),
             counters: MemoryCounters::default(),
@@ -201,6 +225,12 @@ impl MemorySystem {
     /// What was counted so far.
     pub fn counters(&self) -> &MemoryCounters {
         &self.counters
+    }
+
+    /// Whether what was simulated, so many times over, reads a buffer again that L2 can keep a good part of: then cores
+    /// find there what others have brought, which a sample of them does not see.
+    pub fn is_shared(&self, times: f64) -> bool {
+        self.l2.is_shared(times)
     }
 
     /// Keeps a core's port busy for some cycles more: an instruction whose rate is below the port's.
@@ -222,8 +252,12 @@ impl MemorySystem {
         self.counters.loads += 1;
         let passes = self.count_passes(to);
         let done = self.read(core, now, from).done;
-        self.cores[core].port.take(now, passes);
-        done + (passes - 1.0) * self.timing.conflict
+        // What is read goes to shared memory at once, but for what conflicts there, and for work-items that copy the same
+        // one after the other.
+        let least = f64::from((to.count() * to.bytes).div_ceil(128).max(1));
+        let again = f64::from(from.most_alike().max(1) - 1);
+        self.cores[core].port.take(now, passes - least + 1.0 + again);
+        done + (passes - 1.0) * self.timing.conflict + again
     }
 
     /// A cache hint for the lines of an access. Nothing waits for it.
@@ -240,12 +274,17 @@ impl MemorySystem {
                 let purpose = Purpose::of(access, &lines, self.shape, false);
                 for (line, sectors) in lines.iter() {
                     self.counters.prefetched_lines += 1;
-                    let start = self.cores[core].port.take(now, 1.0);
+                    let start = self.cores[core].port.take(now, self.timing.l1_miss);
                     let sectors = self.shape.widen(sectors, self.timing.fetch);
                     self.ask_l2(core, start, line, sectors, purpose);
                 }
             }
         }
+    }
+
+    /// What came before is seen by all cores: when that is known to begin. The device has them take turns.
+    pub fn order(&mut self, now: Cycles) -> Cycles {
+        self.fences.take(now, 1.0)
     }
 
     /// A fence of the device empties a core's L1: what others wrote is in L2. Nothing is lost, for stores went through.
@@ -255,38 +294,83 @@ impl MemorySystem {
         }
     }
 
-    /// A store to global memory. It goes through to L2; nothing waits for it.
+    /// A store to global memory. It goes through to L2. Nothing waits for it but the next ones, where L2 has to make room
+    /// and device memory does not keep up.
     pub fn store(&mut self, core: usize, now: Cycles, access: &Access) {
         self.counters.stores += 1;
-        for (line, sectors) in Lines::of(access, self.shape).iter() {
+        let lines = Lines::of(access, self.shape);
+        let sectors: u32 = lines.iter().map(|(_, sectors)| sectors.count_ones()).sum();
+        let whole =
+            u64::from(access.count() * access.bytes) >= u64::from(sectors) * self.shape.sector_bytes();
+        for (line, sectors) in lines.iter() {
             let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
-            let start = self.cores[core].port.take(now, 1.0);
-            let start = self.l2_port.take(start, self.requests(bytes));
+            let cycles = self.timing.store.max(bytes as f64 / self.timing.store_bytes);
+            let start = self.cores[core].port.take(now, cycles);
+            let start = self
+                .l2_port
+                .take(start, self.requests_of(sectors) * self.timing.write);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
-            let place = self.place_in_l2(start, line);
-            let (_, ready) = self.l2.present(place, sectors);
-            self.l2.write(place, sectors, ready.max(start));
+            let (place, room) = self.place_in_l2(start, line);
+            let (present, ready) = self.l2.present(place, sectors);
+            let partial = if whole { 0 } else { sectors & !present };
+            self.l2.write(place, sectors, partial, ready.max(start));
             if let Some(recent) = &mut self.recent {
                 recent.write(line, start);
             }
+            // L2 holds much that waits for its bank: only what all banks do not keep up with holds up a core.
+            self.cores[core]
+                .port
+                .block(room.max(start) - WAITING * self.timing.dram);
         }
     }
 
+    /// An atomic load from global memory, which other cores may have written: when the value is there. L1 has no part in it.
+    pub fn load_beyond_l1(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+        self.counters.loads += 1;
+        let lines = Lines::of(access, self.shape);
+        let purpose = Purpose::of(access, &lines, self.shape, true);
+        let mut done = now;
+        for (line, sectors) in lines.iter() {
+            let start = self.cores[core].port.take(now, self.timing.l1_miss);
+            done = done.max(self.fetch(core, start, line, sectors, purpose));
+        }
+        done
+    }
+
     /// An atomic operation on global memory: when what was there is back. It takes place in L2, and is counted as a
-    /// store. Those that meet at one address are not slowed.
+    /// store. Those that meet in one line are served one after the other, two words at a time; where a whole sub-group adds to one, its
+    /// compiler has added up before.
     pub fn atomic(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         self.counters.stores += 1;
-        let mut done = now;
+        let mut addresses = access.active();
+        let first = addresses.next();
+        let is_one = addresses.all(|address| Some(address) == first);
+        let most = if is_one { 1 } else { access.count() };
+        let start = self.cores[core]
+            .port
+            .take(now, f64::from(most) * self.timing.atomic);
+        let mut done = start;
         let lines = Lines::of(access, self.shape);
         let purpose = Purpose::of(access, &lines, self.shape, true);
         for (line, sectors) in lines.iter() {
-            let start = self.cores[core].port.take(now, 1.0);
-            let back = self.ask_l2(core, start, line, sectors, purpose);
+            let in_line = |address: &u64| address >> self.shape.line_shift() == line;
+            let words = match is_one {
+                true => 1,
+                false => access.active().filter(in_line).count(),
+            };
+            // What is read is written.
+            let sent = self
+                .l2_port
+                .take(start, self.requests_of(sectors) * self.timing.write);
+            let back = self.ask_l2(core, sent, line, sectors, purpose);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
-            let place = self.place_in_l2(back, line);
-            self.l2.write(place, sectors, back);
-            done = done.max(back);
+            let (place, _) = self.place_in_l2(back, line);
+            self.l2.write(place, sectors, 0, back);
+            done = done.max(self.atomics.change(line, back, words));
         }
+        // Nobody may wait for it; but a core's queue does not hold more than is on its way.
+        let queue = 2.0 * self.timing.near;
+        self.cores[core].port.block(done - queue);
         done
     }
 
@@ -328,19 +412,27 @@ impl MemorySystem {
         let lines = Lines::of(access, self.shape);
         let purpose = Purpose::of(access, &lines, self.shape, true);
         for (line, sectors) in lines.iter() {
-            let bytes = f64::from(sectors.count_ones()) * self.shape.sector_bytes() as f64;
-            let port = &mut self.cores[core].port;
-            let start = port.take(now, (bytes / self.timing.l1_bytes_per_cycle).max(1.0));
             let count = u64::from(sectors.count_ones());
+            let bytes = (count * self.shape.sector_bytes()) as f64;
             self.counters.l1_lines += 1;
             self.counters.l1_sectors += count;
-            let (Some(latency), Some(l1)) = (self.timing.l1_latency, self.cores[core].l1.as_mut()) else {
+            let memory = &mut self.cores[core];
+            let (Some(latency), Some(l1)) = (self.timing.l1_latency, memory.l1.as_mut()) else {
+                let start = memory.port.take(now, self.timing.l1_miss);
                 done = done.max(self.fetch(core, start, line, sectors, purpose));
                 is_near = false;
                 continue;
             };
             let slot = l1.find(line);
             let (present, ready) = slot.map_or((0, 0.0), |slot| l1.present(slot, sectors));
+            let missing = sectors & !present;
+            let lookup = match missing {
+                0 => self.timing.l1_hit,
+                _ => self.timing.l1_miss,
+            };
+            let start = memory
+                .port
+                .take(now, lookup.max(bytes / self.timing.l1_bytes_per_cycle));
             if present != 0 {
                 let hits = u64::from(present.count_ones());
                 self.counters.l1_hits += if ready <= start { hits } else { 0 };
@@ -348,7 +440,6 @@ impl MemorySystem {
                 is_near &= ready <= start;
                 done = done.max(ready.max(start + latency));
             }
-            let missing = sectors & !present;
             if missing != 0 {
                 is_near = false;
                 let slot = slot.unwrap_or_else(|| l1.insert(line).0);
@@ -393,7 +484,7 @@ impl MemorySystem {
         self.counters.l2_queueing += served - start;
         self.counters.l2_sectors += u64::from(sectors.count_ones());
 
-        let place = self.place_in_l2(served, line);
+        let (place, _) = self.place_in_l2(served, line);
         let way = port::spread(line);
         let is_far = way & 1 == 1;
         let is_near = !is_far || self.is_near(place, purpose);
@@ -422,6 +513,7 @@ impl MemorySystem {
             let begun = self.dram.access(served, line, bytes);
             self.counters.dram_queueing += begun - served;
             self.counters.dram_read_bytes += bytes;
+            self.l2.count(address, bytes);
             if !purpose.is_load {
                 self.counters.prefetched_bytes += bytes;
             }
@@ -439,18 +531,34 @@ impl MemorySystem {
         purpose.is_load && self.l2.bring_near(place)
     }
 
-    /// The line's place in L2; what had to go for it is written back.
-    fn place_in_l2(&mut self, now: Cycles, line: u64) -> Place {
+    /// The line's place in L2, and when there is room: what had to go for it is written back, and read before that where
+    /// only a part of a sector was written.
+    fn place_in_l2(&mut self, now: Cycles, line: u64) -> (Place, Cycles) {
         let (place, victim) = self.l2.place(line);
+        let mut room = now;
         if let Some(victim) = victim.filter(|victim| victim.dirty != 0) {
+            if victim.partial != 0 {
+                let wanted = self.shape.widen(victim.partial, self.timing.granule);
+                let bytes = u64::from(wanted.count_ones()) * self.shape.sector_bytes();
+                self.counters.dram_read_bytes += bytes;
+                self.dram.access(now, victim.number, bytes);
+            }
             let bytes = u64::from(victim.dirty.count_ones()) * self.shape.sector_bytes();
             self.counters.dram_written_bytes += bytes;
-            self.dram.access(now, victim.number, bytes);
+            room = self.dram.write(now, victim.number, bytes);
         }
-        place
+        (place, room)
     }
 
-    fn requests(&self, bytes: u64) -> f64 {
+    /// Requests that sectors of a line make.
+    fn requests_of(&self, sectors: u8) -> f64 {
+        let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
         (bytes as f64 / self.timing.request as f64).ceil()
+    }
+
+    /// Requests that bytes take of L2, or as many as take it as long.
+    fn requests(&self, bytes: u64) -> f64 {
+        let requests = (bytes as f64 / self.timing.request as f64).ceil();
+        requests.max(bytes as f64 / self.timing.request_bytes)
     }
 }

@@ -121,7 +121,7 @@ impl Scatter {
 /// Brings the first `bytes` into L2 (as much of them as it holds), as a load long ago would have.
 fn warm(memory: &mut MemorySystem, bytes: u64) {
     for line in 0..bytes >> memory.shape.line_shift() {
-        let place = memory.place_in_l2(0.0, line);
+        let (place, _) = memory.place_in_l2(0.0, line);
         memory.l2.fill(place, u8::MAX, 0.0, false);
         memory.l2.bring_near(place);
     }

@@ -18,12 +18,14 @@ pub(super) enum Touched {
 }
 
 /// Which way data go.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Load,
     Store,
     /// There and back: where the value is, it is changed.
     Atomic,
+    /// From where all cores see it.
+    AtomicLoad,
 }
 
 /// What memory answers to a load or store.
@@ -81,7 +83,7 @@ pub(super) fn access(
         is_behind_copies: false,
     };
     match (space, direction) {
-        (Space::Shared, Direction::Load) => answer(
+        (Space::Shared, Direction::Load | Direction::AtomicLoad) => answer(
             memory.shared_load(core, time, &access),
             StallReason::ShortScoreboard,
         ),
@@ -95,6 +97,10 @@ pub(super) fn access(
             answer(done, StallReason::ShortScoreboard)
         }
         (_, Direction::Atomic) => answer(memory.atomic(core, time, &access), StallReason::LongScoreboard),
+        (_, Direction::AtomicLoad) => answer(
+            memory.load_beyond_l1(core, time, &access),
+            StallReason::LongScoreboard,
+        ),
         (Space::Private, _) => answer(memory.private(core, time, &access), StallReason::LongScoreboard),
         (_, Direction::Load) => {
             let loaded = memory.load(core, time, &access);

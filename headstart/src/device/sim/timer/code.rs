@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::access::Direction;
 use super::cost::{Costs, Pipe};
 use super::needed::{Need, Needed};
 use crate::back::machine::{Class, Control, MachineProgram, RegisterList, Step};
 use crate::device::model::{DeviceModel, PrefetchInstruction, Reached};
 use crate::device::sim::functional::{LaneOp, LaneOpKind, Registers, Slot};
-use crate::ir::{MemoryScope, OpKind, Space, Value};
+use crate::ir::{AtomicOp, MemoryScope, OpKind, Space, Value};
 use crate::{Error, Result};
 
 /// A program that the timer runs.
@@ -19,6 +20,8 @@ pub struct Code {
     constants: Vec<(Slot, u64)>,
     slots: u32,
     sub_group_size: u32,
+    /// What a result takes longer to another arithmetic unit, in cycles.
+    pub(super) crossing: u64,
 }
 
 /// One instruction.
@@ -59,8 +62,13 @@ pub(super) enum Action {
     Load { space: Space, step: u32 },
     /// To memory.
     Store { space: Space, step: u32 },
-    /// To memory and back: the result is there when memory answers.
-    Atomic { space: Space, step: u32 },
+    /// To memory and back: the result is there when memory answers. What `acquires` goes on only then.
+    Atomic {
+        space: Space,
+        step: u32,
+        direction: Direction,
+        acquires: bool,
+    },
     /// Starts a copy whose token is the result.
     Copy { step: u32 },
     /// Goes on when the copies up to a token are there.
@@ -189,6 +197,7 @@ impl Code {
             constants,
             slots: count,
             sub_group_size,
+            crossing: u64::from(*model.core.crossing),
             program,
         })
     }
@@ -326,6 +335,27 @@ fn control(control: Control, slots: &mut Slots) -> CodedControl {
     }
 }
 
+/// What an atomic instruction does.
+fn atomic(steps: &[CodedStep], step: u32, space: Space) -> Action {
+    let (mut direction, mut acquires) = (Direction::Atomic, false);
+    if let CodedStep::Op(op, _) = &steps[step as usize]
+        && let LaneOpKind::Atomic { op, order, scope, .. } = &op.kind
+    {
+        direction = match op {
+            AtomicOp::Load => Direction::AtomicLoad,
+            AtomicOp::Store => Direction::Store,
+            _ => Direction::Atomic,
+        };
+        acquires = order.acquires() && *scope == MemoryScope::Device && direction != Direction::Store;
+    }
+    Action::Atomic {
+        space,
+        step,
+        direction,
+        acquires,
+    }
+}
+
 /// What an instruction does. One without the step of its kind only takes its time.
 fn action(
     program: &MachineProgram,
@@ -340,22 +370,22 @@ fn action(
             _ => false,
         })
     };
-    let found =
-        match class {
-            Class::None => Some(Action::Mark),
-            Class::Load { space, .. } => {
-                find(|kind| matches!(kind, LaneOpKind::Load { .. })).map(|step| Action::Load { space, step })
-            }
-            Class::Store { space, .. } => find(|kind| matches!(kind, LaneOpKind::Store { .. }))
-                .map(|step| Action::Store { space, step }),
-            Class::Atomic { space, .. } => find(|kind| matches!(kind, LaneOpKind::Atomic { .. }))
-                .map(|step| Action::Atomic { space, step }),
-            Class::AsyncCopy { .. } => {
-                find(|kind| matches!(kind, LaneOpKind::Copy { .. })).map(|step| Action::Copy { step })
-            }
-            Class::Wait => find(|kind| matches!(kind, LaneOpKind::Wait { .. })).and_then(|step| match &steps
-                [step as usize]
-            {
+    let found = match class {
+        Class::None => Some(Action::Mark),
+        Class::Load { space, .. } => {
+            find(|kind| matches!(kind, LaneOpKind::Load { .. })).map(|step| Action::Load { space, step })
+        }
+        Class::Store { space, .. } => {
+            find(|kind| matches!(kind, LaneOpKind::Store { .. })).map(|step| Action::Store { space, step })
+        }
+        Class::Atomic { space, .. } => {
+            find(|kind| matches!(kind, LaneOpKind::Atomic { .. })).map(|step| atomic(steps, step, space))
+        }
+        Class::AsyncCopy { .. } => {
+            find(|kind| matches!(kind, LaneOpKind::Copy { .. })).map(|step| Action::Copy { step })
+        }
+        Class::Wait => find(|kind| matches!(kind, LaneOpKind::Wait { .. })).and_then(|step| {
+            match &steps[step as usize] {
                 CodedStep::Op(
                     LaneOp {
                         kind: LaneOpKind::Wait { token },
@@ -364,31 +394,39 @@ fn action(
                     _,
                 ) => Some(Action::Wait { token: *token }),
                 _ => None,
-            }),
-            Class::Prefetch => find(|kind| matches!(kind, LaneOpKind::Prefetch { .. })).and_then(|step| {
-                let Step::Op(op) = &program.steps[step as usize] else {
-                    return None;
-                };
-                let OpKind::Prefetch { bytes, hint, .. } = op.kind else {
-                    return None;
-                };
-                let form = model.prefetch.at(hint.level);
-                Some(Action::Prefetch {
-                    step,
-                    bytes,
-                    reached: form.reaches,
-                    by: form.by,
-                })
-            }),
-            Class::Barrier => Some(Action::Barrier),
-            Class::Exit => Some(Action::Exit),
-            // Within a work-group L1 is the same for all.
-            Class::Fence => {
-                find(|kind| matches!(kind, LaneOpKind::Fence { scope, .. } if *scope == MemoryScope::Device))
-                    .map_or(Some(Action::Jump), |_| Some(Action::Fence))
             }
-            Class::Branch | Class::Reconverge => Some(Action::Jump),
-            _ => None,
-        };
+        }),
+        Class::Prefetch => find(|kind| matches!(kind, LaneOpKind::Prefetch { .. })).and_then(|step| {
+            let Step::Op(op) = &program.steps[step as usize] else {
+                return None;
+            };
+            let OpKind::Prefetch { bytes, hint, .. } = op.kind else {
+                return None;
+            };
+            let form = model.prefetch.at(hint.level);
+            Some(Action::Prefetch {
+                step,
+                bytes,
+                reached: form.reaches,
+                by: form.by,
+            })
+        }),
+        Class::Barrier => Some(Action::Barrier),
+        Class::Exit => Some(Action::Exit),
+        // Within a work-group L1 is the same for all. What has no operation of its own comes before an atomic one.
+        Class::Fence => {
+            let is_narrow = |kind: &LaneOpKind| match kind {
+                LaneOpKind::Fence { scope, .. } => *scope != MemoryScope::Device,
+                _ => true,
+            };
+            let narrow = range.clone().any(|step| match &steps[step as usize] {
+                CodedStep::Op(op, _) => is_narrow(&op.kind),
+                _ => true,
+            });
+            Some(if narrow { Action::Jump } else { Action::Fence })
+        }
+        Class::Branch | Class::Reconverge => Some(Action::Jump),
+        _ => None,
+    };
     found.unwrap_or(Action::Compute)
 }

@@ -57,6 +57,8 @@ pub(super) struct Core<'l> {
     pub resident_cycles: u64,
     /// When each work-group ended.
     pub ended: Vec<u64>,
+    /// Instructions that each of them issued.
+    pub work: Vec<u64>,
     /// Instructions issued so far.
     pub issued: u64,
     /// How the first sub-group of the first core came along.
@@ -68,6 +70,8 @@ pub(super) struct Core<'l> {
 struct ResidentGroup<'l> {
     work_group: WorkGroup<'l>,
     started: u64,
+    /// Instructions that it issued.
+    issued: u64,
     /// Sub-groups that have not ended.
     alive: u32,
     at_barrier: u32,
@@ -133,6 +137,7 @@ impl<'l> Core<'l> {
             profile: vec![InstructionProfile::default(); code.instructions.len()],
             resident_cycles: 0,
             ended: Vec::new(),
+            work: Vec::new(),
             issued: 0,
             followed: Vec::new(),
             limit,
@@ -285,7 +290,9 @@ impl<'l> Core<'l> {
         };
         *pipe = pipe.max(now as f64) + instruction.interval;
 
-        let group = &mut self.groups[resident.slot].work_group;
+        let group = &mut self.groups[resident.slot];
+        group.issued += 1;
+        let group = &mut group.work_group;
         let mut touched = Touched::None;
         for step in instruction.first_step..instruction.end_step {
             match &code.steps[step as usize] {
@@ -336,11 +343,13 @@ impl<'l> Core<'l> {
                 resident.define(instruction, done_fixed, cause);
             }
             Action::Jump | Action::Fence => {
+                let mut done = done_fixed;
                 if instruction.action == Action::Fence && !mask.is_empty() {
                     memory.fence(self.number);
+                    done += (memory.order(now as f64) - now as f64).ceil() as u64;
                 }
-                resident.define(instruction, done_fixed, StallReason::Wait);
-                resident.hold(done_fixed, StallReason::BranchResolving);
+                resident.define(instruction, done, StallReason::Wait);
+                resident.hold(done, StallReason::BranchResolving);
             }
             Action::Load { space, .. } => {
                 let before = Traffic::so_far(memory.counters());
@@ -353,11 +362,21 @@ impl<'l> Core<'l> {
                 resident.define(instruction, done, answer.cause);
                 resident.load_until(done);
             }
-            Action::Atomic { space, .. } => {
-                let answer = access(memory, self.number, now, &touched, space, mask, Direction::Atomic);
+            Action::Atomic {
+                space,
+                direction,
+                acquires,
+                ..
+            } => {
+                let answer = access(memory, self.number, now, &touched, space, mask, direction);
                 let done = answer.done + u64::from(instruction.latency);
                 resident.define(instruction, done, answer.cause);
                 resident.load_until(done);
+                if acquires && !mask.is_empty() {
+                    memory.fence(self.number);
+                    resident.hold(done, answer.cause);
+                    resident.blame = at;
+                }
             }
             Action::Store { space, .. } => {
                 access(memory, self.number, now, &touched, space, mask, Direction::Store);
@@ -433,7 +452,8 @@ impl<'l> Core<'l> {
                     _ => self.fetch.line(instruction.line, resident.since),
                 };
                 resident.line = Some(instruction.line);
-                resident.wait_for(instruction, fetched, instruction.action == Action::Barrier);
+                let is_barrier = instruction.action == Action::Barrier;
+                resident.wait_for(instruction, fetched, is_barrier, code.crossing);
                 if resident.blame == usize::MAX {
                     resident.blame = resident.at;
                 }
@@ -489,6 +509,7 @@ impl<'l> Core<'l> {
             return self.release(slot, now);
         }
         self.ended.push(now + 1);
+        self.work.push(self.groups[slot].issued);
         match groups.next(self.number) {
             Some(group) => self.start(slot, group, now + 1),
             None => Ok(()),
@@ -500,6 +521,7 @@ impl<'l> Core<'l> {
         self.groups.push(ResidentGroup {
             work_group: WorkGroup::new(self.state)?,
             started: 0,
+            issued: 0,
             alive: 0,
             at_barrier: 0,
         });
@@ -510,7 +532,8 @@ impl<'l> Core<'l> {
     fn start(&mut self, slot: usize, number: u64, now: u64) -> Result<()> {
         let group = &mut self.groups[slot];
         group.work_group.begin(number);
-        (group.started, group.alive, group.at_barrier) = (now, self.per_group as u32, 0);
+        (group.started, group.issued) = (now, 0);
+        (group.alive, group.at_barrier) = (self.per_group as u32, 0);
         for index in 0..self.per_group {
             let member = slot * self.per_group + index;
             let sub_group = self.groups[slot].work_group.sub_group(index as u32);

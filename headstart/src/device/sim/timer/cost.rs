@@ -25,6 +25,11 @@ pub(super) enum Pipe {
 impl Pipe {
     /// How many there are.
     pub(super) const COUNT: usize = 6;
+
+    /// Whether it takes a fixed time.
+    pub(super) fn is_arithmetic(self) -> bool {
+        matches!(self, Pipe::Integer | Pipe::Float | Pipe::Double)
+    }
 }
 
 /// What an instruction costs.
@@ -89,7 +94,11 @@ impl<'m> Costs<'m> {
             } => (Pipe::Memory, &all.shared_atomic, true),
             Class::Atomic { .. } => (Pipe::Memory, &all.atomic, true),
             Class::Shuffle => (Pipe::Memory, &all.shuffle, true),
-            Class::Fence => (Pipe::Control, &all.fence, false),
+            // Within a work-group nothing has to come back from L2.
+            Class::Fence => match action {
+                Action::Fence => (Pipe::Control, &all.fence, false),
+                _ => (Pipe::Control, &all.barrier, false),
+            },
             Class::AsyncCopy { .. } => (Pipe::Memory, &all.async_copy, false),
             Class::Commit => (Pipe::Control, &all.commit, false),
             Class::Wait => (Pipe::Control, &all.wait, false),

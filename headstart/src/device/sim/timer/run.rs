@@ -10,7 +10,7 @@ use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::functional::{LaunchState, Options, PrefetchBounds};
 use crate::device::sim::memory::{Extent, MemoryCounters, MemorySystem};
-use crate::ir::{Meeting, OpKind};
+use crate::ir::{AtomicOp, Kernel, Meeting, OpKind, Space};
 use crate::{Error, Result};
 
 /// Cores run in turns of this many cycles. Accesses of different cores reach the memory hierarchy out of
@@ -40,6 +40,10 @@ const SAME_WORK: f64 = 0.01;
 /// Cores of a sample that averages over chance.
 const CORES_TO_AVERAGE: u32 = 16;
 
+/// Work-groups that differ by more than this in the instructions that they issue (the standard deviation, of the mean)
+/// are not alike: the launch waits for the longest of them, which a sample need not hold.
+const ALIKE_WORK: f64 = 0.05;
+
 /// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half
 /// of these.
 const ROUNDS: u64 = 6;
@@ -57,6 +61,8 @@ pub(super) struct Simulated {
     pub core_cycles: f64,
     pub groups: u64,
     pub followed: Vec<Issue>,
+    /// Whether work-groups have about as many instructions to issue, and share nothing that a sample of them does not see.
+    independent: bool,
     /// Whether the cores' times say that all of the launch's cores take as long.
     alike: bool,
     /// Whether the cores had as much work as each other.
@@ -77,6 +83,8 @@ pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launc
     let busy = groups.min(u64::from(*model.core.count)) as u32;
     let places = u64::from(occupancy.groups_per_core).min(groups.div_ceil(u64::from(busy))) as u32;
     let wanted = match cores {
+        // Who adds to a word waits for the others that do.
+        Cores::Sampled if meets_others(kernel) => busy,
         Cores::All => busy,
         Cores::Exactly(count) => count.clamp(1, busy),
         Cores::Sampled => {
@@ -96,8 +104,9 @@ pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launc
     loop {
         let result = simulate(model, code, launch, &state, &occupancy, simulated, busy, places)?;
         let is_enough = result.alike || result.same_work && simulated >= CORES_TO_AVERAGE;
-        if cores == Cores::Sampled && !is_enough && simulated < busy {
+        if cores == Cores::Sampled && simulated < busy && !(is_enough && result.independent) {
             simulated = match result.same_work {
+                _ if !result.independent => busy,
                 true => CORES_TO_AVERAGE.min(busy),
                 false => simulated.saturating_mul(8).min(busy),
             };
@@ -113,6 +122,17 @@ pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launc
             model, code, result, sample, footprint, occupancy,
         ));
     }
+}
+
+/// Whether atomic operations of a work-group can meet those of others.
+fn meets_others(kernel: &Kernel) -> bool {
+    let mut meets = false;
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Atomic { ptr, op, .. } = &op.kind {
+            meets |= *op != AtomicOp::Load && kernel.ty(*ptr).space() != Some(Space::Shared);
+        }
+    });
+    meets
 }
 
 /// What a work-group of the launch takes, and how many of them a core holds.
@@ -221,7 +241,9 @@ fn simulate(
             core.run(end_of_turn, &mut memory, &mut queue)?;
         }
     }
-    Ok(summary(&cores, &queue, memory.counters().clone(), places))
+    let mut result = summary(&cores, &queue, memory.counters().clone(), places);
+    result.independent &= !memory.is_shared(count as f64 / result.groups.max(1) as f64);
+    Ok(result)
 }
 
 fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -> Simulated {
@@ -267,8 +289,24 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
             .first()
             .map(|core| core.followed.clone())
             .unwrap_or_default(),
+        independent: deviation(cores.iter().flat_map(|core| &core.work)) <= ALIKE_WORK,
         alike: shortest >= end * (1.0 - ALIKE),
         same_work: least >= most * (1.0 - SAME_WORK),
+    }
+}
+
+/// The standard deviation of numbers, as a part of their mean.
+fn deviation<'n>(numbers: impl Iterator<Item = &'n u64>) -> f64 {
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for &number in numbers {
+        let number = number as f64;
+        count += 1.0;
+        sum += number;
+        squares += number * number;
+    }
+    match sum > 0.0 {
+        true => (squares * count / (sum * sum) - 1.0).max(0.0).sqrt(),
+        false => 0.0,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::code::{Code, Coded, CodedControl};
+use super::cost::Pipe;
 use super::stalls::StallReason;
 use crate::device::sim::functional::{Mask, Registers, SubGroup};
 
@@ -64,6 +65,8 @@ struct Register {
     board: Option<u8>,
     /// How often somebody had waited for that scoreboard when it was issued.
     waits: u32,
+    /// The unit that it comes from.
+    pipe: Pipe,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +98,7 @@ impl Resident {
             cause: StallReason::Wait,
             board: None,
             waits: 0,
+            pipe: Pipe::Control,
         };
         Resident {
             slot,
@@ -204,8 +208,9 @@ impl Resident {
         }
     }
 
-    /// Works out when the next instruction can issue. `fetched` is when its code is there.
-    pub(super) fn wait_for(&mut self, instruction: &Coded, fetched: u64, needs_loads: bool) {
+    /// Works out when the next instruction can issue. `fetched` is when its code is there; what comes from another
+    /// arithmetic unit takes `crossing` cycles longer.
+    pub(super) fn wait_for(&mut self, instruction: &Coded, fetched: u64, needs_loads: bool, crossing: u64) {
         let (mut earliest, mut reason) = (self.free, self.free_reason);
         if fetched > earliest {
             (earliest, reason) = (fetched, StallReason::NoInstruction);
@@ -226,8 +231,15 @@ impl Resident {
                     *waited += 1;
                 }
             }
-            if register.ready > earliest {
-                (earliest, reason) = (register.ready, register.cause);
+            let mut ready = register.ready;
+            if register.pipe != instruction.pipe
+                && register.pipe.is_arithmetic()
+                && instruction.pipe.is_arithmetic()
+            {
+                ready += crossing;
+            }
+            if ready > earliest {
+                (earliest, reason) = (ready, register.cause);
             }
         }
         (self.earliest, self.reason) = (earliest, reason);
@@ -248,6 +260,7 @@ impl Resident {
                 cause,
                 board,
                 waits,
+                pipe: instruction.pipe,
             };
         }
         if let Some(board) = instruction.scoreboard {

@@ -1,6 +1,6 @@
 //! A cache of code lines, for the instruction caches.
 
-use super::cache::Cache;
+use super::cache::{Cache, Replaces};
 use super::lines::LineShape;
 use super::port::Cycles;
 
@@ -26,7 +26,7 @@ impl CodeCache {
 
     /// A line that is not there arrives at a time.
     pub fn insert(&mut self, line: u32, ready: Cycles) {
-        let (slot, _) = self.0.insert(u64::from(line));
+        let (slot, _) = self.0.insert(u64::from(line), Replaces::LeastRecent);
         self.0.fill(slot, 1, ready);
     }
 }

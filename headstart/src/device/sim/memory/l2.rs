@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::cache::{Cache, Slot, Victim};
+use super::cache::{Cache, Replaces, Slot, Victim};
 use super::lines::LineShape;
 use super::port::Cycles;
 
@@ -126,7 +126,7 @@ impl L2 {
         match self.cache.find(line) {
             Some(slot) => (Place::Cached(slot), None),
             None => {
-                let (slot, victim) = self.cache.insert(line);
+                let (slot, victim) = self.cache.insert(line, Replaces::LeastRecent);
                 (Place::Cached(slot), victim)
             }
         }

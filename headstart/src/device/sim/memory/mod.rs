@@ -38,7 +38,7 @@ use std::ops::Range;
 
 use atomics::Changed;
 use banks::Banks;
-use cache::Cache;
+use cache::{Cache, Replaces};
 pub use code::CodeCache;
 pub use counters::MemoryCounters;
 use dram::Dram;
@@ -243,7 +243,7 @@ impl MemorySystem {
     /// A load from global memory.
     pub fn load(&mut self, core: usize, now: Cycles, access: &Access) -> Answer {
         self.counters.loads += 1;
-        self.read(core, now, access)
+        self.read(core, now, access, Replaces::LeastRecent)
     }
 
     /// An asynchronous copy from global memory to `to` in shared memory: when the last value is there.
@@ -251,7 +251,7 @@ impl MemorySystem {
     pub fn copy(&mut self, core: usize, now: Cycles, from: &Access, to: &Access) -> Cycles {
         self.counters.loads += 1;
         let passes = self.count_passes(to);
-        let done = self.read(core, now, from).done;
+        let done = self.read(core, now, from, Replaces::Any).done;
         // What is read goes to shared memory at once, but for what conflicts there, and for work-items that copy the same
         // one after the other.
         let least = f64::from((to.count() * to.bytes).div_ceil(128).max(1));
@@ -267,7 +267,7 @@ impl MemorySystem {
             Reached::L1 if self.cores[core].l1.is_some() => {
                 let lines = Lines::of(access, self.shape);
                 self.counters.prefetched_lines += lines.len() as u64;
-                self.read(core, now, access);
+                self.read(core, now, access, Replaces::Any);
             }
             Reached::L1 | Reached::L2 => {
                 let lines = Lines::of(access, self.shape);
@@ -405,8 +405,9 @@ impl MemorySystem {
         f64::from(passes)
     }
 
-    /// Reads through L1.
-    fn read(&mut self, core: usize, now: Cycles, access: &Access) -> Answer {
+    /// Reads through L1. What a load brings takes the place of the oldest line, what a copy or a hint brings that of any
+    /// (assumed).
+    fn read(&mut self, core: usize, now: Cycles, access: &Access, replaces: Replaces) -> Answer {
         let mut done = now;
         let mut is_near = true;
         let lines = Lines::of(access, self.shape);
@@ -442,7 +443,7 @@ impl MemorySystem {
             }
             if missing != 0 {
                 is_near = false;
-                let slot = slot.unwrap_or_else(|| l1.insert(line).0);
+                let slot = slot.unwrap_or_else(|| l1.insert(line, replaces).0);
                 let arrives = self.fetch(core, start, line, missing, purpose);
                 if let Some(l1) = &mut self.cores[core].l1 {
                     l1.fill(slot, missing, arrives);

@@ -188,10 +188,11 @@ fn chase(bench: &Bench, table: Argument, length: u64, count: u64) -> f64 {
 #[test]
 fn a_pointer_chase_sees_each_level() {
     let bench = Bench::new("h200", &[]);
-    // Every element leads to the first: after one miss, hits in L1. 42 cycles on an H200.
+    // Every element leads to the first: after one miss, hits in L1. The same chain of a load, its address and a jump
+    // takes 60 cycles on an H200 (`micro/latency footprint=16384`).
     let zero = bench.buffer(Type::I64, 64, Pattern::Constant(0));
     let l1 = (chase(&bench, zero.clone(), 64, 600) - chase(&bench, zero, 64, 100)) / 500.0;
-    assert!((38.0..50.0).contains(&l1), "{l1}");
+    assert!((54.0..66.0).contains(&l1), "{l1}");
     // Each element names a random one of 1 GiB: 669 cycles on an H200.
     let random = bench.buffer(
         Type::I64,

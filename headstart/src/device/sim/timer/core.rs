@@ -59,6 +59,8 @@ pub(super) struct Core<'l> {
     pub ended: Vec<u64>,
     /// Instructions that each of them issued.
     pub work: Vec<u64>,
+    /// By place, when the last sub-group there ended, and how many instructions it issued.
+    pub last: Vec<(u64, u64)>,
     /// Instructions issued so far.
     pub issued: u64,
     /// How the first sub-group of the first core came along.
@@ -138,6 +140,7 @@ impl<'l> Core<'l> {
             resident_cycles: 0,
             ended: Vec::new(),
             work: Vec::new(),
+            last: Vec::new(),
             issued: 0,
             followed: Vec::new(),
             limit,
@@ -290,6 +293,7 @@ impl<'l> Core<'l> {
         };
         *pipe = pipe.max(now as f64) + instruction.interval;
 
+        resident.issued += 1;
         let group = &mut self.groups[resident.slot];
         group.issued += 1;
         let group = &mut group.work_group;
@@ -504,6 +508,10 @@ impl<'l> Core<'l> {
     fn end(&mut self, member: usize, now: u64, groups: &mut impl Groups) -> Result<()> {
         let slot = self.sub_groups[member].slot;
         self.groups[slot].alive -= 1;
+        if self.last.len() <= member {
+            self.last.resize(member + 1, (0, 0));
+        }
+        self.last[member] = (now + 1, self.sub_groups[member].issued);
         self.resident_cycles += now + 1 - self.groups[slot].started;
         if self.groups[slot].alive > 0 {
             return self.release(slot, now);

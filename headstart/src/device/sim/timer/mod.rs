@@ -10,7 +10,8 @@
 //! hierarchy](super::memory).
 //!
 //! Of a launch whose work-groups are alike, some cores are simulated, with their share of L2 and device
-//! memory ([`Cores`]); [`LaunchTime::sample`] says how many. A run is a function of its inputs alone.
+//! memory ([`Cores`]); [`LaunchTime::sample`] says how many. Where all work-groups are resident at once, what the slowest of
+//! all is later than the slowest of a sample is added. A run is a function of its inputs alone.
 
 mod access;
 mod code;
@@ -21,6 +22,7 @@ mod needed;
 pub mod profile;
 mod report;
 mod run;
+mod slowest;
 mod stalls;
 mod sub_group;
 

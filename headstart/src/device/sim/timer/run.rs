@@ -4,6 +4,7 @@ use super::Cores;
 use super::code::Code;
 use super::core::{Core, Groups};
 use super::report::{self, LaunchTime, Sample};
+use super::slowest::{self, Moments};
 use super::stalls::{InstructionProfile, Issue};
 use crate::device::Launch;
 use crate::device::model::DeviceModel;
@@ -278,8 +279,13 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
         .enumerate()
         .map(|(number, core)| whole_time(core, left_over(queue, number), u64::from(places)))
         .collect();
+    let mut work_of_groups = Moments::default();
+    cores
+        .iter()
+        .flat_map(|core| &core.work)
+        .for_each(|&work| work_of_groups.add(work));
     Simulated {
-        cycles: all.iter().copied().fold(0.0, f64::max),
+        cycles: all.iter().copied().fold(0.0, f64::max) + unseen(cores, queue, places),
         profile,
         memory,
         resident_cycles: cores.iter().map(|core| core.resident_cycles).sum(),
@@ -289,24 +295,9 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
             .first()
             .map(|core| core.followed.clone())
             .unwrap_or_default(),
-        independent: deviation(cores.iter().flat_map(|core| &core.work)) <= ALIKE_WORK,
+        independent: work_of_groups.relative() <= ALIKE_WORK,
         alike: shortest >= end * (1.0 - ALIKE),
         same_work: least >= most * (1.0 - SAME_WORK),
-    }
-}
-
-/// The standard deviation of numbers, as a part of their mean.
-fn deviation<'n>(numbers: impl Iterator<Item = &'n u64>) -> f64 {
-    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    for &number in numbers {
-        let number = number as f64;
-        count += 1.0;
-        sum += number;
-        squares += number * number;
-    }
-    match sum > 0.0 {
-        true => (squares * count / (sum * sum) - 1.0).max(0.0).sqrt(),
-        false => 0.0,
     }
 }
 
@@ -316,6 +307,24 @@ fn left_over(queue: &Queue, core: usize) -> u64 {
         true => 0,
         false => queue.count.saturating_sub(queue.next[core]).div_ceil(queue.busy),
     }
+}
+
+/// How much later than these cores' last sub-group the last one of the whole launch ends, where all work-groups are
+/// resident at once and all sub-groups have as much to do.
+fn unseen(cores: &[Core], queue: &Queue, places: u32) -> f64 {
+    let mut work = Moments::default();
+    for &(_, issued) in cores.iter().flat_map(|core| &core.last) {
+        work.add(issued);
+    }
+    let groups: usize = cores.iter().map(|core| core.ended.len()).sum();
+    if queue.count > queue.busy * u64::from(places) || work.relative() > SAME_WORK || groups == 0 {
+        return 0.0;
+    }
+    let times: Vec<Vec<u64>> = cores
+        .iter()
+        .map(|core| core.last.iter().map(|&(end, _)| end).collect())
+        .collect();
+    slowest::later(&times, queue.count as f64 / groups as f64)
 }
 
 /// A core's time with the work-groups that were left out: they come as fast as those of the later half.

@@ -23,6 +23,8 @@ pub(super) enum State {
 pub(super) struct Resident {
     /// The place of its work-group in the core.
     pub slot: usize,
+    /// Instructions that it issued.
+    pub issued: u64,
     pub sub_group: SubGroup,
     pub values: Registers,
     pub state: State,
@@ -102,6 +104,7 @@ impl Resident {
         };
         Resident {
             slot,
+            issued: 0,
             active: sub_group.mask(),
             sub_group,
             values,

@@ -3,8 +3,8 @@
 //!
 //! A run takes one plan in [`PARTS`], and of the techniques and microbenchmarks one in four, others each time
 //! (`HEADSTART_SEED` repeats one). `HEADSTART_PART=all` takes them all, `HEADSTART_PART=2/16` the third sixteenth of
-//! them all, so that sixteen processes share the work; `HEADSTART_KERNELS=gather,article` takes those kernels only. With
-//! `--nocapture` each case is told as it is done.
+//! them all, so that sixteen processes share the work; `HEADSTART_KERNELS=gather,article` takes those kernels only, and
+//! tells each plan before it is tried. With `--nocapture` each case is told as it is done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -164,6 +164,10 @@ const MICRO: [(&str, &[&str]); 26] = [
     ),
 ];
 
+/// Kernels and plans on which Intel's compiler for CPUs (2026.2.0) crashes, with a corrupted heap in passes of its own. The
+/// modules are valid for `spirv-val`, and with other distances the same kernel runs.
+const CRASHES: [(&str, &str); 1] = [("exchange-shared", "values=batched-registers:12")];
+
 /// What a technique is run with.
 fn small(technique: &str) -> &'static [&'static str] {
     match technique {
@@ -311,6 +315,14 @@ fn every_plan_computes_the_simulators_bits() {
                     .entry("more shared memory than there is".to_owned())
                     .or_default() += 1;
                 continue;
+            }
+            if CRASHES.contains(&(name, plan.to_string().as_str())) {
+                let why = format!("{name} under {plan}: Intel's compiler crashes");
+                *left_out.entry(why).or_default() += 1;
+                continue;
+            }
+            if chosen.kernels.is_some() {
+                println!("{name} under {plan}");
             }
             tried += 1;
             if let Err(error) = subject.run(&device, &Arc::new(derived.kernel)) {

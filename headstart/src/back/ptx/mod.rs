@@ -17,6 +17,7 @@ mod convert;
 mod emitter;
 mod float;
 mod integer;
+mod joined;
 mod loop_exits;
 mod memory;
 mod prefetch;

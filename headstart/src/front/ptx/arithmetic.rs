@@ -127,6 +127,10 @@ impl<'t> Translator<'_, 't> {
             return self.float(b, values, instruction, numeric.ty);
         }
         match instruction.opcode {
+            "add" | "sub" if instruction.has("sat") && numeric.ty == Type::I32 && numeric.signed => {
+                only(instruction, &["sat"])?;
+                self.saturating_sum(b, values, instruction)
+            }
             "add" | "sub" => {
                 only(instruction, &[])?;
                 self.sum(b, values, instruction, numeric)
@@ -247,6 +251,28 @@ impl<'t> Translator<'_, 't> {
             }
         };
         self.set(b, values, to, result, numeric.signed)
+    }
+
+    /// `add.sat.s32` and `sub.sat.s32`: exact in 64 bits, then the nearest number of 32.
+    fn saturating_sum(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
+        let [to, x, y] = operands::<3>(instruction)?;
+        let x = self.value(b, values, x, Type::I32)?;
+        let y = self.value(b, values, y, Type::I32)?;
+        let [x, y] = [x, y].map(|value| b.convert(ConvertOp::ExtendS, Type::I64, value));
+        let exact = match instruction.opcode {
+            "add" => b.add(x, y),
+            _ => b.sub(x, y),
+        };
+        let (least, most) = (b.i64(i64::from(i32::MIN)), b.i64(i64::from(i32::MAX)));
+        let exact = b.binary(BinaryOp::MaxS, exact, least);
+        let exact = b.binary(BinaryOp::MinS, exact, most);
+        let result = b.convert(ConvertOp::Truncate, Type::I32, exact);
+        self.set(b, values, to, result, true)
     }
 
     /// `mul` and `mad` of integers.

@@ -1,31 +1,6 @@
-//! What each instruction means: against the same in Rust, for numbers at the edges.
+//! Instructions on numbers: all triples of a table of numbers at the edges.
 
-use headstart::back::ptx::{Options as Emit, Target as Gpu, emit};
-use headstart::device::sim::functional::Options;
-use headstart::front::ptx::{Facts, import, read};
-use headstart::prefetch::{self, Plan, Target};
-use headstart::testing::run;
-use headstart::tune::{FileSubject, LaunchFile, Subject};
-
-/// The output `param_0` of an entry under a launch file.
-fn output(text: &str, launch: &str) -> Vec<u32> {
-    let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
-    let imported = import(text, "test.ptx", Some("k"), &launch.facts());
-    let imported = imported.unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let workload = FileSubject::of_module(imported, launch)
-        .workload()
-        .expect("a workload");
-    let outputs = run(&workload, &workload.kernel, Options::CHECKING);
-    let outputs = outputs.unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let (_, bytes) = outputs
-        .iter()
-        .find(|(name, _)| name == "param_0")
-        .expect("an output");
-    let words = bytes.chunks_exact(4);
-    words
-        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-        .collect()
-}
+use super::{REGISTERS, output};
 
 /// Numbers at which integer instructions differ.
 const EDGES: [u32; 16] = [
@@ -66,10 +41,6 @@ const FLOATS: [u32; 16] = [
     0x4b80_0001,
     0xc0a0_0000,
 ];
-
-/// What `%d`, `%x` and so on are.
-const REGISTERS: &str = ".reg .b64 %a<4>, %off, %wd, %wx, %wy, %wz; .reg .b32 %i<5>, %d, %x, %y, %z, %t<4>; .reg .f32 %f<5>; \
-    .reg .b16 %h<5>; .reg .f64 %e<5>; .reg .pred %p, %q;";
 
 /// What instructions make of three numbers of a table, in `%x`, `%y` and `%z`: `%d`, for all triples.
 fn made(table: &[u32; 16], body: &str) -> Vec<u32> {
@@ -148,25 +119,31 @@ fn integer_arithmetic() {
     integer("sub.u32 %d, %x, %y;", |x, y, _| x.wrapping_sub(y));
     integer("mul.lo.s32 %d, %x, %y;", |x, y, _| x.wrapping_mul(y));
     integer("mul.hi.s32 %d, %x, %y;", |x, y, _| {
-        (signed(x) * signed(y) >> 32) as u32
+        ((signed(x) * signed(y)) >> 32) as u32
     });
     integer("mul.hi.u32 %d, %x, %y;", |x, y, _| {
-        (u64::from(x) * u64::from(y) >> 32) as u32
+        ((u64::from(x) * u64::from(y)) >> 32) as u32
     });
     integer(
         "mul.wide.s32 %wd, %x, %y; shr.u64 %wd, %wd, 16; cvt.u32.u64 %d, %wd;",
-        |x, y, _| (signed(x) * signed(y) >> 16) as u32,
+        |x, y, _| ((signed(x) * signed(y)) >> 16) as u32,
     );
     integer("mad.lo.u32 %d, %x, %y, %z;", |x, y, z| {
         x.wrapping_mul(y).wrapping_add(z)
     });
     integer("mad.hi.s32 %d, %x, %y, %z;", |x, y, z| {
-        ((signed(x) * signed(y) >> 32) as u32).wrapping_add(z)
+        (((signed(x) * signed(y)) >> 32) as u32).wrapping_add(z)
     });
     integer(
         "cvt.u64.u32 %wz, %z; mad.wide.u32 %wd, %x, %y, %wz; cvt.u32.u64 %d, %wd;",
         |x, y, z| x.wrapping_mul(y).wrapping_add(z),
     );
+    integer("add.sat.s32 %d, %x, %y;", |x, y, _| {
+        (x as i32).saturating_add(y as i32) as u32
+    });
+    integer("sub.sat.s32 %d, %x, %y;", |x, y, _| {
+        (x as i32).saturating_sub(y as i32) as u32
+    });
     integer("neg.s32 %d, %x;", |x, _, _| x.wrapping_neg());
     integer("abs.s32 %d, %x;", |x, _, _| (x as i32).wrapping_abs() as u32);
     integer("min.s32 %d, %x, %y;", |x, y, _| (x as i32).min(y as i32) as u32);
@@ -323,11 +300,15 @@ fn comparisons_and_selections() {
         float(&body, |x, y, _| f32::from(u8::from(holds(x, y))));
     };
     let odd = |x: f32, y: f32| x.is_nan() || y.is_nan();
-    test("setp.ltu.f32 %p, %f1, %f2;", |x, y| !(x >= y));
+    test("setp.ltu.f32 %p, %f1, %f2;", |x, y| {
+        x < y || x.is_nan() || y.is_nan()
+    });
     test("setp.equ.f32 %p, %f1, %f2;", |x, y| {
         x == y || x.is_nan() || y.is_nan()
     });
-    test("setp.ne.f32 %p, %f1, %f2;", |x, y| x < y || x > y);
+    test("setp.ne.f32 %p, %f1, %f2;", |x, y| {
+        x != y && !x.is_nan() && !y.is_nan()
+    });
     test("setp.neu.f32 %p, %f1, %f2;", |x, y| x != y);
     test("setp.num.f32 %p, %f1, %f2;", |x, y| !(x.is_nan() || y.is_nan()));
     test("setp.nan.f32 %p, %f1, %f2;", odd);
@@ -488,283 +469,4 @@ fn halves() {
         };
         canonical(high) << 16 | canonical(low)
     });
-}
-
-/// What a sub-group does together, each work-item with its number times 5 and 3 bits of it.
-#[test]
-fn exchanges() {
-    let run = |body: &str| -> Vec<u32> {
-        let text = format!(
-            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{{\n{REGISTERS}\n\
-             mov.u32 %i0, %laneid;\nmul.lo.u32 %x, %i0, 5;\nand.b32 %y, %i0, 7;\nmov.u32 %d, 0;\n{body}\n\
-             ld.param.u64 %a2, [k_param_0];\ncvta.to.global.u64 %a2, %a2;\nmul.wide.u32 %a1, %i0, 4;\nadd.s64 %a2, %a2, %a1;\n\
-             st.global.u32 [%a2], %d;\nret;\n}}\n"
-        );
-        let launch = "groups = 1\ngroup = 32\n[parameters.param_0]\nlength = 32\n";
-        output(&text, launch)
-    };
-    let check = |body: &str, expected: &dyn Fn(u32) -> u32| {
-        let expected: Vec<u32> = (0..32).map(expected).collect();
-        assert_eq!(run(body), expected, "{body}");
-    };
-    check("shfl.sync.up.b32 %d|%p, %x, 3, 0, -1;", &|lane| {
-        5 * if lane >= 3 { lane - 3 } else { lane }
-    });
-    check("shfl.sync.down.b32 %d, %x, 3, 31, -1;", &|lane| {
-        5 * if lane + 3 < 32 { lane + 3 } else { lane }
-    });
-    check("shfl.sync.bfly.b32 %d, %x, 5, 31, -1;", &|lane| 5 * (lane ^ 5));
-    check("shfl.sync.idx.b32 %d, %x, 9, 31, -1;", &|_| 45);
-    // Parts of eight: 0x181f.
-    check(
-        "shfl.sync.down.b32 %d|%p, %x, 3, 6175, -1; @!%p mov.u32 %d, 1;",
-        &|lane| {
-            if lane % 8 + 3 < 8 { 5 * (lane + 3) } else { 1 }
-        },
-    );
-    check("setp.eq.u32 %p, %y, 2; vote.sync.ballot.b32 %d, %p, -1;", &|_| {
-        0x0404_0404
-    });
-    check(
-        "setp.lt.u32 %p, %y, 9; vote.sync.all.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;",
-        &|_| 1,
-    );
-    check(
-        "setp.lt.u32 %p, %y, 2; vote.sync.any.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;",
-        &|_| 1,
-    );
-    check(
-        "setp.lt.u32 %p, %y, 2; vote.sync.uni.pred %q, %p, -1; selp.u32 %d, 1, 0, %q;",
-        &|_| 0,
-    );
-    check("match.sync.any.b32 %d, %y, -1;", &|lane| {
-        0x0101_0101 << (lane % 8)
-    });
-    check("match.sync.all.b32 %d|%p, %y, -1; @%p mov.u32 %d, 7;", &|_| 0);
-    check(
-        "mov.u32 %t0, 4; match.sync.all.b32 %d|%p, %t0, -1; @!%p mov.u32 %d, 7;",
-        &|_| u32::MAX,
-    );
-    check("activemask.b32 %d;", &|_| u32::MAX);
-    check("elect.sync %d|%p, -1; @%p mov.u32 %d, 9;", &|lane| {
-        if lane == 0 { 9 } else { 0 }
-    });
-    check("mov.u32 %d, %lanemask_lt;", &|lane| (1u32 << lane) - 1);
-    check("mov.u32 %d, %lanemask_ge;", &|lane| !((1u32 << lane) - 1));
-    check(
-        "mov.u32 %d, %warpid; mov.u32 %t0, %nwarpid; mad.lo.u32 %d, %t0, 10, %d;",
-        &|_| 10,
-    );
-    check(
-        "mov.u32 %d, %nctaid.x; mov.u32 %t0, %ntid.y; mad.lo.u32 %d, %t0, 100, %d;",
-        &|_| 101,
-    );
-}
-
-/// Loads, stores and atomic operations of shared, local and global memory, in vectors, with cache operators and orders.
-#[test]
-fn memory() {
-    let run = |declared: &str, body: &str| -> Vec<u32> {
-        let text = format!(
-            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{{\n{REGISTERS}\n{declared}\n\
-             mov.u32 %i0, %tid.x;\nld.param.u64 %a2, [k_param_0];\ncvta.to.global.u64 %a2, %a2;\n\
-             mul.wide.u32 %a1, %i0, 16;\nadd.s64 %a3, %a2, %a1;\nmul.lo.u32 %x, %i0, 3;\n{body}\nret;\n}}\n"
-        );
-        let launch = "groups = 1\ngroup = 64\n[parameters.param_0]\nlength = 256\nfill = \"sequence\"\noutput = \"bits\"\n";
-        output(&text, launch)
-    };
-    let check = |declared: &str, body: &str, expected: &dyn Fn(u32, u32) -> u32| {
-        let expected: Vec<u32> = (0..256).map(|at| expected(at / 4, at % 4)).collect();
-        assert_eq!(run(declared, body), expected, "{body}");
-    };
-    let as_it_was = |item: u32, part: u32| 4 * item + part;
-    check(
-        "",
-        "ld.global.v4.u32 {%t0, %t1, %t2, %t3}, [%a3]; st.global.v4.u32 [%a3], {%t3, %t2, %t1, %t0};",
-        &|item, part| 4 * item + 3 - part,
-    );
-    check(
-        "",
-        "ld.global.cg.v2.b32 {%t0, %t1}, [%a3+8]; st.global.wb.v2.b32 [%a3], {%t1, %t0};",
-        &|item, part| 4 * item + [3, 2, 2, 3][part as usize],
-    );
-    check(
-        "",
-        "ld.global.ca.u8 %t0, [%a3+4]; ld.global.cv.u32 %t1, [%a3]; ld.volatile.global.u32 %t2, [%a3+8]; \
-         add.u32 %t0, %t0, %t1; add.u32 %t0, %t0, %t2; st.global.cs.u32 [%a3], %t0;",
-        &|item, part| match part {
-            0 => (4 * item + 1 & 255) + 8 * item + 2,
-            part => as_it_was(item, part),
-        },
-    );
-    // Another work-item's word, through shared memory and a barrier; `barrier` is another spelling.
-    for barrier in [
-        "bar.sync 0;",
-        "barrier.sync 0;",
-        "barrier.sync.aligned 0;",
-        "membar.gl; bar.sync 0;",
-    ] {
-        let body = format!(
-            "mov.u32 %t1, tile; mul.lo.u32 %t0, %i0, 4; add.u32 %t0, %t1, %t0; st.shared.u32 [%t0], %x; {barrier} \
-             sub.u32 %t0, 63, %i0; mul.lo.u32 %t0, %t0, 4; add.u32 %t0, %t1, %t0; ld.shared.u32 %t2, [%t0]; \
-             st.global.u32 [%a3], %t2;"
-        );
-        check(
-            ".shared .align 4 .b8 tile[256];",
-            &body,
-            &|item, part| match part {
-                0 => 3 * (63 - item),
-                part => as_it_was(item, part),
-            },
-        );
-    }
-    check(
-        ".local .align 4 .b8 own[16];",
-        "mov.u64 %a1, own; cvta.local.u64 %a1, %a1; cvta.to.local.u64 %a1, %a1; st.local.u32 [%a1+4], %x; \
-         ld.local.u32 %t0, [%a1+4]; add.u32 %t0, %t0, 1; st.global.u32 [%a3], %t0;",
-        &|item, part| match part {
-            0 => 3 * item + 1,
-            part => as_it_was(item, part),
-        },
-    );
-    // Everybody on one word; what nobody else sees of it stays.
-    let all = |op: &str, expected: u32| {
-        let body = format!("{op}; bar.sync 0;");
-        check("", &body, &|item, part| match (item, part) {
-            (0, 1) => expected,
-            (item, part) => as_it_was(item, part),
-        });
-    };
-    let sum: u32 = (0..64).map(|item| 3 * item).sum();
-    all("red.global.add.u32 [%a2+4], %x", 1 + sum);
-    all("atom.global.add.u32 %d, [%a2+4], %x", 1 + sum);
-    all("atom.global.max.s32 %d, [%a2+4], %x", 189);
-    all("atom.global.min.u32 %d, [%a2+4], %x", 0);
-    all("red.global.or.b32 [%a2+4], %x", 255);
-    all(
-        "red.global.xor.b32 [%a2+4], %x",
-        1 ^ (0..64).fold(0, |all, item| all ^ 3 * item),
-    );
-    all("red.relaxed.gpu.global.and.b32 [%a2+4], %x", 0);
-    all(
-        "setp.eq.u32 %p, %i0, 5; @%p atom.global.exch.b32 %d, [%a2+4], 77",
-        77,
-    );
-    all("atom.global.cas.b32 %d, [%a2+4], 1, 99", 99);
-    all(
-        "setp.eq.u32 %p, %i0, 5; @%p st.release.gpu.global.u32 [%a2+4], 78",
-        78,
-    );
-    // Hints, fences and copies of a group change nothing else.
-    check(
-        ".shared .align 16 .b8 ring[1024];",
-        "prefetch.global.L1 [%a3]; prefetch.global.L2 [%a3]; fence.acq_rel.gpu; membar.cta; fence.sc.gpu; \
-         mov.u32 %t1, ring; mul.lo.u32 %t0, %i0, 16; add.u32 %t0, %t1, %t0; \
-         cp.async.cg.shared.global [%t0], [%a3], 16; cp.async.commit_group; cp.async.wait_group 0; \
-         ld.shared.u32 %t2, [%t0+8]; st.global.u32 [%a3], %t2;",
-        &|item, part| match part {
-            0 => 4 * item + 2,
-            part => as_it_was(item, part),
-        },
-    );
-}
-
-/// What ends a work-item and what ends a launch; launches that overlap.
-#[test]
-fn ends() {
-    let module = |body: &str| {
-        format!(
-            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{{\n{REGISTERS}\n\
-             mov.u32 %i0, %tid.x;\nld.param.u64 %a2, [k_param_0];\ncvta.to.global.u64 %a2, %a2;\nmul.wide.u32 %a1, %i0, 4;\n\
-             add.s64 %a2, %a2, %a1;\n{body}\nst.global.u32 [%a2], 7;\nret;\n}}\n"
-        )
-    };
-    let launch =
-        "groups = 1\ngroup = 32\n[parameters.param_0]\nlength = 32\nfill = \"zero\"\noutput = \"bits\"\n";
-    let run = |body: &str| output(&module(body), launch);
-    let first: Vec<u32> = (0..32).map(|item| if item < 9 { 7 } else { 0 }).collect();
-    assert_eq!(run("setp.gt.u32 %p, %i0, 8;\n@%p exit;"), first);
-    assert_eq!(run("setp.gt.u32 %p, %i0, 8;\n@%p ret;"), first);
-    // Nobody gets there.
-    assert_eq!(
-        run("setp.gt.u32 %p, %i0, 99;\n@!%p bra $on;\ntrap;\n$on:"),
-        [7; 32]
-    );
-    assert_eq!(
-        run("griddepcontrol.wait;\n.pragma \"nounroll\";\ngriddepcontrol.launch_dependents;"),
-        [7; 32]
-    );
-    // Somebody does: who, and where.
-    let trapped = std::panic::catch_unwind(|| {
-        let body = "setp.gt.u32 %p, %i0, 30;\n@%p trap;";
-        output(&module(body), launch)
-    });
-    let said = trapped.expect_err("it traps");
-    let said = said.downcast_ref::<String>().expect("a message");
-    assert!(
-        said.contains("work-item 31") && said.contains("trap") && said.contains("test.ptx:13"),
-        "{said}"
-    );
-    for body in ["mbarrier.init.shared.b64 [%t0], 1;", "griddepcontrol.sideways;"] {
-        let error = read(&module(body), "k.ptx", Some("k"), &Facts::default()).expect_err(body);
-        let name = body.split([' ', ';']).next().expect("a name");
-        assert!(error.to_string().contains(name), "{error}");
-    }
-}
-
-/// A loop that was not to be unrolled still is not; other pragmas are left out.
-#[test]
-fn pragmas() {
-    let written = |pragma: &str| {
-        let text = format!(
-            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{{\n{REGISTERS}\n{pragma}\n\
-             ld.param.u64 %a2, [k_param_0];\nmov.u32 %i0, 0;\n$loop:\n{pragma}\nst.global.u32 [%a2], %i0;\n\
-             add.s32 %i0, %i0, 1;\nsetp.ne.s32 %p, %i0, 16;\n@%p bra $loop;\nret;\n}}\n"
-        );
-        let kernel = read(&text, "k.ptx", Some("k"), &Facts::default()).expect("an entry");
-        let options = Emit::new(Gpu::Sm90);
-        emit(&kernel, &options).expect("it is emitted").text
-    };
-    assert!(written(".pragma \"nounroll\";").contains(".pragma \"nounroll\";"));
-    for other in ["", ".pragma \"frobnicate\";", ".pragma \"one\", \"two\";"] {
-        assert!(!written(other).contains("pragma"), "{other}");
-    }
-}
-
-/// What stands in a module is written back where it stood, and no load crosses the wait.
-#[test]
-fn ends_are_written_where_they_stood() {
-    let looped = |inside: &str| {
-        format!(
-            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_param_0, .param .u64 k_param_1)\n{{\n{REGISTERS}\n\
-             ld.param.u64 %a0, [k_param_0];\ncvta.to.global.u64 %a0, %a0;\nld.param.u64 %a2, [k_param_1];\ncvta.to.global.u64 %a2, %a2;\n\
-             mov.u32 %i0, 0;\nmov.u32 %d, 0;\ngriddepcontrol.wait;\n$loop:\nld.global.nc.u32 %x, [%a0];\n{inside}\n\
-             add.u32 %d, %d, %x;\nadd.s64 %a0, %a0, 4;\nadd.s32 %i0, %i0, 1;\nsetp.ne.s32 %p, %i0, 16;\n@%p bra $loop;\n\
-             st.global.u32 [%a2], %d;\ngriddepcontrol.launch_dependents;\nret;\n}}\n"
-        )
-    };
-    let planned = |text: &str| {
-        let kernel = read(text, "k.ptx", Some("k"), &Facts::default()).expect("an entry");
-        let plan: Plan = "param_0=rolling-registers:2".parse().expect("a plan");
-        prefetch::apply(&kernel, &plan, &Target::default())
-    };
-    let kernel = planned(&looped(""))
-        .expect("loads behind the wait stay behind it")
-        .kernel;
-    let options = Emit::new(Gpu::Sm90);
-    let text = emit(&kernel, &options).expect("it is emitted").text;
-    let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
-    assert!(at("griddepcontrol.wait") < at("ld.global"), "{text}");
-    assert!(
-        text.rfind("st.global") < text.find("griddepcontrol.launch_dependents"),
-        "{text}"
-    );
-    let old = Emit::new(Gpu::Sm80);
-    assert!(emit(&kernel, &old).is_err());
-    let refusal = planned(&looped("griddepcontrol.wait;")).expect_err("it is written by the launch before");
-    assert!(refusal.to_string().contains("launch before"), "{refusal}");
-    // A trap is a way out: what is behind it may not happen.
-    let refusal =
-        planned(&looped("setp.gt.u32 %q, %x, 1000;\n@%q trap;")).expect_err("its length is unknown");
-    assert!(refusal.to_string().contains("in bounds"), "{refusal}");
 }

@@ -1,0 +1,33 @@
+//! What each PTX instruction means: against the same in Rust.
+
+mod numbers;
+mod together;
+
+use headstart::device::sim::functional::Options;
+use headstart::front::ptx::import;
+use headstart::testing::run;
+use headstart::tune::{FileSubject, LaunchFile, Subject};
+
+/// The output `param_0` of an entry under a launch file.
+fn output(text: &str, launch: &str) -> Vec<u32> {
+    let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
+    let imported = import(text, "test.ptx", Some("k"), &launch.facts());
+    let imported = imported.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let workload = FileSubject::of_module(imported, launch)
+        .workload()
+        .expect("a workload");
+    let outputs = run(&workload, &workload.kernel, Options::CHECKING);
+    let outputs = outputs.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let (_, bytes) = outputs
+        .iter()
+        .find(|(name, _)| name == "param_0")
+        .expect("an output");
+    let words = bytes.chunks_exact(4);
+    words
+        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        .collect()
+}
+
+/// What `%d`, `%x` and so on are.
+const REGISTERS: &str = ".reg .b64 %a<4>, %off, %wd, %wx, %wy, %wz; .reg .b32 %i<5>, %d, %x, %y, %z, %t<4>; .reg .f32 %f<5>; \
+    .reg .b16 %h<5>; .reg .f64 %e<5>; .reg .pred %p, %q;";

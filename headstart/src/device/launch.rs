@@ -18,6 +18,9 @@ pub struct Launch {
     /// Gives up with an error when a sub-group has run this many operations; `None` for the device's own
     /// limit.
     pub operation_limit: Option<u64>,
+    /// Only so many work-groups run, the first ones, as if the launch were stopped then: what a simulator can do and no
+    /// device. Times are of the whole launch.
+    pub first_groups: Option<u64>,
 }
 
 /// What a parameter gets.
@@ -57,6 +60,21 @@ impl Launch {
             arguments,
             sub_group_size: None,
             operation_limit: None,
+            first_groups: None,
+        }
+    }
+
+    /// Checks that all of it is to run, for devices that run nothing less.
+    ///
+    /// # Errors
+    /// [`Launch::first_groups`] says otherwise.
+    pub fn check_whole(&self) -> Result<()> {
+        match self.first_groups {
+            None => Ok(()),
+            Some(groups) => Err(Error::usage(format!(
+                "a launch of which only the first {groups} work-groups are to run"
+            ))
+            .accepted("a simulated device, or all of them")),
         }
     }
 

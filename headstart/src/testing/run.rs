@@ -48,6 +48,7 @@ pub fn bind(workload: &Workload) -> Result<(Launch, Vec<Arc<BufferMemory>>)> {
         arguments,
         sub_group_size: None,
         operation_limit: Some(OPERATIONS),
+        first_groups: None,
     };
     Ok((launch, memories))
 }

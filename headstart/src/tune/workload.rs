@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::compare::Compare;
+use crate::device::sim::functional::BufferMemory;
 use crate::device::{Argument, Buffer, Command, Device, Fill, Launch, Outcome, Queue};
 use crate::error::{Error, Result};
 use crate::front::ptx::Original;
@@ -217,6 +218,7 @@ impl Bound {
             arguments,
             sub_group_size: None,
             operation_limit: None,
+            first_groups: None,
         };
         Ok(Prepared { launch, outputs })
     }
@@ -255,6 +257,15 @@ impl Bound {
 }
 
 impl Output {
+    /// Whether it is known to hold the same as another, on a simulated device; else they have to be read.
+    pub fn is_same(&self, other: &Output) -> bool {
+        let memory = |output: &Output| output.buffer.implementation::<BufferMemory>();
+        match (memory(self), memory(other)) {
+            (Ok(one), Ok(other)) => one.is_same(&other),
+            _ => false,
+        }
+    }
+
     /// Waits for what the queue has to do before, then reads every byte.
     ///
     /// # Errors

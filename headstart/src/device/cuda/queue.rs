@@ -47,6 +47,7 @@ impl Serving {
         match submitted.command {
             Command::Launch(program, launch) => {
                 launch.check(program.kernel(), &self.description)?;
+                launch.check_whole()?;
                 let compiled = program.implementation::<CudaProgram>()?;
                 // They must stay until the kernel has ended.
                 let mut memories = Vec::new();

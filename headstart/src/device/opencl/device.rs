@@ -373,6 +373,7 @@ impl Serving {
     /// Launches a kernel.
     fn execute(&self, program: &Program, launch: &Launch) -> Result<Interval> {
         launch.check(program.kernel(), &self.description)?;
+        launch.check_whole()?;
         let size = launch.sub_group_size(program.kernel(), &self.description);
         check_rows(program.kernel(), launch.group, size)?;
         let compiled = program.implementation::<OpenClProgram>()?;

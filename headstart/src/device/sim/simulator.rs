@@ -272,7 +272,11 @@ impl Shared {
             _ => None,
         };
         let functional = &compiled.functional;
-        let (counters, told) = functional.run_telling(launch, size, self.options, &Groups::All)?;
+        let groups = match launch.first_groups {
+            Some(first) => Groups::Some((0..first.min(launch.group_count())).collect()),
+            None => Groups::All,
+        };
+        let (counters, told) = functional.run_telling(launch, size, self.options, &groups)?;
         let Told { printed, notes } = told;
         let mut timing = Timing {
             elapsed_ns: 0.0,

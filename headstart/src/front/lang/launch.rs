@@ -156,6 +156,7 @@ impl<S> Compiled<S> {
             arguments: arguments.list,
             sub_group_size: geometry.sub_group_size,
             operation_limit: None,
+            first_groups: None,
         };
         let program = self.program_for(geometry.default_level).clone();
         queue.submit(Command::Launch(program, launch), after)

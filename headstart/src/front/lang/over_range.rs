@@ -115,6 +115,7 @@ impl<S> OverRange<S> {
             arguments,
             sub_group_size: None,
             operation_limit: None,
+            first_groups: None,
         };
         queue.submit(Command::Launch(self.program.clone(), launch), &[])
     }

@@ -5,11 +5,11 @@
 //! Memory is made of relaxed atomics, because work-groups run in parallel and share it; a kernel without
 //! races sees plain memory.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use crate::device::Fill;
 use crate::device::sim::simulator::Reservation;
+use crate::device::{Fill, Pattern};
 use crate::ir::Type;
 use crate::{Error, Result};
 
@@ -204,6 +204,23 @@ impl BufferMemory {
         }
     }
 
+    /// Whether it is known to hold the same as another: a page that neither has is the same if both are filled alike.
+    pub fn is_same(&self, other: &BufferMemory) -> bool {
+        let alike = match (&self.fill, &other.fill) {
+            (Fill::Uninitialized, Fill::Uninitialized) => true,
+            (Fill::Bytes(one), Fill::Bytes(other)) => Arc::ptr_eq(one, other),
+            (Fill::Pattern(Pattern::Constant(one)), Fill::Pattern(Pattern::Constant(other))) => one == other,
+            _ => false,
+        };
+        let same = |index: usize| match (self.pages[index].get(), other.pages[index].get()) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.is_same(other),
+            (Some(page), None) => page.is_same(&other.page(index as u64)),
+            (None, Some(page)) => page.is_same(&self.page(index as u64)),
+        };
+        alike && self.element == other.element && self.bytes == other.bytes && (0..self.pages.len()).all(same)
+    }
+
     /// Copies bytes out, from `offset` on; they must lie inside.
     ///
     /// # Errors
@@ -259,6 +276,18 @@ fn written_bits(offset: u64, size: u32) -> (usize, u64) {
 }
 
 impl Page {
+    /// Whether it holds the same, and as much of it was written.
+    fn is_same(&self, other: &Page) -> bool {
+        let words = self.words.iter().zip(&other.words);
+        let written = self.written.iter().zip(&other.written);
+        words
+            .into_iter()
+            .all(|(one, other)| one.load(Ordering::Relaxed) == other.load(Ordering::Relaxed))
+            && written
+                .into_iter()
+                .all(|(one, other)| one.load(Ordering::Relaxed) == other.load(Ordering::Relaxed))
+    }
+
     fn copy(&self) -> Page {
         let words = self.words.iter().map(|word| word.load(Ordering::Relaxed));
         let written = self.written.iter().map(|word| word.load(Ordering::Relaxed));
@@ -303,7 +332,6 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Pattern;
 
     #[test]
     fn a_gigabyte_of_pattern_costs_nothing_until_written() {
@@ -349,6 +377,24 @@ mod tests {
             // The second time round the page exists.
             memory.write(18, 1, 18);
         }
+    }
+
+    #[test]
+    fn what_was_written_alike_is_the_same_wherever_pages_exist() {
+        let zeros = || {
+            let fill = Fill::Pattern(Pattern::Constant(0));
+            BufferMemory::new(Type::I32, 1 << 16, fill).expect("fits")
+        };
+        let (one, other) = (zeros(), zeros());
+        assert!(one.is_same(&other));
+        one.write(100_000, 4, 0);
+        assert!(one.is_same(&other) && other.is_same(&one), "zeros over zeros");
+        one.write(100_000, 4, 7);
+        assert!(!one.is_same(&other) && !other.is_same(&one));
+        other.write(100_000, 4, 7);
+        assert!(one.is_same(&other));
+        let ones = BufferMemory::new(Type::I32, 1 << 16, Fill::Pattern(Pattern::Constant(1)));
+        assert!(!ones.expect("fits").is_same(&zeros()), "other fills");
     }
 
     #[test]

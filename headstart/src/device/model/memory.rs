@@ -99,6 +99,10 @@ pub struct L2 {
     pub atomics_per_cycle: Quantity<PerCycle>,
     /// Atomic operations per cycle that one core sends: as many as there are different addresses.
     pub atomics_per_core: Quantity<PerCycle>,
+    /// Sectors per cycle, of all cores together, of which atomic operations change words.
+    pub atomic_sectors_per_cycle: Quantity<PerCycle>,
+    /// Requests per cycle that one line answers: those of work-items that copy the same past L1 are not merged.
+    pub line_requests_per_cycle: Quantity<PerCycle>,
     /// Fences of the device per cycle, of all cores together.
     pub fences_per_cycle: Quantity<PerCycle>,
     /// What a read of a line that has just been written takes longer.

@@ -18,6 +18,7 @@
 // A list of buffers is often a list of one range.
 #![allow(clippy::single_range_in_vec_init)]
 
+mod asked;
 mod atomics;
 mod banks;
 mod cache;
@@ -30,12 +31,14 @@ mod lines;
 mod port;
 mod recent;
 mod tlb;
+mod writes;
 
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
+use asked::Asked;
 use atomics::Changed;
 use banks::Banks;
 use cache::{Cache, Replaces};
@@ -53,8 +56,8 @@ use tlb::Tlb;
 
 use crate::device::model::{DeviceModel, Reached};
 
-/// How far device memory may be behind with writes before stores wait, in times its latency.
-const WAITING: f64 = 10.0;
+/// Copies of so many bytes go past L1 (`cp.async.cg`).
+const BEYOND_L1: u32 = 16;
 
 /// How many cores are simulated, of how many that are busy, and what they can touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +86,8 @@ pub struct MemorySystem {
     recent: Option<Recent>,
     /// When each line that atomic operations changed lately takes the next one.
     atomics: Changed,
+    /// How often each line was asked for lately by copies of the same.
+    asked: Asked,
     /// Serves fences, of all cores.
     fences: Port,
     counters: MemoryCounters,
@@ -115,6 +120,8 @@ struct Timing {
     request_bytes: f64,
     /// What an atomic operation takes of a core's port.
     atomic: Cycles,
+    /// The requests that L2 could serve while it changes words of a sector.
+    atomic_sector: f64,
     /// What a line that is written takes of a core's port, and the bytes that go in a cycle.
     store: Cycles,
     store_bytes: f64,
@@ -194,6 +201,7 @@ impl MemorySystem {
                 request: *l2.request,
                 request_bytes: *l2.bandwidth / *l2.requests_per_cycle,
                 atomic: 1.0 / *l2.atomics_per_core,
+                atomic_sector: *l2.requests_per_cycle / *l2.atomic_sectors_per_cycle,
                 store: 1.0 / *l2.stores_per_core,
                 store_bytes: *l2.store_bandwidth_per_core,
                 write: *l2.requests_per_cycle / *l2.writes_per_cycle,
@@ -210,6 +218,7 @@ impl MemorySystem {
             dram: Dram::new(model, share),
             banks: Banks::new(*model.shared.banks, *model.shared.bank_width),
             atomics: Changed::new(*l2.atomics_per_cycle),
+            asked: Asked::new(*l2.line_requests_per_cycle, share),
             fences: Port::new(*l2.fences_per_cycle * share),
             // As long as the write is on its way, and as long again.
             recent: (*l2.read_after_write > 0).then(|| Recent::new(2.0 * f64::from(*l2.near_latency))),
@@ -251,13 +260,35 @@ impl MemorySystem {
     pub fn copy(&mut self, core: usize, now: Cycles, from: &Access, to: &Access) -> Cycles {
         self.counters.loads += 1;
         let passes = self.count_passes(to);
-        let done = self.read(core, now, from, Replaces::Any).done;
+        let again = from.most_alike().max(1) - 1;
+        let done = match from.bytes >= BEYOND_L1 {
+            true => {
+                let done = self.fetch_all(core, now, from);
+                done.max(self.ask_again(core, now, from, again))
+            }
+            false => self.read(core, now, from, Replaces::Any).done,
+        };
         // What is read goes to shared memory at once, but for what conflicts there, and for work-items that copy the same
         // one after the other.
         let least = f64::from((to.count() * to.bytes).div_ceil(128).max(1));
-        let again = f64::from(from.most_alike().max(1) - 1);
-        self.cores[core].port.take(now, passes - least + 1.0 + again);
-        done + (passes - 1.0) * self.timing.conflict + again
+        self.cores[core]
+            .port
+            .take(now, passes - least + 1.0 + f64::from(again));
+        done + (passes - 1.0) * self.timing.conflict
+    }
+
+    /// Work-items that copy the same do not share what comes: each asks L2 for it, which gives one line no faster than its
+    /// slice does. When the last one has it.
+    fn ask_again(&mut self, core: usize, now: Cycles, from: &Access, again: u32) -> Cycles {
+        let Some(address) = from.active().next().filter(|_| again > 0) else {
+            return now;
+        };
+        let times = f64::from(again);
+        let served = self.l2_port.take(now, times);
+        let line = address >> self.shape.line_shift();
+        self.counters.l2_sectors += u64::from(again);
+        self.counters.l2_hits += u64::from(again);
+        served + self.asked.wait(line, core, served, times) + self.timing.near
     }
 
     /// A cache hint for the lines of an access. Nothing waits for it.
@@ -282,51 +313,14 @@ impl MemorySystem {
         }
     }
 
-    /// What came before is seen by all cores: when that is known to begin. The device has them take turns.
-    pub fn order(&mut self, now: Cycles) -> Cycles {
-        self.fences.take(now, 1.0)
-    }
-
-    /// A fence of the device empties a core's L1: what others wrote is in L2. Nothing is lost, for stores went through.
-    pub fn fence(&mut self, core: usize) {
-        if let Some(l1) = &mut self.cores[core].l1 {
-            l1.empty();
-        }
-    }
-
-    /// A store to global memory. It goes through to L2. Nothing waits for it but the next ones, where L2 has to make room
-    /// and device memory does not keep up.
-    pub fn store(&mut self, core: usize, now: Cycles, access: &Access) {
-        self.counters.stores += 1;
-        let lines = Lines::of(access, self.shape);
-        let sectors: u32 = lines.iter().map(|(_, sectors)| sectors.count_ones()).sum();
-        let whole =
-            u64::from(access.count() * access.bytes) >= u64::from(sectors) * self.shape.sector_bytes();
-        for (line, sectors) in lines.iter() {
-            let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
-            let cycles = self.timing.store.max(bytes as f64 / self.timing.store_bytes);
-            let start = self.cores[core].port.take(now, cycles);
-            let start = self
-                .l2_port
-                .take(start, self.requests_of(sectors) * self.timing.write);
-            self.counters.l2_written_sectors += u64::from(sectors.count_ones());
-            let (place, room) = self.place_in_l2(start, line);
-            let (present, ready) = self.l2.present(place, sectors);
-            let partial = if whole { 0 } else { sectors & !present };
-            self.l2.write(place, sectors, partial, ready.max(start));
-            if let Some(recent) = &mut self.recent {
-                recent.write(line, start);
-            }
-            // L2 holds much that waits for its bank: only what all banks do not keep up with holds up a core.
-            self.cores[core]
-                .port
-                .block(room.max(start) - WAITING * self.timing.dram);
-        }
-    }
-
     /// An atomic load from global memory, which other cores may have written: when the value is there. L1 has no part in it.
     pub fn load_beyond_l1(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         self.counters.loads += 1;
+        self.fetch_all(core, now, access)
+    }
+
+    /// Reads from L2 what L1 has no part in.
+    fn fetch_all(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         let lines = Lines::of(access, self.shape);
         let purpose = Purpose::of(access, &lines, self.shape, true);
         let mut done = now;
@@ -334,43 +328,6 @@ impl MemorySystem {
             let start = self.cores[core].port.take(now, self.timing.l1_miss);
             done = done.max(self.fetch(core, start, line, sectors, purpose));
         }
-        done
-    }
-
-    /// An atomic operation on global memory: when what was there is back. It takes place in L2, and is counted as a
-    /// store. Those that meet in one line are served one after the other, two words at a time; where a whole sub-group adds to one, its
-    /// compiler has added up before.
-    pub fn atomic(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
-        self.counters.stores += 1;
-        let mut addresses = access.active();
-        let first = addresses.next();
-        let is_one = addresses.all(|address| Some(address) == first);
-        let most = if is_one { 1 } else { access.count() };
-        let start = self.cores[core]
-            .port
-            .take(now, f64::from(most) * self.timing.atomic);
-        let mut done = start;
-        let lines = Lines::of(access, self.shape);
-        let purpose = Purpose::of(access, &lines, self.shape, true);
-        for (line, sectors) in lines.iter() {
-            let in_line = |address: &u64| address >> self.shape.line_shift() == line;
-            let words = match is_one {
-                true => 1,
-                false => access.active().filter(in_line).count(),
-            };
-            // What is read is written.
-            let sent = self
-                .l2_port
-                .take(start, self.requests_of(sectors) * self.timing.write);
-            let back = self.ask_l2(core, sent, line, sectors, purpose);
-            self.counters.l2_written_sectors += u64::from(sectors.count_ones());
-            let (place, _) = self.place_in_l2(back, line);
-            self.l2.write(place, sectors, 0, back);
-            done = done.max(self.atomics.change(line, back, words));
-        }
-        // Nobody may wait for it; but a core's queue does not hold more than is on its way.
-        let queue = 2.0 * self.timing.near;
-        self.cores[core].port.block(done - queue);
         done
     }
 
@@ -471,10 +428,7 @@ impl MemorySystem {
 
     /// Asks L2, and device memory for what L2 does not have: when the core has the data.
     fn ask_l2(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
-        let address = line << self.shape.line_shift();
-        let translated = self.cores[core].tlb.as_mut().is_none_or(|tlb| tlb.hit(address));
-        let translation = if translated { 0.0 } else { self.timing.tlb_miss };
-        self.counters.tlb_misses += u64::from(!translated);
+        let translation = self.translate(core, line);
         let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
         let start = translation
             + match purpose.is_load {
@@ -482,6 +436,20 @@ impl MemorySystem {
                 false => now,
             };
         let served = self.l2_port.take(start, self.requests(bytes));
+        self.look_up(start, served, line, sectors, purpose)
+    }
+
+    /// What finding out where a line lies takes.
+    fn translate(&mut self, core: usize, line: u64) -> Cycles {
+        let address = line << self.shape.line_shift();
+        let translated = self.cores[core].tlb.as_mut().is_none_or(|tlb| tlb.hit(address));
+        self.counters.tlb_misses += u64::from(!translated);
+        if translated { 0.0 } else { self.timing.tlb_miss }
+    }
+
+    /// Looks for sectors in L2, which has served a request that it got at `start`: when the core has the data.
+    fn look_up(&mut self, start: Cycles, served: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
+        let address = line << self.shape.line_shift();
         self.counters.l2_queueing += served - start;
         self.counters.l2_sectors += u64::from(sectors.count_ones());
 

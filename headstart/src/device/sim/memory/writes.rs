@@ -1,0 +1,87 @@
+//! What changes memory: stores, atomic operations, and fences, which order them.
+
+use super::{Access, Cycles, Lines, MemorySystem, Purpose};
+
+/// How far device memory may be behind with writes before stores wait, in times its latency.
+const WAITING: f64 = 10.0;
+
+impl MemorySystem {
+    /// What came before is seen by all cores: when that is known to begin. The device has them take turns.
+    pub fn order(&mut self, now: Cycles) -> Cycles {
+        self.fences.take(now, 1.0)
+    }
+
+    /// A fence of the device empties a core's L1: what others wrote is in L2. Nothing is lost, for stores went through.
+    pub fn fence(&mut self, core: usize) {
+        if let Some(l1) = &mut self.cores[core].l1 {
+            l1.empty();
+        }
+    }
+
+    /// A store to global memory. It goes through to L2. Nothing waits for it but the next ones, where L2 has to make room
+    /// and device memory does not keep up.
+    pub fn store(&mut self, core: usize, now: Cycles, access: &Access) {
+        self.counters.stores += 1;
+        let lines = Lines::of(access, self.shape);
+        let sectors: u32 = lines.iter().map(|(_, sectors)| sectors.count_ones()).sum();
+        let whole =
+            u64::from(access.count() * access.bytes) >= u64::from(sectors) * self.shape.sector_bytes();
+        for (line, sectors) in lines.iter() {
+            let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
+            let cycles = self.timing.store.max(bytes as f64 / self.timing.store_bytes);
+            let start = self.cores[core].port.take(now, cycles);
+            let start = self
+                .l2_port
+                .take(start, self.requests_of(sectors) * self.timing.write);
+            self.counters.l2_written_sectors += u64::from(sectors.count_ones());
+            let (place, room) = self.place_in_l2(start, line);
+            let (present, ready) = self.l2.present(place, sectors);
+            let partial = if whole { 0 } else { sectors & !present };
+            self.l2.write(place, sectors, partial, ready.max(start));
+            if let Some(recent) = &mut self.recent {
+                recent.write(line, start);
+            }
+            // L2 holds much that waits for its bank: only what all banks do not keep up with holds up a core.
+            self.cores[core]
+                .port
+                .block(room.max(start) - WAITING * self.timing.dram);
+        }
+    }
+
+    /// An atomic operation on global memory: when what was there is back. It takes place in L2, and is counted as a
+    /// store. Those that meet in one line are served one after the other, two words at a time; where a whole sub-group adds to
+    /// one, its compiler has added up before. What comes back, if anything, is little.
+    pub fn atomic(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+        self.counters.stores += 1;
+        let mut addresses = access.active();
+        let first = addresses.next();
+        let is_one = addresses.all(|address| Some(address) == first);
+        let most = if is_one { 1 } else { access.count() };
+        let start = self.cores[core]
+            .port
+            .take(now, f64::from(most) * self.timing.atomic);
+        let mut done = start;
+        let lines = Lines::of(access, self.shape);
+        let purpose = Purpose::of(access, &lines, self.shape, true);
+        for (line, sectors) in lines.iter() {
+            let in_line = |address: &u64| address >> self.shape.line_shift() == line;
+            let words = match is_one {
+                true => 1,
+                false => access.active().filter(in_line).count(),
+            };
+            let start = start + self.translate(core, line);
+            let written = self.requests_of(sectors) * self.timing.write;
+            let changed = f64::from(sectors.count_ones()) * self.timing.atomic_sector;
+            let served = self.l2_port.take(start, written.max(changed));
+            let back = self.look_up(start, served, line, sectors, purpose);
+            self.counters.l2_written_sectors += u64::from(sectors.count_ones());
+            let (place, _) = self.place_in_l2(back, line);
+            self.l2.write(place, sectors, 0, back);
+            done = done.max(self.atomics.change(line, back, words));
+        }
+        // Nobody may wait for it; but a core's queue does not hold more than is on its way.
+        let queue = 2.0 * self.timing.near;
+        self.cores[core].port.block(done - queue);
+        done
+    }
+}

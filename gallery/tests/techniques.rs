@@ -230,8 +230,8 @@ fn page(family: &Family, rows: &[Row<'_>]) -> String {
     if matches!(family.page, "reductions" | "atomics") {
         let _ = writeln!(
             text,
-            "\nThe simulator times some of the cores, and atomic operations of different cores on one address do not \
-             wait for each other there: for those its times are too short."
+            "\nAtomic operations that meet in one line take turns in the simulator, too: of kernels with such \
+             operations all cores are simulated."
         );
     }
     text

@@ -56,6 +56,9 @@ use tlb::Tlb;
 
 use crate::device::model::{DeviceModel, Reached};
 
+/// How far a core can be behind with copies of the same before it issues nothing more to memory: two copies of a sub-group.
+const COPIES_BEHIND: Cycles = 64.0;
+
 /// Copies of so many bytes go past L1 (`cp.async.cg`).
 const BEYOND_L1: u32 = 16;
 
@@ -139,6 +142,8 @@ struct Timing {
 struct CoreMemory {
     /// Takes some cycles for a line, and one for a pass over the banks of shared memory.
     port: Port,
+    /// Takes a cycle for each work-item that copies the same as another one.
+    again: Port,
     /// Carries what L2 sends.
     link: Port,
     l1: Option<Cache>,
@@ -180,6 +185,7 @@ impl MemorySystem {
         let shape = LineShape::new(*l2.line, *l2.sector);
         let core = CoreMemory {
             port: Port::new(1.0),
+            again: Port::new(1.0),
             link: Port::new(*l2.bandwidth_per_core),
             l1: l1
                 .filter(|_| extent.l1_bytes > 0)
@@ -261,19 +267,20 @@ impl MemorySystem {
         self.counters.loads += 1;
         let passes = self.count_passes(to);
         let again = from.most_alike().max(1) - 1;
+        let asked = self.cores[core].again.take(now, f64::from(again));
         let done = match from.bytes >= BEYOND_L1 {
             true => {
                 let done = self.fetch_all(core, now, from);
-                done.max(self.ask_again(core, now, from, again))
+                done.max(self.ask_again(core, asked, from, again))
             }
             false => self.read(core, now, from, Replaces::Any).done,
         };
-        // What is read goes to shared memory at once, but for what conflicts there, and for work-items that copy the same
-        // one after the other.
+        // What is read goes to shared memory at once, but for what conflicts there. Work-items that copy the same do so one
+        // after the other, while other instructions go on.
         let least = f64::from((to.count() * to.bytes).div_ceil(128).max(1));
-        self.cores[core]
-            .port
-            .take(now, passes - least + 1.0 + f64::from(again));
+        let memory = &mut self.cores[core];
+        memory.port.take(now, passes - least + 1.0);
+        memory.port.block(memory.again.free() - COPIES_BEHIND);
         done + (passes - 1.0) * self.timing.conflict
     }
 

@@ -407,6 +407,28 @@ mod tests {
     }
 
     #[test]
+    fn of_a_launch_its_first_work_groups_can_be_run_alone() {
+        let device = Simulator::untimed();
+        let program = program(&device, &INCREMENT.replace("id.local.x", "id.group.x"));
+        let queue = device.queue().expect("a thread");
+        for (first, expected) in [(0, [1, 1, 1]), (2, [2, 2, 1]), (9, [2, 2, 2])] {
+            let data = TypedBuffer::from_slice(&device, &[1i32, 1, 1]).expect("fits");
+            let arguments = vec![
+                Argument::Buffer(data.buffer().clone()),
+                Argument::Scalar(Type::I32, 1),
+            ];
+            let launch = Launch {
+                first_groups: Some(first),
+                ..Launch::new(3, 1, arguments)
+            };
+            assert!(launch.check_whole().is_err(), "a device runs all or nothing");
+            let ran = queue.submit(Command::Launch(program.clone(), launch), &[]).wait();
+            assert!(ran.is_ok(), "{ran:?}");
+            assert_eq!(data.read(queue.as_ref()).expect("written"), expected);
+        }
+    }
+
+    #[test]
     fn an_error_belongs_to_its_command_and_to_those_after_it() {
         let device = Simulator::untimed();
         let program = program(&device, INCREMENT);

@@ -78,6 +78,14 @@ impl Bounds {
                 least_ns: unit.busy_ns,
             });
         }
+        // A profiler tells of all units only how many issue slots were used: beside what memory takes it bounds the rest.
+        let has_units = profile.is_some_and(|profile| !profile.units.is_empty());
+        if let (false, false, Some(issued)) = (has_units, roofs.is_empty(), evidence.issued) {
+            roofs.push(Roof {
+                name: "issue of instructions".to_owned(),
+                least_ns: evidence.time_ns * issued,
+            });
+        }
         let serial = profile.and_then(|profile| serial_ns(evidence, profile, loads));
         let links = loads.iter().map(|load| load.chain.len() + 1).max();
         if let Some(least_ns) = serial {

@@ -10,6 +10,7 @@ const VTUNE: &str = include_str!("../../../tests/data/profiles/vtune-synthetic.c
 
 const RECORDED_RAW: &str = include_str!("../../../tests/data/profiles/recorded-raw.csv");
 const RECORDED_DETAILS: &str = include_str!("../../../tests/data/profiles/recorded-details.csv");
+const GALLERY: &str = include_str!("../../../tests/data/profiles/gallery-raw.csv");
 const RECORDED_BASIC: &str = include_str!("../../../tests/data/profiles/recorded-basic.csv");
 
 fn ncu(text: &str) -> Result<Profiled> {
@@ -82,6 +83,42 @@ fn recorded_profiles_of_one_program_agree() {
             .iter()
             .any(|remedy| remedy.finding.contains("4.50 bytes for each one asked for"))
     );
+}
+
+/// What was measured of each kernel of the gallery: whether memory has bandwidth to spare, whether sub-groups mostly wait for
+/// loads, and the verdict without a look at the kernel.
+#[test]
+fn recorded_profiles_of_the_gallery_say_what_was_measured() {
+    let expected = [
+        ("gather", Answer::Yes, Answer::Yes, Verdict::MoreWorkGroups, 919.0),
+        (
+            "article",
+            Answer::Yes,
+            Answer::Yes,
+            Verdict::MoreWorkGroups,
+            312.0,
+        ),
+        ("chase", Answer::Yes, Answer::Yes, Verdict::MoreWorkGroups, 1495.0),
+        ("triad", Answer::No, Answer::Yes, Verdict::LeaveIt, 4324.0),
+        ("nbody", Answer::Yes, Answer::Yes, Verdict::MoreWorkGroups, 0.105),
+    ];
+    for (kernel, spare, waits, verdict, delivered) in expected {
+        let wanted = Wanted {
+            kernel: Some(kernel),
+            ..Wanted::default()
+        };
+        let profiled = parse(Profiler::NsightCompute, GALLERY.as_bytes(), &wanted).expect("there");
+        let advice = Advice::of_profiler(&profiled);
+        let answers = (advice.steps[0].answer, advice.steps[1].answer);
+        assert_eq!((answers, advice.verdict), ((spare, waits), verdict), "{kernel}");
+        assert!(
+            close(profiled.evidence.delivered(), delivered),
+            "{kernel}: {profiled:?}"
+        );
+        // Those that wait could be faster by what the unused issue slots and bytes allow, and not by thousands.
+        let bounds = advice.bounds.expect("there are roofs");
+        assert!((1.0..15.0).contains(&bounds.best_speedup), "{kernel}: {bounds:?}");
+    }
 }
 
 #[test]

@@ -164,8 +164,8 @@ const MICRO: [(&str, &[&str]); 26] = [
     ),
 ];
 
-/// Kernels and plans on which Intel's compiler for CPUs (2026.2.0) crashes, with a corrupted heap in passes of its own. The
-/// modules are valid for `spirv-val`, and with other distances the same kernel runs.
+/// Kernels and plans on which Intel's compiler for CPUs (2026.2.0) crashes, with a corrupted heap in passes of its own. With
+/// other distances the same kernel runs.
 const CRASHES: [(&str, &str); 1] = [("exchange-shared", "values=batched-registers:12")];
 
 /// What a technique is run with.

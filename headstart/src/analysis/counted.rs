@@ -269,8 +269,7 @@ fn relation(op: CompareOp, positive: bool, swapped: bool) -> Option<Relation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::loops::summarize;
-    use crate::ir::parse;
+    use crate::analysis::loops::first_loop;
 
     /// The test of a loop whose wide counter goes by this step and is compared by its low bits like this.
     fn low_bits(step: i64, compared: &str) -> Result<CountedExit, String> {
@@ -280,14 +279,7 @@ mod tests {
              %low = truncate %next to i32\n    %more = {compared} %low, %m\n    \
              if %more {{ yield }} else {{ break }}\n    continue %next\n  }}\n  return\n}}\n"
         );
-        let kernel = parse(&text, "k.hsir").expect("the test's kernel is right");
-        let definitions = Definitions::of(&kernel);
-        let looped = kernel
-            .body
-            .ops
-            .iter()
-            .find(|op| matches!(op.kind, OpKind::Loop { .. }));
-        summarize(&kernel, &definitions, looped.expect("there is a loop")).exit
+        first_loop(&text).exit
     }
 
     #[test]

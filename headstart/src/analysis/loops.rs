@@ -243,3 +243,13 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
         effects,
     }
 }
+
+/// The summary of the first loop of a kernel in the IR's text form, for tests.
+#[cfg(test)]
+pub(super) fn first_loop(text: &str) -> LoopSummary {
+    let kernel = crate::ir::parse(text, "k.hsir").expect("the test's kernel is right");
+    let definitions = Definitions::of(&kernel);
+    let mut ops = kernel.body.ops.iter();
+    let looped = ops.find(|op| matches!(op.kind, OpKind::Loop { .. }));
+    summarize(&kernel, &definitions, looped.expect("there is a loop"))
+}

@@ -73,9 +73,7 @@ impl Remade<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::definitions::Definitions;
-    use crate::analysis::loops::summarize;
-    use crate::ir::parse;
+    use crate::analysis::loops::first_loop;
 
     /// The first step of the loop in a kernel where `%at` becomes this.
     fn step(remade: &str) -> Step {
@@ -86,14 +84,7 @@ mod tests {
              %then = add %next, 4:i32\n    %i2 = add %i, 1:i32\n    %new = {remade}\n    \
              continue %new, %then, %i2, %s\n  }}\n  return\n}}\n"
         );
-        let kernel = parse(&text, "k.hsir").expect("the test's kernel is right");
-        let definitions = Definitions::of(&kernel);
-        let looped = kernel
-            .body
-            .ops
-            .iter()
-            .find(|op| matches!(op.kind, OpKind::Loop { .. }));
-        summarize(&kernel, &definitions, looped.expect("there is a loop")).steps[0]
+        first_loop(&text).steps[0]
     }
 
     #[test]

@@ -83,8 +83,7 @@ impl Trailing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::loops::summarize;
-    use crate::ir::parse;
+    use crate::analysis::loops::first_loop;
 
     /// The steps of the loop in a kernel with these first values.
     fn steps(second: &str) -> Vec<Step> {
@@ -94,14 +93,7 @@ mod tests {
              if %more {{ yield }} else {{ break }}\n    %then = add %next, 32:i32\n    %i2 = add %i, 1:i32\n    \
              continue %next, %then, %i2\n  }}\n  return\n}}\n"
         );
-        let kernel = parse(&text, "k.hsir").expect("the test's kernel is right");
-        let definitions = Definitions::of(&kernel);
-        let looped = kernel
-            .body
-            .ops
-            .iter()
-            .find(|op| matches!(op.kind, OpKind::Loop { .. }));
-        summarize(&kernel, &definitions, looped.expect("there is a loop")).steps
+        first_loop(&text).steps
     }
 
     #[test]

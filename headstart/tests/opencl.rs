@@ -33,5 +33,7 @@ fn patterns_are_what_they_are_on_the_host() {
 fn random_kernels_compute_the_same_as_on_the_simulator() {
     let Some(opencl) = opencl() else { return };
     let refuses = |why: &str| why.contains("may return while others wait");
-    device::random_kernels_compute_the_same_as_on_the_simulator(&opencl, 40, refuses);
+    let mut unoptimized = OpenClDevice::open(0).expect("opened once");
+    unoptimized.leave_unoptimized();
+    device::random_kernels_compute_the_same_as_on_the_simulator(&opencl, Some(&unoptimized), 40, refuses);
 }

@@ -147,14 +147,18 @@ pub fn patterns_are_what_they_are_on_the_host(device: &dyn Device) {
 /// Random kernels over everything that the IR has, atomics and shuffles included, and half of them under a
 /// random plan: the device's bits are the simulator's. The seed rotates; `HEADSTART_CASES` says how many, `few` unless.
 /// `refuses` says which kernels the device may refuse.
+///
+/// Bits that differ are the fault of the device's own compiler if `unoptimized`, the same device with its optimizer
+/// off, computes the right ones from the same module. Those kernels are named, and few of them are allowed.
 pub fn random_kernels_compute_the_same_as_on_the_simulator(
     device: &dyn Device,
+    unoptimized: Option<&dyn Device>,
     few: u64,
     refuses: impl Fn(&str) -> bool,
 ) {
     let base = testing::base_seed();
     let mut complaints = Vec::new();
-    let (mut cases, mut planned, mut refused) = (0, 0, 0);
+    let (mut cases, mut planned, mut refused, mut compilers) = (0, 0, 0, 0);
     for seed in base..base + testing::count("HEADSTART_CASES", few) {
         let size = if seed % 4 == 0 { Size::LARGE } else { Size::SMALL };
         let workload = testing::random_workload(seed, size);
@@ -174,22 +178,34 @@ pub fn random_kernels_compute_the_same_as_on_the_simulator(
         }
         let right = testing::run(&workload, &workload.kernel, Options::FAST)
             .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let ran = workload.bind(device).and_then(|bound| bound.run(device, &kernel));
-        match ran {
+        let wrong = |device: &dyn Device| {
+            let (_, found) = workload.bind(device)?.run(device, &kernel)?;
+            let differs = right
+                .iter()
+                .zip(&found)
+                .find(|((_, right), found)| right != *found);
+            Ok::<_, headstart::Error>(differs.map(|((name, _), _)| name.clone()))
+        };
+        match wrong(device) {
             Err(error) if refuses(error.what()) => refused += 1,
             Err(error) => complaints.push(format!("seed {seed}, {plan}: {error}")),
-            Ok((_, found)) => {
-                let differs = right
-                    .iter()
-                    .zip(&found)
-                    .find(|((_, right), found)| right != *found);
-                complaints
-                    .extend(differs.map(|((name, _), _)| format!("seed {seed}, {plan}: `{name}` differs")));
+            Ok(None) => {}
+            Ok(Some(name)) if unoptimized.is_some_and(|device| matches!(wrong(device), Ok(None))) => {
+                println!("seed {seed}, {plan}: `{name}` differs by the device's optimizer");
+                compilers += 1;
             }
+            Ok(Some(name)) => complaints.push(format!("seed {seed}, {plan}: `{name}` differs")),
         }
         cases += 1;
     }
-    println!("{cases} kernels, {planned} of them under a plan, {refused} refused");
+    println!(
+        "{cases} kernels, {planned} of them under a plan, {refused} refused, {compilers} lost to the optimizer"
+    );
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
     assert!(refused * 3 <= cases, "{refused} of {cases} kernels were refused");
+    // Some two of a thousand were, under Intel's runtime for CPUs, 2026.2.0; a back that is wrong loses more.
+    assert!(
+        compilers <= 1 + cases / 50,
+        "{compilers} of {cases} kernels differ"
+    );
 }

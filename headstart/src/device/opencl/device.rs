@@ -33,6 +33,7 @@ pub struct OpenClDevice {
     facts: OpenClFacts,
     description: Description,
     limit: Duration,
+    build_options: String,
 }
 
 /// A kernel that was compiled for a device: once for each sub-group size that it was launched with.
@@ -40,6 +41,7 @@ pub struct OpenClProgram {
     kernel: Arc<Kernel>,
     context: Arc<Context>,
     options: Options,
+    build_options: String,
     /// Whose machine code is taken, and what there is of it.
     images: (String, Images),
     built: Mutex<HashMap<u32, Arc<Built>>>,
@@ -85,6 +87,7 @@ impl OpenClDevice {
             description: found.facts.description(),
             facts: found.facts,
             limit: Duration::from_secs(60),
+            build_options: spirv::BUILD_OPTIONS.into(),
         })
     }
 
@@ -96,6 +99,12 @@ impl OpenClDevice {
     /// Gives a launch up after this long. The kernel itself cannot be stopped.
     pub fn set_limit(&mut self, limit: Duration) {
         self.limit = limit;
+    }
+
+    /// Builds what is compiled from now on without the runtime's optimizer, and leaves the machine code of bundles
+    /// alone: a wrong result that is gone then is the runtime's compiler's.
+    pub fn leave_unoptimized(&mut self) {
+        self.build_options = format!("{} -cl-opt-disable", spirv::BUILD_OPTIONS);
     }
 }
 
@@ -117,14 +126,17 @@ impl OpenClProgram {
         let spirv = spirv::emit(&self.kernel, &options)?;
         let (bytes, context) = (spirv.bytes(), &self.context);
         let (device, images) = &self.images;
-        // An image that this driver does not take after all is no reason to fail.
-        let loaded = images.find(device, &bytes).and_then(|image| {
-            let loaded = context.build_binary(&image.code, spirv::BUILD_OPTIONS, &spirv.entry);
-            loaded.ok()
-        });
+        // An image is optimized. One that this driver does not take after all is no reason to fail.
+        let images = (self.build_options == spirv::BUILD_OPTIONS).then_some(images);
+        let loaded = images
+            .and_then(|images| images.find(device, &bytes))
+            .and_then(|image| {
+                let loaded = context.build_binary(&image.code, &self.build_options, &spirv.entry);
+                loaded.ok()
+            });
         let kernel = match loaded {
             Some(kernel) => kernel,
-            None => context.build(&bytes, spirv::BUILD_OPTIONS, &spirv.entry)?,
+            None => context.build(&bytes, &self.build_options, &spirv.entry)?,
         };
         let made = Arc::new(Built { spirv, kernel });
         built.insert(size.unwrap_or(0), Arc::clone(&made));
@@ -213,6 +225,7 @@ impl Device for OpenClDevice {
                 block_prefetch: self.facts.block_prefetch,
                 ..Options::new(self.facts.target())
             },
+            build_options: self.build_options.clone(),
             images: (device, images.clone()),
             built: Mutex::default(),
         };

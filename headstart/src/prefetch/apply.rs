@@ -10,15 +10,17 @@ use std::collections::HashMap;
 
 use super::batched_registers::BatchedRegisters;
 use super::batched_shared::BatchedShared;
+use super::complete::{batch, complete};
 use super::fences::{Hinted, reissue};
 use super::hint::{Hint, stream};
 use super::joint::{Joint, reached_together};
 use super::loads::{Candidate, candidates, find_loop, parents, resolve};
-use super::pipeline::{Fetch, Rewrite, Tests, rewrite};
-use super::plan::{Distance, LoadName, Plan, Scope, Strategy, Unroll};
+use super::pipeline::{Fetch, Rewrite, rewrite};
+use super::plan::{LoadName, Plan, Scope, Strategy, Unroll};
 use super::rolling_registers::RollingRegisters;
 use super::rolling_shared::RollingShared;
 use super::rotate::rotate;
+use super::shape::Shape;
 use super::unroll::unroll_fully;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
@@ -232,7 +234,7 @@ fn apply_to_loop(
     let summary = summarize(kernel, &definitions, op);
     let place = kernel.describe_place(op.place);
     let shape = Shape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place.clone()))?;
-    complete(kernel, &summary, &shape, &mut strategies)?;
+    complete(kernel, &summary, shape.group, &mut strategies)?;
     let shape = Shape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place))?;
 
     let mut fetches: Vec<Box<dyn Fetch>> = Vec::new();
@@ -304,182 +306,6 @@ fn name_the_load(
         }
         None => error,
     }
-}
-
-/// Iterations a step, and how they are tested.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    group: u32,
-    tests: Tests,
-}
-
-impl Shape {
-    fn of(
-        kernel: &Kernel,
-        summary: &LoopSummary,
-        unroll: Option<Unroll>,
-        strategies: &HashMap<LoadId, Strategy>,
-    ) -> Result<Shape> {
-        let asked = unroll.and_then(Unroll::iterations).unwrap_or(1);
-        let batches: Vec<u32> = strategies
-            .values()
-            .filter(|strategy| matches!(strategy, Strategy::BatchedRegisters { .. }))
-            .map(|strategy| strategy.distance().get())
-            .collect();
-        let batch = batches.iter().copied().max();
-        if batches.iter().any(|&other| Some(other) != batch) {
-            return Err(Error::usage("batches of different sizes in one loop")
-                .accepted("one distance for all batches"));
-        }
-        let group = match batch {
-            Some(batch) if batch % asked == 0 => batch,
-            Some(batch) => {
-                return Err(
-                    Error::usage(format!("a batch of {batch} is not made of groups of {asked}"))
-                        .accepted(format!("a distance that is a multiple of {asked}")),
-                );
-            }
-            None => asked,
-        };
-        let rings = strategies.iter().filter(|(_, strategy)| {
-            matches!(
-                strategy,
-                Strategy::RollingRegisters { .. }
-                    | Strategy::RollingShared { .. }
-                    | Strategy::RollingAsync { .. }
-                    | Strategy::BatchedShared { .. }
-            )
-        });
-        let rings: Vec<(&LoadId, &Strategy)> = rings.collect();
-        let tests = match (&summary.exit, asked > 1) {
-            (Ok(_), true) => Tests::Once,
-            _ => Tests::Kept,
-        };
-        if let (Tests::Kept, true, Some((id, strategy))) = (tests, group > 1, rings.first()) {
-            let name = &kernel.loads[**id].name;
-            return Err(match &summary.exit {
-                Err(why) => Error::usage(format!("iterations cannot be grouped around a ring: {why}"))
-                    .accepted(format!(
-                        "`{name}={strategy}` without `unroll`, or `unroll` without a ring"
-                    )),
-                Ok(_) => Error::usage("a batch in registers beside a ring, one iteration at a time")
-                    .accepted(format!("`unroll:{group}` in front, or batches alone")),
-            });
-        }
-        for (id, strategy) in rings {
-            let distance = strategy.distance().get();
-            let in_registers = matches!(strategy, Strategy::RollingRegisters { .. });
-            if !in_registers && distance % group != 0 {
-                let name = &kernel.loads[*id].name;
-                return Err(Error::usage(format!(
-                    "`{name}`: {distance} slots are not made of groups of {group}"
-                ))
-                .accepted(format!("a distance that is a multiple of {group}")));
-            }
-        }
-        Ok(Shape { group, tests })
-    }
-}
-
-/// Gives the parents that the plan does not name a strategy: registers, at the least depth that works.
-fn complete(
-    kernel: &Kernel,
-    summary: &LoopSummary,
-    shape: &Shape,
-    strategies: &mut HashMap<LoadId, Strategy>,
-) -> Result<()> {
-    let mut given = Vec::new();
-    // Children lie after their parents, so going backwards meets every child of a load before the load.
-    for site in summary.loads.iter().rev() {
-        let Some(&strategy) = strategies.get(&site.id) else {
-            continue;
-        };
-        for parent in parents(summary, site.pointer, &site.conditions) {
-            if parent == site.id {
-                continue;
-            }
-            match strategies.get(&parent) {
-                None => {
-                    if let Some(needed) = needed_of_parent(strategy, shape.group)? {
-                        strategies.insert(parent, needed);
-                        given.push(parent);
-                    }
-                }
-                Some(own) if own.is_hint() => {}
-                Some(own) => {
-                    let (child_ahead, own_ahead) = (strategy.distance().get(), own.distance().get());
-                    let by_name = |id: LoadId| kernel.loads[id].name.clone();
-                    let slots = matches!(
-                        own,
-                        Strategy::RollingShared { .. } | Strategy::RollingAsync { .. }
-                    );
-                    let least = if slots {
-                        child_ahead + shape.group
-                    } else {
-                        child_ahead
-                    };
-                    let carried = matches!(own, Strategy::RollingRegisters { .. }) || slots;
-                    if carried && own_ahead < least && !batch(strategy) {
-                        return Err(Error::usage(format!(
-                            "`{}` at distance {own_ahead} is not there yet when `{}` needs it {child_ahead} ahead",
-                            by_name(parent),
-                            by_name(site.id),
-                        ))
-                        .at(kernel.describe_place(site.place))
-                        .accepted(format!("`{}` at distance {least} or more", by_name(parent))));
-                    }
-                }
-            }
-        }
-    }
-    // A parent of several children must serve the one furthest ahead: raise what was given above.
-    let mut raised = true;
-    while raised {
-        raised = false;
-        for site in &summary.loads {
-            let Some(&strategy) = strategies.get(&site.id) else {
-                continue;
-            };
-            let Some(needed) = needed_of_parent(strategy, shape.group)? else {
-                continue;
-            };
-            for parent in parents(summary, site.pointer, &site.conditions) {
-                let Some(own) = strategies.get_mut(&parent) else {
-                    continue;
-                };
-                let rolling = matches!(needed, Strategy::RollingRegisters { .. });
-                if parent != site.id
-                    && rolling
-                    && given.contains(&parent)
-                    && own.distance() < needed.distance()
-                {
-                    *own = needed;
-                    raised = true;
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn batch(strategy: Strategy) -> bool {
-    matches!(
-        strategy,
-        Strategy::BatchedRegisters { .. } | Strategy::BatchedShared { .. }
-    )
-}
-
-/// How a parent is carried for a child with this strategy; nothing if the child reads it itself.
-fn needed_of_parent(child: Strategy, group: u32) -> Result<Option<Strategy>> {
-    Ok(match child {
-        Strategy::BatchedRegisters { distance } => Some(Strategy::BatchedRegisters { distance }),
-        // Such a batch reads its parents itself, all together.
-        Strategy::BatchedShared { .. } => None,
-        _ => {
-            let distance = Distance::new(child.distance().get() + group)?;
-            Some(Strategy::RollingRegisters { distance })
-        }
-    })
 }
 
 /// The pass for a strategy.

@@ -11,11 +11,14 @@
 //! | `legality` | the rules by which a load may be fetched early |
 //! | `early`, `growth`, `limits` | values of later iterations, computed now, and whether those iterations happen |
 //! | `pipeline` | the frame of every strategy: prologue, step, remainder |
+//! | `step` | the body of a rewritten loop: one iteration, or several together |
+//! | `shape` | how many iterations a step has, and whether the plan's parts agree about it |
 //! | `rolling_registers`, `batched_registers`, `rolling_shared`, `batched_shared`, `hint`, `joint` | a strategy each |
 //! | `slots`, `word` | layouts in shared memory; elements smaller than a copy |
 //! | `fences` | hints that a fence undoes, issued again |
 //! | `rotate` | register rings that shift without moves |
 //! | `unroll` | full unrolling, and the author's wishes |
+//! | `complete` | the loads that a planned one depends on get a strategy, too |
 //! | `apply` | a plan from its text to the transformed kernel |
 //! | `check` | that the transformed kernel uses the plain one's values |
 
@@ -23,6 +26,7 @@ mod apply;
 mod batched_registers;
 mod batched_shared;
 pub mod check;
+mod complete;
 mod early;
 mod fences;
 mod growth;
@@ -36,7 +40,9 @@ pub mod plan;
 mod rolling_registers;
 mod rolling_shared;
 mod rotate;
+mod shape;
 mod slots;
+mod step;
 mod unroll;
 mod word;
 

@@ -38,6 +38,7 @@ const ALL: &[&[Feature]] = &[
     crate::ranges::FEATURES,
     crate::functions::FEATURES,
     crate::memory::FEATURES,
+    crate::prefetch_signatures::FEATURES,
     crate::prefetch::FEATURES,
     crate::work_items::FEATURES,
     crate::atomics::FEATURES,

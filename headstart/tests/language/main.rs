@@ -24,6 +24,7 @@ mod meeting;
 mod memory;
 mod parts;
 mod prefetch;
+mod prefetch_signatures;
 mod printing;
 mod random;
 mod ranges;

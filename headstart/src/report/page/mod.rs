@@ -8,15 +8,16 @@ mod escape;
 mod figure;
 mod look;
 mod roofline;
+mod tables;
 
 use std::fmt::{Display, Write};
 
-use escape::{Escaped, Parts, Prose};
+use escape::{Escaped, Prose};
 use figure::{Shape, speedup_by_distance};
 use look::Look;
 
 use super::series::{self, Series};
-use super::{Outcome, Outputs, Report, Verdict, explain, gains, number};
+use super::{Report, Verdict, explain, gains, number};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -62,12 +63,12 @@ pub fn html(report: &Report) -> String {
     figures(&mut page, report);
     gain(&mut page, report);
     plan(&mut page, report);
-    counters(&mut page, report);
+    tables::counters(&mut page, report);
     if let Some(known) = &report.detail {
         detail::sections(&mut page, known);
     }
-    trials(&mut page, report);
-    without_time(&mut page, report);
+    tables::trials(&mut page, report);
+    tables::without_time(&mut page, report);
     page.push_str("</main>\n");
     footer(&mut page, report);
     page.push_str("</body>\n</html>\n");
@@ -342,151 +343,6 @@ fn plan(page: &mut String, report: &Report) {
     );
 }
 
-fn counters(page: &mut String, report: &Report) {
-    if report.counters.is_empty() {
-        return;
-    }
-    let with_best = report.counters.iter().any(|counter| counter.best.is_some());
-    let head = if with_best {
-        "<th class=\"number\" scope=\"col\">the plan</th>"
-    } else {
-        ""
-    };
-    put(
-        page,
-        format_args!(
-            "<section>\n<h2>What the device did</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">counted\
-             </th><th class=\"number\" scope=\"col\">plain kernel</th>{head}</tr></thead>\n<tbody>\n"
-        ),
-    );
-    for counter in &report.counters {
-        let value = |value: f64| {
-            format!("{} {}", number::figures(value), counter.unit)
-                .trim_end()
-                .to_owned()
-        };
-        let best = match (with_best, counter.best) {
-            (true, best) => format!(
-                "<td class=\"number\">{}</td>",
-                Escaped(best.map_or(String::new(), value))
-            ),
-            (false, _) => String::new(),
-        };
-        put(
-            page,
-            format_args!(
-                "<tr><td>{}</td><td class=\"number\">{}</td>{best}</tr>\n",
-                Escaped(&counter.name),
-                Escaped(value(counter.plain))
-            ),
-        );
-    }
-    page.push_str("</tbody>\n</table></div>\n</section>\n");
-}
-
-fn trials(page: &mut String, report: &Report) {
-    let ran = report.fastest_first();
-    let fastest = ran
-        .iter()
-        .filter_map(|trial| trial.measured())
-        .map(|(_, speedup)| speedup)
-        .fold(1.0, f64::max);
-    put(
-        page,
-        format_args!(
-            "<section>\n<h2>Every plan that ran</h2>\n<div class=\"scroll\"><table id=\"trials\">\n<caption>{} plans, \
-             fastest first. Each computed the same results as the plain kernel.</caption>\n<thead><tr>\
-             <th scope=\"col\">plan</th><th class=\"number\" scope=\"col\">time</th>\
-             <th class=\"number\" scope=\"col\">speedup</th><th scope=\"col\">outputs</th>\
-             <td class=\"bar\"></td></tr></thead>\n<tbody>\n",
-            ran.len()
-        ),
-    );
-    for trial in ran {
-        let Outcome::Ok {
-            time_ns,
-            speedup,
-            outputs,
-        } = trial.outcome
-        else {
-            continue;
-        };
-        let class = match () {
-            () if trial.plan == report.best.plan => "chosen",
-            () if trial.plan.is_none() => "plain",
-            () => "",
-        };
-        let outputs = match outputs {
-            Outputs::Identical => "identical",
-            Outputs::Equivalent => "equivalent",
-        };
-        put(
-            page,
-            format_args!(
-                "<tr class=\"{class}\"><td class=\"plan\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-                 <td>{outputs}</td><td class=\"bar\"><span style=\"width:{:.1}%\"></span></td></tr>\n",
-                Parts(&trial.plan),
-                number::duration(time_ns),
-                number::speedup(speedup),
-                (100.0 * speedup / fastest).clamp(0.0, 100.0),
-            ),
-        );
-    }
-    if let Some(other) = &report.plain_best_geometry {
-        put(
-            page,
-            format_args!(
-                "<tr class=\"elsewhere\"><td>none, as {}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-                 <td></td><td class=\"bar\"></td></tr>\n",
-                Escaped(other.geometry),
-                number::duration(other.time_ns),
-                number::speedup(other.speedup),
-            ),
-        );
-    }
-    if let Some(other) = &report.best_elsewhere {
-        put(
-            page,
-            format_args!(
-                "<tr class=\"elsewhere\"><td>{}, as {}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-                 <td></td><td class=\"bar\"></td></tr>\n",
-                Parts(&other.plan),
-                Escaped(other.geometry),
-                number::duration(other.time_ns),
-                number::speedup(other.speedup),
-            ),
-        );
-    }
-    page.push_str("</tbody>\n</table></div>\n</section>\n");
-}
-
-fn without_time(page: &mut String, report: &Report) {
-    let count = report.without_time().count();
-    if count == 0 {
-        return;
-    }
-    put(
-        page,
-        format_args!(
-            "<section>\n<h2>Plans that were refused</h2>\n<details open><summary>{count} of {}</summary>\n\
-             <div class=\"scroll\"><table id=\"refused\">\n<thead><tr><th scope=\"col\">plan</th><th scope=\"col\">why</th>\
-             </tr></thead>\n<tbody>\n",
-            report.trials.len()
-        ),
-    );
-    for (plan, reason) in report.without_time() {
-        put(
-            page,
-            format_args!(
-                "<tr><td class=\"plan\">{}</td><td>{}</td></tr>\n",
-                Parts(plan),
-                Prose(reason)
-            ),
-        );
-    }
-    page.push_str("</tbody>\n</table></div></details>\n</section>\n");
-}
-
 fn footer(page: &mut String, report: &Report) {
     page.push_str("<footer>\n");
     for note in &report.notes {
@@ -499,119 +355,4 @@ fn footer(page: &mut String, report: &Report) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::advise::{Doing, Moment, Timeline};
-    use crate::report::detail::{Detail, Hint, Load, Stalled};
-    use crate::report::tests::sample;
-
-    #[test]
-    fn the_page_stands_alone_and_has_every_number() {
-        let report = sample();
-        let page = html(&report);
-        let links = page.replace("http://www.w3.org/2000/svg", "");
-        for foreign in ["http:", "https:", "<script", "<img", "<link", "url(", "@import"] {
-            assert!(!links.contains(foreign), "{foreign}");
-        }
-        for trial in &report.trials {
-            assert!(page.contains(&Parts(&trial.plan).to_string()), "{}", trial.plan);
-        }
-        assert!(page.contains("<p class=\"word\" id=\"verdict\">Prefetch</p>"));
-        assert!(page.contains("needs 300 registers &lt;at most 255&gt;"));
-    }
-
-    fn with_everything(text: &str) -> Detail {
-        let moment = |doing, from_ns, to_ns| Moment {
-            doing,
-            from_ns,
-            to_ns,
-        };
-        let timeline = Timeline {
-            moments: vec![
-                moment(Doing::Computes, 0.0, 10.0),
-                moment(Doing::WaitsForMemory, 10.0, 600.0),
-                moment(Doing::WaitsOtherwise, 600.0, 610.0),
-            ],
-            iterations: vec![300.0],
-        };
-        Detail {
-            note: text.to_owned(),
-            stalls: vec![Stalled {
-                reason: text.to_owned(),
-                plain: 0.8,
-                best: Some(0.1),
-            }],
-            loads: vec![Load {
-                name: text.to_owned(),
-                place: text.to_owned(),
-                lines: 32.0,
-                fetched: 8.0,
-                waiting: 0.9,
-                best: None,
-            }],
-            timelines: vec![("none".to_owned(), timeline.clone()), (text.to_owned(), timeline)],
-            hints: vec![Hint {
-                place: text.to_owned(),
-                asked: text.to_owned(),
-                reached: text.to_owned(),
-                by: text.to_owned(),
-            }],
-            source: text.to_owned(),
-        }
-    }
-
-    #[test]
-    fn text_from_outside_does_not_become_markup() {
-        let mut report = sample();
-        let evil = "</title><script>alert(1)</script>\"'";
-        report.kernel = evil.to_owned();
-        report.device = evil.to_owned();
-        report.reasons = vec![evil.to_owned()];
-        report.notes = vec![evil.to_owned()];
-        report.parameters = vec![(evil.to_owned(), evil.to_owned())];
-        report.counters[0].name = evil.to_owned();
-        report.counters[0].unit = evil.to_owned();
-        report.detail = Some(with_everything(evil));
-        assert!(!html(&report).contains("<script"));
-    }
-
-    #[test]
-    fn elements_are_closed_and_ids_differ() {
-        let mut report = sample();
-        report.detail = Some(with_everything("a < b"));
-        let page = html(&report);
-        for id in ["timeline", "iterations", "stalls", "loads", "levels", "source"] {
-            assert!(page.contains(&format!(" id=\"{id}\"")), "{id}");
-        }
-        for element in [
-            "svg", "g", "table", "section", "figure", "details", "ul", "ol", "tr", "td", "p", "text",
-        ] {
-            let opened =
-                page.matches(&format!("<{element}>")).count() + page.matches(&format!("<{element} ")).count();
-            assert_eq!(
-                opened,
-                page.matches(&format!("</{element}>")).count(),
-                "{element}"
-            );
-        }
-        let mut ids: Vec<&str> = page
-            .split(" id=\"")
-            .skip(1)
-            .filter_map(|rest| rest.split('"').next())
-            .collect();
-        let count = ids.len();
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(ids.len(), count);
-    }
-
-    #[test]
-    fn a_report_with_nothing_but_the_plain_kernel_has_a_page() {
-        let mut report = sample();
-        report.trials.truncate(1);
-        report.best.plan = crate::prefetch::Plan::none();
-        report.verdict = Verdict::LeaveIt;
-        let page = html(&report);
-        assert!(!page.contains("<figure") && page.contains("Leave it"));
-    }
-}
+mod tests;

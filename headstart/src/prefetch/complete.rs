@@ -1,0 +1,116 @@
+//! Completing a plan: who fetches a load early must have its address early, so the loads that the address depends on
+//! (its parents) are fetched earlier still.
+//!
+//! ```text
+//! plan       unroll:8,values=rolling-async:16
+//! completed  unroll:8,values=rolling-async:16,indices=rolling-registers:24
+//! ```
+
+use std::collections::HashMap;
+
+use super::loads::parents;
+use super::plan::{Distance, Strategy};
+use crate::analysis::loops::LoopSummary;
+use crate::error::{Error, Result};
+use crate::ir::{Kernel, LoadId};
+
+/// Gives the parents that the plan does not name a strategy: registers, at the least depth that works.
+///
+/// # Errors
+/// A parent that the plan names arrives too late for its child.
+pub(super) fn complete(
+    kernel: &Kernel,
+    summary: &LoopSummary,
+    group: u32,
+    strategies: &mut HashMap<LoadId, Strategy>,
+) -> Result<()> {
+    let mut given = Vec::new();
+    // Children lie after their parents, so going backwards meets every child of a load before the load.
+    for site in summary.loads.iter().rev() {
+        let Some(&strategy) = strategies.get(&site.id) else {
+            continue;
+        };
+        for parent in parents(summary, site.pointer, &site.conditions) {
+            if parent == site.id {
+                continue;
+            }
+            match strategies.get(&parent) {
+                None => {
+                    if let Some(needed) = needed_of_parent(strategy, group)? {
+                        strategies.insert(parent, needed);
+                        given.push(parent);
+                    }
+                }
+                Some(own) if own.is_hint() => {}
+                Some(own) => {
+                    let (child_ahead, own_ahead) = (strategy.distance().get(), own.distance().get());
+                    let by_name = |id: LoadId| kernel.loads[id].name.clone();
+                    let slots = matches!(
+                        own,
+                        Strategy::RollingShared { .. } | Strategy::RollingAsync { .. }
+                    );
+                    let least = if slots { child_ahead + group } else { child_ahead };
+                    let carried = matches!(own, Strategy::RollingRegisters { .. }) || slots;
+                    if carried && own_ahead < least && !batch(strategy) {
+                        return Err(Error::usage(format!(
+                            "`{}` at distance {own_ahead} is not there yet when `{}` needs it {child_ahead} ahead",
+                            by_name(parent),
+                            by_name(site.id),
+                        ))
+                        .at(kernel.describe_place(site.place))
+                        .accepted(format!("`{}` at distance {least} or more", by_name(parent))));
+                    }
+                }
+            }
+        }
+    }
+    // A parent of several children must serve the one furthest ahead: raise what was given above.
+    let mut raised = true;
+    while raised {
+        raised = false;
+        for site in &summary.loads {
+            let Some(&strategy) = strategies.get(&site.id) else {
+                continue;
+            };
+            let Some(needed) = needed_of_parent(strategy, group)? else {
+                continue;
+            };
+            for parent in parents(summary, site.pointer, &site.conditions) {
+                let Some(own) = strategies.get_mut(&parent) else {
+                    continue;
+                };
+                let rolling = matches!(needed, Strategy::RollingRegisters { .. });
+                if parent != site.id
+                    && rolling
+                    && given.contains(&parent)
+                    && own.distance() < needed.distance()
+                {
+                    *own = needed;
+                    raised = true;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether it fetches a step's iterations together, with what they need.
+pub(super) fn batch(strategy: Strategy) -> bool {
+    matches!(
+        strategy,
+        Strategy::BatchedRegisters { .. } | Strategy::BatchedShared { .. }
+    )
+}
+
+/// How a parent is carried for a child with this strategy; nothing if the child reads it itself.
+fn needed_of_parent(child: Strategy, group: u32) -> Result<Option<Strategy>> {
+    Ok(match child {
+        Strategy::BatchedRegisters { distance } => Some(Strategy::BatchedRegisters { distance }),
+        // Such a batch reads its parents itself, all together.
+        Strategy::BatchedShared { .. } => None,
+        _ => {
+            let distance = Distance::new(child.distance().get() + group)?;
+            Some(Strategy::RollingRegisters { distance })
+        }
+    })
+}

@@ -1,0 +1,153 @@
+//! The page's tables: what the device counted, every plan that ran, every plan that was refused.
+
+use super::escape::{Escaped, Parts, Prose};
+use super::put;
+use crate::report::{Outcome, Outputs, Report, number};
+
+/// Counters of the plain kernel and of the plan beside each other.
+pub(super) fn counters(page: &mut String, report: &Report) {
+    if report.counters.is_empty() {
+        return;
+    }
+    let with_best = report.counters.iter().any(|counter| counter.best.is_some());
+    let head = if with_best {
+        "<th class=\"number\" scope=\"col\">the plan</th>"
+    } else {
+        ""
+    };
+    put(
+        page,
+        format_args!(
+            "<section>\n<h2>What the device did</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">counted\
+             </th><th class=\"number\" scope=\"col\">plain kernel</th>{head}</tr></thead>\n<tbody>\n"
+        ),
+    );
+    for counter in &report.counters {
+        let value = |value: f64| {
+            format!("{} {}", number::figures(value), counter.unit)
+                .trim_end()
+                .to_owned()
+        };
+        let best = match (with_best, counter.best) {
+            (true, best) => format!(
+                "<td class=\"number\">{}</td>",
+                Escaped(best.map_or(String::new(), value))
+            ),
+            (false, _) => String::new(),
+        };
+        put(
+            page,
+            format_args!(
+                "<tr><td>{}</td><td class=\"number\">{}</td>{best}</tr>\n",
+                Escaped(&counter.name),
+                Escaped(value(counter.plain))
+            ),
+        );
+    }
+    page.push_str("</tbody>\n</table></div>\n</section>\n");
+}
+
+/// Plans with their times, fastest first, and what other geometries give.
+pub(super) fn trials(page: &mut String, report: &Report) {
+    let ran = report.fastest_first();
+    let fastest = ran
+        .iter()
+        .filter_map(|trial| trial.measured())
+        .map(|(_, speedup)| speedup)
+        .fold(1.0, f64::max);
+    put(
+        page,
+        format_args!(
+            "<section>\n<h2>Every plan that ran</h2>\n<div class=\"scroll\"><table id=\"trials\">\n<caption>{} plans, \
+             fastest first. Each computed the same results as the plain kernel.</caption>\n<thead><tr>\
+             <th scope=\"col\">plan</th><th class=\"number\" scope=\"col\">time</th>\
+             <th class=\"number\" scope=\"col\">speedup</th><th scope=\"col\">outputs</th>\
+             <td class=\"bar\"></td></tr></thead>\n<tbody>\n",
+            ran.len()
+        ),
+    );
+    for trial in ran {
+        let Outcome::Ok {
+            time_ns,
+            speedup,
+            outputs,
+        } = trial.outcome
+        else {
+            continue;
+        };
+        let class = match () {
+            () if trial.plan == report.best.plan => "chosen",
+            () if trial.plan.is_none() => "plain",
+            () => "",
+        };
+        let outputs = match outputs {
+            Outputs::Identical => "identical",
+            Outputs::Equivalent => "equivalent",
+        };
+        put(
+            page,
+            format_args!(
+                "<tr class=\"{class}\"><td class=\"plan\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
+                 <td>{outputs}</td><td class=\"bar\"><span style=\"width:{:.1}%\"></span></td></tr>\n",
+                Parts(&trial.plan),
+                number::duration(time_ns),
+                number::speedup(speedup),
+                (100.0 * speedup / fastest).clamp(0.0, 100.0),
+            ),
+        );
+    }
+    if let Some(other) = &report.plain_best_geometry {
+        put(
+            page,
+            format_args!(
+                "<tr class=\"elsewhere\"><td>none, as {}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
+                 <td></td><td class=\"bar\"></td></tr>\n",
+                Escaped(other.geometry),
+                number::duration(other.time_ns),
+                number::speedup(other.speedup),
+            ),
+        );
+    }
+    if let Some(other) = &report.best_elsewhere {
+        put(
+            page,
+            format_args!(
+                "<tr class=\"elsewhere\"><td>{}, as {}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
+                 <td></td><td class=\"bar\"></td></tr>\n",
+                Parts(&other.plan),
+                Escaped(other.geometry),
+                number::duration(other.time_ns),
+                number::speedup(other.speedup),
+            ),
+        );
+    }
+    page.push_str("</tbody>\n</table></div>\n</section>\n");
+}
+
+/// Plans that have no time, and why.
+pub(super) fn without_time(page: &mut String, report: &Report) {
+    let count = report.without_time().count();
+    if count == 0 {
+        return;
+    }
+    put(
+        page,
+        format_args!(
+            "<section>\n<h2>Plans that were refused</h2>\n<details open><summary>{count} of {}</summary>\n\
+             <div class=\"scroll\"><table id=\"refused\">\n<thead><tr><th scope=\"col\">plan</th><th scope=\"col\">why</th>\
+             </tr></thead>\n<tbody>\n",
+            report.trials.len()
+        ),
+    );
+    for (plan, reason) in report.without_time() {
+        put(
+            page,
+            format_args!(
+                "<tr><td class=\"plan\">{}</td><td>{}</td></tr>\n",
+                Parts(plan),
+                Prose(reason)
+            ),
+        );
+    }
+    page.push_str("</tbody>\n</table></div></details>\n</section>\n");
+}

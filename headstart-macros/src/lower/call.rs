@@ -79,7 +79,9 @@ impl Lowering {
         if let Expr::Index(index) = target
             && let Expr::Range(range) = &*index.index
         {
-            return self.part(&index.expr, range).unwrap_or_else(|| quote!(()));
+            return self
+                .part(&index.expr, range, reference.mutability.is_some())
+                .unwrap_or_else(|| quote!(()));
         }
         if let Expr::Path(path) = target {
             let binding = path.path.get_ident().and_then(|name| self.scopes.find(name));
@@ -98,9 +100,14 @@ impl Lowering {
     }
 
     /// `a[i..j]`, `a[i..]`, `a[..j]`: memory again.
-    pub fn part(&mut self, memory: &Expr, range: &syn::ExprRange) -> Option<TokenStream> {
+    pub fn part(&mut self, memory: &Expr, range: &syn::ExprRange, mutable: bool) -> Option<TokenStream> {
         let span = range.span();
         let record = record_path(span);
+        let function = match (self.binding(memory), mutable) {
+            (Some(Binding::View), false) => quote_spanned!(span=> #record::views::part_to_read),
+            (Some(Binding::View), true) => quote_spanned!(span=> #record::views::part_to_write),
+            _ => quote_spanned!(span=> #record::part),
+        };
         let memory = self.memory(memory)?;
         let at = self.at(span);
         let start = match &range.start {
@@ -119,7 +126,7 @@ impl Lowering {
             }
             None => quote!(None),
         };
-        Some(quote_spanned!(span=> #record::part(#at, #memory, #start, #end)))
+        Some(quote_spanned!(span=> #function(#at, #memory, #start, #end)))
     }
 
     /// `f32::from(x)`, `f32::from_bits(x)`, `u32::min(a, b)`.

@@ -210,7 +210,10 @@ impl Lowering {
                     if let Some(ty) = ty {
                         return Some(self.refuse(ty.span(), "a part of a slice needs no type"));
                     }
-                    let part = self.part(&index.expr, range).unwrap_or_else(|| quote!(()));
+                    let mutable = reference.mutability.is_some();
+                    let part = self
+                        .part(&index.expr, range, mutable)
+                        .unwrap_or_else(|| quote!(()));
                     self.scopes.declare(&name.ident, Binding::Memory);
                     let ident = &name.ident;
                     return Some(quote_spanned!(pattern.span()=> let #ident = #part));

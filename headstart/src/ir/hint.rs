@@ -74,7 +74,7 @@ pub enum LscControl {
     L1iarL3c = 7,
 }
 
-/// What a load or store asks of the caches. A hint: it never changes a result.
+/// What a load or store asks of the memory system. It never changes a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CacheUse {
     /// Whatever the device does.
@@ -88,6 +88,11 @@ pub enum CacheUse {
     Volatile,
     /// One of Intel's cache controls; other devices do what is nearest. Loads only.
     Control(LscControl),
+    /// The work-items of the sub-group, all of them and together, access elements of global memory that follow each
+    /// other, from the first work-item's on: a device may make one request of it. That is a promise, which the
+    /// functional engine checks; beside it the access is one like any other, and one that a pass derives from it
+    /// promises nothing. The first address is a multiple of [`block_alignment`](CacheUse::block_alignment).
+    Block,
 }
 
 impl CacheHint {
@@ -164,6 +169,12 @@ impl PrefetchScope {
 }
 
 impl CacheUse {
+    /// What the address of a block's first element is a multiple of, in bytes: what `OpSubgroupBlockReadINTEL` and
+    /// `OpSubgroupBlockWriteINTEL` of SPV_INTEL_subgroups ask for.
+    pub const fn block_alignment(writes: bool) -> u64 {
+        if writes { 16 } else { 4 }
+    }
+
     /// Every variant.
     pub const ALL: &'static [CacheUse] = &[
         CacheUse::Default,
@@ -177,6 +188,7 @@ impl CacheUse {
         CacheUse::Control(LscControl::L1sL3uc),
         CacheUse::Control(LscControl::L1sL3c),
         CacheUse::Control(LscControl::L1iarL3c),
+        CacheUse::Block,
     ];
 
     /// The spelling in the text form.
@@ -187,6 +199,7 @@ impl CacheUse {
             CacheUse::Streaming => "streaming",
             CacheUse::Volatile => "volatile",
             CacheUse::Control(control) => control.name(),
+            CacheUse::Block => "block",
         }
     }
 

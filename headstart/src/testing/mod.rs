@@ -6,7 +6,7 @@
 //! A kernel is well formed, ends, keeps all accesses inside their buffers and never reads what was not
 //! written, whatever the seed. It has loops that count in many ways, loops that data end, branches,
 //! early exits, address chains up to three links, loads under conditions, trip counts that differ by
-//! work-item, private and shared arrays, barriers, stores in loops, atomics, fences, shuffles, votes, arithmetic on
+//! work-item, private and shared arrays, barriers, stores in loops, atomics, fences, shuffles, votes, block loads, arithmetic on
 //! halves and narrow integers, vectors in memory.
 
 mod case;

@@ -153,7 +153,8 @@ impl Generator {
             78..80 => self.hint(b, pool, frame),
             80..83 => self.tally(b, pool, frame),
             83 => self.fence(b),
-            84..88 if self.uniform => self.shuffle(b, pool),
+            84..87 if self.uniform => self.shuffle(b, pool),
+            87 if self.uniform => self.block(b, pool, frame),
             88..92 => self.narrow(b, pool),
             _ => self.arithmetic(b, pool),
         }

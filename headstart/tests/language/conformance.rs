@@ -43,6 +43,7 @@ const ALL: &[&[Feature]] = &[
     crate::work_items::FEATURES,
     crate::atomics::FEATURES,
     crate::sub_groups::FEATURES,
+    crate::blocks::FEATURES,
     crate::meeting::FEATURES,
     crate::printing::FEATURES,
     crate::host::FEATURES,
@@ -81,7 +82,10 @@ fn emits_ptx(kernel: &Kernel, ptxas: Option<&Ptxas>) -> Result<(), String> {
 /// Whether a kernel becomes SPIR-V. A refusal is an error without place.
 fn emits_spirv(kernel: &Kernel, validator: Option<&SpirvVal>) -> Result<(), String> {
     for target in [spirv::Target::Portable, spirv::Target::IntelLsc] {
-        let options = spirv::Options::new(target);
+        let options = spirv::Options {
+            block_access: spirv::BlockAccess::ALL,
+            ..spirv::Options::new(target)
+        };
         let emitted = spirv::emit(kernel, &options).map_err(|error| error.what().to_owned())?;
         if let Some(validator) = validator {
             validator.check(&emitted)?;

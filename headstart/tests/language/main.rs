@@ -13,6 +13,7 @@ mod agree;
 mod allocations;
 mod arithmetic;
 mod atomics;
+mod blocks;
 mod conformance;
 mod control_flow;
 mod functions;

@@ -253,7 +253,11 @@ impl Emitter<'_> {
             CacheUse::Control(LscControl::L1iarL3c) if !read_only => ".lu",
             CacheUse::Streaming
             | CacheUse::Control(LscControl::L1sL3uc | LscControl::L1sL3c | LscControl::L1iarL3c) => ".cs",
-            CacheUse::Default | CacheUse::Volatile | CacheUse::Control(LscControl::Default) => "",
+            // Side by side, a sub-group's accesses are as few as they can be.
+            CacheUse::Default
+            | CacheUse::Block
+            | CacheUse::Volatile
+            | CacheUse::Control(LscControl::Default) => "",
         };
         format!("{name}{operator}{}", if read_only { ".nc" } else { "" })
     }

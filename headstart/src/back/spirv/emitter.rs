@@ -10,6 +10,7 @@ use super::control::Scope;
 use super::controlled::Words;
 use super::module::Module;
 use super::prefetch::Element;
+use super::side_by_side::{self, Blocks};
 use crate::Result;
 use crate::back::nan::NanPlan;
 use crate::back::roots::Roots;
@@ -33,6 +34,8 @@ pub(super) struct Emitter<'k> {
     pub elements: Vec<(Element, Word)>,
     /// The functions that load with a cache control, and their ids.
     pub loads: Vec<(Words, Word)>,
+    /// What a sub-group accesses as blocks.
+    pub blocks: Blocks<'k>,
     /// The operation that defines a value.
     pub definitions: HashMap<Value, &'k OpKind>,
     ids: HashMap<Value, Word>,
@@ -58,6 +61,7 @@ impl<'k> Emitter<'k> {
             interface: Vec::new(),
             elements: Vec::new(),
             loads: Vec::new(),
+            blocks: side_by_side::blocks(kernel, options),
             definitions,
             ids: HashMap::new(),
             files: HashMap::new(),
@@ -230,6 +234,7 @@ impl<'k> Emitter<'k> {
                 Some(self.module.ins(Code::Select, ty, &values))
             }
             OpKind::Convert(convert, a) => Some(self.convert(*convert, *a, self.ty(op.results[0]))),
+            OpKind::Load { .. } | OpKind::Store { .. } if self.side_by_side(op) => None,
             OpKind::Load { ptr, cache, .. } => {
                 self.load(&op.results, *ptr, *cache);
                 None

@@ -35,17 +35,19 @@ mod memory;
 mod module;
 mod prefetch;
 mod print;
+mod side_by_side;
 
 use rspirv::binary::Disassemble;
 
 use super::hints::{HintReached, expand_others};
 use crate::cleanup;
-use crate::ir::{Id, Kernel, Op, OpKind, PrefetchScope};
+use crate::ir::{CacheUse, Id, Kernel, Op, OpKind, PrefetchScope};
 use crate::{Error, Result};
 use emitter::Emitter;
 
 pub use block::block_instructions;
 pub use prefetch::{Element, Message, instructions, messages, reached};
+pub use side_by_side::{BlockAccess, has_blocks};
 
 /// For whom a module is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,6 +85,8 @@ pub struct Options {
     /// Whether the device's compiler knows SPV_INTEL_subgroup_buffer_prefetch: a sub-group's joint prefetches become
     /// blocks on [`Target::IntelLsc`].
     pub block_prefetch: bool,
+    /// Which block loads and stores the device's compiler knows.
+    pub block_access: BlockAccess,
     /// Whether to say which source line instructions come from.
     pub lines: bool,
 }
@@ -94,6 +98,7 @@ impl Options {
             target,
             sub_group_size: None,
             block_prefetch: false,
+            block_access: BlockAccess::default(),
             lines: true,
         }
     }
@@ -138,6 +143,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Spirv> {
     expand_others(&mut kernel, &form, &is_block);
     let kernel = &cleanup::clean(&kernel);
     check::check(kernel, options)?;
+    side_by_side::check(kernel, options)?;
     let entry = identifier(&kernel.name);
     let module = Emitter::new(kernel, options).write(&entry)?;
     let words = module::assemble(&module);
@@ -180,6 +186,7 @@ pub fn uses_sub_groups(kernel: &Kernel) -> bool {
     kernel.body.walk(&mut |op| {
         uses |= match &op.kind {
             OpKind::Shuffle { .. } | OpKind::Vote(..) => true,
+            OpKind::Load { cache, .. } | OpKind::Store { cache, .. } => *cache == CacheUse::Block,
             OpKind::Id(id) => !matches!(
                 id,
                 Id::Local(_) | Id::Group(_) | Id::GroupSize(_) | Id::GroupCount(_)

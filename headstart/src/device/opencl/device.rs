@@ -223,6 +223,7 @@ impl Device for OpenClDevice {
             context: Arc::clone(&self.context),
             options: Options {
                 block_prefetch: self.facts.block_prefetch,
+                block_access: self.facts.block_access,
                 ..Options::new(self.facts.target())
             },
             build_options: self.build_options.clone(),
@@ -250,9 +251,16 @@ impl Device for OpenClDevice {
 impl OpenClDevice {
     /// The sub-group size of a launch that asks for none.
     fn usual_sub_group(&self, kernel: &Kernel) -> u32 {
-        kernel
-            .sub_group_size
-            .unwrap_or(self.description.default_sub_group_size)
+        let usual = self.description.default_sub_group_size;
+        let (sizes, most) = (
+            &self.description.sub_group_sizes,
+            self.facts.block_access.most_items,
+        );
+        let with_blocks = sizes.iter().copied().filter(|&size| size <= most).max();
+        kernel.sub_group_size.unwrap_or(match with_blocks {
+            Some(size) if usual > most && spirv::has_blocks(kernel) => size,
+            _ => usual,
+        })
     }
 }
 

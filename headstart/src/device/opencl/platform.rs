@@ -6,7 +6,7 @@ use cl3::types::cl_device_id;
 use cl3::{device as cl, platform as platforms};
 
 use super::failure::failure;
-use crate::back::spirv::Target;
+use crate::back::spirv::{BlockAccess, Target};
 use crate::device::Description;
 use crate::{Error, Result};
 
@@ -53,6 +53,8 @@ pub struct OpenClFacts {
     pub spirv: String,
     /// Whether its compiler knows prefetches of whole blocks by sub-groups (cl_intel_subgroup_buffer_prefetch).
     pub block_prefetch: bool,
+    /// The block loads and stores by sub-groups that its compiler knows (cl_intel_subgroups and its like).
+    pub block_access: BlockAccess,
     /// The version of Intel's hardware, major in the upper ten bits and minor in the next eight; none of others.
     pub hardware: Option<u32>,
     /// Cores, as OpenCL counts them (compute units).
@@ -197,6 +199,12 @@ fn ask(id: *mut c_void) -> Result<OpenClFacts> {
         spirv: text(cl::CL_DEVICE_IL_VERSION).unwrap_or_default(),
         block_prefetch: text(cl::CL_DEVICE_EXTENSIONS)
             .is_ok_and(|all| all.split_whitespace().any(|one| one == BLOCK_PREFETCH)),
+        block_access: BlockAccess::of_extensions(&text(cl::CL_DEVICE_EXTENSIONS).unwrap_or_default(), {
+            match is_intel_gpu && sub_group_sizes.contains(&8) {
+                true => BlockAccess::UP_TO_16.most_items,
+                false => BlockAccess::ALL.most_items,
+            }
+        }),
         hardware: match is_intel_gpu {
             true => number(DEVICE_IP_VERSION_INTEL).ok().map(narrow),
             false => None,
@@ -285,6 +293,7 @@ mod tests {
             vendor: INTEL,
             driver: "1".into(),
             block_prefetch: false,
+            block_access: BlockAccess::default(),
             spirv: "SPIR-V_1.2 SPIR-V_1.4".into(),
             hardware,
             cores: 128,

@@ -71,7 +71,8 @@
 //!   the methods of [`atomic::Atomic`], and `fence(Ordering::AcqRel)`.
 //!   `fetch_min` and `fetch_max` of floats, too. [`dot4_i8`](fn@dot::dot4_i8) and `dot4_u8` multiply bytes.
 //! - **Sub-groups and work-groups together:** shuffles, votes, reductions and scans of [`sub_group`],
-//!   `sub_group_barrier()` and [`named_barrier::<1, 2>()`](fn@work_item::named_barrier).
+//!   `sub_group_barrier()` and [`named_barrier::<1, 2>()`](fn@work_item::named_barrier). [`block`] loads and stores:
+//!   `sub_group_load(&values[first..])`, `let [a, b, c, d] = sub_group_load_block(&values[first..]);`.
 //! - **Printing:** `print!("{x} {:x}", y)` and `println!`, of scalars. The simulator hands the lines over with the
 //!   launch's [`Outcome`](crate::device::Outcome), in the order of the work-items; NVIDIA's driver writes them to the
 //!   standard output. Each keeps about a megabyte of a launch.
@@ -103,6 +104,7 @@
 
 pub mod approximate;
 pub mod atomic;
+pub mod block;
 pub mod data;
 pub mod dot;
 pub mod hint;
@@ -127,6 +129,7 @@ pub mod prelude {
         approximate_rsqrt, approximate_sin, approximate_sqrt, approximate_tanh,
     };
     pub use super::atomic::{Atomic, AtomicInteger, AtomicScalar, Ordering, Scope, Within, fence};
+    pub use super::block::{sub_group_load, sub_group_load_block, sub_group_store, sub_group_store_block};
     pub use super::data::Data;
     pub use super::dot::{dot4_i8, dot4_u8};
     pub use super::hint::{

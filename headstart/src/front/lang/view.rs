@@ -26,13 +26,15 @@
 //! assert_eq!(out.read(&*queue)?, [1.0, 3.0, 5.0, 1.0, 2.0, 3.0]);
 //! # Ok::<(), headstart::Error>(())
 //! ```
+//! `&view[first..]` is a part of its elements as a slice, in memory's order.
+//!
 //! The last dimension varies fastest, as in C. A `ReadOnly` view has what `&[T]` promises, so its loads may be
 //! fetched early; of a `WriteOnly` one nothing can be read. Device functions take views by value if they are
 //! `ReadOnly`, and as `&View2<…>` or `&mut View2<…>`.
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut, Index, IndexMut};
+use std::ops::{Deref, DerefMut, Index, IndexMut, Range, RangeFrom, RangeInclusive, RangeTo};
 
 /// What may be done to a view's memory: [`ReadOnly`], [`WriteOnly`], [`ReadWrite`].
 pub trait Access: Copy + 'static {
@@ -217,6 +219,30 @@ macro_rules! indexed {
         }
     )+};
 }
+
+/// A part of a view's elements, in memory's order.
+macro_rules! in_memory_order {
+    ($($range:ident<usize>),+) => {$(
+        impl<'a, T: 'a, const D: usize, A: Access> Index<$range<usize>> for View<'a, T, D, A> {
+            type Output = [T];
+
+            fn index(&self, range: $range<usize>) -> &[T] {
+                &self.items[range]
+            }
+        }
+
+        impl<'a, T: 'a, const D: usize, A: Writable> IndexMut<$range<usize>> for View<'a, T, D, A>
+        where
+            A::Items<'a, T>: DerefMut,
+        {
+            fn index_mut(&mut self, range: $range<usize>) -> &mut [T] {
+                &mut self.items[range]
+            }
+        }
+    )+};
+}
+
+in_memory_order! { Range<usize>, RangeFrom<usize>, RangeInclusive<usize>, RangeTo<usize> }
 
 indexed! {
     1: usize, |x| [x];

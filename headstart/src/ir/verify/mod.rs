@@ -30,7 +30,7 @@
 //! 16. Pure operations take operands of the types that [`OpKind`] and its tables say, all
 //!     of one type where several stand for numbers. Bit casts do not lead from pointer to pointer.
 //! 17. A load or store has a pointer into any space and moves 1, 2 or 4 values of one type, at most 16
-//!     bytes. A `Bool` in memory is a byte, 0 or 1.
+//!     bytes. A `Bool` in memory is a byte, 0 or 1. One of a block moves one number, to or from global memory.
 //! 18. A copy goes from global to shared memory and moves 4, 8 or 16 bytes.
 //! 19. Tokens are made by copies and joins and taken by joins and waits, and besides that only passed by
 //!     `Break`, `Continue` and loops. A join has at least one.

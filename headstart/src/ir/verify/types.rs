@@ -55,9 +55,10 @@ pub(super) fn results_of(
             wanted("address", "an i64 as index", ty(index) == Type::I64, ty(index))?;
             wanted("address", "a pointer as base", ty(base).is_pointer(), ty(base)).and_then(one)
         }
-        OpKind::Load { ptr, .. } => {
+        OpKind::Load { ptr, cache, .. } => {
             let element = named.ok_or_else(|| access_count("load", results))?;
             access("load", ty(ptr), element, results)?;
+            block("load", *cache, ty(ptr), element, results)?;
             Ok(vec![element; results])
         }
         OpKind::Store { ptr, values, cache } => {
@@ -68,6 +69,7 @@ pub(super) fn results_of(
             let &element = types.first().ok_or_else(|| access_count("store", 0))?;
             same("store", &types)?;
             access("store", ty(ptr), element, types.len())?;
+            block("store", *cache, ty(ptr), element, types.len())?;
             Ok(Vec::new())
         }
         OpKind::Copy { to, from, bytes, .. } => {
@@ -295,6 +297,26 @@ fn access(name: &str, ptr: Type, element: Type, count: usize) -> Check<()> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// An access of a whole sub-group, if it is one.
+fn block(name: &str, cache: CacheUse, ptr: Type, element: Type, count: usize) -> Check<()> {
+    if cache != CacheUse::Block {
+        return Ok(());
+    }
+    let check = |holds: bool, what: String| Rule::Access.check(holds, || what);
+    check(
+        ptr == Type::Ptr(Space::Global),
+        format!("a `{name}` of a block is in global memory, not behind a {ptr}"),
+    )?;
+    check(
+        element.is_integer() || element.is_float(),
+        format!("a `{name}` of a block moves numbers of 8 to 64 bits, not {element}"),
+    )?;
+    check(
+        count == 1,
+        format!("a `{name}` of a block moves 1 value for each work-item, not {count}"),
+    )
 }
 
 /// The type of the value in memory.

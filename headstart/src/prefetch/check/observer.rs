@@ -236,6 +236,7 @@ impl Observer for TermObserver {
                 space,
                 ptr,
                 id,
+                ..
             } => {
                 let addresses = registers.get(ptr);
                 let places = self.get(sub_group, ptr);
@@ -267,6 +268,7 @@ impl Observer for TermObserver {
                 ty,
                 space,
                 ptr,
+                ..
             } => {
                 let addresses = registers.get(ptr);
                 let places = self.get(sub_group, ptr);

@@ -1,9 +1,10 @@
-//! Shuffles and votes: operations that a sub-group runs together.
+//! Shuffles, votes, block loads and stores: operations that a sub-group runs together.
 
+use super::fault::Access;
 use super::lanes::{LANES, Lanes, Mask};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
-use crate::ir::{Place, ShuffleOp, VoteOp};
+use crate::ir::{CacheUse, Place, ShuffleOp, Type, VoteOp};
 
 /// The lane that each lane's value comes from.
 pub(crate) fn sources(op: ShuffleOp, by: &Lanes, mask: Mask) -> [usize; LANES] {
@@ -54,6 +55,37 @@ impl WorkGroup<'_> {
             VoteOp::All => u64::from(ballot == u64::from(mask.0)),
             VoteOp::Ballot => ballot,
         })
+    }
+
+    /// A load or store of a block: all are here, the elements follow each other, and the first is aligned.
+    ///
+    /// # Errors
+    /// One of that is not so.
+    pub(super) fn check_block(
+        &self,
+        access: Access,
+        addresses: &Lanes,
+        ty: Type,
+        sub_group: &SubGroup,
+        mask: Mask,
+        place: Place,
+    ) -> Result<()> {
+        let Some(lowest) = mask.lanes().next() else {
+            return Ok(());
+        };
+        let writes = access == Access::Write;
+        let what = if writes { "block store" } else { "block load" };
+        self.all_are_here(what, sub_group, mask, place)?;
+        let (first, align) = (addresses[lowest], CacheUse::block_alignment(writes));
+        let expected = (0..).map(|number: u64| first.wrapping_add(number * u64::from(ty.bytes())));
+        let mut lanes = mask.lanes().zip(expected);
+        if let Some((lane, _)) = lanes.find(|&(lane, expected)| addresses[lane] != expected) {
+            return Err(self.scattered_block(what, sub_group, lane, [first, addresses[lane]], place));
+        }
+        match first.is_multiple_of(align) {
+            true => Ok(()),
+            false => Err(self.misaligned_block(what, sub_group, lowest, first, align, place)),
+        }
     }
 
     pub(super) fn all_are_here(

@@ -2,9 +2,9 @@
 
 use super::lanes::Slot;
 use crate::ir::{
-    Array, AtomicOp, BinaryOp, CacheLevel, CompareOp, ConvertOp, Id, Kernel, LoadId, Meeting, MemoryOrder,
-    MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ShuffleOp, Space, Type, UnaryOp, Value, VoteOp,
-    Wrap,
+    Array, AtomicOp, BinaryOp, CacheLevel, CacheUse, CompareOp, ConvertOp, Id, Kernel, LoadId, Meeting,
+    MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ShuffleOp, Space, Type, UnaryOp,
+    Value, VoteOp, Wrap,
 };
 
 /// One operation of a sub-group. Control flow and barriers are not among them: who runs the operations
@@ -92,12 +92,16 @@ pub enum LaneOpKind {
         space: Space,
         ptr: Slot,
         id: LoadId,
+        /// Whether the sub-group makes it as one block.
+        block: bool,
     },
     Store {
         values: SlotList,
         ty: Type,
         space: Space,
         ptr: Slot,
+        /// Whether the sub-group makes it as one block.
+        block: bool,
     },
     Copy {
         to: Slot,
@@ -272,18 +276,20 @@ impl LaneOp {
                 scale: *scale,
                 offset: *offset,
             },
-            OpKind::Load { ptr, id, .. } => LaneOpKind::Load {
+            OpKind::Load { ptr, id, cache } => LaneOpKind::Load {
                 to: SlotList::new(op.results.iter().map(|&value| slot(value))),
                 ty: into,
                 space: space(*ptr),
                 ptr: slot(*ptr),
                 id: *id,
+                block: *cache == CacheUse::Block,
             },
-            OpKind::Store { ptr, values, .. } => LaneOpKind::Store {
+            OpKind::Store { ptr, values, cache } => LaneOpKind::Store {
                 values: SlotList::new(values.iter().map(|&value| slot(value))),
                 ty: values.first().map_or(Type::Bool, |&value| kernel.ty(value)),
                 space: space(*ptr),
                 ptr: slot(*ptr),
+                block: *cache == CacheUse::Block,
             },
             OpKind::Copy {
                 to: target,

@@ -238,6 +238,51 @@ impl WorkGroup<'_> {
             .accepted("all work-items of a sub-group run it together, and none has ended before")
     }
 
+    /// A block's elements do not follow each other: one of the work-items has another one.
+    #[cold]
+    pub(super) fn scattered_block(
+        &self,
+        what: &str,
+        sub_group: &SubGroup,
+        lane: usize,
+        [first, own]: [u64; 2],
+        place: Place,
+    ) -> Error {
+        let element = |address| {
+            let (region, offset) = self.region(Space::Global, address);
+            region.element(offset)
+        };
+        let what = format!(
+            "{} takes {} in a {what} of its sub-group that begins at {}",
+            self.describe(sub_group.work_item(lane)),
+            element(own),
+            element(first)
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("the same first element for all work-items of the sub-group; each has the one behind its neighbour's")
+    }
+
+    /// A block does not begin where devices want it to.
+    #[cold]
+    pub(super) fn misaligned_block(
+        &self,
+        what: &str,
+        sub_group: &SubGroup,
+        lane: usize,
+        first: u64,
+        align: u64,
+        place: Place,
+    ) -> Error {
+        let (region, offset) = self.region(Space::Global, first);
+        let what = format!(
+            "{} begins a {what} of its sub-group at byte {offset} of `{}`, which is no multiple of {align}",
+            self.describe(sub_group.work_item(lane)),
+            region.name
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("block loads begin at a multiple of 4 bytes, block stores at one of 16")
+    }
+
     /// A shuffle names a lane that no sub-group has.
     #[cold]
     pub(super) fn shuffled_too_far(

@@ -47,6 +47,7 @@ impl WorkGroup<'_> {
                 ty,
                 space,
                 ptr,
+                ..
             } => {
                 let size = ty.bytes() * values.length();
                 self.touch_all(

@@ -5,7 +5,7 @@ use super::atomics::Atomic;
 use super::buffer::POISON;
 use super::checks::Checks;
 use super::copies::Copies;
-use super::fault;
+use super::fault::{self, Access};
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Lanes, Mask, Registers};
 use super::prefetch::{Prefetch, Prefetches};
@@ -243,8 +243,17 @@ impl<'l> WorkGroup<'l> {
                 Ok(())
             }
             LaneOpKind::Load {
-                to, ty, space, ptr, ..
+                to,
+                ty,
+                space,
+                ptr,
+                block,
+                ..
             } => {
+                if block {
+                    let access = Access::Read;
+                    self.check_block(access, registers.get(ptr), ty, sub_group, mask, op.place)?;
+                }
                 if self.state.follows_prefetches && !matches!(space, Space::Shared | Space::Private) {
                     self.use_prefetched(registers.get(ptr), mask, op.place);
                 }
@@ -255,7 +264,14 @@ impl<'l> WorkGroup<'l> {
                 ty,
                 space,
                 ptr,
-            } => self.store(&values, ty, space, ptr, registers, sub_group, mask, op.place),
+                block,
+            } => {
+                if block {
+                    let access = Access::Write;
+                    self.check_block(access, registers.get(ptr), ty, sub_group, mask, op.place)?;
+                }
+                self.store(&values, ty, space, ptr, registers, sub_group, mask, op.place)
+            }
             LaneOpKind::Copy {
                 to,
                 target,

@@ -11,6 +11,7 @@
 
 mod arithmetic;
 pub mod atomics;
+pub mod block;
 pub mod collective;
 mod control;
 mod convert;

@@ -118,6 +118,26 @@ pub fn to_change<V: Layout, const D: usize, A: Readable + Writable>(
     element(at, view, index)
 }
 
+/// `&view[start..end]`: a part of its elements in memory's order, to be read.
+pub fn part_to_read<V: Layout, const D: usize, A: Readable>(
+    at: At,
+    view: View<V, D, A>,
+    start: Recorded<usize>,
+    end: Option<Recorded<usize>>,
+) -> Memory<V> {
+    super::part(at, view, start, end)
+}
+
+/// `&mut view[start..end]`.
+pub fn part_to_write<V: Layout, const D: usize, A: Writable>(
+    at: At,
+    view: View<V, D, A>,
+    start: Recorded<usize>,
+    end: Option<Recorded<usize>>,
+) -> Memory<V> {
+    super::part(at, view, start, end)
+}
+
 /// `view.span(first, count)`: so many elements in memory's order.
 #[derive(Debug)]
 pub struct Span<V> {

@@ -261,6 +261,23 @@ fn memory_moves_whole_values() {
     refused(Rule::Access, store(&[Type::I64; 4]), 0, None);
     refused(Rule::Tokens, store(&[Type::Token]), 0, None);
     refused(Rule::Pure, store(&[Type::F32, Type::I32]), 0, None);
+    let block = |ptr| OpKind::Load {
+        ptr: of(ptr),
+        id,
+        cache: CacheUse::Block,
+    };
+    refused(Rule::Access, block(SHARED), 1, Some(Type::F32));
+    refused(Rule::Access, block(GENERIC), 1, Some(Type::F32));
+    refused(Rule::Access, block(GLOBAL), 2, Some(Type::F32));
+    refused(Rule::Access, block(GLOBAL), 1, Some(Type::Bool));
+    refused(Rule::Access, block(GLOBAL), 1, Some(GLOBAL));
+    let stored = |ty| OpKind::Store {
+        ptr: of(GLOBAL),
+        values: vec![of(ty)],
+        cache: CacheUse::Block,
+    };
+    refused(Rule::Access, stored(Type::Bool), 0, None);
+    assert!(results_of(&one_of_each(), &stored(Type::F64), 0, None).is_ok());
     let copy = |to, from, bytes| OpKind::Copy {
         to: of(to),
         from: of(from),

@@ -1,0 +1,146 @@
+//! Block loads and stores: a sub-group reads or writes elements that follow each other, in one request where the device
+//! has such requests.
+//!
+//! ```
+//! use headstart::device::sim::Simulator;
+//! use headstart::device::{Device, TypedBuffer};
+//! use headstart::prelude::*;
+//!
+//! /// Each sub-group doubles 64 elements, four for each work-item.
+//! #[kernel(work_group = 32, sub_group = 16)]
+//! fn doubled(values: &[u32], result: &mut [u32]) {
+//!     let first = (global_id() / 16) * 64;
+//!     let [a, b, c, d] = sub_group_load_block(&values[first..]);
+//!     sub_group_store_block(&mut result[first..], [2 * a, 2 * b, 2 * c, 2 * d]);
+//! }
+//!
+//! let device = Simulator::untimed();
+//! let queue = device.queue()?;
+//! let numbers: Vec<u32> = (0..256).collect();
+//! let values = TypedBuffer::from_slice(&device, &numbers)?;
+//! let mut result = TypedBuffer::uninitialized(&device, 256)?;
+//! let geometry = Geometry::new(2, 32).sub_group_size(16);
+//! let arguments = doubled::arguments(&values, &mut result);
+//! doubled::compile(&device)?.launch(&*queue, geometry, arguments).wait()?;
+//! assert_eq!(result.read(&*queue)?, (0..512).step_by(2).collect::<Vec<u32>>());
+//! # Ok::<(), headstart::Error>(())
+//! ```
+//! # What each work-item has
+//! With sub-groups of `S` work-items ([`max_sub_group_size`](fn@super::work_item::max_sub_group_size)), part `k` of work-item
+//! `lane`'s value is element `k × S + lane` of the memory that is given. So the parts of *one* work-item lie apart, and those of
+//! neighbours side by side: 16 integers in a row for each work-item cost sixteen times the cache lines.
+//!
+//! # What holds
+//! All work-items of the sub-group come together, as to a shuffle, and give the same memory. Its first element lies at a
+//! multiple of 4 bytes for a load, and of 16 for a store. The simulator reports what is not so. There are 1, 2, 4 or 8
+//! elements of 8 to 64 bits for each work-item, in global memory.
+//!
+//! # What it becomes
+//! On Intel's GPUs `OpSubgroupBlockReadINTEL` and `OpSubgroupBlockWriteINTEL`, where every sub-group is full
+//! (`#[kernel(work_group = …, sub_group = …)]` says so). The GPUs that have sub-groups of 8 do not have blocks for those of
+//! 32: a kernel that requires 32 is refused there, and one that requires none gets 16. Elsewhere the accesses of
+//! the work-items, which are side by side.
+
+use super::record::{AsMemory, At, Recorded, block};
+use super::scalar::Number;
+use super::work_item::{max_sub_group_size, sub_group_local_id};
+
+/// `N` elements for each work-item of a sub-group.
+#[derive(Debug)]
+pub struct Elements<const N: usize>;
+
+/// As many elements for each work-item as a block can have.
+#[diagnostic::on_unimplemented(
+    message = "a block does not have so many elements for each work-item: `{Self}`",
+    note = "accepted: 1, 2, 4, 8; larger blocks are several loads or stores"
+)]
+pub trait BlockSize {}
+
+impl BlockSize for Elements<1> {}
+impl BlockSize for Elements<2> {}
+impl BlockSize for Elements<4> {}
+impl BlockSize for Elements<8> {}
+
+/// The element of `memory` whose number is that of the work-item in its sub-group.
+pub fn sub_group_load<T: Number>(memory: &[T]) -> T {
+    memory[sub_group_local_id()]
+}
+
+/// `N` elements of `memory` for each work-item of the sub-group: part `k` of work-item `lane` is element
+/// `k × max_sub_group_size() + lane`.
+pub fn sub_group_load_block<T: Number, const N: usize>(memory: &[T]) -> [T; N]
+where
+    Elements<N>: BlockSize,
+{
+    std::array::from_fn(|part| memory[part * max_sub_group_size() + sub_group_local_id()])
+}
+
+/// Writes the element of `memory` whose number is that of the work-item in its sub-group.
+pub fn sub_group_store<T: Number>(memory: &mut [T], value: T) {
+    memory[sub_group_local_id()] = value;
+}
+
+/// Writes `N` elements of `memory` for each work-item of the sub-group: part `k` of work-item `lane` becomes element
+/// `k × max_sub_group_size() + lane`.
+pub fn sub_group_store_block<T: Number, const N: usize>(memory: &mut [T], values: [T; N])
+where
+    Elements<N>: BlockSize,
+{
+    for (part, value) in values.into_iter().enumerate() {
+        memory[part * max_sub_group_size() + sub_group_local_id()] = value;
+    }
+}
+
+/// What [`sub_group_load`](fn@sub_group_load) is for a device.
+#[allow(non_camel_case_types, reason = "it bears the function's name")]
+pub struct sub_group_load {}
+
+/// What [`sub_group_load_block`](fn@sub_group_load_block) is for a device.
+#[allow(non_camel_case_types, reason = "it bears the function's name")]
+pub struct sub_group_load_block {}
+
+/// What [`sub_group_store`](fn@sub_group_store) is for a device.
+#[allow(non_camel_case_types, reason = "it bears the function's name")]
+pub struct sub_group_store {}
+
+/// What [`sub_group_store_block`](fn@sub_group_store_block) is for a device.
+#[allow(non_camel_case_types, reason = "it bears the function's name")]
+pub struct sub_group_store_block {}
+
+impl sub_group_load {
+    #[doc(hidden)]
+    pub fn device<T: Number>(at: At, memory: impl AsMemory<Recorded<T>>) -> Recorded<T> {
+        let [value] = block::load(at, memory.memory());
+        value
+    }
+}
+
+impl sub_group_load_block {
+    #[doc(hidden)]
+    pub fn device<T: Number, const N: usize>(at: At, memory: impl AsMemory<Recorded<T>>) -> [Recorded<T>; N]
+    where
+        Elements<N>: BlockSize,
+    {
+        block::load(at, memory.memory())
+    }
+}
+
+impl sub_group_store {
+    #[doc(hidden)]
+    pub fn device<T: Number>(at: At, memory: impl AsMemory<Recorded<T>>, value: Recorded<T>) {
+        block::store(at, memory.memory(), [value]);
+    }
+}
+
+impl sub_group_store_block {
+    #[doc(hidden)]
+    pub fn device<T: Number, const N: usize>(
+        at: At,
+        memory: impl AsMemory<Recorded<T>>,
+        values: [Recorded<T>; N],
+    ) where
+        Elements<N>: BlockSize,
+    {
+        block::store(at, memory.memory(), values);
+    }
+}

@@ -338,6 +338,7 @@ fn fetch_for(
     let chained = parents(summary, site.pointer, &site.conditions)
         .iter()
         .any(|&parent| parent != site.id);
+    let joint = |hint, scope, site| Joint::new(kernel, definitions, site, ahead, hint, scope, target.line);
     Ok(match strategy {
         Strategy::BatchedRegisters { .. } => Box::new(BatchedRegisters { site }),
         Strategy::RollingRegisters { .. } => Box::new(RollingRegisters {
@@ -345,25 +346,14 @@ fn fetch_for(
             distance: ahead,
         }),
         Strategy::BatchedShared { layout, .. } => Box::new(BatchedShared::new(site, ahead, layout)),
-        Strategy::RollingShared { layout, .. } => {
+        Strategy::RollingShared { layout, .. } | Strategy::RollingAsync { layout, .. } => {
+            let asynchronous = matches!(strategy, Strategy::RollingAsync { .. });
             let consumers = consumers();
             Box::new(RollingShared::new(
                 site,
                 ahead,
                 layout,
-                false,
-                shape.group,
-                consumers,
-                chained,
-            ))
-        }
-        Strategy::RollingAsync { layout, .. } => {
-            let consumers = consumers();
-            Box::new(RollingShared::new(
-                site,
-                ahead,
-                layout,
-                true,
+                asynchronous,
                 shape.group,
                 consumers,
                 chained,
@@ -383,33 +373,13 @@ fn fetch_for(
             scope,
             ..
         } => {
-            let hint = CacheHint { level, nontemporal };
             let scope = match scope {
                 Scope::SubGroup => PrefetchScope::SubGroup,
                 Scope::WorkGroup => PrefetchScope::WorkGroup,
             };
-            Box::new(Joint::new(
-                kernel,
-                definitions,
-                site,
-                ahead,
-                hint,
-                scope,
-                target.line,
-            )?)
+            Box::new(joint(CacheHint { level, nontemporal }, scope, site)?)
         }
-        Strategy::Bulk { .. } => {
-            let (hint, scope) = (CacheHint::to(CacheLevel::L2), PrefetchScope::Bulk);
-            Box::new(Joint::new(
-                kernel,
-                definitions,
-                site,
-                ahead,
-                hint,
-                scope,
-                target.line,
-            )?)
-        }
+        Strategy::Bulk { .. } => Box::new(joint(CacheHint::to(CacheLevel::L2), PrefetchScope::Bulk, site)?),
     })
 }
 

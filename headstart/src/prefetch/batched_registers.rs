@@ -31,10 +31,6 @@ impl Fetch for BatchedRegisters {
         &self.site
     }
 
-    fn prologue(&mut self, _: &mut Early<'_>, _: &mut Limits, _: &mut Builder<'_>) -> Result<Vec<Value>> {
-        Ok(Vec::new())
-    }
-
     fn advance(
         &mut self,
         early: &mut Early<'_>,

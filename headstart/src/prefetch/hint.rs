@@ -40,10 +40,6 @@ impl Fetch for Hint {
         &self.site
     }
 
-    fn prologue(&mut self, _: &mut Early<'_>, _: &mut Limits, _: &mut Builder<'_>) -> Result<Vec<Value>> {
-        Ok(Vec::new())
-    }
-
     fn advance(
         &mut self,
         early: &mut Early<'_>,
@@ -55,16 +51,7 @@ impl Fetch for Hint {
         legality::may_hint(b.kernel, early.definitions, &self.site)?;
         let bytes = b.kernel.ty(self.site.results[0]).bytes() * self.site.results.len() as u32;
         for ahead in self.distance..self.distance + group {
-            let guard = early.guard(b, limits, &self.site, ahead)?;
-            let pointer = early.value(b, limits, self.site.pointer, ahead)?;
-            let enters = early
-                .pointer_growth(b.kernel, self.site.pointer)
-                .filter(|growth| *growth > 0 && *growth < i64::from(self.line))
-                .map(|growth| enters_line(b, pointer, growth, self.line));
-            let guard = guard
-                .into_iter()
-                .chain(enters)
-                .reduce(|all, guard| b.and(all, guard));
+            let (pointer, guard) = target(early, limits, b, &self.site, ahead, Some(self.line))?;
             let (hint, id) = (self.hint, Some(self.site.id));
             match guard {
                 None => b.prefetch(pointer, bytes, hint, id),
@@ -85,8 +72,29 @@ impl Fetch for Hint {
     }
 }
 
+/// What a hint names, `ahead` iterations early, and when it is issued: in iterations that happen, and, if lines have
+/// `line` bytes, once for each line that the pointer walks into.
+pub(super) fn target(
+    early: &mut Early<'_>,
+    limits: &mut Limits,
+    b: &mut Builder<'_>,
+    site: &LoadSite,
+    ahead: u32,
+    line: Option<u32>,
+) -> Result<(Value, Option<Value>)> {
+    let guard = early.guard(b, limits, site, ahead)?;
+    let pointer = early.value(b, limits, site.pointer, ahead)?;
+    let growth = early.pointer_growth(b.kernel, site.pointer);
+    let enters = growth
+        .zip(line)
+        .filter(|(growth, line)| *growth > 0 && *growth < i64::from(*line))
+        .map(|(growth, line)| enters_line(b, pointer, growth, line));
+    let guards = guard.into_iter().chain(enters);
+    Ok((pointer, guards.reduce(|all, guard| b.and(all, guard))))
+}
+
 /// Whether a pointer that grows by `growth` bytes an iteration is in a line that it was not in before.
-pub(super) fn enters_line(b: &mut Builder<'_>, pointer: Value, growth: i64, line: u32) -> Value {
+fn enters_line(b: &mut Builder<'_>, pointer: Value, growth: i64, line: u32) -> Value {
     let bits = b.convert(ConvertOp::Bits, Type::I64, pointer);
     let mask = b.i64(i64::from(line) - 1);
     let inside = b.binary(BinaryOp::And, bits, mask);

@@ -16,7 +16,7 @@
 //! in steps below a cache line, only the step that enters a line prefetches.
 
 use super::early::Early;
-use super::hint::enters_line;
+use super::hint::target;
 use super::legality;
 use super::limits::Limits;
 use super::pipeline::Fetch;
@@ -119,10 +119,6 @@ impl Fetch for Joint {
         &self.site
     }
 
-    fn prologue(&mut self, _: &mut Early<'_>, _: &mut Limits, _: &mut Builder<'_>) -> Result<Vec<Value>> {
-        Ok(Vec::new())
-    }
-
     fn advance(
         &mut self,
         early: &mut Early<'_>,
@@ -134,16 +130,8 @@ impl Fetch for Joint {
         legality::may_hint(b.kernel, early.definitions, &self.site)?;
         let bytes = b.kernel.ty(self.site.results[0]).bytes() * self.site.results.len() as u32;
         for ahead in self.distance..self.distance + group {
-            let guard = early.guard(b, limits, &self.site, ahead)?;
-            let pointer = early.value(b, limits, self.site.pointer, ahead)?;
-            let enters = early
-                .pointer_growth(b.kernel, self.site.pointer)
-                .filter(|growth| !self.side_by_side && *growth > 0 && *growth < i64::from(self.line))
-                .map(|growth| enters_line(b, pointer, growth, self.line));
-            let guard = guard
-                .into_iter()
-                .chain(enters)
-                .reduce(|all, guard| b.and(all, guard));
+            let line = (!self.side_by_side).then_some(self.line);
+            let (pointer, guard) = target(early, limits, b, &self.site, ahead, line)?;
             let write = |b: &mut Builder<'_>| {
                 let (ptr, count) = self.range(b, pointer, bytes);
                 // A count that is known is a size.

@@ -35,13 +35,15 @@ pub(super) trait Fetch {
     /// The load it serves.
     fn site(&self) -> &LoadSite;
 
-    /// Fetches the first iterations, in front of the loop, and gives the first state.
+    /// Fetches the first iterations, in front of the loop, and gives the first state. Who carries nothing has none.
     fn prologue(
         &mut self,
-        early: &mut Early<'_>,
-        limits: &mut Limits,
-        b: &mut Builder<'_>,
-    ) -> Result<Vec<Value>>;
+        _early: &mut Early<'_>,
+        _limits: &mut Limits,
+        _b: &mut Builder<'_>,
+    ) -> Result<Vec<Value>> {
+        Ok(Vec::new())
+    }
 
     /// At the start of a step of `group` iterations: takes what they use out of `state` and makes it known
     /// to `early`, fetches as many further ahead, and gives the next state.

@@ -45,18 +45,13 @@ pub fn default_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pl
     for group in GROUPS {
         for groups_ahead in [1, 2] {
             let distance = Distance::new(group * groups_ahead)?;
-            let start = || -> Result<Plan> { Ok(Plan::none().unrolled(Unroll::by(group)?)) };
-            let layout = Layout::Interleaved;
-            plans.push(together(
-                start()?,
-                loads,
-                Strategy::RollingAsync { distance, layout },
-            )?);
-            plans.push(together(
-                start()?,
-                loads,
-                Strategy::RollingRegisters { distance },
-            )?);
+            for strategy in rings_at(distance) {
+                plans.push(together(
+                    Plan::none().unrolled(Unroll::by(group)?),
+                    loads,
+                    strategy,
+                )?);
+            }
         }
     }
     if loads.len() > 1 {
@@ -66,11 +61,7 @@ pub fn default_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pl
                 .filter(|distance| distance.is_power_of_two())
             {
                 let distance = Distance::new(distance)?;
-                let layout = Layout::Interleaved;
-                for strategy in [
-                    Strategy::RollingAsync { distance, layout },
-                    Strategy::RollingRegisters { distance },
-                ] {
+                for strategy in rings_at(distance) {
                     plans.push(together(Plan::none(), std::slice::from_ref(load), strategy)?);
                 }
             }
@@ -114,7 +105,6 @@ pub fn shared_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pla
 /// # Errors
 /// As for [`default_plans`].
 pub fn likely_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Plan>> {
-    let layout = Layout::Interleaved;
     let mut plans = Vec::new();
     // Short loops gain by two.
     for group in GROUPS {
@@ -124,31 +114,18 @@ pub fn likely_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pla
         return Ok(plans);
     }
     for (group, ahead) in LIKELY {
-        let start = || -> Result<Plan> { Ok(Plan::none().unrolled(Unroll::by(group)?)) };
-        let distance = Distance::new(ahead)?;
-        plans.push(together(
-            start()?,
-            loads,
-            Strategy::RollingAsync { distance, layout },
-        )?);
-        plans.push(together(
-            start()?,
-            loads,
-            Strategy::RollingRegisters { distance },
-        )?);
+        for strategy in rings_at(Distance::new(ahead)?) {
+            plans.push(together(
+                Plan::none().unrolled(Unroll::by(group)?),
+                loads,
+                strategy,
+            )?);
+        }
     }
     for distance in [4, 12] {
-        let distance = Distance::new(distance)?;
-        plans.push(together(
-            Plan::none(),
-            loads,
-            Strategy::RollingAsync { distance, layout },
-        )?);
-        plans.push(together(
-            Plan::none(),
-            loads,
-            Strategy::RollingRegisters { distance },
-        )?);
+        for strategy in rings_at(Distance::new(distance)?) {
+            plans.push(together(Plan::none(), loads, strategy)?);
+        }
     }
     for strategy in hints_at(Distance::new(2)?, levels) {
         plans.push(together(Plan::none(), loads, strategy)?);
@@ -248,6 +225,15 @@ pub fn without_shared_copies(kernel: &Kernel, plans: Vec<Plan>) -> Vec<Plan> {
             .any(|(name, strategy)| matches!(strategy, Strategy::RollingAsync { .. }) && names.contains(name))
     };
     plans.into_iter().filter(|plan| !copies(plan)).collect()
+}
+
+/// The rings that do best where any does: one that asynchronous copies fill, and one of registers.
+fn rings_at(distance: Distance) -> [Strategy; 2] {
+    let layout = Layout::Interleaved;
+    [
+        Strategy::RollingAsync { distance, layout },
+        Strategy::RollingRegisters { distance },
+    ]
 }
 
 /// The strategies that fetch values, in every layout.

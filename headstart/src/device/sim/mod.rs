@@ -10,4 +10,5 @@ mod simulator;
 mod timeline;
 pub mod timer;
 
+pub(crate) use simulator::on_copies;
 pub use simulator::{Clock, Simulator, Timing};

@@ -268,7 +268,10 @@ impl Shared {
         let compiled: Arc<Compiled> = program.implementation()?;
         let size = launch.sub_group_size(kernel, &self.description);
         let timed = match (&self.clock, &compiled.timed) {
-            (Some(clock), Some(timed)) => Some((clock, timed, copy_of(launch, kernel)?)),
+            (Some(clock), Some(timed)) => {
+                let reads = |index: usize| kernel.params[index].facts.is_some_and(|facts| facts.read_only);
+                Some((clock, timed, on_copies(launch, reads)?))
+            }
             _ => None,
         };
         let functional = &compiled.functional;
@@ -312,15 +315,19 @@ fn elsewhere(kernel: &Kernel, launch: &Launch) -> Option<String> {
     })
 }
 
-/// The launch on copies of the buffers that it may write.
-fn copy_of(launch: &Launch, kernel: &Kernel) -> Result<Launch> {
+/// The launch on copies of its buffers; arguments that are the same buffer stay the same. Those of parameters that
+/// `stay` are not copied.
+///
+/// # Errors
+/// A buffer is not a simulator's.
+pub(crate) fn on_copies(launch: &Launch, stay: impl Fn(usize) -> bool) -> Result<Launch> {
     let mut copies: Vec<(Buffer, Buffer)> = Vec::new();
     let mut copy = launch.clone();
-    for (param, argument) in kernel.params.iter().zip(&mut copy.arguments) {
+    for (index, argument) in copy.arguments.iter_mut().enumerate() {
         let Argument::Buffer(buffer) = argument else {
             continue;
         };
-        if param.facts.is_some_and(|facts| facts.read_only) {
+        if stay(index) {
             continue;
         }
         let known = copies.iter().find(|(original, _)| original.is_same(buffer));

@@ -28,10 +28,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::device::Launch;
 use crate::device::sim::functional::{
-    BufferMemory, CompiledKernel, Groups, LaunchState, Options, PrefetchBounds, describe_work_item,
+    CompiledKernel, Groups, LaunchState, Options, PrefetchBounds, describe_work_item,
 };
-use crate::device::{Argument, Buffer, Launch};
+use crate::device::sim::on_copies;
 use crate::ir::{Kernel, LoadId, verify, verify_derived};
 use crate::{Error, Fault, Result};
 use observer::TermObserver;
@@ -177,7 +178,7 @@ impl Run {
         groups: &Groups,
         options: Options,
     ) -> Result<Run> {
-        let launch = on_copies(before)?;
+        let launch = on_copies(before, |_| false)?;
         let compiled = CompiledKernel::new(Arc::clone(kernel));
         let observed = Mutex::new((BTreeMap::new(), BTreeMap::new()));
         let end = |group: u64, observer: TermObserver| {
@@ -204,7 +205,7 @@ impl Run {
 
     /// Runs one work-group again on fresh buffers, and keeps every term's making.
     fn again(&self, group: u64) -> Result<TermObserver> {
-        let launch = on_copies(&self.before)?;
+        let launch = on_copies(&self.before, |_| false)?;
         let kept = Mutex::new(TermObserver::recording());
         let begin = |_| TermObserver::recording();
         let end = |_, observer| *kept.lock().unwrap_or_else(PoisonError::into_inner) = observer;
@@ -262,29 +263,6 @@ fn load_counts(plain: &Run, derived: &Run) -> Vec<LoadCounts> {
             derived: count(derived, load),
         })
         .collect()
-}
-
-/// The launch on copies of its buffers; arguments that are the same buffer stay the same.
-fn on_copies(launch: &Launch) -> Result<Launch> {
-    let mut copies: Vec<(Buffer, Buffer)> = Vec::new();
-    let mut copy = launch.clone();
-    for argument in &mut copy.arguments {
-        let Argument::Buffer(buffer) = argument else {
-            continue;
-        };
-        let known = copies.iter().find(|(original, _)| original.is_same(buffer));
-        let copied = match known {
-            Some((_, copied)) => copied.clone(),
-            None => {
-                let memory: Arc<BufferMemory> = buffer.implementation()?;
-                let copied = Buffer::new(buffer.element(), buffer.length(), Arc::new(memory.snapshot()));
-                copies.push((buffer.clone(), copied.clone()));
-                copied
-            }
-        };
-        *argument = Argument::Buffer(copied);
-    }
-    Ok(copy)
 }
 
 /// What is wrong with a derived kernel is our fault, unless the device cannot run it at all.

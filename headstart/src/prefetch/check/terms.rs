@@ -11,8 +11,7 @@
 //!
 //! Two different expressions get the same term with a probability of about n² / 2¹²⁸ for n terms.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use crate::device::sim::functional::FastMap;
 
 /// The term of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -134,7 +133,7 @@ impl ByteTerm {
 /// The terms of all memory that a work-group sees. Addresses of all spaces are told apart by the caller.
 #[derive(Debug, Default)]
 pub(super) struct TermMemory {
-    bytes: HashMap<u64, ByteTerm, BuildHasherDefault<Spread>>,
+    bytes: FastMap<ByteTerm>,
     /// As [`Written::scattered`]; the bytes there have no terms.
     scattered: u128,
 }
@@ -142,7 +141,7 @@ pub(super) struct TermMemory {
 /// The terms of the global memory that a work-group wrote.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    bytes: HashMap<u64, ByteTerm, BuildHasherDefault<Spread>>,
+    bytes: FastMap<ByteTerm>,
     /// The sum of the terms of what was written to places that depend on an order.
     scattered: u128,
 }
@@ -246,26 +245,6 @@ impl Written {
     /// What was written to a byte, if anything was.
     pub fn term(&self, address: u64) -> Option<ByteTerm> {
         self.bytes.get(&address).copied()
-    }
-}
-
-/// Fibonacci hashing, for addresses.
-#[derive(Default)]
-pub(super) struct Spread(u64);
-
-impl Hasher for Spread {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number)
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            .rotate_left(32);
     }
 }
 

@@ -50,6 +50,7 @@ pub use buffer::BufferMemory;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub use run::{CompiledKernel, Groups, Told};
+pub(crate) use shadow::FastMap;
 pub use state::{LaunchState, Mode, Options, PrefetchBounds};
 pub(crate) use sub_group::Observer;
 pub use work_group::{SubGroup, WorkGroup};

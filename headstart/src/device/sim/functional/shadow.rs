@@ -91,11 +91,11 @@ fn racing(earlier: Option<Touch>, now: Touch, wrote: bool) -> Result<(), Conflic
 }
 
 /// A map from numbers that are spread well by one multiplication.
-pub(super) type FastMap<V> = HashMap<u64, V, BuildHasherDefault<Spread>>;
+pub(crate) type FastMap<V> = HashMap<u64, V, BuildHasherDefault<Spread>>;
 
 /// Fibonacci hashing.
 #[derive(Default)]
-pub(super) struct Spread(u64);
+pub(crate) struct Spread(u64);
 
 impl Hasher for Spread {
     fn finish(&self) -> u64 {

@@ -278,7 +278,9 @@ pub enum Suite {
     Host,
     /// The simulator's answers held against the GPU's: measured on `cuda:N`, simulated on `sim:NAME`, in one file.
     Accuracy,
-    /// All of them but the accuracy and the host's techniques.
+    /// The mathematical functions in single precision, each beside CUDA's own.
+    Functions,
+    /// All of them but the functions, the accuracy and the host's techniques.
     All,
 }
 

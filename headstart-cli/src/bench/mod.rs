@@ -3,6 +3,7 @@
 pub mod accuracy;
 pub mod cases;
 pub mod compare;
+pub mod functions;
 pub mod host;
 mod manifest;
 pub mod peers;

@@ -19,7 +19,7 @@ use crate::arguments::Suite;
 use crate::bench::accuracy;
 use crate::bench::cases::{self, Case};
 use crate::bench::compare::{self, Programs, Tools};
-use crate::bench::{host, peers, workloads};
+use crate::bench::{functions, host, peers, workloads};
 use crate::device::ordinal;
 use crate::output::{Destination, json_line, print};
 
@@ -36,6 +36,9 @@ const SMALL_ITERATIONS: u64 = 70;
 pub fn run(options: &arguments::Bench) -> Result<()> {
     if options.suite == Suite::Accuracy {
         return accuracy::run(options);
+    }
+    if options.suite == Suite::Functions {
+        return functions::run(options);
     }
     if options.suite == Suite::Host {
         return host::run(options);

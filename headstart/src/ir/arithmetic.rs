@@ -15,6 +15,14 @@ pub enum UnaryOp {
     FAbs,
     /// Float: IEEE square root, rounded to nearest.
     Sqrt,
+    /// `F32`: 1/x rounded to nearest, where x and that are normal: for |x| from 2⁻¹²⁶ to 2¹²⁶. A zero with the sign of x for
+    /// finite ones beyond, NaN for the rest: zeros, subnormals, infinities, NaN. A GPU has it without the way for rare
+    /// operands that a division has; `FDiv` of 1 differs from it outside of that range only.
+    NormalReciprocal,
+    /// `F32`: √x rounded to nearest, where x is from 2⁻¹⁰¹ to the largest number; NaN for the rest. As
+    /// [`NormalReciprocal`](UnaryOp::NormalReciprocal). That x is not between 2⁻¹²⁶ and 2⁻¹⁰¹ is a promise: a GPU may there
+    /// give a root whose last bit is another.
+    NormalSqrt,
     /// Float: to an integer, towards minus infinity.
     Floor,
     /// Float: to an integer, towards plus infinity.
@@ -108,6 +116,10 @@ pub enum BinaryOp {
     FMin,
     /// IEEE 754-2019 maximumNumber.
     FMax,
+    /// IEEE 754-2019 minimum: NaN if either is one; -0 below +0.
+    FMinimum,
+    /// IEEE 754-2019 maximum: NaN if either is one.
+    FMaximum,
     /// Magnitude of the first, sign of the second.
     CopySign,
     /// `I32`: the sum of the products of their four bytes, taken as signed.
@@ -226,7 +238,8 @@ macro_rules! spelled {
 pub(super) use spelled;
 
 spelled!(UnaryOp {
-    Not = "not", Neg = "neg", FNeg = "fneg", FAbs = "fabs", Sqrt = "sqrt", Floor = "floor", Ceil = "ceil",
+    Not = "not", Neg = "neg", FNeg = "fneg", FAbs = "fabs", Sqrt = "sqrt",
+    NormalReciprocal = "normal.rcp", NormalSqrt = "normal.sqrt", Floor = "floor", Ceil = "ceil",
     Trunc = "ftrunc", RoundEven = "round_even", CountLeadingZeros = "clz", CountOnes = "popcount",
     ReverseBits = "reverse_bits", ApproximateReciprocal = "approximate.rcp", ApproximateRsqrt = "approximate.rsqrt",
     ApproximateSqrt = "approximate.sqrt", ApproximateExp2 = "approximate.exp2", ApproximateLog2 = "approximate.log2",
@@ -237,6 +250,7 @@ spelled!(BinaryOp {
     DivU = "div.u", RemS = "rem.s", RemU = "rem.u", And = "and", Or = "or", Xor = "xor", Shl = "shl",
     ShrS = "shr.s", ShrU = "shr.u", MinS = "min.s", MinU = "min.u", MaxS = "max.s", MaxU = "max.u",
     FAdd = "fadd", FSub = "fsub", FMul = "fmul", FDiv = "fdiv", FMin = "fmin", FMax = "fmax",
+    FMinimum = "fminimum", FMaximum = "fmaximum",
     CopySign = "copysign", Dot4S = "dot4.s", Dot4U = "dot4.u",
     ApproximateDiv = "approximate.div", ApproximateDivInRange = "approximate.div_in_range",
 });

@@ -1,4 +1,4 @@
-//! `asin`, `acos`, `atan` and `atan2`.
+//! `asin`, `acos`, `atan` and `atan2` in double precision.
 //!
 //! `atan`: above 1, `atan x = π/2 - atan(1/x)`. `asin`: above ½, `asin x = π/2 - 2·asin √((1-x)/2)`. A result is
 //! put together by arithmetic last, which makes a NaN the canonical one.
@@ -10,9 +10,6 @@ use super::polynomial::polynomial;
 
 /// π/2 in two parts.
 const HALF_PI: [f64; 2] = [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17];
-
-/// π/2 in two parts, both positive, so that they can be given the argument's sign.
-const HALF_PI_F32: [f32; 2] = [f32::from_bits(0x3fc9_0fda), 7.549_789_4e-8];
 
 /// `(atan t/t - 1)/t²` in powers of `t²`; relative error of the result 2⁻⁵⁵. The last three have
 /// zero lower halves: as immediate operands they save a GPU two instructions each.
@@ -38,19 +35,6 @@ const ATAN: [f64; 19] = [
     -2.026_076_253_969_222_3e-5,
 ];
 
-/// As [`ATAN`]; relative error of the result 2⁻²⁸·⁵.
-const ATAN_F32: [f32; 9] = [
-    -0.333_333,
-    0.199_985_36,
-    -0.142_641_26,
-    0.109_516_546,
-    -0.084_020_56,
-    0.057_935_8,
-    -0.031_157_766,
-    0.010_904_537,
-    -0.001_791_502,
-];
-
 /// `(asin s/s - 1)/s²` in powers of `s²`; relative error of the result 2⁻⁵⁵·⁹.
 const ASIN: [f64; 12] = [
     0.166_666_666_666_654_03,
@@ -67,131 +51,82 @@ const ASIN: [f64; 12] = [
     0.031_934_499_740_600_586,
 ];
 
-/// As [`ASIN`]; relative error of the result 2⁻²⁷·⁶.
-const ASIN_F32: [f32; 5] = [
-    0.166_667_52,
-    0.074_953_07,
-    0.045_469_638,
-    0.024_181_534,
-    0.042_165_037,
-];
-
-/// Writes the functions once for both precisions.
-macro_rules! arcs {
-    ($float:ident, $asin:ident, $acos:ident, $atan:ident, $atan2:ident, $small_atan:ident, $asin_rest:ident,
-     $half_pi:expr, $atan_p:expr, $asin_p:expr, $huge:expr) => {
-        /// `asin x`: NaN outside of `[-1, 1]`.
-        pub fn $asin<A: Arithmetic>(x: Number<A, $float>) -> Number<A, $float> {
-            let magnitude = x.abs();
-            let large = magnitude.greater(0.5);
-            let half = magnitude.mul_add(-0.5, 0.5);
-            let square = large.select(half, magnitude * magnitude);
-            let s = large.select(half.sqrt(), magnitude).copy_sign(x);
-            // s, or π/2 - 2s.
-            let offset = |part: $float| large.select(x.same(part), 0.0).copy_sign(x);
-            let factor = large.select(x.same(-2.0), 1.0);
-            let low = $asin_rest(s, square).mul_add(factor, offset($half_pi[1]));
-            s.mul_add(factor, offset($half_pi[0])) + low
-        }
-
-        /// `acos x`: NaN outside of `[-1, 1]`.
-        pub fn $acos<A: Arithmetic>(x: Number<A, $float>) -> Number<A, $float> {
-            let magnitude = x.abs();
-            let large = magnitude.greater(0.5);
-            let half = magnitude.mul_add(-0.5, 0.5);
-            let square = large.select(half, magnitude * magnitude);
-            let s = large.select(half.sqrt(), x);
-            // π/2 - s, or 2s, or π - 2s.
-            let negative = x.is_negative();
-            let offset = |part: $float| large.select(negative.select(x.same(2.0 * part), 0.0), part);
-            let factor = large.select(negative.select(x.same(-2.0), 2.0), -1.0);
-            let low = $asin_rest(s, square).mul_add(factor, offset($half_pi[1]));
-            s.mul_add(factor, offset($half_pi[0])) + low
-        }
-
-        /// `atan x`.
-        pub fn $atan<A: Arithmetic>(x: Number<A, $float>) -> Number<A, $float> {
-            let magnitude = x.abs();
-            let one = x.same(1.0).copy_sign(x);
-            let large = magnitude.greater(1.0);
-            let t = large.select(-one, x) / large.select(magnitude, 1.0);
-            let offset = |part: $float| large.select(x.same(part), 0.0).copy_sign(x);
-            offset($half_pi[0]) + $small_atan(t, offset($half_pi[1]))
-        }
-
-        /// The angle of the point `(x, y)`, from -π to π; of an origin with signed zeros as IEEE 754
-        /// recommends.
-        pub fn $atan2<A: Arithmetic>(y: Number<A, $float>, x: Number<A, $float>) -> Number<A, $float> {
-            // An angle in the first octant. A NaN stays, on either side.
-            let (a, b) = (y.abs(), x.abs());
-            let steep = a.greater(b);
-            let (long, short) = (steep.select(a, b), steep.select(b, a));
-            // Of infinite and huge lengths only the ratio counts; so it does of zeros.
-            let infinite = long.equal($float::INFINITY);
-            let scale = infinite.select(x.same(0.0), long.greater($huge).select(x.same(0.25), 1.0));
-            let unit = infinite.select(
-                x.same(1.0),
-                long.equal(0.0).select(x.same(1.0), long * scale),
-            );
-            let short = short
-                .equal($float::INFINITY)
-                .select(x.same(1.0), short * scale);
-            let angle = $small_atan(short / unit, x.same(0.0));
-
-            // Mirrored: π/2 - angle, then π - angle, then -angle.
-            let left = x.is_negative();
-            let offset = |part: $float| {
-                steep
-                    .select(x.same(part), left.select(x.same(2.0 * part), 0.0))
-                    .copy_sign(y)
-            };
-            let mirrored = (steep ^ left).select(-angle, angle);
-            let sign = y.same(1.0).copy_sign(y);
-            offset($half_pi[0]) + mirrored.mul_add(sign, offset($half_pi[1]))
-        }
-
-        /// `atan t + low` for `|t| ≤ 1`.
-        #[inline(always)]
-        fn $small_atan<A: Arithmetic>(t: Number<A, $float>, low: Number<A, $float>) -> Number<A, $float> {
-            let square = t * t;
-            // Adding 0 keeps the sign of a zero.
-            t + square
-                .mul_add(polynomial(square, &$atan_p), 0.0)
-                .mul_add(t, low)
-        }
-
-        /// `asin s - s` for `|s| ≤ ½`, given `s²`.
-        #[inline(always)]
-        fn $asin_rest<A: Arithmetic>(s: Number<A, $float>, square: Number<A, $float>) -> Number<A, $float> {
-            // Adding 0 keeps the sign of a zero.
-            square.mul_add(polynomial(square, &$asin_p), 0.0) * s
-        }
-    };
+/// `asin x`: NaN outside of `[-1, 1]`.
+pub fn asin_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+    let magnitude = x.abs();
+    let large = magnitude.greater(0.5);
+    let half = magnitude.mul_add(-0.5, 0.5);
+    let square = large.select(half, magnitude * magnitude);
+    let s = large.select(half.sqrt(), magnitude).copy_sign(x);
+    // s, or π/2 - 2s.
+    let offset = |part: f64| large.select(x.same(part), 0.0).copy_sign(x);
+    let factor = large.select(x.same(-2.0), 1.0);
+    let low = asin_rest(s, square).mul_add(factor, offset(HALF_PI[1]));
+    s.mul_add(factor, offset(HALF_PI[0])) + low
 }
 
-arcs!(
-    f32,
-    asin_f32,
-    acos_f32,
-    atan_f32,
-    atan2_f32,
-    small_atan_f32,
-    asin_rest_f32,
-    HALF_PI_F32,
-    ATAN_F32,
-    ASIN_F32,
-    1e37
-);
-arcs!(
-    f64,
-    asin_f64,
-    acos_f64,
-    atan_f64,
-    atan2_f64,
-    small_atan_f64,
-    asin_rest_f64,
-    HALF_PI,
-    ATAN,
-    ASIN,
-    1e307
-);
+/// `acos x`: NaN outside of `[-1, 1]`.
+pub fn acos_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+    let magnitude = x.abs();
+    let large = magnitude.greater(0.5);
+    let half = magnitude.mul_add(-0.5, 0.5);
+    let square = large.select(half, magnitude * magnitude);
+    let s = large.select(half.sqrt(), x);
+    // π/2 - s, or 2s, or π - 2s.
+    let negative = x.is_negative();
+    let offset = |part: f64| large.select(negative.select(x.same(2.0 * part), 0.0), part);
+    let factor = large.select(negative.select(x.same(-2.0), 2.0), -1.0);
+    let low = asin_rest(s, square).mul_add(factor, offset(HALF_PI[1]));
+    s.mul_add(factor, offset(HALF_PI[0])) + low
+}
+
+/// `atan x`.
+pub fn atan_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+    let magnitude = x.abs();
+    let one = x.same(1.0).copy_sign(x);
+    let large = magnitude.greater(1.0);
+    let t = large.select(-one, x) / large.select(magnitude, 1.0);
+    let offset = |part: f64| large.select(x.same(part), 0.0).copy_sign(x);
+    offset(HALF_PI[0]) + small_atan(t, offset(HALF_PI[1]))
+}
+
+/// The angle of the point `(x, y)`, from -π to π; of an origin with signed zeros as IEEE 754
+/// recommends.
+pub fn atan2_f64<A: Arithmetic>(y: Number<A, f64>, x: Number<A, f64>) -> Number<A, f64> {
+    // An angle in the first octant. A NaN stays, on either side.
+    let (a, b) = (y.abs(), x.abs());
+    let steep = a.greater(b);
+    let (long, short) = (steep.select(a, b), steep.select(b, a));
+    // Of infinite and huge lengths only the ratio counts; so it does of zeros.
+    let infinite = long.equal(f64::INFINITY);
+    let scale = infinite.select(x.same(0.0), long.greater(1e307).select(x.same(0.25), 1.0));
+    let unit = infinite.select(x.same(1.0), long.equal(0.0).select(x.same(1.0), long * scale));
+    let short = short.equal(f64::INFINITY).select(x.same(1.0), short * scale);
+    let angle = small_atan(short / unit, x.same(0.0));
+
+    // Mirrored: π/2 - angle, then π - angle, then -angle.
+    let left = x.is_negative();
+    let offset = |part: f64| {
+        steep
+            .select(x.same(part), left.select(x.same(2.0 * part), 0.0))
+            .copy_sign(y)
+    };
+    let mirrored = (steep ^ left).select(-angle, angle);
+    let sign = y.same(1.0).copy_sign(y);
+    offset(HALF_PI[0]) + mirrored.mul_add(sign, offset(HALF_PI[1]))
+}
+
+/// `atan t + low` for `|t| ≤ 1`.
+#[inline(always)]
+fn small_atan<A: Arithmetic>(t: Number<A, f64>, low: Number<A, f64>) -> Number<A, f64> {
+    let square = t * t;
+    // Adding 0 keeps the sign of a zero.
+    t + square.mul_add(polynomial(square, &ATAN), 0.0).mul_add(t, low)
+}
+
+/// `asin s - s` for `|s| ≤ ½`, given `s²`.
+#[inline(always)]
+fn asin_rest<A: Arithmetic>(s: Number<A, f64>, square: Number<A, f64>) -> Number<A, f64> {
+    // Adding 0 keeps the sign of a zero.
+    square.mul_add(polynomial(square, &ASIN), 0.0) * s
+}

@@ -261,6 +261,18 @@ impl<A: Arithmetic, T: Float> Number<A, T> {
         self.unary(UnaryOp::Sqrt)
     }
 
+    /// The smaller one, or NaN if either is.
+    #[inline(always)]
+    pub fn minimum(self, other: impl Operand<A, T>) -> Self {
+        self.binary(BinaryOp::FMinimum, other)
+    }
+
+    /// The larger one, or NaN if either is.
+    #[inline(always)]
+    pub fn maximum(self, other: impl Operand<A, T>) -> Self {
+        self.binary(BinaryOp::FMaximum, other)
+    }
+
     /// To an integer, towards zero.
     #[inline(always)]
     pub fn trunc(self) -> Self {
@@ -291,6 +303,18 @@ impl<A: Arithmetic> Number<A, f32> {
     #[inline(always)]
     pub fn is_negative(self) -> Number<A, bool> {
         self.bits().less_signed(0)
+    }
+
+    /// 1/x where x and that are normal: see [`UnaryOp::NormalReciprocal`].
+    #[inline(always)]
+    pub fn normal_reciprocal(self) -> Self {
+        self.unary(UnaryOp::NormalReciprocal)
+    }
+
+    /// √x for x from 2⁻¹⁰¹ on, NaN for zeros and below; x is never between: see [`UnaryOp::NormalSqrt`].
+    #[inline(always)]
+    pub fn normal_sqrt(self) -> Self {
+        self.unary(UnaryOp::NormalSqrt)
     }
 
     /// To double precision, exactly.

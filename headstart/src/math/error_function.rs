@@ -9,7 +9,7 @@
 use super::arithmetic::{Arithmetic, Number};
 use super::exponential;
 use super::polynomial::polynomial;
-use super::scale::{clamp_f32, clamp_f64};
+use super::scale::clamp_f64;
 
 /// `u/|x| - 1`; the error of `erf` that follows is 2⁻⁵⁶ of it.
 const EXPONENT: [f64; 25] = [
@@ -56,11 +56,11 @@ const EXPONENT_F32: [f32; 9] = [
 /// `erf x` in single precision.
 pub fn erf_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     // erf 3.93 rounds to 1.
-    let magnitude = clamp_f32(x.abs(), 3.93);
+    let magnitude = x.abs().minimum(3.93);
     let u = polynomial(magnitude, &EXPONENT_F32).mul_add(magnitude, magnitude);
     let (exponent, m) = exponential::less_one_f32(-u);
     // 1 - 2ᵏ·(1 + m), with the sign of x.
-    let scale = exponent.power(0);
+    let scale = exponent.power();
     let constant = (scale.same(1.0) - scale).copy_sign(x);
     (-scale.copy_sign(x)).mul_add(m, constant)
 }

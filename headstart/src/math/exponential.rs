@@ -1,14 +1,15 @@
 //! `exp` and `exp2`.
 //!
 //! `x = k·ln 2 + r` with `|r| ≤ ½ ln 2`, and `eˣ = 2ᵏ·eʳ` with a minimax polynomial for `eʳ`; `exp2` splits
-//! `x = k + r`, exactly. Arguments far outside are clamped first; a NaN passes that unchanged.
+//! `x = k + r`, exactly. Arguments far outside are clamped first; a NaN passes that unchanged. In single precision `k` is
+//! even and `r` twice as large: two degrees more cost less than halving `k`.
 //!
 //! Polynomials by Sollya's `fpminimax(expm1(x), …, x, relative)` on `[-½ ln 2, ½ ln 2]`, and of `2^x` on
 //! `[-½, ½]`.
 
 use super::arithmetic::{Arithmetic, Number};
 use super::polynomial::{in_halves, polynomial};
-use super::scale::{Exponent, clamp_f32, split_f32, split_f64};
+use super::scale::{Exponent, split_f32, split_f64};
 
 /// log₂ e to 21 bits: enough to choose `k`. Doubles whose lower half is zero are immediate operands on a
 /// GPU; others take two instructions more each time.
@@ -67,20 +68,44 @@ const EXP_F32: [f32; 6] = [
     0.001_386_452_8,
 ];
 
-/// `(2ʳ - 1)/r`; relative error of `2ʳ` 2⁻²⁸.
-const EXP2_F32: [f32; 6] = [
-    std::f32::consts::LN_2,
-    0.240_226_45,
-    0.055_503_584,
-    0.009_618_829,
-    0.001_339_147_3,
-    0.000_152_433_96,
+/// `eʳ` for `|r| ≤ ln 2`; relative error 2⁻²⁴·⁷. These and those of `2ʳ` are improved by trying neighbours, for the least
+/// error of the whole function.
+const EXP_WIDE_F32: [f32; 8] = [
+    1.0,
+    1.000_000_4,
+    0.500_000_2,
+    0.166_661_35,
+    0.041_661_274,
+    0.008_353_479,
+    0.001_411_362_7,
+    0.000_177_373_77,
+];
+
+/// `2ʳ` for `|r| ≤ 1`; relative error 2⁻²⁵.
+const EXP2_WIDE_F32: [f32; 8] = [
+    1.0,
+    0.693_147_36,
+    0.240_226_64,
+    0.055_502_83,
+    0.009_616_994,
+    0.001_335_663_6,
+    0.000_156_340_93,
+    0.000_014_130_011,
 ];
 
 /// `x = k·ln 2 + r`, for `|x|` up to 2¹³.
 #[inline(always)]
 pub(super) fn reduce_f32<A: Arithmetic>(x: Number<A, f32>) -> (Exponent<A, f32>, Number<A, f32>) {
-    let exponent = split_f32(x, std::f32::consts::LOG2_E);
+    reduce_scaled_f32(x, 0)
+}
+
+/// As [`reduce_f32`], with `2ᵏ⁺ⁿ` as the exponent's power.
+#[inline(always)]
+pub(super) fn reduce_scaled_f32<A: Arithmetic>(
+    x: Number<A, f32>,
+    n: i16,
+) -> (Exponent<A, f32>, Number<A, f32>) {
+    let exponent = split_f32(x, std::f32::consts::LOG2_E, n);
     let k = exponent.integer;
     (exponent, k.mul_add(-LN_2_LOW_F32, k.mul_add(-LN_2_HIGH_F32, x)))
 }
@@ -107,11 +132,21 @@ pub(super) fn less_one_f64<A: Arithmetic>(x: Number<A, f64>) -> (Exponent<A, f64
     (exponent, (polynomial(r, &EXP_F64[1..]) * r).mul_add(r, r))
 }
 
+/// `¼eˣ` for `x` from 0 to 89.5, in single precision.
+#[inline(always)]
+pub(super) fn quarter_exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+    let (exponent, r) = reduce_scaled_f32(x, -2);
+    polynomial(r, &EXP_F32).mul_add(r, 1.0) * exponent.power()
+}
+
 /// `eˣ` in single precision.
 pub fn exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    // e^±104 overflows, and underflows to 0.
-    let (exponent, r) = reduce_f32(clamp_f32(x, 104.0));
-    exponent.scale(polynomial(r, &EXP_F32).mul_add(r, 1.0))
+    // e^89 overflows, and e^-104 underflows to 0.
+    let x = x.maximum(-104.0).minimum(89.0);
+    let exponent = split_f32(x, 0.5 * std::f32::consts::LOG2_E, 0);
+    let k = exponent.integer;
+    let r = k.mul_add(-2.0 * LN_2_LOW_F32, k.mul_add(-2.0 * LN_2_HIGH_F32, x));
+    polynomial(r, &EXP_WIDE_F32) * exponent.power() * exponent.power()
 }
 
 /// `eˣ` in double precision.
@@ -132,10 +167,10 @@ pub(super) fn exp_of_sum<A: Arithmetic>(x: Number<A, f64>, low: Number<A, f64>) 
 
 /// `2ˣ` in single precision.
 pub fn exp2_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    let x = clamp_f32(x, 160.0);
-    let exponent = split_f32(x, 1.0);
-    let rest = x - exponent.integer;
-    exponent.scale(polynomial(rest, &EXP2_F32).mul_add(rest, 1.0))
+    let x = x.maximum(-160.0).minimum(160.0);
+    let exponent = split_f32(x, 0.5, 0);
+    let rest = exponent.integer.mul_add(-2.0, x);
+    polynomial(rest, &EXP2_WIDE_F32) * exponent.power() * exponent.power()
 }
 
 /// `2ˣ` in double precision.

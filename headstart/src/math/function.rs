@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use crate::ir::{Builder, Type, Value};
 
 use super::{
-    Arithmetic, Emit, HostNumber, Number, arc, error_function, exponential, hyperbolic, logarithm, power,
-    remainder, roots, rounding, trigonometric,
+    Arithmetic, Emit, HostNumber, Number, arc, arc_single, error_function, exponential, hyperbolic,
+    logarithm, power, remainder, roots, rounding, trigonometric,
 };
 
 /// Declares the functions: variant, name, what it is, arguments, and the expansions.
@@ -63,13 +63,13 @@ functions! {
     /// The tangent.
     Tan "tan" (0) trigonometric::tan_f32, trigonometric::tan_f64;
     /// The angle with this sine, from -π/2 to π/2.
-    Asin "asin" (0) arc::asin_f32, arc::asin_f64;
+    Asin "asin" (0) arc_single::asin_f32, arc::asin_f64;
     /// The angle with this cosine, from 0 to π.
-    Acos "acos" (0) arc::acos_f32, arc::acos_f64;
+    Acos "acos" (0) arc_single::acos_f32, arc::acos_f64;
     /// The angle with this tangent, from -π/2 to π/2.
-    Atan "atan" (0) arc::atan_f32, arc::atan_f64;
+    Atan "atan" (0) arc_single::atan_f32, arc::atan_f64;
     /// The angle of the point whose ordinate comes first, from -π to π.
-    Atan2 "atan2" (0, 1) arc::atan2_f32, arc::atan2_f64;
+    Atan2 "atan2" (0, 1) arc_single::atan2_f32, arc::atan2_f64;
     /// The hyperbolic sine.
     Sinh "sinh" (0) hyperbolic::sinh_f32, hyperbolic::sinh_f64;
     /// The hyperbolic cosine.

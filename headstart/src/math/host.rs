@@ -206,6 +206,8 @@ mod float {
                     UnaryOp::Ceil => $made(a.ceil()),
                     UnaryOp::Trunc => $made(a.trunc()),
                     UnaryOp::RoundEven => $made(a.round_ties_even()),
+                    UnaryOp::NormalReciprocal => $made(eval::normal_reciprocal(a as f32) as $float),
+                    UnaryOp::NormalSqrt => $made(eval::normal_sqrt(a as f32) as $float),
                     _ => a,
                 }
             }
@@ -218,6 +220,12 @@ mod float {
                     BinaryOp::FMul => $made(a * b),
                     BinaryOp::FDiv => $made(a / b),
                     BinaryOp::CopySign => a.copysign(b),
+                    // Of two zeros the one that is below, or above.
+                    BinaryOp::FMinimum | BinaryOp::FMaximum if a.is_nan() || b.is_nan() => $float::NAN,
+                    BinaryOp::FMinimum if a < b => a,
+                    BinaryOp::FMinimum if b < a => b,
+                    BinaryOp::FMaximum if a < b => b,
+                    BinaryOp::FMaximum if b < a => a,
                     _ => $float::from_bits64(eval::binary(op, $float::TYPE, a.to_bits64(), b.to_bits64())),
                 }
             }

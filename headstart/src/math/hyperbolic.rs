@@ -4,12 +4,17 @@
 //! `sinh |x| = ½(2ᵏ - 2⁻ᵏ)·cosh r + ½(2ᵏ + 2⁻ᵏ)·sinh r` needs no division; for `k = 0` it is `sinh r`, so small
 //! arguments lose nothing. `tanh |x| = E/(E + 2)` with `E = e²ˣ - 1`, accurate likewise.
 //!
+//! Single precision takes `½eˣ ± ½/eˣ` and `1 - 2/(e²ˣ + 1)`, with a polynomial for small arguments.
+//!
 //! Polynomials by Sollya's `fpminimax(cosh(x), …, 1, relative)` and `sinh(x)` with `x` on `[0, ½ ln 2]`.
 
 use super::arithmetic::{Arithmetic, Number};
 use super::exponential;
 use super::polynomial::polynomial;
-use super::scale::{Exponent, clamp_f32, clamp_f64};
+use super::scale::{Exponent, clamp_f64, split_f32};
+
+/// `cosh 89.5` overflows, and a quarter of `e^89.5` does not.
+const MOST_F32: f32 = 89.5;
 
 /// `(cosh r - 1)/r²` in powers of `r²`; relative error of the cosine 2⁻⁵⁸.
 const COSH: [f64; 5] = [
@@ -29,39 +34,50 @@ const SINH: [f64; 5] = [
     2.510_915_105_098_615_7e-8,
 ];
 
-/// As [`COSH`]; relative error of the cosine 2⁻³³.
-const COSH_F32: [f32; 3] = [0.5, 0.041_666_456, 0.001_393_576_3];
+/// `(sinh x/x - 1)/x²` in powers of `x²` for `|x| < 1`; relative error of the sine 2⁻²⁵·³.
+const SINH_F32: [f32; 3] = [0.166_667_16, 0.008_330_271, 0.000_203_733_4];
 
-/// As [`SINH`]; relative error of the sine 2⁻²⁶.
-const SINH_F32: [f32; 2] = [0.166_665_43, 0.008_366_54];
+/// `(tanh x/x - 1)/x²` in powers of `x²` for `|x| < 0.57`; relative error of the tangent 2⁻²⁴. These and those below are
+/// improved by trying neighbours, for the least error of the whole function.
+const TANH_F32: [f32; 4] = [-0.333_328_3, 0.133_180_35, -0.052_499_432, 0.016_110_925];
 
-/// All that `sinh` and `cosh` share.
-struct Halves<A: Arithmetic, T: super::Float> {
+/// `e²ʳ` for `|r| ≤ ¼ ln 2`; relative error 2⁻²². It counts less the larger `x` is.
+const EXP_TWICE_F32: [f32; 6] = [
+    1.000_000_1,
+    1.999_999_9,
+    1.999_939,
+    1.333_213_9,
+    0.671_317_2,
+    0.273_003_64,
+];
+
+/// All that `sinh` and `cosh` share in double precision.
+struct Halves<A: Arithmetic> {
     /// `½(2ᵏ + 2⁻ᵏ)/f`.
-    sum: Number<A, T>,
+    sum: Number<A, f64>,
     /// `½(2ᵏ - 2⁻ᵏ)/f`.
-    difference: Number<A, T>,
+    difference: Number<A, f64>,
     /// `cosh r - 1`.
-    cosh: Number<A, T>,
+    cosh: Number<A, f64>,
     /// `sinh r/r - 1`.
-    slope: Number<A, T>,
+    slope: Number<A, f64>,
     /// `r`.
-    r: Number<A, T>,
+    r: Number<A, f64>,
     /// A power of two, so that the result may be near overflow.
-    factor: Number<A, T>,
+    factor: Number<A, f64>,
 }
 
-impl<A: Arithmetic, T: super::Float> Halves<A, T> {
+impl<A: Arithmetic> Halves<A> {
     /// `sinh |x|` with the sign of `x`.
     #[inline(always)]
-    fn sinh(self, x: Number<A, T>) -> Number<A, T> {
+    fn sinh(self, x: Number<A, f64>) -> Number<A, f64> {
         let small = self.sum.mul_add(self.slope * self.r, self.difference * self.cosh);
         (self.sum.mul_add(self.r, small) + self.difference) * self.factor.copy_sign(x)
     }
 
     /// `cosh x`.
     #[inline(always)]
-    fn cosh(self) -> Number<A, T> {
+    fn cosh(self) -> Number<A, f64> {
         let odd = self.difference * self.slope.mul_add(self.r, self.r);
         (self.sum.mul_add(self.cosh, odd) + self.sum) * self.factor
     }
@@ -69,12 +85,17 @@ impl<A: Arithmetic, T: super::Float> Halves<A, T> {
 
 /// `sinh x` in single precision.
 pub fn sinh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    halves_f32(x).sinh(x)
+    let quarter = exponential::quarter_exp_f32(x.abs().minimum(MOST_F32));
+    let large = quarter.mul_add(2.0, quarter.normal_reciprocal() * -0.125);
+    // The sign by a multiplication: a NaN is then the canonical one.
+    let large = large * x.same(1.0).copy_sign(x);
+    x.abs().less(1.0).select(odd(x, &SINH_F32), large)
 }
 
 /// `cosh x` in single precision.
 pub fn cosh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    halves_f32(x).cosh()
+    let quarter = exponential::quarter_exp_f32(x.abs().minimum(MOST_F32));
+    quarter.mul_add(2.0, quarter.normal_reciprocal() * 0.125)
 }
 
 /// `sinh x` in double precision.
@@ -89,12 +110,14 @@ pub fn cosh_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
 
 /// `tanh x` in single precision.
 pub fn tanh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    // tanh 10 rounds to 1.
-    let twice = clamp_f32(x.abs(), 10.0) * 2.0;
-    let (exponent, m) = exponential::less_one_f32(twice);
-    let scale = exponent.power(0);
-    let e = scale.mul_add(m, scale - 1.0);
-    e.copy_sign(x) / (e + 2.0)
+    // 1 - 2/(e^2|x| + 1); tanh 9.02 rounds to 1.
+    let magnitude = x.abs().minimum(9.02);
+    let exponent = split_f32(magnitude, 2.0 * std::f32::consts::LOG2_E, 0);
+    let r = exponent.integer.mul_add(-0.5 * std::f32::consts::LN_2, magnitude);
+    let below = polynomial(r, &EXP_TWICE_F32).mul_add(exponent.power(), 1.0);
+    let large = below.normal_reciprocal().mul_add(-2.0, 1.0);
+    let large = large * x.same(1.0).copy_sign(x);
+    x.abs().less(0.57).select(odd(x, &TANH_F32), large)
 }
 
 /// `tanh x` in double precision.
@@ -107,24 +130,18 @@ pub fn tanh_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     e.copy_sign(x) / (e + 2.0)
 }
 
+/// `x + x·(x²·p(x²))`.
 #[inline(always)]
-fn halves_f32<A: Arithmetic>(x: Number<A, f32>) -> Halves<A, f32> {
-    // cosh 90 overflows.
-    let (exponent, r) = exponential::reduce_f32(clamp_f32(x.abs(), 90.0));
-    let square = r * r;
-    let [above, below, factor] = powers_f32(exponent);
-    Halves {
-        sum: above + below,
-        difference: above - below,
-        cosh: square * polynomial(square, &COSH_F32),
-        slope: square * polynomial(square, &SINH_F32),
-        r,
-        factor,
-    }
+fn odd<A: Arithmetic>(x: Number<A, f32>, coefficients: &[f32]) -> Number<A, f32> {
+    let square = x * x;
+    // Adding 0 keeps the sign of a zero.
+    square
+        .mul_add(polynomial(square, coefficients), 0.0)
+        .mul_add(x, x)
 }
 
 #[inline(always)]
-fn halves_f64<A: Arithmetic>(x: Number<A, f64>) -> Halves<A, f64> {
+fn halves_f64<A: Arithmetic>(x: Number<A, f64>) -> Halves<A> {
     // cosh 720 overflows.
     let (exponent, r) = exponential::reduce_f64(clamp_f64(x.abs(), 720.0));
     let square = r * r;
@@ -140,16 +157,6 @@ fn halves_f64<A: Arithmetic>(x: Number<A, f64>) -> Halves<A, f64> {
 }
 
 /// `2ᵏ⁻¹⁻ʲ`, `2⁻ᵏ⁻¹⁻ʲ` or 0 if that is not normal, and `2ʲ`, where `j` is about `k/2`.
-#[inline(always)]
-fn powers_f32<A: Arithmetic>(exponent: Exponent<A, f32>) -> [Number<A, f32>; 3] {
-    let k = exponent.k();
-    let j = k.shift_right_signed(1);
-    let power = |field: Number<A, u32>| field.shift_left(23).float();
-    let below = (k.same(126) - (k + j)).max_signed(0);
-    [power(k - j + 126), power(below), power(j + 127)]
-}
-
-/// As [`powers_f32`].
 #[inline(always)]
 fn powers_f64<A: Arithmetic>(exponent: Exponent<A, f64>) -> [Number<A, f64>; 3] {
     let k = exponent.k();

@@ -1,32 +1,37 @@
 //! `cbrt` and `hypot`.
 //!
-//! `cbrt`: `x = 2³ᵏ·m` with `m` in `[1, 8)`. `r` near `m^-⅓` comes from the bits of `m` by a division by 3 and two
-//! steps of Halley's kind; then `m^⅓ = m·r²·(1 - e)^-⅔` with `e = 1 - m·r³`, where rounding `m·r²` costs only a
-//! third of itself. No division, and in double precision `r` needs only single precision.
+//! `cbrt`: `r` near `x^-⅓` comes from the bits of `x` by a division by 3 and a step or two of Halley's kind; then
+//! `x^⅓ = x·r²·(1 - e)^-⅔` with `e = 1 - x·r³`, where rounding `x·r²` costs only a third of itself. No division.
+//! Double precision takes `m` in `[1, 8)` with `x = 2³ᵏ·m`, and `r` needs only single precision.
 //!
 //! `hypot`: both lengths are scaled by the exponent of the longer.
 
 use super::arithmetic::{Arithmetic, Number};
+use super::polynomial::polynomial;
+
+/// 2⁻¹⁰⁰: stands for 0 under a root; times the least scale it is 0 again.
+const LEAST_SQUARE: f32 = f32::from_bits(27 << 23);
+
+/// Where `x^-⅓` starts in single precision, and `(1 - e)^-⅓ - 1` by powers of `e` from -0.1 to 0.1, both improved by trying
+/// neighbours, for the least error of the root.
+const START_F32: u32 = 0x54a2_1c86;
+const STEP_F32: [f32; 3] = [0.333_333_4, 0.222_179_32, 0.172_839_9];
 
 /// `cbrt x` in single precision.
 pub fn cbrt_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    let magnitude = x.abs();
-    let tiny = magnitude.less(f32::MIN_POSITIVE);
-    let bits = tiny.select(magnitude * 16_777_216.0, magnitude).bits();
-    // k + 42 or so: the exponent's field divided by 3, rounded down; 127 is no multiple, 126 is.
-    let third = (bits.shift_right(23) + 2).multiply_high(0x5555_5556);
-    let m = (bits - (third * 3 - 129).shift_left(23)).float();
-    let r = reciprocal_cube_root(m);
-    let root = m * (r * r);
-    let e = (-root).mul_add(r, 1.0);
-    let root = root.mul_add(e * e.mul_add(5.0 / 9.0, 2.0 / 3.0), root);
-    // A third of the scale of tiny arguments, 8, goes off again.
-    let k = third - tiny.select(bits.same(43 + 8), 43);
-    let scaled = (root.bits() + k.shift_left(23)).float();
-    let result = (scaled.bits() | (x.bits() & 0x8000_0000)).float();
-    // Zeros, infinities and NaN are their own roots.
-    let ordinary = (magnitude.bits() - 1).less(0x7f7f_ffff);
-    ordinary.select(result, x + x)
+    let tiny = x.abs().less(f32::MIN_POSITIVE);
+    let normal = tiny.select(x * 16_777_216.0, x);
+    let magnitude = normal.abs();
+    // The exponent's field divided by 3 divides the logarithm by 3, nearly.
+    let first = (x.bits().same(START_F32) - magnitude.bits().multiply_high(0x5555_5556)).float();
+    let e = (-(first * first)).mul_add(magnitude * first, 1.0);
+    let r = (e * polynomial(e, &STEP_F32)).mul_add(first, first);
+    let root = normal * (r * r);
+    let e = (-root.abs()).mul_add(r, 1.0);
+    let root = (root * e).mul_add(e.mul_add(5.0 / 9.0, 2.0 / 3.0), root);
+    let root = tiny.select(root * 0.003_906_25, root);
+    // Infinities and NaN are their own roots; a zero is one already.
+    x.abs().less(f32::INFINITY).select(root, x + x)
 }
 
 /// `cbrt x` in double precision.
@@ -73,7 +78,11 @@ pub fn hypot_f32<A: Arithmetic>(x: Number<A, f32>, y: Number<A, f32>) -> Number<
     let field = (long.bits() & 0x7f80_0000).max(1 << 23).min(253 << 23);
     let (down, up) = ((field.same(254 << 23) - field).float(), field.float());
     let (long, short) = (long * down, short * down);
-    let length = long.mul_add(long, short * short).sqrt() * up;
+    let length = long
+        .mul_add(long, short * short)
+        .maximum(LEAST_SQUARE)
+        .normal_sqrt()
+        * up;
     let infinite = a.equal(f32::INFINITY) | b.equal(f32::INFINITY);
     infinite.select(x.same(f32::INFINITY), length)
 }

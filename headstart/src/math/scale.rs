@@ -1,12 +1,12 @@
 //! Splitting a power into an integer and a rest, and putting the integer back as an exponent.
 //!
 //! The scale `2ᵏ` goes on in two halves, `2ʲ` and `2ᵏ⁻ʲ`: subnormal results are then rounded once more
-//! only, and overflow is an infinity, all without a branch.
+//! only, and overflow is an infinity, all without a branch. In single precision `k` is even, and the halves are one.
 
 use super::arithmetic::{Arithmetic, Number};
 
-/// An integer, as a float and in the lowest bits of a word: for `f32` with the bias of two exponents added,
-/// which an immediate operand holds; for `f64` without, because a double's lower half would be one more.
+/// An integer, as a float and in the lowest bits of a word: for `f32` with an exponent's bias added, which an immediate
+/// operand holds; for `f64` without, because a double's lower half would be one more.
 #[derive(Clone, Copy)]
 pub struct Exponent<A: Arithmetic, T: super::Float> {
     /// The integer `k`.
@@ -14,17 +14,13 @@ pub struct Exponent<A: Arithmetic, T: super::Float> {
     word: Number<A, u32>,
 }
 
-/// The integer nearest to `x × factor`, for `|x × factor|` up to 2²¹.
+/// The integer nearest to `x × factor`, for `|x × factor|` up to 2²¹; its [`power`](Exponent::power) will be `2ᵏ⁺ⁿ`.
 ///
-/// Adding 1.5·2²³ rounds to an integer and leaves it in the lowest bits; the biases are added along.
+/// Adding 1.5·2²³ rounds to an integer and leaves it in the lowest bits; `n` and the bias are added along.
 #[inline(always)]
-pub fn split_f32<A: Arithmetic>(x: Number<A, f32>, factor: f32) -> Exponent<A, f32> {
-    let magic = 12_582_912.0 + 254.0;
-    let shifted = if factor == 1.0 {
-        x + magic
-    } else {
-        x.mul_add(factor, magic)
-    };
+pub fn split_f32<A: Arithmetic>(x: Number<A, f32>, factor: f32, n: i16) -> Exponent<A, f32> {
+    let magic = 12_582_912.0 + 127.0 + f32::from(n);
+    let shifted = x.mul_add(factor, magic);
     Exponent {
         integer: shifted - magic,
         word: shifted.bits(),
@@ -47,23 +43,10 @@ pub fn split_f64<A: Arithmetic>(x: Number<A, f64>, factor: f64) -> Exponent<A, f
 }
 
 impl<A: Arithmetic> Exponent<A, f32> {
-    /// `k` as an integer.
+    /// `2ᵏ⁺ⁿ`, where that is normal or infinite.
     #[inline(always)]
-    pub fn k(self) -> Number<A, u32> {
-        self.word - (12_582_912.0f32 + 254.0).to_bits()
-    }
-
-    /// `p·2ᵏ` for `|k|` up to 252.
-    #[inline(always)]
-    pub fn scale(self, p: Number<A, f32>) -> Number<A, f32> {
-        let j = self.word.shift_right(1);
-        p * j.shift_left(23).float() * (self.word - j).shift_left(23).float()
-    }
-
-    /// `2ᵏ⁺ⁿ`, for results that are normal.
-    #[inline(always)]
-    pub fn power(self, n: i32) -> Number<A, f32> {
-        (self.word.shift_left(23) + (((n - 127) as u32) << 23)).float()
+    pub fn power(self) -> Number<A, f32> {
+        self.word.shift_left(23).float()
     }
 }
 
@@ -103,12 +86,6 @@ impl<A: Arithmetic> Exponent<A, f64> {
     pub fn power(self, n: i32) -> Number<A, f64> {
         (self.word.shift_left(20) + (((n + 1023) as u32) << 20)).as_high()
     }
-}
-
-/// `x` limited to `±limit`; a NaN stays.
-#[inline(always)]
-pub fn clamp_f32<A: Arithmetic>(x: Number<A, f32>, limit: f32) -> Number<A, f32> {
-    x.abs().greater(limit).select(x.same(limit).copy_sign(x), x)
 }
 
 /// `x` limited to about `±limit`; a NaN stays. The lower half keeps its bits, which saves a select:

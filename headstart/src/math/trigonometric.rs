@@ -55,6 +55,16 @@ const SIN_F32: [f32; 3] = [-0.166_666_55, 0.008_332_189, -0.000_195_182_85];
 /// As [`COS`]; relative error of the cosine 2⁻³³.
 const COS_F32: [f32; 4] = [-0.5, 0.041_666_646, -0.001_388_731_1, 2.443_256_2e-5];
 
+/// `(tan r/r - 1)/r²` in powers of `r²`; relative error of the tangent 2⁻²⁵·⁷.
+const TAN_F32: [f32; 6] = [
+    0.333_331_56,
+    0.133_388_36,
+    0.053_408_2,
+    0.024_441_393,
+    0.003_101_473_4,
+    0.009_396_536,
+];
+
 /// `sin x` in single precision.
 pub fn sin_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let (k, r) = reduce_f32(x);
@@ -83,11 +93,9 @@ pub fn cos_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
 pub fn tan_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let (k, r) = reduce_f32(x);
     let square = r * r;
-    let sin = square.mul_add(polynomial(square, &SIN_F32), 0.0).mul_add(r, r);
-    let cos = polynomial(square, &COS_F32).mul_add(square, 1.0);
-    // tan(r + π/2) = -cos r/sin r.
-    let odd = (k & 1).equal(1);
-    odd.select(-cos, sin) / odd.select(sin, cos)
+    let tan = square.mul_add(polynomial(square, &TAN_F32), 0.0).mul_add(r, r);
+    // tan(r + π/2) = -1/tan r.
+    (k & 1).equal(1).select((-tan).normal_reciprocal(), tan)
 }
 
 /// `tan x` in double precision.

@@ -173,10 +173,10 @@ pub fn cost(facts: &Facts<'_>, fused: &Fused, op: &Op) -> Cost {
 
 /// Whether it is arithmetic in 16 bits, which we have written with conversions for NVIDIA, so that NaN keeps its bits.
 fn is_narrow(facts: &Facts<'_>, op: &Op, ty: Type) -> bool {
-    use BinaryOp::{FAdd, FMax, FMin, FMul, FSub};
+    use BinaryOp::{FAdd, FMax, FMaximum, FMin, FMinimum, FMul, FSub};
     let is_arithmetic = matches!(
         op.kind,
-        OpKind::Fma(..) | OpKind::Binary(FAdd | FSub | FMul | FMin | FMax, ..)
+        OpKind::Fma(..) | OpKind::Binary(FAdd | FSub | FMul | FMin | FMax | FMinimum | FMaximum, ..)
     );
     facts.target.family == Family::Nvidia && is_arithmetic && matches!(ty, Type::F16 | Type::Bf16)
 }
@@ -231,6 +231,14 @@ fn unary_cost(facts: &Facts<'_>, op: UnaryOp, ty: Type, a: Value, result: Value)
         UnaryOp::Not | UnaryOp::Neg => integer(facts, wide),
         UnaryOp::FNeg | UnaryOp::FAbs => single(Class::Int32),
         UnaryOp::Sqrt => square_root(facts, ty),
+        UnaryOp::NormalReciprocal => match facts.target.family {
+            Family::Nvidia => recipe::RECIPROCAL_NORMAL,
+            Family::Intel => recipe_intel::DIV_F32,
+        },
+        UnaryOp::NormalSqrt => match facts.target.family {
+            Family::Nvidia => recipe::SQRT_NORMAL,
+            Family::Intel => recipe_intel::SQRT_F32,
+        },
         UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::RoundEven => single(Class::Convert),
         UnaryOp::CountLeadingZeros if facts.kernel.ty(a) == Type::I64 => recipe::LEADING_ZEROS_64,
         UnaryOp::CountLeadingZeros => recipe::LEADING_ZEROS_32,
@@ -246,7 +254,13 @@ fn feeds_floats_only(facts: &Facts<'_>, value: Value) -> bool {
         OpKind::Fma(..) => true,
         OpKind::Binary(op, ..) => matches!(
             op,
-            BinaryOp::FAdd | BinaryOp::FSub | BinaryOp::FMul | BinaryOp::FMin | BinaryOp::FMax
+            BinaryOp::FAdd
+                | BinaryOp::FSub
+                | BinaryOp::FMul
+                | BinaryOp::FMin
+                | BinaryOp::FMax
+                | BinaryOp::FMinimum
+                | BinaryOp::FMaximum
         ),
         OpKind::Compare(op, ..) => is_float_compare(*op),
         _ => false,
@@ -328,7 +342,11 @@ fn binary_recipe(
             recipe::MIN_64
         }
         BinaryOp::MinS | BinaryOp::MinU | BinaryOp::MaxS | BinaryOp::MaxU => integer(facts, whole_64),
-        BinaryOp::FMin | BinaryOp::FMax if ty == Type::F64 && !intel => recipe::MIN_F64,
+        BinaryOp::FMin | BinaryOp::FMax | BinaryOp::FMinimum | BinaryOp::FMaximum
+            if ty == Type::F64 && !intel =>
+        {
+            recipe::MIN_F64
+        }
         BinaryOp::CopySign => single(Class::Int32),
         // One instruction on every device here: IDP.4A, DP4A.
         BinaryOp::Dot4S | BinaryOp::Dot4U => single(Class::Int32),
@@ -339,7 +357,9 @@ fn binary_recipe(
         | BinaryOp::FMul
         | BinaryOp::FDiv
         | BinaryOp::FMin
-        | BinaryOp::FMax => single(float_class(ty)),
+        | BinaryOp::FMax
+        | BinaryOp::FMinimum
+        | BinaryOp::FMaximum => single(float_class(ty)),
     }
 }
 

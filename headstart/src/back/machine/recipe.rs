@@ -115,6 +115,22 @@ pub const RECIPROCAL_F32: Recipe = rejoined(&[
     step(Reconverge, &[]),
 ]);
 
+/// `1 / x` in 32 bits without the check for rare operands: `MUFU.RCP`, two fused multiply-adds.
+pub const RECIPROCAL_NORMAL: Recipe = recipe(&[
+    step(Special, &[O(0)]),
+    step(Fp32, &[O(0), S(0)]),
+    step(Fp32, &[S(0), S(1)]),
+]);
+
+/// `sqrt.rn.f32` without the check for rare operands.
+pub const SQRT_NORMAL: Recipe = recipe(&[
+    step(Special, &[O(0)]),
+    step(Fp32, &[O(0), S(0)]),
+    step(Fp32, &[S(0)]),
+    step(Fp32, &[S(1), O(0)]),
+    step(Fp32, &[S(3), S(2), S(1)]),
+]);
+
 /// `sin.approx.f32`, `cos.approx.f32`: a multiplication by 1 / 2π, `MUFU`.
 pub const SIN_APPROXIMATE: Recipe = recipe(&[step(Fp32, &[O(0)]), step(Special, &[S(0)])]);
 

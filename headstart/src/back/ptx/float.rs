@@ -92,12 +92,36 @@ impl Emitter<'_> {
         let (s, ftz) = (suffix(ty), self.ftz(ty));
         match op {
             UnaryOp::Sqrt => self.ins(format!("sqrt.rn{ftz}.{s} {r}, {x}")),
+            UnaryOp::NormalReciprocal => self.normal_reciprocal(r, x),
+            UnaryOp::NormalSqrt => self.normal_sqrt(r, x),
             UnaryOp::Floor => self.ins(format!("cvt.rmi{ftz}.{s}.{s} {r}, {x}")),
             UnaryOp::Ceil => self.ins(format!("cvt.rpi{ftz}.{s}.{s} {r}, {x}")),
             UnaryOp::Trunc => self.ins(format!("cvt.rzi{ftz}.{s}.{s} {r}, {x}")),
             UnaryOp::RoundEven => self.ins(format!("cvt.rni{ftz}.{s}.{s} {r}, {x}")),
             _ => self.approximate_unary(ftz, r, op, x),
         }
+    }
+
+    /// What ptxas makes of `rcp.rn` once it has found that the operand is no rare one: an approximation within 1 ulp, and a
+    /// step of Newton's with which it rounds to nearest. `.ftz` keeps ptxas from treating subnormals; the steps then give
+    /// zero and NaN where the IR wants them.
+    fn normal_reciprocal(&mut self, r: &str, x: &str) {
+        let [first, minus, error] = [0; 3].map(|_| self.temporary(Class::F32));
+        self.ins(format!("rcp.approx.ftz.f32 {first}, {x}"));
+        self.ins(format!("neg.f32 {minus}, {x}"));
+        self.ins(format!("fma.rn.f32 {error}, {minus}, {first}, 0f3F800000"));
+        self.ins(format!("fma.rn.f32 {r}, {first}, {error}, {first}"));
+    }
+
+    /// As [`normal_reciprocal`](Self::normal_reciprocal), for `sqrt.rn`.
+    fn normal_sqrt(&mut self, r: &str, x: &str) {
+        let [inverse, first, half, minus, error] = [0; 5].map(|_| self.temporary(Class::F32));
+        self.ins(format!("rsqrt.approx.ftz.f32 {inverse}, {x}"));
+        self.ins(format!("mul.rn.f32 {first}, {x}, {inverse}"));
+        self.ins(format!("mul.rn.f32 {half}, {inverse}, 0f3F000000"));
+        self.ins(format!("neg.f32 {minus}, {first}"));
+        self.ins(format!("fma.rn.f32 {error}, {minus}, {first}, {x}"));
+        self.ins(format!("fma.rn.f32 {r}, {error}, {half}, {first}"));
     }
 
     fn approximate_unary(&mut self, ftz: &str, r: &str, op: UnaryOp, x: &str) {
@@ -179,6 +203,18 @@ impl Emitter<'_> {
             BinaryOp::FDiv => self.ins(format!("div.rn{ftz}.{s} {r}, {x}, {y}")),
             BinaryOp::FMin => self.ins(format!("min{ftz}.{s} {r}, {x}, {y}")),
             BinaryOp::FMax => self.ins(format!("max{ftz}.{s} {r}, {x}, {y}")),
+            BinaryOp::FMinimum if ty == Type::F32 => self.ins(format!("min{ftz}.NaN.f32 {r}, {x}, {y}")),
+            BinaryOp::FMaximum if ty == Type::F32 => self.ins(format!("max{ftz}.NaN.f32 {r}, {x}, {y}")),
+            BinaryOp::FMinimum | BinaryOp::FMaximum => {
+                // Binary64 has no such instruction: NaN by a selection.
+                let name = if op == BinaryOp::FMinimum { "min" } else { "max" };
+                let (number, sum) = (self.temporary(Class::F64), self.temporary(Class::F64));
+                let no_number = self.temporary(Class::Predicate);
+                self.ins(format!("{name}.f64 {number}, {x}, {y}"));
+                self.ins(format!("add.rn.f64 {sum}, {x}, {y}"));
+                self.ins(format!("setp.nan.f64 {no_number}, {x}, {y}"));
+                self.ins(format!("selp.f64 {r}, {sum}, {number}, {no_number}"));
+            }
             BinaryOp::ApproximateDiv => self.ins(format!("div.full{ftz}.f32 {r}, {x}, {y}")),
             BinaryOp::ApproximateDivInRange => self.ins(format!("div.approx{ftz}.f32 {r}, {x}, {y}")),
             _ => unreachable!("the verifier keeps integer operations away from floats"),

@@ -48,6 +48,9 @@ impl Emitter<'_> {
     fn rounded_unary(&mut self, op: UnaryOp, ty: Type, x: Word) -> Word {
         let x = self.flushed(ty, x);
         let id = self.ty_id(ty);
+        if matches!(op, UnaryOp::NormalReciprocal | UnaryOp::NormalSqrt) {
+            return self.of_normal(op, x);
+        }
         let function = match op {
             UnaryOp::Sqrt => Std::sqrt,
             UnaryOp::Floor => Std::floor,
@@ -67,6 +70,39 @@ impl Emitter<'_> {
         };
         let made = self.module.opencl(id, function, &[x]);
         self.flushed(ty, made)
+    }
+
+    /// `F32`: 1/x or √x, where x is in the range of the operation, and what the IR wants elsewhere.
+    fn of_normal(&mut self, op: UnaryOp, x: Word) -> Word {
+        let (id, boolean) = (self.ty_id(Type::F32), self.module.boolean());
+        let [nan, zero, one, least, most, infinity] = [
+            f32::NAN,
+            0.0,
+            1.0,
+            f32::MIN_POSITIVE,
+            1.0 / f32::MIN_POSITIVE,
+            f32::INFINITY,
+        ]
+        .map(|number| self.module.float_constant(32, u64::from(number.to_bits())));
+        let (code, std) = (Code::FOrdLessThanEqual, Code::FOrdLessThan);
+        if op == UnaryOp::NormalSqrt {
+            // 2⁻¹⁰¹.
+            let least = self.module.float_constant(32, 26 << 23);
+            let root = self.module.opencl(id, Std::sqrt, &[x]);
+            let above = self.module.ins(code, boolean, &[least, x]);
+            let finite = self.module.ins(std, boolean, &[x, infinity]);
+            let fits = self.module.ins(Code::LogicalAnd, boolean, &[above, finite]);
+            return self.module.ins(Code::Select, id, &[fits, root, nan]);
+        }
+        let magnitude = self.module.opencl(id, Std::fabs, &[x]);
+        let quotient = self.module.ins(Code::FDiv, id, &[one, x]);
+        let zero = self.module.opencl(id, Std::copysign, &[zero, x]);
+        let above = self.module.ins(code, boolean, &[least, magnitude]);
+        let below = self.module.ins(code, boolean, &[magnitude, most]);
+        let finite = self.module.ins(std, boolean, &[magnitude, infinity]);
+        let normal = self.module.ins(Code::Select, id, &[below, quotient, zero]);
+        let fits = self.module.ins(Code::LogicalAnd, boolean, &[above, finite]);
+        self.module.ins(Code::Select, id, &[fits, normal, nan])
     }
 
     pub(super) fn float_binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Word {
@@ -114,7 +150,7 @@ impl Emitter<'_> {
     fn least_or_most(&mut self, op: BinaryOp, ty: Type, x: Word, y: Word) -> Word {
         let (id, boolean) = (self.ty_id(ty), self.module.boolean());
         let bits = self.module.int(ty.bits());
-        let least = op == BinaryOp::FMin;
+        let least = matches!(op, BinaryOp::FMin | BinaryOp::FMinimum);
         let code = if least {
             Code::FOrdLessThan
         } else {
@@ -130,7 +166,13 @@ impl Emitter<'_> {
         let [p, q] = [x, y].map(|number| self.module.ins(Code::Bitcast, bits, &[number]));
         let both = self.module.ins(code, bits, &[p, q]);
         let both = self.module.ins(Code::Bitcast, id, &[both]);
-        self.module.ins(Code::Select, id, &[equal, both, chosen])
+        let number = self.module.ins(Code::Select, id, &[equal, both, chosen]);
+        if matches!(op, BinaryOp::FMin | BinaryOp::FMax) {
+            return number;
+        }
+        let either = self.module.ins(Code::Unordered, boolean, &[x, y]);
+        let sum = self.module.ins(Code::FAdd, id, &[x, y]);
+        self.module.ins(Code::Select, id, &[either, sum, number])
     }
 
     pub(super) fn fma(&mut self, a: Value, b: Value, c: Value) -> Word {

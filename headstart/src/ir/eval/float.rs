@@ -47,28 +47,29 @@ macro_rules! machine_float {
                     BinaryOp::FSub => a - b,
                     BinaryOp::FMul => a * b,
                     BinaryOp::FDiv => a / b,
-                    BinaryOp::FMin if a == b => {
+                    BinaryOp::FMinimum | BinaryOp::FMaximum if a.is_nan() || b.is_nan() => $float::NAN,
+                    BinaryOp::FMin | BinaryOp::FMinimum if a == b => {
                         if a.is_sign_negative() {
                             a
                         } else {
                             b
                         }
                     }
-                    BinaryOp::FMax if a == b => {
+                    BinaryOp::FMax | BinaryOp::FMaximum if a == b => {
                         if a.is_sign_negative() {
                             b
                         } else {
                             a
                         }
                     }
-                    BinaryOp::FMin => {
+                    BinaryOp::FMin | BinaryOp::FMinimum => {
                         if b.is_nan() || a < b {
                             a
                         } else {
                             b
                         }
                     }
-                    BinaryOp::FMax => {
+                    BinaryOp::FMax | BinaryOp::FMaximum => {
                         if b.is_nan() || a > b {
                             a
                         } else {
@@ -125,6 +126,40 @@ pub(super) fn unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
         ),
         _ => 0,
     }
+}
+
+/// 1/x where x and that are normal numbers; see [`UnaryOp::NormalReciprocal`].
+pub fn normal_reciprocal(x: f32) -> f32 {
+    const MOST: f32 = 1.0 / f32::MIN_POSITIVE;
+    let magnitude = x.abs();
+    if magnitude <= MOST && magnitude >= f32::MIN_POSITIVE {
+        1.0 / x
+    } else if magnitude < f32::INFINITY && magnitude > MOST {
+        0.0f32.copysign(x)
+    } else {
+        f32::NAN
+    }
+}
+
+/// √x where x is not small; see [`UnaryOp::NormalSqrt`].
+pub fn normal_sqrt(x: f32) -> f32 {
+    // 2⁻¹⁰¹.
+    const LEAST: f32 = f32::from_bits(26 << 23);
+    if x >= LEAST && x < f32::INFINITY {
+        x.sqrt()
+    } else {
+        f32::NAN
+    }
+}
+
+/// The operations that binary32 alone has, with one operand.
+pub(super) fn unary_of_normal(op: UnaryOp, a: u64) -> u64 {
+    let x = single::of(a);
+    single::made(match op {
+        UnaryOp::NormalReciprocal => normal_reciprocal(x),
+        UnaryOp::NormalSqrt => normal_sqrt(x),
+        _ => 0.0,
+    })
 }
 
 /// What hardware approximates, of an `F32`: the exact result, all but always rounded to nearest, by way of a binary64.

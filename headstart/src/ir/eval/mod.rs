@@ -6,6 +6,8 @@
 
 mod float;
 
+pub use float::{normal_reciprocal, normal_sqrt};
+
 use super::op::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
 use super::together::AtomicOp;
 use super::types::Type;
@@ -29,6 +31,7 @@ pub fn unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
         UnaryOp::Sqrt | UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::RoundEven => {
             float::unary(op, ty, a)
         }
+        UnaryOp::NormalReciprocal | UnaryOp::NormalSqrt => float::unary_of_normal(op, a),
         _ => float::approximate_unary(op, a),
     }
 }
@@ -77,7 +80,9 @@ pub fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
         | BinaryOp::FMul
         | BinaryOp::FDiv
         | BinaryOp::FMin
-        | BinaryOp::FMax => float::binary(op, ty, a, b),
+        | BinaryOp::FMax
+        | BinaryOp::FMinimum
+        | BinaryOp::FMaximum => float::binary(op, ty, a, b),
         BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange => float::binary(BinaryOp::FDiv, ty, a, b),
     };
     result & ty.mask()

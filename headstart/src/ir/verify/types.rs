@@ -227,6 +227,8 @@ fn binary(op: BinaryOp, ty: Type) -> Check<Type> {
         | BinaryOp::FDiv
         | BinaryOp::FMin
         | BinaryOp::FMax
+        | BinaryOp::FMinimum
+        | BinaryOp::FMaximum
         | BinaryOp::CopySign => wanted(op.name(), "floats", ty.is_float(), ty),
         BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange => {
             wanted(op.name(), "f32s", ty == Type::F32, ty)

@@ -144,6 +144,11 @@ fn unary(registers: &mut Registers, op: UnaryOp, ty: Type, to: Slot, a: Slot) {
         (UnaryOp::Not, _) => map1(registers, to, a, |a| !a & ty.mask()),
         (UnaryOp::Sqrt, Type::F32) => map1(registers, to, a, |a| single(as_single(a).sqrt())),
         (UnaryOp::Sqrt, Type::F64) => map1(registers, to, a, |a| double(as_double(a).sqrt())),
+        (UnaryOp::NormalReciprocal, _) => {
+            map1(registers, to, a, |a| {
+                single(eval::normal_reciprocal(as_single(a)))
+            });
+        }
         (UnaryOp::FAbs, Type::F32) => map1(registers, to, a, |a| a & 0x7fff_ffff),
         (UnaryOp::FAbs, Type::F64) => map1(registers, to, a, |a| a & (u64::MAX >> 1)),
         (UnaryOp::FNeg, Type::F32) => map1(registers, to, a, |a| a ^ 1 << 31),

@@ -57,6 +57,7 @@ fn arithmetic_takes_its_types() {
         let expected = match name {
             "not" => &logical,
             _ if op.is_approximation() => &single,
+            "normal.rcp" | "normal.sqrt" => &single,
             "neg" | "clz" | "popcount" | "reverse_bits" => &integers,
             _ => &floats,
         };
@@ -66,7 +67,9 @@ fn arithmetic_takes_its_types() {
         let name = op.name();
         let expected = match name {
             "and" | "or" | "xor" => &logical,
-            "fadd" | "fsub" | "fmul" | "fdiv" | "fmin" | "fmax" | "copysign" => &floats,
+            "fadd" | "fsub" | "fmul" | "fdiv" | "fmin" | "fmax" | "fminimum" | "fmaximum" | "copysign" => {
+                &floats
+            }
             _ if op.is_approximation() => &single,
             "dot4.s" | "dot4.u" => &words,
             _ => &integers,

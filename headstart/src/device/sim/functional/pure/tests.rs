@@ -70,7 +70,8 @@ fn unary_operations_agree_with_the_specification() {
                 | UnaryOp::Trunc
                 | UnaryOp::RoundEven
         );
-        let types: &[Type] = match op.is_approximation() {
+        let single = matches!(op, UnaryOp::NormalReciprocal | UnaryOp::NormalSqrt);
+        let types: &[Type] = match op.is_approximation() || single {
             true => &[Type::F32],
             false if float => &FLOATS,
             false => &INTEGERS,
@@ -99,6 +100,8 @@ fn binary_operations_agree_with_the_specification() {
                 | BinaryOp::FDiv
                 | BinaryOp::FMin
                 | BinaryOp::FMax
+                | BinaryOp::FMinimum
+                | BinaryOp::FMaximum
                 | BinaryOp::CopySign
         );
         let types: &[Type] = match op.is_approximation() {

@@ -1,0 +1,74 @@
+//! The steps that a GPU takes for [`UnaryOp::NormalReciprocal`](crate::ir::UnaryOp::NormalReciprocal) and
+//! [`UnaryOp::NormalSqrt`](crate::ir::UnaryOp::NormalSqrt) round to nearest, whatever its approximation was.
+
+use crate::ir::eval::{normal_reciprocal, normal_sqrt};
+
+/// Every significand, or one in seven.
+fn significands() -> impl Iterator<Item = u32> {
+    let exhaustive = std::env::var_os("HEADSTART_EXHAUSTIVE").is_some();
+    (0..1 << 23).step_by(if exhaustive { 1 } else { 7 })
+}
+
+/// The numbers from `low` to `high`.
+fn between(low: f64, high: f64) -> impl Iterator<Item = f32> {
+    let first = (low as f32).to_bits() - 1;
+    (first..)
+        .map(f32::from_bits)
+        .skip_while(move |&x| f64::from(x) < low)
+        .take_while(move |&x| f64::from(x) <= high)
+}
+
+/// `rcp.approx.ftz.f32` is within 1 ulp (PTX ISA, `rcp`). The largest significand is left out: from one of the two
+/// numbers beside its reciprocal the step ends half way between two; `rcp.rn` takes the same step from the same start.
+#[test]
+fn reciprocals_do_not_depend_on_the_approximation() {
+    for bits in significands().filter(|&bits| bits != 0x7f_ffff) {
+        let x = f32::from_bits(bits | 127 << 23);
+        let exact = 1.0 / f64::from(x);
+        let ulp = f64::from(f32::EPSILON) / 2.0;
+        for start in between(exact - ulp, (exact + ulp).min(1.0)) {
+            let found = start.mul_add((-x).mul_add(start, 1.0), start);
+            assert_eq!(found, normal_reciprocal(x), "of {x} from {start}");
+        }
+    }
+}
+
+/// `rsqrt.approx.ftz.f32` is within 2⁻²²·⁹ of the result (PTX ISA, `rsqrt`).
+#[test]
+fn roots_do_not_depend_on_the_approximation() {
+    let largest = 0.5f64.powf(22.9);
+    for bits in significands() {
+        for x in [127u32, 128].map(|exponent| f32::from_bits(bits | exponent << 23)) {
+            let exact = 1.0 / f64::from(x).sqrt();
+            for start in between(exact * (1.0 - largest), exact * (1.0 + largest)) {
+                let (first, half) = (x * start, start * 0.5);
+                let found = (-first).mul_add(first, x).mul_add(half, first);
+                assert_eq!(found, normal_sqrt(x), "of {x} from {start}");
+            }
+        }
+    }
+}
+
+#[test]
+fn outside_of_the_range_results_are_those_of_the_steps() {
+    let most = 2.0f32.powi(126);
+    for x in [
+        0.0,
+        -0.0,
+        1e-40,
+        -1e-40,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+    ] {
+        assert!(normal_reciprocal(x).is_nan(), "{x}");
+    }
+    assert_eq!(normal_reciprocal(most), f32::MIN_POSITIVE);
+    for x in [f32::from_bits(most.to_bits() + 1), f32::MAX] {
+        assert_eq!(normal_reciprocal(x).to_bits(), 0);
+        assert_eq!(normal_reciprocal(-x).to_bits(), 1 << 31);
+    }
+    for x in [0.0, -0.0, 1e-40, -1.0, f32::INFINITY, f32::NAN] {
+        assert!(normal_sqrt(x).is_nan(), "{x}");
+    }
+}

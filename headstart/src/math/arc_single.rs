@@ -12,6 +12,10 @@ use super::polynomial::polynomial;
 /// π/2 as a product: in a fused multiplication it has twice the digits.
 const HALF_PI: [f32; 2] = [0.933_189_45, 1.683_255_6];
 
+/// 2⁶⁴ and 2⁻⁶⁴: between them lengths need no scale.
+const HUGE: f32 = f32::from_bits(191 << 23);
+const TINY: f32 = f32::from_bits(63 << 23);
+
 /// Stands for a divisor of 0.
 const LEAST: f32 = 7.888_609e-31;
 
@@ -85,12 +89,9 @@ pub fn atan2_f32<A: Arithmetic>(y: Number<A, f32>, x: Number<A, f32>) -> Number<
     let steep = a.greater(b);
     let (long, short) = (a.maximum(b), a.minimum(b));
     // Only the ratio counts: neither overflow nor subnormals, but an infinity, and a zero that becomes something.
-    let down = long.greater(18_446_744_073_709_551_616.0);
-    let up = long.less(5.421_010_9e-20);
-    let scale = down.select(
-        x.same(5.421_010_9e-20),
-        up.select(x.same(18_446_744_073_709_551_616.0), 1.0),
-    );
+    let down = long.greater(HUGE);
+    let up = long.less(TINY);
+    let scale = down.select(x.same(TINY), up.select(x.same(HUGE), 1.0));
     let unit = (long * scale).maximum(LEAST).minimum(f32::MAX);
     let dividend = short * scale;
     let inverse = unit.normal_reciprocal();

@@ -132,7 +132,7 @@ pub(super) fn unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
 pub fn normal_reciprocal(x: f32) -> f32 {
     const MOST: f32 = 1.0 / f32::MIN_POSITIVE;
     let magnitude = x.abs();
-    if magnitude <= MOST && magnitude >= f32::MIN_POSITIVE {
+    if (f32::MIN_POSITIVE..=MOST).contains(&magnitude) {
         1.0 / x
     } else if magnitude < f32::INFINITY && magnitude > MOST {
         0.0f32.copysign(x)
@@ -145,7 +145,7 @@ pub fn normal_reciprocal(x: f32) -> f32 {
 pub fn normal_sqrt(x: f32) -> f32 {
     // 2⁻¹⁰¹.
     const LEAST: f32 = f32::from_bits(26 << 23);
-    if x >= LEAST && x < f32::INFINITY {
+    if (LEAST..f32::INFINITY).contains(&x) {
         x.sqrt()
     } else {
         f32::NAN

@@ -8,7 +8,7 @@ use crate::micro::MICRO;
 use crate::settings::{Parameter, Settings};
 use crate::spatter::{Access, Entry};
 use crate::techniques::{
-    article as article_ways, atomics, divergence, order, reduction, shared_memory, sub_group_sizes,
+    article as article_ways, atomics, blocks, divergence, order, reduction, shared_memory, sub_group_sizes,
     sub_groups,
 };
 use crate::workloads::{
@@ -58,7 +58,7 @@ pub(crate) fn others(settings: &Settings, name: &str, values: &[u64]) -> Vec<Set
 }
 
 /// Every kernel of the gallery but the [microbenchmarks](crate::micro).
-pub static KERNELS: [&GalleryKernel; 56] = [
+pub static KERNELS: [&GalleryKernel; 58] = [
     &gather::PLAIN,
     &gather::POINTER,
     &gather::HINT_L3,
@@ -99,6 +99,8 @@ pub static KERNELS: [&GalleryKernel; 56] = [
     &sub_groups::BLOCK,
     &sub_groups::SHUFFLE,
     &sub_groups::SHARED,
+    &blocks::ONE,
+    &blocks::EIGHT,
     &sub_group_sizes::FEW,
     &sub_group_sizes::MANY,
     &shared_memory::BANKS,

@@ -145,6 +145,8 @@ struct Row<'r> {
     kernel: &'static str,
     simulated: f64,
     measured: Option<f64>,
+    /// What is compared: measured, where all lines of the page were.
+    time: f64,
     left: u64,
     /// Registers that our own lowering wants for a work-item, and those that there are.
     registers: u64,
@@ -152,13 +154,6 @@ struct Row<'r> {
     /// How often Intel's compiler spilled, where it was asked.
     spills: Option<u64>,
     command: &'r str,
-}
-
-impl Row<'_> {
-    /// What is shown: measured where it was.
-    fn time(&self) -> f64 {
-        self.measured.unwrap_or(self.simulated)
-    }
 }
 
 /// A technique's result.
@@ -184,6 +179,7 @@ fn rows<'s>(results: &'s Value, measured: &'s Value, family: &Family) -> Vec<Row
             kernel: shown.kernel,
             simulated: found["time_ns"].as_f64().expect("a time") / 1e3,
             measured: measured.and_then(|found| Some(found["time_ns"].as_f64()? / 1e3)),
+            time: f64::NAN,
             left: found["values_left"].as_u64().expect("a number"),
             registers: found["registers"].as_u64().unwrap_or_default(),
             room: found["room"].as_u64().unwrap_or_default(),
@@ -191,12 +187,17 @@ fn rows<'s>(results: &'s Value, measured: &'s Value, family: &Family) -> Vec<Row
             command: found["command"].as_str().expect("a command"),
         }
     };
-    family.kernels.iter().map(row).collect()
+    let mut rows: Vec<Row<'_>> = family.kernels.iter().map(row).collect();
+    let all = rows.iter().all(|row| row.measured.is_some());
+    for row in &mut rows {
+        row.time = row.measured.filter(|_| all).unwrap_or(row.simulated);
+    }
+    rows
 }
 
 /// A bar for each technique.
 fn figure(family: &Family, rows: &[Row<'_>]) -> String {
-    let bars: Vec<(String, f64)> = rows.iter().map(|row| (row.label.clone(), row.time())).collect();
+    let bars: Vec<(String, f64)> = rows.iter().map(|row| (row.label.clone(), row.time)).collect();
     pages::bars(family.title, &device(family, rows), &bars)
 }
 
@@ -244,7 +245,7 @@ fn speedup(rows: &[Row<'_>], at: usize) -> f64 {
         1 => &rows[0],
         _ => rows.iter().find(alike).expect("it is there"),
     };
-    first.time() / rows[at].time()
+    first.time / rows[at].time
 }
 
 /// The lines of a page with measured times.

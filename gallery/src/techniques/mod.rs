@@ -3,6 +3,7 @@
 
 pub mod article;
 pub mod atomics;
+pub mod blocks;
 pub mod divergence;
 pub mod order;
 pub mod reduction;
@@ -130,10 +131,11 @@ impl Family {
 }
 
 /// Every family, in the order of the pages.
-pub static FAMILIES: [&Family; 8] = [
+pub static FAMILIES: [&Family; 9] = [
     &article::FAMILY,
     &reduction::FAMILY,
     &sub_groups::FAMILY,
+    &blocks::FAMILY,
     &sub_group_sizes::FAMILY,
     &shared_memory::FAMILY,
     &divergence::FAMILY,

@@ -96,8 +96,8 @@ pub static FAMILY: Family = Family {
     text: [
         "A sub-group's load is one instruction: where its work-items read side by side it touches a few cache lines, where \
          each has a row of its own it touches one each, sixteen times over. Sixteen integers in a row for each \
-         work-item look like locality, and are the opposite. Four elements at a time, side by side, is the widest there \
-         is, and what block loads and stores do on Intel's GPUs (for sub-groups of up to 16 there).",
+         work-item look like locality, and are the opposite. Four elements at a time, side by side, is the widest access \
+         that a work-item has; those that a whole sub-group has are on the page of blocks.",
         "Values that neighbours have are had by shuffles without memory. Shared memory does the same with a store, two \
          barriers and a load for each value; on NVIDIA's GPUs both go through the same unit, so that the difference is \
          the barriers and the store, and the rings of shared memory that other work-groups might want.",

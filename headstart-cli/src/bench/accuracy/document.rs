@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use headstart::report::number::speedup;
 use headstart::tune::doubt::OVERRATED;
 
-use super::judge::{Answer, Judgement, Standing, median};
+use super::judge::{Answer, Judgement, Standing, median, rank_correlation};
 use super::record::{Origin, Record};
 
 /// A speedup that was expected within this share of what was measured is called right in the page's last table.
@@ -66,6 +66,9 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
         .iter()
         .flat_map(|own| own.ratios.iter().map(|(_, ratio)| (ratio - 1.0).abs()))
         .collect();
+    let speedups = || judgements.iter().flat_map(|own| &own.speedups);
+    let simulated: Vec<f64> = speedups().map(|&(simulated, _)| simulated).collect();
+    let measured: Vec<f64> = speedups().map(|&(_, measured)| measured).collect();
     let worst = |value: fn(&Judgement) -> f64| judgements.iter().map(value).fold(0.0, f64::max);
     vec![
         (
@@ -108,9 +111,10 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
             ),
         ),
         (
-            "rank correlation",
+            "rank correlation of speedups",
             format!(
-                "median {:.2}",
+                "{:.2} of all plans, {:.2} within a case (median), where many plans are as fast as each other",
+                rank_correlation(&simulated, &measured).unwrap_or(0.0),
                 median(judgements.iter().filter_map(|own| own.rank_correlation).collect())
             ),
         ),

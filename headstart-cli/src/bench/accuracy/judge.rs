@@ -39,6 +39,8 @@ pub struct Judgement {
     pub plain_ratio: f64,
     /// For each plan that both sides have: simulated speedup over measured speedup.
     pub ratios: Vec<(String, f64)>,
+    /// The two speedups of each of these plans, the simulated one first.
+    pub speedups: Vec<(f64, f64)>,
     /// Spearman's rank correlation of the two sides' times, the plain kernel among them.
     pub rank_correlation: Option<f64>,
     /// How much slower than the fastest the simulator's first is, of all plans: 0 where it is the fastest.
@@ -149,6 +151,10 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
             .iter()
             .map(|(own, measured)| (own.plan.clone(), own.speedup / measured.speedup))
             .collect(),
+        speedups: pairs
+            .iter()
+            .map(|(own, measured)| (own.speedup, measured.speedup))
+            .collect(),
         rank_correlation: rank_correlation(
             &with_plain(|pair| pair.0.speedup),
             &with_plain(|pair| pair.1.speedup),
@@ -219,7 +225,7 @@ fn trial(entry: &Entry) -> Result<Trial> {
 }
 
 /// Spearman's: the correlation of ranks; equal values share the mean of theirs. None where a side has one value only.
-fn rank_correlation(one: &[f64], other: &[f64]) -> Option<f64> {
+pub fn rank_correlation(one: &[f64], other: &[f64]) -> Option<f64> {
     let (one, other) = (ranks(one), ranks(other));
     let mean = (one.len() as f64 - 1.0) / 2.0;
     let product =

@@ -364,7 +364,6 @@ impl<'l> Core<'l> {
                     done = done.max(resident.last_copy());
                 }
                 resident.define(instruction, done, answer.cause);
-                resident.load_until(done);
             }
             Action::Atomic {
                 space,
@@ -375,7 +374,6 @@ impl<'l> Core<'l> {
                 let answer = access(memory, self.number, now, &touched, space, mask, direction);
                 let done = answer.done + u64::from(instruction.latency);
                 resident.define(instruction, done, answer.cause);
-                resident.load_until(done);
                 if acquires && !mask.is_empty() {
                     memory.fence(self.number);
                     resident.hold(done, answer.cause);
@@ -456,8 +454,7 @@ impl<'l> Core<'l> {
                     _ => self.fetch.line(instruction.line, resident.since),
                 };
                 resident.line = Some(instruction.line);
-                let is_barrier = instruction.action == Action::Barrier;
-                resident.wait_for(instruction, fetched, is_barrier, code.crossing);
+                resident.wait_for(instruction, fetched, code.crossing);
                 if resident.blame == usize::MAX {
                     resident.blame = resident.at;
                 }

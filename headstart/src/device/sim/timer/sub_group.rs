@@ -48,8 +48,6 @@ pub(super) struct Resident {
     registers: Vec<Register>,
     /// When the last result on each scoreboard is there, and how often somebody has waited for it.
     scoreboards: [(u64, u32); 16],
-    /// When the last plain load is there.
-    loads_done: u64,
     copies: VecDeque<CopyOnItsWay>,
     /// When the last copy that was started is there.
     last_copy: u64,
@@ -120,7 +118,6 @@ impl Resident {
             free_reason: StallReason::NoInstruction,
             registers: vec![there; code.program.registers as usize],
             scoreboards: [(0, 0); 16],
-            loads_done: 0,
             copies: VecDeque::new(),
             last_copy: 0,
             line: None,
@@ -213,13 +210,10 @@ impl Resident {
 
     /// Works out when the next instruction can issue. `fetched` is when its code is there; what comes from another
     /// arithmetic unit takes `crossing` cycles longer.
-    pub(super) fn wait_for(&mut self, instruction: &Coded, fetched: u64, needs_loads: bool, crossing: u64) {
+    pub(super) fn wait_for(&mut self, instruction: &Coded, fetched: u64, crossing: u64) {
         let (mut earliest, mut reason) = (self.free, self.free_reason);
         if fetched > earliest {
             (earliest, reason) = (fetched, StallReason::NoInstruction);
-        }
-        if needs_loads && self.loads_done > earliest {
-            (earliest, reason) = (self.loads_done, StallReason::LongScoreboard);
         }
         let uses = &instruction.uses[..usize::from(instruction.use_count)];
         let defines = &instruction.defines[..usize::from(instruction.define_count)];
@@ -270,11 +264,6 @@ impl Resident {
             let (last, _) = &mut self.scoreboards[usize::from(board)];
             *last = (*last).max(ready);
         }
-    }
-
-    /// A plain load is there at a time: a barrier waits for it.
-    pub(super) fn load_until(&mut self, done: u64) {
-        self.loads_done = self.loads_done.max(done);
     }
 
     /// Copy `number` is there at a time.

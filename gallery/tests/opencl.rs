@@ -25,7 +25,7 @@ use headstart_gallery::kernels;
 use headstart_gallery::techniques::FAMILIES;
 
 /// Of so many plans one is tried.
-const PARTS: usize = 160;
+const PARTS: usize = 400;
 
 /// The documents' kernels and the workloads, at sizes that take a moment.
 const SMALL: [(&str, &[&str]); 24] = [

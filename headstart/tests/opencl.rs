@@ -35,5 +35,5 @@ fn random_kernels_compute_the_same_as_on_the_simulator() {
     let refuses = |why: &str| why.contains("may return while others wait");
     let mut unoptimized = OpenClDevice::open(0).expect("opened once");
     unoptimized.leave_unoptimized();
-    device::random_kernels_compute_the_same_as_on_the_simulator(&opencl, Some(&unoptimized), 40, refuses);
+    device::random_kernels_compute_the_same_as_on_the_simulator(&opencl, Some(&unoptimized), 30, refuses);
 }

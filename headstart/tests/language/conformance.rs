@@ -13,6 +13,7 @@ use headstart::device::opencl::platform;
 use headstart::ir::Kernel;
 use headstart::testing::ptxas::Ptxas;
 use headstart::testing::spirv_val::SpirvVal;
+use headstart::tune::threads;
 
 use crate::agree::{Family, only};
 
@@ -126,21 +127,26 @@ fn the_list_is_up_to_date() {
     let mut list =
         format!("{HEAD}| feature | for example | simulator | PTX | SPIR-V |\n|---|---|---|---|---|\n");
     let mut failed = Vec::new();
-    for feature in ALL.iter().copied().flatten() {
+    let features: Vec<&Feature> = ALL.iter().copied().flatten().collect();
+    let tried = |feature: &&Feature| {
         let runs = only(Family::Simulator, feature.test).passed;
         let emitted = match (feature.kernel)() {
             Ok(kernel) => emits_ptx(&kernel, ptxas.as_ref()),
             Err(error) => Err(error.to_string()),
         };
+        let opencl = has_opencl.then(|| on_opencl(feature, validator.as_ref()));
+        (runs, emitted, opencl)
+    };
+    // Mostly other programs are waited for.
+    for (feature, (runs, emitted, opencl)) in features.iter().zip(threads::map(&features, tried)) {
         let start = format!("| {} | {} | ", feature.name, feature.spelled);
-        let spirv = match has_opencl {
-            true => {
-                let (cell, failure) = on_opencl(feature, validator.as_ref());
+        let spirv = match opencl {
+            Some((cell, failure)) => {
                 failed.extend(failure);
                 cell
             }
             // Taken on trust.
-            false => {
+            None => {
                 let line = written.lines().find(|line| line.starts_with(&start));
                 let cell = line.and_then(|line| line.trim_end_matches(" |").rsplit(" | ").next());
                 cell.unwrap_or("not tried").to_owned()

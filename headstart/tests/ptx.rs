@@ -89,7 +89,7 @@ fn random_kernels_are_assembled() {
     let Some(ptxas) = Ptxas::find() else { return };
     let base = testing::base_seed();
     let mut with_plans = 0;
-    for seed in base..base + 60 {
+    for seed in base..base + testing::count("HEADSTART_CASES", 60) {
         let plain = testing::random_kernel(seed, Size::LARGE);
         let mut random = testing::Random::new(seed);
         let target = prefetch::Target {

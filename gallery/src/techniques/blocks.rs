@@ -1,11 +1,8 @@
 //! Blocks: what a sub-group reads and writes side by side, as one access of the whole sub-group.
 
-use headstart::ir::Type;
 use headstart::prelude::*;
 
-use super::{Family, H200, elements, over_elements, shown, technique};
-use crate::data::output;
-use crate::kernels::GalleryKernel;
+use super::{Family, H200, shown};
 
 /// A sub-group doubles its elements a block at a time, one for each work-item.
 #[kernel(work_group = group, sub_group = 32)]
@@ -27,16 +24,7 @@ pub fn by_eight(values: &[u32], result: &mut [u32], #[constant] group: u32) {
     }
 }
 
-macro_rules! entries {
-    ($($entry:ident $kernel:ident $name:literal $summary:literal;)*) => {$(
-        pub(crate) static $entry: GalleryKernel = technique($name, $summary, |settings, _| {
-            let kernel = $kernel::kernel(settings.small("group"))?;
-            over_elements(settings, kernel, "values")?.with("result", output(Type::I32, elements(settings)))
-        });
-    )*};
-}
-
-entries! {
+super::entries! {
     ONE by_one "blocks-of-one" "blocks of a sub-group, one element for each work-item";
     EIGHT by_eight "blocks-of-eight" "blocks of a sub-group, eight elements for each work-item";
 }

@@ -3,7 +3,7 @@
 use headstart::ir::Type;
 use headstart::prelude::*;
 
-use super::{Family, H200, elements, over_elements, shown, technique};
+use super::{Family, H200, elements, shown, technique};
 use crate::data::{input, output};
 use crate::kernels::GalleryKernel;
 
@@ -73,16 +73,7 @@ pub fn unchecked(padded: &[u32], result: &mut [u32], #[constant] group: u32) {
     }
 }
 
-macro_rules! entries {
-    ($($entry:ident $kernel:ident $name:literal $summary:literal;)*) => {$(
-        pub(crate) static $entry: GalleryKernel = technique($name, $summary, |settings, _| {
-            let kernel = $kernel::kernel(settings.small("group"))?;
-            over_elements(settings, kernel, "values")?.with("result", output(Type::I32, elements(settings)))
-        });
-    )*};
-}
-
-entries! {
+super::entries! {
     BRANCHES branches "branches" "neighbours that take different ways";
     SELECTION selection "selection" "the same, chosen without a branch";
     CHECKED checked "edges-checked" "neighbours' sums, with the edges checked";

@@ -33,6 +33,20 @@ static PARAMETERS: [Parameter; 3] = [
     Parameter::number("elements", "elements, a multiple of 1024", 1 << 24, 0..=1 << 30),
 ];
 
+/// Entries of kernels from `values`, the elements, to as many of `result`.
+macro_rules! entries {
+    ($($entry:ident $kernel:ident $name:literal $summary:literal;)*) => {$(
+        pub(crate) static $entry: $crate::kernels::GalleryKernel =
+            $crate::techniques::technique($name, $summary, |settings, _| {
+                let kernel = $kernel::kernel(settings.small("group"))?;
+                let elements = $crate::techniques::elements(settings);
+                let result = $crate::data::output(headstart::ir::Type::I32, elements);
+                $crate::techniques::over_elements(settings, kernel, "values")?.with("result", result)
+            });
+    )*};
+}
+use entries;
+
 /// A technique's entry in the gallery.
 const fn technique(
     name: &'static str,

@@ -1,11 +1,8 @@
 //! Sub-groups: who writes what, and how neighbours hand values on.
 
-use headstart::ir::Type;
 use headstart::prelude::*;
 
-use super::{Family, H200, elements, over_elements, shown, technique};
-use crate::data::output;
-use crate::kernels::GalleryKernel;
+use super::{Family, H200, shown};
 
 const GROUP: usize = 1024;
 
@@ -69,16 +66,7 @@ pub fn by_shared(values: &[u32], result: &mut [u32], #[constant] group: u32) {
     }
 }
 
-macro_rules! entries {
-    ($($entry:ident $kernel:ident $name:literal $summary:literal;)*) => {$(
-        pub(crate) static $entry: GalleryKernel = technique($name, $summary, |settings, _| {
-            let kernel = $kernel::kernel(settings.small("group"))?;
-            over_elements(settings, kernel, "values")?.with("result", output(Type::I32, elements(settings)))
-        });
-    )*};
-}
-
-entries! {
+super::entries! {
     OWN own_sixteen "store-own" "sixteen elements in a row for each work-item";
     SIDE side_by_side "store-side-by-side" "the same elements, a sub-group side by side";
     BLOCK block_wise "store-block" "the same, four elements at a time";

@@ -42,16 +42,22 @@ pub fn tidy(kernel: &mut Kernel) {
 pub fn clean(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
     unreachable::remove(&mut kernel);
-    merge::merge(&mut kernel);
+    merge(&mut kernel);
     dead::remove(&mut kernel);
     hoist::hoist(&mut kernel);
     rotate::rotate(&mut kernel);
-    merge::merge(&mut kernel);
+    merge(&mut kernel);
     addresses::reduce(&mut kernel);
-    merge::merge(&mut kernel);
+    merge(&mut kernel);
     hoist::hoist(&mut kernel);
     dead::remove(&mut kernel);
     kernel
+}
+
+/// Merges what is equal. A condition that this decides may have held the only jump to what follows.
+fn merge(kernel: &mut Kernel) {
+    merge::merge(kernel);
+    unreachable::remove(kernel);
 }
 
 #[cfg(test)]
@@ -117,6 +123,26 @@ mod tests {
             "store %a, %y\nreturn",
         );
         assert!(!text.contains("store"), "{text}");
+    }
+
+    #[test]
+    fn what_an_enclosing_if_decided_is_known() {
+        let text = body(
+            "%c = lt.s %n, %k\nif %c { yield } else {\n%again = lt.s %n, %k\nif %again {\n\
+             store %a, 1:i32\nyield\n} else { yield }\nyield\n}",
+            "store %a, 2:i32\nreturn",
+        );
+        assert!(!text.contains("1:i32") && text.contains("2:i32"), "{text}");
+    }
+
+    #[test]
+    fn nothing_follows_a_block_whose_jumps_are_decided_away() {
+        let text = body(
+            "%c = lt.s %n, %k\nif %c { yield } else {\n%y = block 'b -> i32 {\nif %c { break 'b 1:i32 } else { yield }\n\
+             return\n}\nstore %a, %y\nyield\n}",
+            "store %a, 2:i32\nreturn",
+        );
+        assert!(!text.contains("%y") && text.contains("2:i32"), "{text}");
     }
 
     #[test]

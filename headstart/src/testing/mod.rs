@@ -74,8 +74,8 @@ pub fn random_kernel(seed: u64, size: Size) -> Arc<Kernel> {
     random_workload(seed, size).kernel
 }
 
-/// The seed that a test run starts from: `HEADSTART_SEED`, or else another one each time. It is printed,
-/// so that a failure can be repeated.
+/// The seed that a test run starts from: `HEADSTART_SEED` (in CI it comes from the commit), or else another one each
+/// time. It is printed, so that a failure can be repeated.
 pub fn base_seed() -> u64 {
     let given = std::env::var("HEADSTART_SEED")
         .ok()

@@ -61,8 +61,10 @@ impl Ptxas {
             .output()
             .map_err(|error| format!("{}: {error}", self.0.display()))?;
         let said = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() {
-            return Err(complaints(&said, text));
+        match output.status.code() {
+            Some(0) => {}
+            None => return Err("the assembler crashed".to_string()),
+            Some(_) => return Err(complaints(&said, text)),
         }
         let before = |word: &str| {
             let words: Vec<&str> = said

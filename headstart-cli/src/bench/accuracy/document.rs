@@ -64,11 +64,11 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
     let doubted = judgements.iter().filter(|own| own.doubted);
     let plan_errors: Vec<f64> = judgements
         .iter()
-        .flat_map(|own| own.ratios.iter().map(|(_, ratio)| (ratio - 1.0).abs()))
+        .flat_map(|own| own.plans.iter().map(|plan| (plan.ratio() - 1.0).abs()))
         .collect();
-    let speedups = || judgements.iter().flat_map(|own| &own.speedups);
-    let simulated: Vec<f64> = speedups().map(|&(simulated, _)| simulated).collect();
-    let measured: Vec<f64> = speedups().map(|&(_, measured)| measured).collect();
+    let plans = || judgements.iter().flat_map(|own| &own.plans);
+    let simulated: Vec<f64> = plans().map(|plan| plan.simulated).collect();
+    let measured: Vec<f64> = plans().map(|plan| plan.measured).collect();
     let worst = |value: fn(&Judgement) -> f64| judgements.iter().map(value).fold(0.0, f64::max);
     vec![
         (
@@ -245,8 +245,8 @@ fn by(what: &str, origin: &Origin) -> String {
 /// Simulated over measured speedup, by what a plan does.
 fn by_strategy(judgements: &[Judgement]) -> String {
     let mut kinds: std::collections::BTreeMap<String, Vec<f64>> = std::collections::BTreeMap::new();
-    for (plan, ratio) in judgements.iter().flat_map(|own| &own.ratios) {
-        kinds.entry(kind(plan)).or_default().push(*ratio);
+    for plan in judgements.iter().flat_map(|own| &own.plans) {
+        kinds.entry(kind(&plan.plan)).or_default().push(plan.ratio());
     }
     let mut text = format!(
         "\n## By strategy\n\nSimulated speedup over measured speedup: above 1 the simulator promises too much.\n\n| plans | \
@@ -341,7 +341,7 @@ mod tests {
     fn known_errors_are_those_of_the_record(judgements: &[Judgement]) {
         let mut ratios: Vec<f64> = judgements
             .iter()
-            .flat_map(|own| own.ratios.iter().map(|(_, ratio)| *ratio))
+            .flat_map(|own| own.plans.iter().map(judge::Compared::ratio))
             .collect();
         ratios.sort_by(f64::total_cmp);
         let at = |share: f64| ratios[(ratios.len() as f64 * share) as usize];

@@ -18,6 +18,24 @@ use headstart::tune::{BATCH, MEASURED, Proposals};
 use super::cases;
 use super::record::{Entry, Record, Side};
 
+/// A plan's speedups over the plain kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// The plan.
+    pub plan: String,
+    /// By the simulator.
+    pub simulated: f64,
+    /// On the GPU.
+    pub measured: f64,
+}
+
+impl Compared {
+    /// Simulated over measured: above 1 the simulator promises too much.
+    pub fn ratio(&self) -> f64 {
+        self.simulated / self.measured
+    }
+}
+
 /// How the simulator did on a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
@@ -37,10 +55,8 @@ pub struct Judgement {
     pub best_speedup: f64,
     /// The plain kernel's simulated time over the measured one.
     pub plain_ratio: f64,
-    /// For each plan that both sides have: simulated speedup over measured speedup.
-    pub ratios: Vec<(String, f64)>,
-    /// The two speedups of each of these plans, the simulated one first.
-    pub speedups: Vec<(f64, f64)>,
+    /// The plans that both sides have.
+    pub plans: Vec<Compared>,
     /// Spearman's rank correlation of the two sides' times, the plain kernel among them.
     pub rank_correlation: Option<f64>,
     /// How much slower than the fastest the simulator's first is, of all plans: 0 where it is the fastest.
@@ -147,13 +163,13 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
         best: best.map_or("none".to_owned(), |best| best.plan.clone()),
         best_speedup,
         plain_ratio: simulated.plain_ns / measured.plain_ns,
-        ratios: pairs
+        plans: pairs
             .iter()
-            .map(|(own, measured)| (own.plan.clone(), own.speedup / measured.speedup))
-            .collect(),
-        speedups: pairs
-            .iter()
-            .map(|(own, measured)| (own.speedup, measured.speedup))
+            .map(|(own, measured)| Compared {
+                plan: own.plan.clone(),
+                simulated: own.speedup,
+                measured: measured.speedup,
+            })
             .collect(),
         rank_correlation: rank_correlation(
             &with_plain(|pair| pair.0.speedup),

@@ -190,6 +190,11 @@ fn ask(id: *mut c_void) -> Result<OpenClFacts> {
     let mut sub_group_sizes: Vec<u32> = sizes(SUB_GROUP_SIZES_INTEL).into_iter().map(narrow).collect();
     sub_group_sizes.sort_unstable();
     let is_intel_gpu = vendor == INTEL && kind == Kind::Gpu;
+    let extensions = text(cl::CL_DEVICE_EXTENSIONS).unwrap_or_default();
+    let largest_block = match is_intel_gpu && sub_group_sizes.contains(&8) {
+        true => BlockAccess::UP_TO_16,
+        false => BlockAccess::ALL,
+    };
     Ok(OpenClFacts {
         ordinal: 0,
         name: text(cl::CL_DEVICE_NAME)?,
@@ -197,14 +202,8 @@ fn ask(id: *mut c_void) -> Result<OpenClFacts> {
         vendor,
         driver: text(cl::CL_DRIVER_VERSION)?,
         spirv: text(cl::CL_DEVICE_IL_VERSION).unwrap_or_default(),
-        block_prefetch: text(cl::CL_DEVICE_EXTENSIONS)
-            .is_ok_and(|all| all.split_whitespace().any(|one| one == BLOCK_PREFETCH)),
-        block_access: BlockAccess::of_extensions(&text(cl::CL_DEVICE_EXTENSIONS).unwrap_or_default(), {
-            match is_intel_gpu && sub_group_sizes.contains(&8) {
-                true => BlockAccess::UP_TO_16.most_items,
-                false => BlockAccess::ALL.most_items,
-            }
-        }),
+        block_prefetch: extensions.split_whitespace().any(|one| one == BLOCK_PREFETCH),
+        block_access: BlockAccess::of_extensions(&extensions, largest_block.most_items),
         hardware: match is_intel_gpu {
             true => number(DEVICE_IP_VERSION_INTEL).ok().map(narrow),
             false => None,

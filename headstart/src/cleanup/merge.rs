@@ -29,6 +29,7 @@ pub fn merge(kernel: &mut Kernel) {
         replaced: SecondaryMap::new(),
         known: HashMap::new(),
         undo: Vec::new(),
+        decided: HashMap::new(),
         constants: HashMap::new(),
         sums: HashMap::new(),
     };
@@ -58,6 +59,8 @@ struct Merger<'k> {
     known: HashMap<Key, Value>,
     /// The keys in `known`, in the order they came, to forget them at a region's end.
     undo: Vec<Key>,
+    /// What the conditions of the `if`s around this place are in it.
+    decided: HashMap<Value, bool>,
     constants: HashMap<(Type, u64), Value>,
     /// Values that are another value plus a constant.
     sums: HashMap<Value, (Value, u64)>,
@@ -82,10 +85,9 @@ impl Merger<'_> {
 
     /// A branch of an `if`, in which its condition is known.
     fn region_where(&mut self, cond: Value, is: bool, region: Region) -> Region {
-        let before = self.replaced[cond];
-        self.replaced[cond] = self.constant(Type::Bool, u64::from(is)).into();
+        self.decided.insert(cond, is);
         let region = self.region(region);
-        self.replaced[cond] = before;
+        self.decided.remove(&cond);
         region
     }
 
@@ -191,6 +193,9 @@ impl Merger<'_> {
     /// What stands for a value: one constant for equal constants, the first of equal operations.
     fn current(&mut self, value: Value) -> Value {
         let value = self.replaced[value].expand().unwrap_or(value);
+        if let Some(&is) = self.decided.get(&value) {
+            return self.constant(Type::Bool, u64::from(is));
+        }
         match self.kernel.as_constant(value) {
             Some(bits) => *self
                 .constants

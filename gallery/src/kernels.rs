@@ -178,6 +178,16 @@ impl GalleryKernel {
 }
 
 impl Chosen {
+    /// The kernel's name in the gallery.
+    pub fn gallery_name(&self) -> &'static str {
+        self.kernel.name
+    }
+
+    /// The settings it has.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     fn workload_with(&self, settings: &Settings) -> Result<Workload> {
         (self.kernel.workload)(settings, self.trace.as_ref())
             .map_err(|error| error.at(format!("kernel `{}`", self.kernel.name)))

@@ -1,11 +1,13 @@
 //! `docs/workloads.md` and its figure, made from `results/workloads-h200.json`: what `headstart bench --suite workloads`
 //! measured. `HEADSTART_BLESS=1` makes them anew. Without results the page is made of two made-up cases, and thrown
-//! away.
+//! away. Cases that the benchmark has and the results do not are named as not yet measured.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use headstart::report::number;
+use headstart_gallery::workloads::cases::{self, Bags, COMBINATIONS, Size};
 use serde_json::{Value, json};
 
 fn repository() -> PathBuf {
@@ -15,6 +17,8 @@ fn repository() -> PathBuf {
 /// A case as the page shows it; times in milliseconds.
 struct Case<'r> {
     name: &'r str,
+    /// Of all buffers.
+    bytes: Option<f64>,
     kernel: &'r str,
     geometry: String,
     occupancy: f64,
@@ -68,6 +72,7 @@ fn case(case: &Value) -> Case<'_> {
     });
     Case {
         name: case["case"].as_str().expect("a name"),
+        bytes: case["buffer_bytes"].as_f64(),
         kernel: case["kernel"].as_str().expect("a kernel"),
         geometry: format!("{} × {}", case["groups"], case["group"]),
         occupancy: number(&case["occupancy"]),
@@ -151,10 +156,10 @@ fn page(results: &Value) -> String {
     let _ = writeln!(text, "- Controls for which a plan is chosen: {told}.");
     let _ = writeln!(
         text,
-        "\n![Time of the fastest program over ours](workloads.svg)\n\n## Every case\n\nOccupancy is the share of a core's \
-         sub-groups that are resident. `peer / ours` is how many times as long the program takes.\n\n\
-         | case | kernel, work-groups × work-items | occupancy | plain, ms | chosen plan | ms | over plain | beside, ms | \
-         peer / ours | GB/s, share of a copy |\n|---|---|---|---|---|---|---|---|---|---|"
+        "\n![Time of the fastest program over ours](workloads.svg)\n\n## Every case\n\nBytes are those of all \
+         buffers. Occupancy is the share of a core's sub-groups that are resident. `peer / ours` is how many times as long \
+         the program takes.\n\n| case | bytes | kernel, work-groups × work-items | occupancy | plain, ms | chosen plan | ms | over plain | beside, ms | \
+         peer / ours | GB/s, share of a copy |\n|---|---|---|---|---|---|---|---|---|---|---|"
     );
     for case in &cases {
         let beside = case.peers.iter().map(|(name, time, same)| {
@@ -173,8 +178,9 @@ fn page(results: &Value) -> String {
         });
         let _ = writeln!(
             text,
-            "| {} | {}, {} | {:.0} % | {:.3} | `{}` | {:.3} | {:.2} | {} | {ratio} | {bandwidth} |",
+            "| {} | {} | {}, {} | {:.0} % | {:.3} | `{}` | {:.3} | {:.2} | {} | {ratio} | {bandwidth} |",
             case.name,
+            case.bytes.map_or("–".to_owned(), number::bytes),
             case.kernel,
             case.geometry,
             case.occupancy * 100.0,
@@ -197,6 +203,62 @@ fn page(results: &Value) -> String {
             case["case"], case["error"]
         );
     }
+    text + &not_measured(results)
+}
+
+/// The cases of the benchmark that the results do not have, by size.
+fn not_measured(results: &Value) -> String {
+    let measured = |name: &str| {
+        let mut all = results["workloads"].as_array().into_iter().flatten();
+        all.any(|case| case["case"] == name && case["error"].is_null())
+    };
+    let left: Vec<cases::Case> = cases::all(Bags::Pairs)
+        .into_iter()
+        .filter(|case| !measured(&case.name))
+        .collect();
+    let mut text = String::from(
+        "\n## Sizes\n\nEach workload has a small case of at most 16 MB, one of 30 to 80 MB, about as much as the L2 cache holds, \
+         and one of 2 GB or more. ",
+    );
+    if left.is_empty() {
+        let _ = writeln!(text, "All of them were measured.");
+    } else {
+        let _ = writeln!(
+            text,
+            "These {} cases of the benchmark are not yet measured:\n\n| case | bytes |\n|---|---|",
+            left.len()
+        );
+    }
+    for case in &left {
+        let bytes = case.bytes().expect("in range");
+        let _ = writeln!(text, "| {} | {} |", case.name, number::bytes(bytes as f64));
+    }
+    let mut alone: Vec<(&str, &str)> = Vec::new();
+    for case in cases::all(Bags::Pairs) {
+        alone.extend(case.alone.map(|why| (case.workload, why)));
+    }
+    let alone: Vec<String> = alone
+        .iter()
+        .map(|(workload, why)| format!("{workload} ({why})"))
+        .collect();
+    let _ = writeln!(text, "\nOf one size only: {}.", alone.join("; "));
+    let combinations = || {
+        cases::all(Bags::All).into_iter().filter(|case| {
+            case.workload == "embedding bag" && case.bytes().is_ok_and(|bytes| Size::of(bytes) == Size::Large)
+        })
+    };
+    let chosen = cases::all(Bags::Pairs);
+    let by_default = combinations().filter(|case| chosen.iter().any(|known| known.name == case.name));
+    let (by_default, known) = (
+        by_default.count(),
+        combinations().filter(|case| measured(&case.name)).count(),
+    );
+    let _ = writeln!(
+        text,
+        "\nThe embedding bag has {COMBINATIONS} combinations of mode, dimension, element, skew, bags and lengths. The benchmark \
+         takes {by_default} of them, those chosen by hand and as many more as it takes until any two settings meet; \
+         `--all-bags` takes all. {known} are measured here."
+    );
     text
 }
 
@@ -239,7 +301,7 @@ fn made_up() -> Value {
     let case = |name: &str, occupancy: f64, best: f64, peer: Value| {
         json!({
             "case": name, "kernel": "k", "groups": 10, "group": 64, "occupancy": occupancy, "plain_ns": 2e6,
-            "moved_bytes": 1e9, "trials": [trial("unroll:8", best), trial("none", 2e6)], "peers": [peer],
+            "buffer_bytes": 3e9, "moved_bytes": 1e9, "trials": [trial("unroll:8", best), trial("none", 2e6)], "peers": [peer],
         })
     };
     let peer = json!({"name": "cuSPARSE", "median_ns": 3e6, "outputs": "same"});
@@ -261,13 +323,45 @@ fn a_page_says_what_was_chosen_and_what_was_not() {
         "Over the 1 cases with at most a quarter of the sub-groups that a core holds: 2.00×",
         "at or ahead of cuSPARSE on 1 of 1 matrices",
         "Controls for which a plan is chosen: 0.",
-        "| spmv, one | k, 10 × 64 | 20 % | 2.000 | `unroll:8` | 1.000 | 2.00 | cuSPARSE 3.000 | 3.00 | 1000, 25 % |",
-        "| control: two | k, 10 × 64 | 100 % | 2.000 | `none` | 2.000 | 1.00 | – | – | 500, 12 % |",
+        "| spmv, one | 3 GB | k, 10 × 64 | 20 % | 2.000 | `unroll:8` | 1.000 | 2.00 | cuSPARSE 3.000 | 3.00 | 1000, 25 % |",
+        "| control: two | 3 GB | k, 10 × 64 | 100 % | 2.000 | `none` | 2.000 | 1.00 | – | – | 500, 12 % |",
+        "| spmv, banded, middle | ",
+        "| control: triad, large | 3.22 GB |",
+        "control: n-body (each body meets every other",
+        "0 are measured here.",
         "\"three\" could not be measured: \"no memory\"",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
     assert!(figure(&made_up()).contains("spmv, one"));
+}
+
+#[test]
+fn stated_bytes_are_those_that_were_measured() {
+    let Ok(results) = fs::read_to_string(repository().join("results/workloads-h200.json")) else {
+        return;
+    };
+    let results: Value = serde_json::from_str(&results).expect("they are JSON");
+    let all = cases::all(Bags::All);
+    for case in without_errors(&results) {
+        let name = case["case"].as_str().expect("a name");
+        let known = all.iter().find(|known| known.name == name);
+        let known = known.unwrap_or_else(|| panic!("`{name}` was measured, and is no case any more"));
+        let (stated, found) = (
+            known.bytes().expect("in range"),
+            case["buffer_bytes"].as_u64().expect("bytes"),
+        );
+        assert!(
+            found.abs_diff(stated) * 30 <= found,
+            "{name}: {found} bytes, not {stated}"
+        );
+    }
+}
+
+/// The results that are no errors.
+fn without_errors(results: &Value) -> impl Iterator<Item = &Value> {
+    let all = results["workloads"].as_array().into_iter().flatten();
+    all.filter(|case| case["error"].is_null())
 }
 
 #[test]

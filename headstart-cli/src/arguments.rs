@@ -371,6 +371,10 @@ pub struct Bench {
     /// The Python that has PyTorch, for the workloads
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
     pub python: PathBuf,
+    /// Of the workloads: all combinations of the embedding bag's settings; otherwise those chosen by hand, and as many more
+    /// as it takes until any two values of two settings meet
+    #[arg(long)]
+    pub all_bags: bool,
     /// Workloads without PyTorch and CUDA beside them
     #[arg(long)]
     pub without_programs: bool,
@@ -380,13 +384,13 @@ pub struct Bench {
     /// Counted launches of each plan
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
-    /// Of the accuracy suite: only part I of N of the cases, counted from 1
+    /// Of the accuracy suite and of the workloads: only part I of N of the cases, counted from 1
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// Of the accuracy suite: begin no case after this many seconds
+    /// Of the accuracy suite and of the workloads: begin no case after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub limit: Option<u64>,
-    /// Of the accuracy suite: take what these files have first; may be given several times
+    /// Of the accuracy suite and of the workloads: take what these files have first; may be given several times
     #[arg(long, value_name = "FILE")]
     pub from: Vec<PathBuf>,
     /// Of the accuracy suite: write what was found as a page of Markdown to FILE

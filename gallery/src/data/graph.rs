@@ -2,10 +2,13 @@
 //! Graph500 (0.57, 0.19, 0.19, 0.05), in compressed rows.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use headstart::Result;
 use headstart::device::splitmix64;
+use rayon::prelude::*;
 
-use super::{Words, kept};
+use super::{Words, counted, kept};
 
 const SEED: u64 = 13;
 /// The chances of the four quarters, in 1/65536: as Graph500 has them.
@@ -33,8 +36,17 @@ pub struct Frontier {
 
 impl Graph {
     /// A graph of 2^`scale` vertices with `degree` edges each on average. Built once, then kept.
-    pub fn new(scale: u32, degree: u32) -> Arc<Graph> {
-        kept(&format!("graph {scale} {degree}"), || build(scale, degree))
+    ///
+    /// # Errors
+    /// It has more edges than 32 bits count.
+    pub fn new(scale: u32, degree: u32) -> Result<Arc<Graph>> {
+        counted(Graph::counts(scale, degree).1, "edges")?;
+        Ok(kept(&format!("graph {scale} {degree}"), || build(scale, degree)))
+    }
+
+    /// The vertices and the edges, without building the graph.
+    pub fn counts(scale: u32, degree: u32) -> (u64, u64) {
+        (1 << scale, u64::from(degree) << scale)
     }
 
     /// The neighbours of a vertex.
@@ -79,27 +91,36 @@ fn search(graph: &Graph, steps: u32) -> Frontier {
 fn build(scale: u32, degree: u32) -> Graph {
     let vertices = 1u32 << scale;
     let edges = u64::from(vertices) * u64::from(degree);
-    // Edges are computed twice rather than kept.
-    let mut starts = vec![0u32; vertices as usize + 1];
-    for index in 0..edges {
-        starts[edge(index, scale).0 as usize + 1] += 1;
+    let zeros = |count: usize| -> Vec<AtomicU32> { (0..count).map(|_| AtomicU32::new(0)).collect() };
+    // Edges are computed twice rather than kept, on all cores. The order in which they come does not matter: those of a
+    // vertex are sorted in the end.
+    let counts = zeros(vertices as usize);
+    (0..edges).into_par_iter().for_each(|index| {
+        counts[edge(index, scale).0 as usize].fetch_add(1, Ordering::Relaxed);
+    });
+    let mut starts = Vec::with_capacity(vertices as usize + 1);
+    let mut end = 0u32;
+    starts.push(0);
+    for count in &counts {
+        // From here on it is the next free place.
+        end += count.swap(end, Ordering::Relaxed);
+        starts.push(end);
     }
-    for vertex in 0..vertices as usize {
-        starts[vertex + 1] += starts[vertex];
-    }
-    let mut next = starts.clone();
-    let mut columns = vec![0; edges as usize];
-    for index in 0..edges {
+    let next = counts;
+    let unsorted = zeros(edges as usize);
+    (0..edges).into_par_iter().for_each(|index| {
         let (from, to) = edge(index, scale);
-        columns[next[from as usize] as usize] = to;
-        next[from as usize] += 1;
-    }
-    for vertex in 0..vertices as usize {
-        columns[starts[vertex] as usize..starts[vertex + 1] as usize].sort_unstable();
-    }
+        let place = next[from as usize].fetch_add(1, Ordering::Relaxed);
+        unsorted[place as usize].store(to, Ordering::Relaxed);
+    });
+    let columns = Words::in_rows(&starts, |vertex, columns| {
+        let own = starts[vertex as usize] as usize..starts[vertex as usize + 1] as usize;
+        columns.extend(unsorted[own].iter().map(|to| to.load(Ordering::Relaxed)));
+        columns.sort_unstable();
+    });
     Graph {
         starts: Words::new(&starts),
-        columns: Words::new(&columns),
+        columns,
         vertices,
     }
 }
@@ -125,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_few_vertices_have_most_of_the_edges() {
-        let graph = Graph::new(12, 16);
+        let graph = Graph::new(12, 16).expect("it fits");
         assert_eq!(graph.columns.len(), 4096 * 16);
         let mut degrees: Vec<u32> = (0..4096)
             .map(|vertex| graph.neighbours(vertex).count() as u32)
@@ -140,10 +161,16 @@ mod tests {
 
     #[test]
     fn a_search_goes_outwards() {
-        let graph = Graph::new(10, 8);
+        let graph = Graph::new(10, 8).expect("it fits");
         let (one, two) = (graph.frontier(8, 1), graph.frontier(8, 2));
         let count = |frontier: &Frontier| -> u32 { frontier.visited.iter().map(u32::count_ones).sum() };
         assert_eq!(count(&one), 1 + one.vertices.len() as u32);
         assert_eq!(count(&two), count(&one) + two.vertices.len() as u32);
+    }
+
+    #[test]
+    fn more_edges_than_32_bits_count_are_refused_before_they_are_made() {
+        let error = Graph::new(26, 64).expect_err("one too many");
+        assert!(error.to_string().contains("4,294,967,296 edges"), "{error}");
     }
 }

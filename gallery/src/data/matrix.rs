@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use headstart::Result;
 use headstart::device::splitmix64;
 
-use super::{Words, kept};
+use super::{Words, counted, kept};
 
 const SEED: u64 = 11;
 
@@ -51,6 +52,48 @@ impl Shape {
     pub fn of(setting: u64) -> Shape {
         Self::ALL[(setting as usize).min(Self::ALL.len() - 1)]
     }
+
+    /// How many rows there are where about so many are asked for, and the side of a stencil's cube.
+    fn sides(self, rows: u32) -> (u32, u32) {
+        let side = f64::from(rows).cbrt().round() as u32;
+        match self {
+            Shape::Stencil27 => (side * side * side, side),
+            _ => (rows, side),
+        }
+    }
+
+    /// The entries of a row.
+    fn length(self, row: u32, rows: u32, side: u32) -> u32 {
+        let length = match self {
+            Shape::Random16 | Shape::Banded => 16,
+            Shape::Random4 => 4,
+            Shape::Random256 => 256,
+            Shape::PowerLaw => {
+                let bits = splitmix64(u64::from(row), SEED);
+                let octave = (bits >> 32).trailing_zeros().min(15);
+                4 + (1 << octave) + (bits as u32) % (1 << octave)
+            }
+            Shape::Stencil27 => {
+                let (x, y, z) = (row % side, row / side % side, row / side / side);
+                let near = |at: u32| near(at, side).count() as u32;
+                near(x) * near(y) * near(z)
+            }
+        };
+        length.min(rows)
+    }
+
+    /// The rows, and the entries of all of them, without building the matrix.
+    pub fn counts(self, rows: u32) -> (u64, u64) {
+        let (rows, side) = self.sides(rows);
+        let count = u64::from(rows);
+        let entries = match self {
+            Shape::PowerLaw => (0..rows).map(|row| u64::from(self.length(row, rows, side))).sum(),
+            // Along each side all points have both neighbours but the two at the ends.
+            Shape::Stencil27 => (3 * u64::from(side)).saturating_sub(2).pow(3),
+            _ => count * u64::from(self.length(0, rows, side)),
+        };
+        (count, entries)
+    }
 }
 
 /// A square matrix: where each row starts, and its columns. The entries are nobody's business here.
@@ -68,8 +111,12 @@ pub struct Matrix {
 
 impl Matrix {
     /// A matrix of this shape with about as many rows: a stencil's are a cube. Built once, then kept.
-    pub fn new(shape: Shape, rows: u32) -> Arc<Matrix> {
-        kept(&format!("matrix {shape:?} {rows}"), || build(shape, rows))
+    ///
+    /// # Errors
+    /// It has more entries than 32 bits count.
+    pub fn new(shape: Shape, rows: u32) -> Result<Arc<Matrix>> {
+        counted(shape.counts(rows).1, "entries")?;
+        Ok(kept(&format!("matrix {shape:?} {rows}"), || build(shape, rows)))
     }
 
     /// The rows of each work-group, so that none has more than `most` entries or `most_rows` rows, and a row of
@@ -98,38 +145,29 @@ impl Matrix {
 }
 
 fn build(shape: Shape, rows: u32) -> Matrix {
-    let side = f64::from(rows).cbrt().round() as u32;
-    let rows = match shape {
-        Shape::Stencil27 => side * side * side,
-        _ => rows,
-    };
+    let (rows, side) = shape.sides(rows);
     let mut starts = Vec::with_capacity(rows as usize + 1);
-    let mut columns = Vec::new();
+    let mut end = 0u32;
     starts.push(0);
     for row in 0..rows {
-        match shape {
-            Shape::Random16 => spread(&mut columns, row, rows, 16),
-            Shape::Random4 => spread(&mut columns, row, rows, 4),
-            Shape::Random256 => spread(&mut columns, row, rows, 256),
-            Shape::PowerLaw => {
-                let bits = splitmix64(u64::from(row), SEED);
-                let octave = (bits >> 32).trailing_zeros().min(15);
-                let length = 4 + (1 << octave) + (bits as u32) % (1 << octave);
-                spread(&mut columns, row, rows, length);
-            }
-            Shape::Banded => {
-                let width = 16.min(rows);
-                let first = row.saturating_sub(8).min(rows - width);
-                columns.extend(first..first + width);
-            }
-            Shape::Stencil27 => neighbours(&mut columns, row, side),
-        }
-        starts.push(columns.len() as u32);
+        end += shape.length(row, rows, side);
+        starts.push(end);
     }
+    let columns = Words::in_rows(&starts, |row, columns| match shape {
+        Shape::Random16 | Shape::Random4 | Shape::Random256 | Shape::PowerLaw => {
+            spread(columns, row, rows, shape.length(row, rows, side));
+        }
+        Shape::Banded => {
+            let width = shape.length(row, rows, side);
+            let first = row.saturating_sub(8).min(rows - width);
+            columns.extend(first..first + width);
+        }
+        Shape::Stencil27 => neighbours(columns, row, side),
+    });
     Matrix {
-        entries: columns.len() as u64,
+        entries: u64::from(end),
         starts: Words::new(&starts),
-        columns: Words::new(&columns),
+        columns,
         rows,
     }
 }
@@ -144,9 +182,14 @@ fn spread(columns: &mut Vec<u32>, row: u32, rows: u32, count: u32) {
     }
 }
 
+/// The places at most one step away, of so many.
+fn near(at: u32, side: u32) -> std::ops::RangeInclusive<u32> {
+    at.saturating_sub(1)..=(at + 1).min(side - 1)
+}
+
 /// The points at most one step away in each direction.
 fn neighbours(columns: &mut Vec<u32>, row: u32, side: u32) {
-    let near = |at: u32| at.saturating_sub(1)..=(at + 1).min(side - 1);
+    let near = |at| near(at, side);
     let (x, y, z) = (row % side, row / side % side, row / side / side);
     for z in near(z) {
         for y in near(y) {
@@ -163,7 +206,8 @@ mod tests {
     fn every_shape_is_a_sorted_square_matrix_with_its_mean() {
         for (setting, mean) in [16.0, 16.0, 16.0, 25.35, 4.0, 256.0].into_iter().enumerate() {
             let shape = Shape::of(setting as u64);
-            let matrix = Matrix::new(shape, 32_768);
+            let matrix = Matrix::new(shape, 32_768).expect("it fits");
+            assert_eq!(shape.counts(32_768), (u64::from(matrix.rows), matrix.entries));
             assert_eq!(matrix.starts.len(), matrix.rows as usize + 1);
             let found = matrix.entries as f64 / f64::from(matrix.rows);
             let width = if shape == Shape::PowerLaw { 0.25 } else { 0.02 };
@@ -180,7 +224,7 @@ mod tests {
     #[test]
     fn blocks_hold_whole_rows_and_no_more_than_they_may() {
         for setting in 0..6 {
-            let matrix = Matrix::new(Shape::of(setting), 3000);
+            let matrix = Matrix::new(Shape::of(setting), 3000).expect("it fits");
             let blocks: Vec<u32> = matrix.blocks(1024, 100, 256).iter().collect();
             assert_eq!((blocks[0], blocks[blocks.len() - 1]), (0, matrix.rows));
             for pair in blocks.windows(2) {
@@ -190,5 +234,19 @@ mod tests {
                 assert!(pair[1] - pair[0] <= 100);
             }
         }
+    }
+
+    #[test]
+    fn more_entries_than_32_bits_count_are_refused_before_they_are_made() {
+        let error = Matrix::new(Shape::Random256, 1 << 26).expect_err("17 billion entries");
+        let said =
+            "there are 17,179,869,184 entries, which the kernel counts in 32 bits; up to 4,294,967,295";
+        assert!(error.to_string().contains(said), "{error}");
+        // The largest that the benchmarks have.
+        assert_eq!(Shape::Random4.counts(1 << 26), (1 << 26, 1 << 28));
+        assert_eq!(
+            Shape::Stencil27.counts(246 * 246 * 246),
+            (14_886_936, 736 * 736 * 736)
+        );
     }
 }

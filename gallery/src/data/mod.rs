@@ -9,7 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
+use headstart::report::number::grouped;
 use headstart::tune::{Compare, Given};
+use headstart::{Error, Result};
+use rayon::prelude::*;
 
 /// An input that holds a function of the index.
 pub(crate) fn input(element: Type, length: u64, pattern: Pattern) -> Given {
@@ -59,6 +62,20 @@ pub(crate) fn zeroed(element: Type, length: u64) -> Given {
     }
 }
 
+/// A number of things that the kernels count in 32 bits.
+///
+/// # Errors
+/// There are more.
+pub(crate) fn counted(count: u64, what: &str) -> Result<u32> {
+    u32::try_from(count).map_err(|_| {
+        Error::usage(format!(
+            "there are {} {what}, which the kernel counts in 32 bits",
+            grouped(count)
+        ))
+        .accepted(format!("up to {}", grouped(u64::from(u32::MAX))))
+    })
+}
+
 /// A 32-bit scalar.
 pub(crate) fn scalar(value: u32) -> Given {
     Given::Scalar(Type::I32, u64::from(value))
@@ -77,6 +94,44 @@ impl Words {
             .iter()
             .for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
         Words(bytes.into())
+    }
+
+    /// So many integers that `fill` writes where they stay: large data are there once. They are zero before.
+    pub(crate) fn filled(length: usize, fill: impl FnOnce(&mut [[u8; 4]])) -> Words {
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length.max(1) * 4).collect();
+        if let Some(bytes) = Arc::get_mut(&mut bytes) {
+            fill(&mut bytes.as_chunks_mut().0[..length]);
+        }
+        Words(bytes)
+    }
+
+    /// The integers of many rows one after the other, made on all cores: `starts` has where each row starts, and where
+    /// the last one ends; `row` writes the integers of one.
+    pub(crate) fn in_rows(starts: &[u32], row: impl Fn(u32, &mut Vec<u32>) + Sync) -> Words {
+        let rows = starts.len().saturating_sub(1);
+        let length = starts.last().map_or(0, |&end| end as usize);
+        Words::filled(length, |mut rest| {
+            let mut parts = Vec::with_capacity(rows.div_ceil(ROWS_OF_PART));
+            for first in (0..rows).step_by(ROWS_OF_PART) {
+                let end = (first + ROWS_OF_PART).min(rows);
+                let (part, after) = rest.split_at_mut((starts[end] - starts[first]) as usize);
+                parts.push((first..end, part));
+                rest = after;
+            }
+            parts.into_par_iter().for_each(|(rows, part)| {
+                let mut own = Vec::new();
+                let mut at = 0;
+                for number in rows {
+                    own.clear();
+                    row(number as u32, &mut own);
+                    for value in &own {
+                        part[at] = value.to_le_bytes();
+                        at += 1;
+                    }
+                }
+                assert_eq!(at, part.len(), "rows are as long as was said");
+            });
+        })
     }
 
     /// The integer at a place.
@@ -102,6 +157,9 @@ impl Words {
             .map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")))
     }
 }
+
+/// Rows that are made one after the other.
+const ROWS_OF_PART: usize = 1 << 12;
 
 /// Data sets that are kept: checks and benchmarks ask for the same ones again and again.
 const KEPT: usize = 4;

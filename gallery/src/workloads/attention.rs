@@ -131,40 +131,41 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
 };
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::{close, run};
+pub(super) mod tests {
+    use super::super::testing::{Ran, close, run};
+
+    /// The weighted mean of the values, in double precision.
+    pub(in super::super) fn check(ran: &Ran) {
+        let (heads, longest) = (ran.scalar("heads"), ran.scalar("longest"));
+        let (queries, pages, lengths) = (ran.of("queries"), ran.of("pages"), ran.of("lengths"));
+        let (keys, values) = (ran.of("keys"), ran.of("values"));
+        let mut expected = Vec::new();
+        for own in 0..lengths.len() * heads {
+            let (sequence, head) = (own / heads, own % heads);
+            let query: Vec<f32> = (0..128).map(|at| queries.f32(own * 128 + at)).collect();
+            let place = |token: usize| {
+                ((pages.index(sequence * longest + token / 16) * heads + head) * 16 + token % 16) * 128
+            };
+            let mut sums = [0.0; 128];
+            let mut all = 0.0;
+            for token in 0..lengths.index(sequence) {
+                let first = place(token);
+                let dot: f32 = (0..128).map(|at| query[at] * keys.f32(first + at)).sum();
+                let weight = f64::from(dot / 128f32.sqrt()).exp();
+                for (at, sum) in sums.iter_mut().enumerate() {
+                    *sum += weight * f64::from(values.f32(first + at));
+                }
+                all += weight;
+            }
+            let scale = if all > 0.0 { 1.0 / all } else { 0.0 };
+            expected.extend(sums.map(|sum| (sum * scale) as f32));
+        }
+        close(&ran.f32s("result"), &expected, 1e-4);
+    }
 
     #[test]
     fn attention_is_the_weighted_mean_of_the_values() {
-        let (sequences, heads, longest) = (3, 2, 3);
-        let ran = run(
-            "attention",
-            &["sequences=3", "heads=2", "tokens=40", "pool=7", "group=64"],
-        );
-        let (queries, pages) = (ran.f32s("queries"), ran.indices("pages"));
-        let (keys, values, lengths) = (ran.f16s("keys"), ran.f16s("values"), ran.indices("lengths"));
-        let mut expected = Vec::new();
-        for own in 0..sequences * heads {
-            let (sequence, head) = (own / heads, own % heads);
-            let query = &queries[own * 128..][..128];
-            let place = |token: usize| {
-                ((pages[sequence * longest + token / 16] * heads + head) * 16 + token % 16) * 128
-            };
-            let weight = |token: usize| -> f64 {
-                let key = &keys[place(token)..][..128];
-                let dot: f32 = query.iter().zip(key).map(|(q, k)| q * k).sum();
-                f64::from(dot / 128f32.sqrt()).exp()
-            };
-            let weights: Vec<f64> = (0..lengths[sequence]).map(weight).collect();
-            let all: f64 = weights.iter().sum();
-            for at in 0..128 {
-                let parts = weights.iter().enumerate();
-                let sum: f64 = parts
-                    .map(|(token, weight)| weight * f64::from(values[place(token) + at]))
-                    .sum();
-                expected.push((sum / all) as f32);
-            }
-        }
-        close(&ran.f32s("result"), &expected, 1e-4);
+        let settings = ["sequences=3", "heads=2", "tokens=40", "pool=7", "group=64"];
+        check(&run("attention", &settings));
     }
 }

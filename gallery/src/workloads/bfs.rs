@@ -12,7 +12,13 @@ use super::{groups_for, power_of_two};
 use crate::data::graph::Graph;
 use crate::data::{words, zeroed};
 use crate::kernels::{GalleryKernel, Iterations, others};
-use crate::settings::Parameter;
+use crate::settings::{Parameter, Settings};
+
+/// Bytes of the graph and of the two sets of its vertices. What the frontier takes is known when the search is made.
+pub(super) fn bytes(settings: &Settings) -> u64 {
+    let (vertices, edges) = Graph::counts(settings.small("scale"), settings.small("degree"));
+    (vertices + 1 + edges + 2 * vertices.div_ceil(32)) * 4
+}
 
 /// Sets the bits of the vertices that are reached now.
 #[kernel(work_group = group)]
@@ -73,7 +79,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
             power_of_two("lanes", settings.small("lanes"))?,
         );
         let degree = settings.small("degree");
-        let graph = Graph::new(settings.small("scale"), degree);
+        let graph = Graph::new(settings.small("scale"), degree)?;
         let frontier = graph.frontier(degree, settings.small("steps"));
         let groups = groups_for(frontier.vertices.len() as u64 * u64::from(lanes), group)?;
         let reached = frontier.visited.len() as u64;
@@ -87,24 +93,32 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
 };
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::run;
+pub(super) mod tests {
+    use super::super::testing::{Ran, run};
+
+    /// The neighbours of the frontier that were not reached before.
+    pub(in super::super) fn check(ran: &Ran) {
+        let (starts, columns) = (ran.of("starts"), ran.of("columns"));
+        let visited = ran.u32s("visited");
+        let mut expected = vec![0; visited.len()];
+        for vertex in ran.indices("frontier") {
+            for edge in starts.index(vertex)..starts.index(vertex + 1) {
+                let neighbour = columns.u32(edge);
+                let (word, bit) = (neighbour as usize / 32, 1 << (neighbour % 32));
+                expected[word] |= bit & !visited[word];
+            }
+        }
+        assert!(expected.iter().any(|&word| word > 0));
+        assert_eq!(ran.u32s("next"), expected);
+    }
 
     #[test]
     fn the_next_frontier_is_reached() {
         for lanes in ["lanes=1", "lanes=8"] {
-            let ran = run("bfs", &["scale=9", "degree=8", "steps=1", "group=64", lanes]);
-            let (starts, columns) = (ran.indices("starts"), ran.u32s("columns"));
-            let visited = ran.u32s("visited");
-            let mut expected = vec![0; visited.len()];
-            for vertex in ran.indices("frontier") {
-                for &neighbour in &columns[starts[vertex]..starts[vertex + 1]] {
-                    let (word, bit) = (neighbour as usize / 32, 1 << (neighbour % 32));
-                    expected[word] |= bit & !visited[word];
-                }
-            }
-            assert!(expected.iter().any(|&word| word > 0));
-            assert_eq!(ran.u32s("next"), expected);
+            check(&run(
+                "bfs",
+                &["scale=9", "degree=8", "steps=1", "group=64", lanes],
+            ));
         }
     }
 }

@@ -5,10 +5,14 @@
 
 use std::sync::Arc;
 
+use headstart::Error;
 use headstart::device::Pattern;
 use headstart::ir::Type;
 use headstart::prelude::*;
+use headstart::report::number::grouped;
 use headstart::tune::Workload;
+
+use super::power_of_two;
 
 use crate::data::{computed, input, output, scalar};
 use crate::kernels::{GalleryKernel, Iterations, others};
@@ -59,11 +63,17 @@ pub fn btree(
     }
 }
 
-static PARAMETERS: [Parameter; 4] = [
+static PARAMETERS: [Parameter; 5] = [
     Parameter::number("groups", "work-groups", 528, 1..=1 << 20),
     Parameter::number("group", "work-items of a work-group", 256, 1..=1024),
     Parameter::number("items", "searches of each work-item", 16, 0..=1 << 16),
-    Parameter::number("levels", "the tree has 16 to this power of keys", 7, 1..=7),
+    Parameter::number("levels", "nodes from the root to a leaf", 7, 1..=8),
+    Parameter::number(
+        "root",
+        "keys of the root, a power of two; all other nodes have 16",
+        16,
+        1..=16,
+    ),
 ];
 
 /// `btree`.
@@ -87,7 +97,23 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
         );
         let levels = settings.small("levels");
         let count = u64::from(groups) * u64::from(group) * u64::from(items);
-        let keys = (1..=levels).map(|level| 1u64 << (4 * level)).sum();
+        let root = u64::from(power_of_two("root", settings.small("root"))?);
+        if levels == 1 && root < 16 {
+            return Err(
+                Error::usage(format!("a tree of one level cannot have a root of {root}"))
+                    .accepted("16, or more levels"),
+            );
+        }
+        let leaves = root << (4 * (levels - 1));
+        if leaves > MOST_KEYS {
+            return Err(Error::usage(format!(
+                "a tree of {levels} levels under a root of {root} has {} keys, which do not fit 32 bits with room between",
+                grouped(leaves)
+            ))
+            .accepted(format!("up to {}", grouped(MOST_KEYS))));
+        }
+        // Levels begin where those of a whole tree do; of the last one only what there is takes memory.
+        let keys = (1..levels).map(|level| 1u64 << (4 * level)).sum::<u64>() + leaves;
         let kernel = btree::kernel(group)?;
         let queries = Pattern::Below {
             bound: 1 << 32,
@@ -96,7 +122,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
         Workload::new(Arc::new(kernel), groups, group)
             .with(
                 "nodes",
-                computed(Type::I32, keys, move |index| key(index, levels)),
+                computed(Type::I32, keys, move |index| key(index, levels, root)),
             )?
             .with("queries", input(Type::I32, count.max(1), queries))?
             .with("smaller", output(Type::I32, count.max(1)))?
@@ -105,35 +131,74 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     },
 };
 
-/// The key at a place of the levels: of the leaves' keys, which are evenly spread, the last one below it.
-fn key(index: u64, levels: u32) -> u64 {
+/// Keys lie apart by four or more.
+const MOST_KEYS: u64 = 1 << 30;
+
+/// The key at a place of the levels: of the leaves' keys, which are evenly spread, the last one below it. What is not
+/// there, and the last key of a root that is not full, is larger than everything.
+fn key(index: u64, levels: u32, root: u64) -> u64 {
     let (mut index, mut level) = (index, 1);
     while index >= 1 << (4 * level) {
         index -= 1 << (4 * level);
         level += 1;
     }
     let last_below = ((index + 1) << (4 * (levels - level))) - 1;
-    (last_below << (32 - 4 * levels)) + 3
+    let is_in_root = level == 1;
+    let there = root << (4 * (level - 1));
+    if index >= there || is_in_root && root < 16 && index + 1 == there {
+        return u64::from(u32::MAX);
+    }
+    (last_below << (32 - 4 * (levels - 1) - root.ilog2())) + 3
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::run;
+pub(super) mod tests {
+    use super::super::testing::{Ran, run};
+    use crate::kernels;
+    use headstart::tune::Subject;
+
+    /// How many of the leaves' keys are smaller.
+    pub(in super::super) fn check(ran: &Ran) {
+        let nodes = ran.of("nodes");
+        let number = |name: &str| ran.word(name).parse::<u32>().expect("a number");
+        let keys = (number("root") as usize) << (4 * (ran.scalar("levels") - 1));
+        let first = nodes.len() - keys;
+        let smaller = |query: &u32| {
+            let (mut low, mut high) = (0, keys);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                match nodes.u32(first + middle) < *query {
+                    true => low = middle + 1,
+                    false => high = middle,
+                }
+            }
+            low as u32
+        };
+        let expected: Vec<u32> = ran.u32s("queries").iter().map(smaller).collect();
+        assert_eq!(ran.u32s("smaller"), expected);
+    }
 
     #[test]
     fn numbers_are_found() {
         for levels in 1..=3 {
-            let setting = format!("levels={levels}");
-            let ran = run("btree", &["groups=2", "group=32", "items=3", &setting]);
-            let nodes = ran.u32s("nodes");
-            let leaves = &nodes[nodes.len() - (1 << (4 * levels))..];
-            assert!(leaves.is_sorted());
-            let expected: Vec<u32> = ran
-                .u32s("queries")
-                .iter()
-                .map(|query| leaves.partition_point(|key| key < query) as u32)
-                .collect();
-            assert_eq!(ran.u32s("smaller"), expected);
+            // One level is one whole node.
+            let roots = if levels == 1 { 1 } else { 3 };
+            for root in &["root=16", "root=8", "root=1"][..roots] {
+                let setting = format!("levels={levels}");
+                let ran = run("btree", &["groups=2", "group=32", "items=3", &setting, root]);
+                let nodes = ran.u32s("nodes");
+                let keys = root[5..].parse::<usize>().expect("a number") << (4 * (levels - 1));
+                assert!(nodes[nodes.len() - keys..].is_sorted_by(|a, b| a < b));
+                check(&ran);
+            }
         }
+    }
+
+    #[test]
+    fn more_keys_than_fit_32_bits_are_refused() {
+        let settings = ["levels=8".to_owned(), "root=8".to_owned()];
+        let chosen = kernels::find("btree").and_then(|kernel| kernel.with(&settings, None));
+        let error = chosen.and_then(|chosen| chosen.workload()).expect_err("too many");
+        assert!(error.to_string().contains("2,147,483,648 keys"), "{error}");
     }
 }

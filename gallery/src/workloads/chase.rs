@@ -65,8 +65,17 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
 };
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::run;
+pub(super) mod tests {
+    use super::super::testing::{Ran, run};
+
+    /// The chains, followed again.
+    pub(in super::super) fn check(ran: &Ran) {
+        let (next, steps) = (ran.of("next"), ran.scalar("steps"));
+        for (item, &end) in ran.indices("ends").iter().enumerate() {
+            let first = ((item as u32).wrapping_mul(2_654_435_761) as usize) % next.len();
+            assert_eq!(end, (0..steps).fold(first, |at, _| next.index(at)));
+        }
+    }
 
     #[test]
     fn chains_are_followed_and_are_one_circle() {
@@ -75,9 +84,6 @@ mod tests {
         let follow = |from: usize, steps: usize| (0..steps).fold(from, |at, _| next[at]);
         assert_eq!(follow(5, 256), 5);
         assert!((1..256).all(|steps| follow(5, steps) != 5));
-        for (item, &end) in ran.indices("ends").iter().enumerate() {
-            let first = (item as u32).wrapping_mul(2_654_435_761) % 256;
-            assert_eq!(end, follow(first as usize, 9));
-        }
+        check(&ran);
     }
 }

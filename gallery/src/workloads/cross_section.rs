@@ -174,38 +174,37 @@ fn composition(settings: &Settings) -> (Words, Words) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::{close, run};
+pub(super) mod tests {
+    use super::super::testing::{Ran, close, run};
+
+    /// Nuclide by nuclide, one particle after the other.
+    pub(in super::super) fn check(ran: &Ran) {
+        let (materials, energies) = (ran.indices("materials"), ran.indices("energies"));
+        let (starts, nuclides) = (ran.indices("starts"), ran.indices("nuclides"));
+        let (shares, densities) = (ran.of("shares"), ran.f32s("densities"));
+        let (index, points) = (ran.of("index"), ran.of("points"));
+        let (nuclide_count, point_count) = (ran.scalar("nuclide_count"), ran.scalar("point_count"));
+        let mut expected = vec![0.0; materials.len() * 4];
+        for i in 0..materials.len() {
+            let share = shares.f32(i) - 1.0;
+            for j in starts[materials[i]]..starts[materials[i] + 1] {
+                let below =
+                    nuclides[j] * point_count + index.index(energies[i] * nuclide_count + nuclides[j]);
+                for reaction in 0..4 {
+                    let at = |point: usize| points.f32(point * 4 + reaction);
+                    let (low, high) = (at(below), at(below + 1));
+                    expected[i * 4 + reaction] += densities[j] * (low + share * (high - low));
+                }
+            }
+        }
+        close(&ran.f32s("result"), &expected, 1e-5);
+    }
 
     #[test]
     fn cross_sections_are_added_up() {
         for order in ["order=mixed", "order=by-material"] {
-            let ran = run(
-                "cross-section",
-                &[
-                    "groups=2",
-                    "group=64",
-                    "nuclides=30",
-                    "points=9",
-                    "grid=11",
-                    order,
-                ],
-            );
-            let (materials, energies) = (ran.indices("materials"), ran.indices("energies"));
-            let (starts, nuclides) = (ran.indices("starts"), ran.indices("nuclides"));
-            let (shares, densities) = (ran.f32s("shares"), ran.f32s("densities"));
-            let (index, points) = (ran.indices("index"), ran.f32s("points"));
-            let mut expected = vec![0.0; 128 * 4];
-            for i in 0..128 {
-                for j in starts[materials[i]]..starts[materials[i] + 1] {
-                    let below = nuclides[j] * 9 + index[energies[i] * 30 + nuclides[j]];
-                    for reaction in 0..4 {
-                        let (low, high) = (points[below * 4 + reaction], points[below * 4 + 4 + reaction]);
-                        expected[i * 4 + reaction] += densities[j] * (low + (shares[i] - 1.0) * (high - low));
-                    }
-                }
-            }
-            close(&ran.f32s("result"), &expected, 1e-5);
+            let size = ["groups=2", "group=64", "nuclides=30", "points=9", "grid=11"];
+            check(&run("cross-section", &[&size[..], &[order]].concat()));
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Work that people really run and that waits for memory, and three kernels that should be left alone.
 //!
 //! Each file is one workload: the plain kernel, its data, and a check of what it computes against a few lines of
-//! ordinary Rust.
+//! ordinary Rust. [`cases`] has the sizes that are measured.
 
 pub mod attention;
 pub mod bfs;
 pub mod binary_search;
 pub mod btree;
+pub mod cases;
 pub mod chase;
 pub mod cross_section;
 pub mod embedding_bag;
@@ -51,24 +52,44 @@ fn whole_sub_groups(group: u32) -> Result<u32> {
 pub(crate) mod testing {
     use std::sync::Arc;
 
-    use headstart::device::Fill;
     use headstart::device::sim::Simulator;
+    use headstart::device::{Fill, Pattern};
     use headstart::ir::Type;
     use headstart::prefetch;
     use headstart::tune::{Given, Subject, Workload};
 
-    use crate::kernels;
+    use crate::kernels::{self, Chosen};
 
     /// A workload that ran, with its inputs and outputs by name.
     pub struct Ran {
+        kernel: &'static str,
+        parameters: Vec<(String, String)>,
         workload: Workload,
         outputs: Vec<Vec<u8>>,
+    }
+
+    /// What a parameter holds. What follows from the place is computed where it is asked for, however large the rest is.
+    pub struct Held<'r> {
+        element: Type,
+        length: u64,
+        contents: Contents<'r>,
+    }
+
+    enum Contents<'r> {
+        Bytes(&'r [u8]),
+        Pattern(&'r Pattern),
     }
 
     pub fn run(kernel: &str, settings: &[&str]) -> Ran {
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let chosen = kernels::find(kernel).and_then(|kernel| kernel.with(&settings, None));
-        let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
+        let chosen = chosen.expect("settings");
+        let workload = chosen.workload().expect("a workload");
+        run_data(&chosen, workload)
+    }
+
+    /// The same with data that are there already.
+    pub fn run_data(chosen: &Chosen, workload: Workload) -> Ran {
         let target = prefetch::Target {
             group_size: Some(workload.group),
             ..prefetch::Target::default()
@@ -78,62 +99,129 @@ pub(crate) mod testing {
         let bound = workload.bind(&device).expect("it fits");
         let (_, outputs) = bound
             .run(&device, &Arc::new(plain))
-            .unwrap_or_else(|error| panic!("{kernel}: {error}"));
-        Ran { workload, outputs }
+            .unwrap_or_else(|error| panic!("{}: {error}", chosen.gallery_name()));
+        Ran {
+            kernel: chosen.gallery_name(),
+            parameters: chosen.parameters(),
+            workload,
+            outputs,
+        }
     }
 
     impl Ran {
-        /// The bits of every element of a parameter.
-        pub fn bits(&self, name: &str) -> Vec<u64> {
-            let given = self.workload.given.iter().zip(&self.workload.kernel.params);
+        /// The kernel's name.
+        pub fn kernel(&self) -> &'static str {
+            self.kernel
+        }
+
+        /// Bytes of all buffers.
+        pub fn bytes(&self) -> u64 {
+            self.workload.bytes()
+        }
+
+        /// A setting as it is written.
+        pub fn word(&self, name: &str) -> &str {
+            let found = self.parameters.iter().find(|(known, _)| known == name);
+            found.map_or("", |(_, value)| value)
+        }
+
+        /// A scalar's value.
+        pub fn scalar(&self, name: &str) -> usize {
+            let mut given = self.workload.given.iter().zip(&self.workload.kernel.params);
+            let found = given.find_map(|(given, param)| match given {
+                Given::Scalar(_, bits) if param.name == name => Some(*bits as usize),
+                _ => None,
+            });
+            found.unwrap_or_else(|| panic!("there is no scalar `{name}`"))
+        }
+
+        /// What a parameter holds, after the launch if it is an output.
+        pub fn of(&self, name: &str) -> Held<'_> {
             let mut outputs = self.outputs.iter();
-            for (given, param) in given {
-                let (element, bytes): (Type, Vec<u8>) = match given {
+            for (given, param) in self.workload.given.iter().zip(&self.workload.kernel.params) {
+                let (element, length, contents) = match given {
                     Given::Scalar(..) => continue,
-                    Given::Output { element, .. } => (*element, outputs.next().expect("one each").clone()),
+                    Given::Output { element, length, .. } => {
+                        let bytes = outputs.next().expect("one each");
+                        (*element, *length, Contents::Bytes(bytes))
+                    }
                     Given::Input {
                         element,
                         length,
                         fill,
-                    } if param.name == name => match fill {
-                        Fill::Bytes(bytes) => (*element, bytes.to_vec()),
-                        Fill::Pattern(pattern) => (*element, pattern.bytes(*element, 0, *length)),
+                    } => match fill {
+                        Fill::Bytes(bytes) => (*element, *length, Contents::Bytes(bytes)),
+                        Fill::Pattern(pattern) => (*element, *length, Contents::Pattern(pattern)),
                         Fill::Uninitialized => panic!("`{name}` holds nothing"),
                     },
-                    Given::Input { .. } => continue,
                 };
                 if param.name == name {
-                    let number = |bytes: &[u8]| {
-                        bytes
-                            .iter()
-                            .rev()
-                            .fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+                    return Held {
+                        element,
+                        length,
+                        contents,
                     };
-                    return bytes.chunks_exact(element.bytes() as usize).map(number).collect();
                 }
             }
             panic!("there is no `{name}`");
         }
 
         pub fn u32s(&self, name: &str) -> Vec<u32> {
-            self.bits(name).into_iter().map(|bits| bits as u32).collect()
+            self.of(name).all(Held::u32)
         }
 
         pub fn indices(&self, name: &str) -> Vec<usize> {
-            self.bits(name).into_iter().map(|bits| bits as usize).collect()
+            self.of(name).all(Held::index)
         }
 
         pub fn f32s(&self, name: &str) -> Vec<f32> {
-            self.u32s(name).into_iter().map(f32::from_bits).collect()
+            self.of(name).all(Held::f32)
         }
 
         pub fn f64s(&self, name: &str) -> Vec<f64> {
-            self.bits(name).into_iter().map(f64::from_bits).collect()
+            self.of(name).all(Held::f64)
+        }
+    }
+
+    impl Held<'_> {
+        pub fn len(&self) -> usize {
+            self.length as usize
         }
 
-        pub fn f16s(&self, name: &str) -> Vec<f32> {
-            let float = |bits: u64| half::f16::from_bits(bits as u16).to_f32();
-            self.bits(name).into_iter().map(float).collect()
+        pub fn bits(&self, index: usize) -> u64 {
+            match self.contents {
+                Contents::Pattern(pattern) => pattern.bits(self.element, index as u64),
+                Contents::Bytes(bytes) => {
+                    let size = self.element.bytes() as usize;
+                    let mut own = [0; 8];
+                    own[..size].copy_from_slice(&bytes[index * size..][..size]);
+                    u64::from_le_bytes(own)
+                }
+            }
+        }
+
+        pub fn u32(&self, index: usize) -> u32 {
+            self.bits(index) as u32
+        }
+
+        pub fn index(&self, index: usize) -> usize {
+            self.bits(index) as usize
+        }
+
+        /// A half float or a float.
+        pub fn f32(&self, index: usize) -> f32 {
+            match self.element {
+                Type::F16 => half::f16::from_bits(self.bits(index) as u16).to_f32(),
+                _ => f32::from_bits(self.u32(index)),
+            }
+        }
+
+        pub fn f64(&self, index: usize) -> f64 {
+            f64::from_bits(self.bits(index))
+        }
+
+        fn all<T>(&self, of: impl Fn(&Self, usize) -> T) -> Vec<T> {
+            (0..self.len()).map(|index| of(self, index)).collect()
         }
     }
 

@@ -57,12 +57,11 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
 };
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::{close, run};
+pub(super) mod tests {
+    use super::super::testing::{Ran, close, run};
 
-    #[test]
-    fn bodies_pull_each_other() {
-        let ran = run("nbody", &["bodies=50", "group=32"]);
+    /// The pulls in double precision.
+    pub(in super::super) fn check(ran: &Ran) {
         let bodies = ran.f32s("bodies");
         let mut expected = Vec::new();
         for own in bodies.chunks(4) {
@@ -77,5 +76,10 @@ mod tests {
             expected.extend(pull.map(|part| part as f32));
         }
         close(&ran.f32s("pull"), &expected, 1e-4);
+    }
+
+    #[test]
+    fn bodies_pull_each_other() {
+        check(&run("nbody", &["bodies=50", "group=32"]));
     }
 }

@@ -107,32 +107,36 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
 };
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::run;
+pub(super) mod tests {
+    use super::super::testing::{Ran, run};
 
-    #[test]
-    fn paths_pay_what_they_are_above_the_strike() {
-        let ran = run("option-pricing", &["groups=2", "group=32", "steps=5"]);
-        let (noise, volatilities) = (ran.f64s("noise"), ran.f64s("volatilities"));
-        let found = ran.f64s("payoffs");
+    /// The paths, one after the other.
+    pub(in super::super) fn check(ran: &Ran) {
+        let (noise, volatilities) = (ran.of("noise"), ran.f64s("volatilities"));
+        let (found, steps) = (ran.f64s("payoffs"), ran.scalar("steps"));
         for (path, payoff) in found.iter().enumerate() {
             let mut prices = [1.0f64; 8];
             let mut total = 0.0;
-            for step in 0..5 {
-                let own = &noise[(step * 64 + path) * 8..][..8];
-                let common = 0.25 * (own[0] + own[3] + own[4] + own[7]);
+            for step in 0..steps {
+                let own = |asset| noise.f64((step * found.len() + path) * 8 + asset);
+                let common = 0.25 * (own(0) + own(3) + own(4) + own(7));
                 for (asset, price) in prices.iter_mut().enumerate() {
                     let v = 0.02 * volatilities[step * 4 + asset / 2];
-                    *price *= (v * (0.8 * (own[asset] - 0.5) + 0.6 * (common - 0.5)) - 0.5 * v * v).exp();
+                    *price *= (v * (0.8 * (own(asset) - 0.5) + 0.6 * (common - 0.5)) - 0.5 * v * v).exp();
                     total += *price;
                 }
             }
-            let expected = (total / 40.0 - 1.0).max(0.0);
+            let expected = (total / (8 * steps) as f64 - 1.0).max(0.0);
             assert!(
                 (payoff - expected).abs() < 1e-12,
                 "path {path}: {payoff} is not {expected}"
             );
         }
         assert!(found.iter().any(|&payoff| payoff > 0.0));
+    }
+
+    #[test]
+    fn paths_pay_what_they_are_above_the_strike() {
+        check(&run("option-pricing", &["groups=2", "group=32", "steps=5"]));
     }
 }

@@ -59,14 +59,18 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
 };
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::run;
+pub(super) mod tests {
+    use super::super::testing::{Ran, run};
 
-    #[test]
-    fn elements_are_added() {
-        let ran = run("triad", &["quads=200", "items=3", "group=32"]);
+    /// The sums, one after the other.
+    pub(in super::super) fn check(ran: &Ran) {
         let (b, c) = (ran.f32s("b"), ran.f32s("c"));
         let expected: Vec<f32> = b.iter().zip(&c).map(|(b, c)| b + 3.0 * c).collect();
         assert_eq!(ran.f32s("a"), expected);
+    }
+
+    #[test]
+    fn elements_are_added() {
+        check(&run("triad", &["quads=200", "items=3", "group=32"]));
     }
 }

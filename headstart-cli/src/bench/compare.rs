@@ -10,18 +10,20 @@ use headstart::device::cuda::timing::{CacheState, Timing, TimingOptions};
 use headstart::device::sim::Simulator;
 use headstart::ir::Kernel;
 use headstart::prefetch;
+use headstart::report::number;
 use headstart::tune::gpu::{GpuBench, Measured, Wanted};
 use headstart::tune::{Compare, Given, Subject, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::kernels::{self, Chosen};
-use headstart_gallery::spatter::{Access, Trace};
 use headstart_gallery::techniques::Shown;
+use headstart_gallery::workloads::cases::{Case, Program};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::made::Made;
 use super::manifest;
 use super::process::{Answer, Process};
-use super::workloads::{self, Case, Program};
+use super::workloads;
 
 /// Every workload comes from memory, as it does where it is not the only thing that runs.
 const CACHE: CacheState = CacheState::Flushed;
@@ -140,8 +142,9 @@ pub fn measure(
     let start = Instant::now();
     let mut shapes = Vec::new();
     let mut failures = Vec::new();
+    let mut made = Made::default();
     for (kernel, settings) in &case.shapes {
-        match shape(bench, case, kernel, settings, options, small) {
+        match shape(bench, case, kernel, settings, options, small, &mut made) {
             Ok(shape) => shapes.push(shape),
             Err(error) => failures.push((kernel, settings, error)),
         }
@@ -184,10 +187,14 @@ pub fn measure(
     order.sort_by(|&a, &b| of(a).total_cmp(&of(b)));
     let best_ns = order.first().map_or(plain_ns, |&first| of(first));
 
-    let bytes = workloads::bytes(case, &best.workload);
+    let bytes = workloads::moved(case, &best.workload);
     let mut text = format!(
-        "\n{}: {} as {} × {}",
-        case.name, best.kernel, best.workload.groups[0], best.workload.group[0]
+        "\n{}, {}: {} as {} × {}",
+        case.name,
+        number::bytes(best.workload.bytes() as f64),
+        best.kernel,
+        best.workload.groups[0],
+        best.workload.group[0]
     );
     for (name, value) in parameters(&best.chosen) {
         text.push_str(&format!(" {name}={value}"));
@@ -306,20 +313,16 @@ fn shape(
     settings: &[String],
     options: TimingOptions,
     small: Option<u64>,
+    made: &mut Made,
 ) -> Result<Shape> {
-    let all = [&case.settings[..], settings].concat();
-    let found = kernels::find(kernel)?;
-    let access = found.takes_trace.unwrap_or(Access::Gather);
-    let trace = case
-        .trace
-        .map(|trace| Trace::open(trace)?.entry(access, None).cloned());
-    let chosen = found.with(&all, trace.transpose()?)?;
-    let workload = match small {
+    let chosen = case.chosen(kernel, settings)?;
+    let mut workload = match small {
         Some(iterations) => chosen
             .small(iterations)?
             .ok_or_else(|| Error::bug("a kernel is never small"))?,
         None => chosen.workload()?,
     };
+    made.fill(&mut workload);
     let plain = Arc::new(prefetch::carry_out_wishes(&workload.kernel, &target(&workload))?);
     let named = [("none".to_owned(), Arc::clone(&plain))];
     let measured = bench.measure(&workload, &named, &mut || Ok(Wanted::Found), options)?;

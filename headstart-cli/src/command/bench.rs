@@ -8,10 +8,11 @@ use headstart::device::sim::Simulator;
 use headstart::ir::Kernel;
 use headstart::prefetch::{self, Plan};
 use headstart::tune::gpu::{GpuBench, Measured, Wanted};
-use headstart::tune::{Subject, Workload};
+use headstart::tune::{Shard, Subject, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
 use headstart_gallery::techniques::{FAMILIES, Shown};
+use headstart_gallery::workloads::cases::{self as workload_cases, Bags};
 use serde_json::{Value, json};
 
 use crate::arguments;
@@ -19,7 +20,8 @@ use crate::arguments::Suite;
 use crate::bench::accuracy;
 use crate::bench::cases::{self, Case};
 use crate::bench::compare::{self, Programs, Tools};
-use crate::bench::{functions, host, peers, workloads};
+use crate::bench::runs::Runs;
+use crate::bench::{functions, host, peers};
 use crate::device::ordinal;
 use crate::output::{Destination, json_line, print};
 
@@ -48,6 +50,8 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
+    let mut runs = Runs::open(&options.from)?;
+    let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
     let ordinal = ordinal("cuda", &options.device)?;
     let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
     let mut bench = GpuBench::start(&program, &["worker".into()], ordinal)?;
@@ -73,10 +77,36 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         }
     }
     let (major, minor) = facts.capability;
-    let chosen = workloads::all().into_iter();
-    let chosen = chosen.filter(|case| in_suite(Suite::Workloads) && wanted(&case.name));
-    let (copy, workloads) =
-        measure_workloads(&mut bench, &chosen.collect::<Vec<_>>(), (major, minor), options)?;
+    let bags = if options.all_bags { Bags::All } else { Bags::Pairs };
+    let mut all = workload_cases::all(bags);
+    let order: Vec<String> = all.iter().map(|case| case.name.clone()).collect();
+    all.retain(|case| in_suite(Suite::Workloads) && wanted(&case.name) && !runs.has(&case.name));
+    if let Some(shard) = shard {
+        all = shard.of(all);
+    }
+    let command: Vec<String> = std::env::args().collect();
+    let report = |runs: &Runs, techniques: &[Value], peers: &[peers::Peer]| {
+        json!({
+            "command": command.join(" "),
+            "date": date(),
+            "driver": driver(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "device": facts,
+            "cases": results,
+            "copy_bytes_per_s": runs.copy,
+            "workloads": runs.in_order(order.iter().map(String::as_str)),
+            "techniques": techniques,
+            "peers": peers,
+        })
+    };
+    let write = |report: &Value| match &destination {
+        // A stream is written once.
+        Some(destination @ Destination::File(_)) => destination.write(&json_line(report)?),
+        _ => Ok(()),
+    };
+    measure_workloads(&mut bench, &all, (major, minor), options, &mut runs, &|runs| {
+        write(&report(runs, &[], &[]))
+    })?;
     let mut techniques = Vec::new();
     // The others are about Intel's GPUs.
     let families = FAMILIES.iter().filter(|family| family.device == "h200");
@@ -112,35 +142,25 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
             error.unwrap_or_default()
         ))?;
     }
-    let Some(destination) = destination else {
+    let Some(destination) = &destination else {
         return Ok(());
     };
-    let command: Vec<String> = std::env::args().collect();
-    let report = json!({
-        "command": command.join(" "),
-        "date": date(),
-        "driver": driver(),
-        "version": env!("CARGO_PKG_VERSION"),
-        "device": facts,
-        "cases": results,
-        "copy_bytes_per_s": copy,
-        "workloads": workloads,
-        "techniques": techniques,
-        "peers": peers,
-    });
-    destination.write(&json_line(&report)?)
+    destination.write(&json_line(&report(&runs, &techniques, &peers))?)
 }
 
-/// The workloads and what a copy reaches, with the programs beside them.
+/// The workloads and what a copy reaches, with the programs beside them; after each of them what there is goes to `write`.
 fn measure_workloads(
     bench: &mut GpuBench,
-    cases: &[workloads::Case],
+    cases: &[workload_cases::Case],
     (major, minor): (u32, u32),
     options: &arguments::Bench,
-) -> Result<(Option<f64>, Vec<Value>)> {
+    runs: &mut Runs,
+    write: &dyn Fn(&Runs) -> Result<()>,
+) -> Result<()> {
     if cases.is_empty() {
-        return Ok((None, Vec::new()));
+        return Ok(());
     }
+    let start = Instant::now();
     // At small sizes there is nothing to compare.
     let mut programs = match options.small || options.without_programs {
         true => None,
@@ -153,33 +173,38 @@ fn measure_workloads(
     let copy = programs
         .as_mut()
         .map(|programs| programs.copy_bandwidth(options.rounds));
-    match &copy {
-        Some(Ok(copy)) => print(&format!("a copy reads and writes {:.0} GB/s\n", copy / 1e9))?,
+    match copy {
+        Some(Ok(copy)) => {
+            print(&format!("a copy reads and writes {:.0} GB/s\n", copy / 1e9))?;
+            runs.copy = Some(copy);
+        }
         Some(Err(error)) => print(&format!("a copy could not be measured: {error}\n"))?,
         None => {}
     }
-    let mut results = Vec::new();
     let small = options.small.then_some(SMALL_ITERATIONS);
-    for case in cases {
-        match compare::measure(
-            bench,
-            programs.as_mut(),
-            case,
-            options.rounds,
-            small,
-            &options.except,
-        ) {
-            Ok((text, result)) => {
+    for (number, case) in cases.iter().enumerate() {
+        let is_over = |limit: u64| start.elapsed().as_secs() >= limit;
+        if options.limit.is_some_and(is_over) {
+            let left = cases.len() - number;
+            return print(&format!(
+                "\n{left} workloads are left for lack of time; `--from FILE` goes on with what `--json FILE` has\n"
+            ));
+        }
+        let programs = programs.as_mut();
+        match compare::measure(bench, programs, case, options.rounds, small, &options.except) {
+            Ok((text, mut result)) => {
                 print(&text)?;
-                results.push(result);
+                result["date"] = json!(date());
+                runs.add(result);
             }
             Err(error) => {
                 print(&format!("\n{}: {error}\n", case.name))?;
-                results.push(json!({"case": case.name, "error": error.to_string()}));
+                runs.add(json!({"case": case.name, "error": error.to_string()}));
             }
         }
+        write(runs)?;
     }
-    Ok((copy.and_then(Result::ok), results))
+    Ok(())
 }
 
 /// Today, in UTC.

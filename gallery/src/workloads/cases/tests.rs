@@ -17,7 +17,7 @@ use super::super::{
 use super::bags::{add_pairs, every, words};
 use super::{Bags, COMBINATIONS, Case, Size, all};
 
-/// A run takes one case of so many of each size: all of them take a minute on two cores.
+/// A run takes one case of so many of each size.
 const PARTS: usize = 24;
 
 /// Whether a run takes this one.
@@ -153,22 +153,14 @@ fn every_workload_has_every_size_or_says_why_not() {
 }
 
 #[test]
-fn every_small_case_is_right() {
-    let small = of_size(Size::Small);
-    assert!(small.len() > 15, "{} cases", small.len());
-    small.iter().for_each(run_whole);
-}
-
-#[test]
-fn cases_of_the_size_of_a_cache_are_right() {
-    let middle = of_size(Size::Middle);
-    assert!(middle.len() > 15, "{} cases", middle.len());
-    for (_, case) in middle
-        .iter()
-        .enumerate()
-        .filter(|(number, _)| is_in_part(*number))
-    {
-        run_whole(case);
+fn small_cases_and_those_of_the_size_of_a_cache_are_right() {
+    for size in [Size::Small, Size::Middle] {
+        let cases = of_size(size);
+        assert!(cases.len() > 15, "{size:?}: {} cases", cases.len());
+        let numbered = cases.iter().enumerate();
+        for (_, case) in numbered.filter(|(number, _)| is_in_part(*number)) {
+            run_whole(case);
+        }
     }
 }
 

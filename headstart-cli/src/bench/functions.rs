@@ -45,30 +45,35 @@ const SHRINK: f32 = 0.999_023_44;
 /// How many work-items' results the host computes, too.
 const CHECKED: usize = 512;
 
-/// A function, CUDA's name, and from where to where arguments are.
-struct Case(Function, &'static str, [f32; 2]);
+/// A function, and from where to where arguments are.
+struct Case(Function, [f32; 2]);
+
+/// CUDA's name of a function in single precision.
+fn cuda_name(function: Function) -> String {
+    format!("{}f", function.name())
+}
 
 /// Arguments where each function does its usual work; those of `sin` and its kind need no long reduction in either.
 const CASES: [Case; 19] = [
-    Case(Function::Exp, "expf", [-20.0, 20.0]),
-    Case(Function::Exp2, "exp2f", [-20.0, 20.0]),
-    Case(Function::Log, "logf", [0.01, 100.0]),
-    Case(Function::Log2, "log2f", [0.01, 100.0]),
-    Case(Function::Log10, "log10f", [0.01, 100.0]),
-    Case(Function::Sin, "sinf", [-50.0, 50.0]),
-    Case(Function::Cos, "cosf", [-50.0, 50.0]),
-    Case(Function::Tan, "tanf", [-50.0, 50.0]),
-    Case(Function::Asin, "asinf", [-1.0, 1.0]),
-    Case(Function::Acos, "acosf", [-1.0, 1.0]),
-    Case(Function::Atan, "atanf", [-5.0, 5.0]),
-    Case(Function::Atan2, "atan2f", [-5.0, 5.0]),
-    Case(Function::Sinh, "sinhf", [-5.0, 5.0]),
-    Case(Function::Cosh, "coshf", [-5.0, 5.0]),
-    Case(Function::Tanh, "tanhf", [-5.0, 5.0]),
-    Case(Function::Erf, "erff", [-3.0, 3.0]),
-    Case(Function::Pow, "powf", [0.01, 10.0]),
-    Case(Function::Cbrt, "cbrtf", [-100.0, 100.0]),
-    Case(Function::Hypot, "hypotf", [-100.0, 100.0]),
+    Case(Function::Exp, [-20.0, 20.0]),
+    Case(Function::Exp2, [-20.0, 20.0]),
+    Case(Function::Log, [0.01, 100.0]),
+    Case(Function::Log2, [0.01, 100.0]),
+    Case(Function::Log10, [0.01, 100.0]),
+    Case(Function::Sin, [-50.0, 50.0]),
+    Case(Function::Cos, [-50.0, 50.0]),
+    Case(Function::Tan, [-50.0, 50.0]),
+    Case(Function::Asin, [-1.0, 1.0]),
+    Case(Function::Acos, [-1.0, 1.0]),
+    Case(Function::Atan, [-5.0, 5.0]),
+    Case(Function::Atan2, [-5.0, 5.0]),
+    Case(Function::Sinh, [-5.0, 5.0]),
+    Case(Function::Cosh, [-5.0, 5.0]),
+    Case(Function::Tanh, [-5.0, 5.0]),
+    Case(Function::Erf, [-3.0, 3.0]),
+    Case(Function::Pow, [0.01, 10.0]),
+    Case(Function::Cbrt, [-100.0, 100.0]),
+    Case(Function::Hypot, [-100.0, 100.0]),
 ];
 
 /// Runs the suite, and writes what it finds after each function.
@@ -176,7 +181,7 @@ impl<'d> Bench<'d> {
     }
 
     fn measure(&self, case: &Case) -> Result<Json> {
-        let Case(function, cuda, range) = case;
+        let Case(function, range) = case;
         let gpu = self.device.gpu();
         let [x, y] = [1, 2].map(|seed| spread(self.items(), seed, *range));
         let bytes = |numbers: &[f32]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
@@ -197,7 +202,7 @@ impl<'d> Bench<'d> {
         };
         let candidates = [
             self.load(Some(*function))?,
-            gpu.load_image(&self.cubin, &format!("timed_{cuda}"))?,
+            gpu.load_image(&self.cubin, &format!("timed_{}", cuda_name(*function)))?,
             self.load(None)?,
         ]
         .map(|function| Candidate {
@@ -367,7 +372,8 @@ fn ours(function: Option<Function>) -> Kernel {
 /// The same in CUDA C++, a kernel for each function, of its name.
 fn source() -> String {
     let mut text = String::new();
-    for Case(function, name, _) in &CASES {
+    for Case(function, _) in &CASES {
+        let name = cuda_name(*function);
         let second = if function.arguments() == 2 { ", b" } else { "" };
         let sums: String = SCALES
             .iter()

@@ -7,6 +7,7 @@
 use rspirv::spirv::{Op as Code, OpenclStd100Op as Std, Word};
 
 use super::emitter::Emitter;
+use crate::ir::eval::LEAST_OF_NORMAL_SQRT;
 use crate::ir::{BinaryOp, CompareOp, Type, UnaryOp, Value};
 
 fn is_half(ty: Type) -> bool {
@@ -86,8 +87,8 @@ impl Emitter<'_> {
         .map(|number| self.module.float_constant(32, u64::from(number.to_bits())));
         let (code, std) = (Code::FOrdLessThanEqual, Code::FOrdLessThan);
         if op == UnaryOp::NormalSqrt {
-            // 2⁻¹⁰¹.
-            let least = self.module.float_constant(32, 26 << 23);
+            let least = LEAST_OF_NORMAL_SQRT.to_bits();
+            let least = self.module.float_constant(32, u64::from(least));
             let root = self.module.opencl(id, Std::sqrt, &[x]);
             let above = self.module.ins(code, boolean, &[least, x]);
             let finite = self.module.ins(std, boolean, &[x, infinity]);

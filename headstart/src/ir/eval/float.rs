@@ -141,11 +141,12 @@ pub fn normal_reciprocal(x: f32) -> f32 {
     }
 }
 
+/// 2⁻¹⁰¹: the least number of which [`UnaryOp::NormalSqrt`] takes the root.
+pub const LEAST_OF_NORMAL_SQRT: f32 = f32::from_bits(26 << 23);
+
 /// √x where x is not small; see [`UnaryOp::NormalSqrt`].
 pub fn normal_sqrt(x: f32) -> f32 {
-    // 2⁻¹⁰¹.
-    const LEAST: f32 = f32::from_bits(26 << 23);
-    if (LEAST..f32::INFINITY).contains(&x) {
+    if (LEAST_OF_NORMAL_SQRT..f32::INFINITY).contains(&x) {
         x.sqrt()
     } else {
         f32::NAN

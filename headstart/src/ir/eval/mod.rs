@@ -6,7 +6,7 @@
 
 mod float;
 
-pub use float::{normal_reciprocal, normal_sqrt};
+pub use float::{LEAST_OF_NORMAL_SQRT, normal_reciprocal, normal_sqrt};
 
 use super::op::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
 use super::together::AtomicOp;

@@ -113,6 +113,16 @@ pub enum Outputs {
     Equivalent,
 }
 
+impl Outputs {
+    /// The word for it in tables.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Outputs::Identical => "identical",
+            Outputs::Equivalent => "equivalent",
+        }
+    }
+}
+
 /// The plan to use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Best {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use super::{Outcome, Outputs, Report, explain, gains, number, series};
+use super::{Outcome, Report, explain, gains, number, series};
 
 /// How many of the fastest plans are listed.
 const FASTEST: usize = 5;
@@ -113,10 +113,7 @@ fn fastest(report: &Report) -> String {
         else {
             continue;
         };
-        let outputs = match outputs {
-            Outputs::Identical => "identical",
-            Outputs::Equivalent => "equivalent",
-        };
+        let outputs = outputs.word();
         table.add_row([
             trial.plan.to_string(),
             number::duration(time_ns),

@@ -2,7 +2,7 @@
 
 use super::escape::{Escaped, Parts, Prose};
 use super::put;
-use crate::report::{Outcome, Outputs, Report, number};
+use crate::report::{Outcome, Report, number};
 
 /// Counters of the plain kernel and of the plan beside each other.
 pub(super) fn counters(page: &mut String, report: &Report) {
@@ -80,10 +80,7 @@ pub(super) fn trials(page: &mut String, report: &Report) {
             () if trial.plan.is_none() => "plain",
             () => "",
         };
-        let outputs = match outputs {
-            Outputs::Identical => "identical",
-            Outputs::Equivalent => "equivalent",
-        };
+        let outputs = outputs.word();
         put(
             page,
             format_args!(

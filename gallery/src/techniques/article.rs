@@ -153,9 +153,8 @@ pub static FAMILY: Family = Family {
         "`article-together` has barriers in its loop. The article says that a synchronisation is a fence, which forces the \
          loads to complete in their iteration, and that asynchronous copies are the way out: they are waited on by their own \
          wait and by nothing else. On an H200 that is half of it. A ring of registers survives the barriers there: a barrier \
-         orders what others can see, and does not wait for a register that nobody reads yet. (The simulated times are from \
-         before the simulator knew that.) What does not survive is a ring through shared memory by ordinary loads, whose \
-         stores wait anyway. The copies are still the fastest. All of this is allowed only because `arr` is a `&[f64]`, which \
+         orders what others can see, and does not wait for a register that nobody reads yet. What does not survive is a \
+         ring through shared memory by ordinary loads, whose stores wait anyway. The copies are still the fastest. All of this is allowed only because `arr` is a `&[f64]`, which \
          nobody writes: values of a `&mut [f64]` are not fetched across a barrier at all, for behind it they may be others.",
     ],
     kernels: &[

@@ -94,19 +94,9 @@ pub(super) mod tests {
     /// How many are smaller, looked for in another way.
     pub(in super::super) fn check(ran: &Ran) {
         let (sorted, queries) = (ran.of("sorted"), ran.u32s("queries"));
-        let searched = sorted.len() - 1;
         // The last of a power of two is never asked for.
-        let smaller = |query: &u32| {
-            let (mut low, mut high) = (0, searched);
-            while low < high {
-                let middle = low + (high - low) / 2;
-                match sorted.u32(middle) < *query {
-                    true => low = middle + 1,
-                    false => high = middle,
-                }
-            }
-            low as u32
-        };
+        let searched = sorted.len() - 1;
+        let smaller = |&query| sorted.smaller(0..searched, query);
         let expected: Vec<u32> = queries.iter().map(smaller).collect();
         assert_eq!(ran.u32s("smaller"), expected);
     }

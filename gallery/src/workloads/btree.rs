@@ -13,7 +13,6 @@ use headstart::report::number::grouped;
 use headstart::tune::Workload;
 
 use super::power_of_two;
-
 use crate::data::{computed, input, output, scalar};
 use crate::kernels::{GalleryKernel, Iterations, others};
 use crate::settings::Parameter;
@@ -163,17 +162,7 @@ pub(super) mod tests {
         let number = |name: &str| ran.word(name).parse::<u32>().expect("a number");
         let keys = (number("root") as usize) << (4 * (ran.scalar("levels") - 1));
         let first = nodes.len() - keys;
-        let smaller = |query: &u32| {
-            let (mut low, mut high) = (0, keys);
-            while low < high {
-                let middle = low + (high - low) / 2;
-                match nodes.u32(first + middle) < *query {
-                    true => low = middle + 1,
-                    false => high = middle,
-                }
-            }
-            low as u32
-        };
+        let smaller = |&query| nodes.smaller(first..nodes.len(), query);
         let expected: Vec<u32> = ran.u32s("queries").iter().map(smaller).collect();
         assert_eq!(ran.u32s("smaller"), expected);
     }

@@ -161,9 +161,9 @@ pub(super) mod tests {
     /// The values that a map of the standard library has.
     pub(in super::super) fn check(ran: &Ran) {
         let table = ran.u32s("table");
-        let filled = table.chunks(2).filter(|slot| slot[0] != EMPTY);
-        let known: std::collections::HashMap<u32, u32> = filled.map(|slot| (slot[0], slot[1])).collect();
-        let filled = table.chunks(2).filter(|slot| slot[0] != EMPTY).count();
+        let full: Vec<&[u32]> = table.chunks(2).filter(|slot| slot[0] != EMPTY).collect();
+        let filled = full.len();
+        let known: std::collections::HashMap<u32, u32> = full.iter().map(|slot| (slot[0], slot[1])).collect();
         let wanted: usize = ran.word("load").parse().expect("a number");
         let slots = table.len() / 2;
         assert!(

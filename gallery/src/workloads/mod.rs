@@ -50,6 +50,7 @@ fn whole_sub_groups(group: u32) -> Result<u32> {
 /// What the tests of the workloads share: run a kernel on the functional engine, see its data.
 #[cfg(test)]
 pub(crate) mod testing {
+    use std::ops::Range;
     use std::sync::Arc;
 
     use headstart::device::sim::Simulator;
@@ -218,6 +219,19 @@ pub(crate) mod testing {
 
         pub fn f64(&self, index: usize) -> f64 {
             f64::from_bits(self.bits(index))
+        }
+
+        /// How many of these integers, which are sorted, are smaller than a number.
+        pub fn smaller(&self, places: Range<usize>, number: u32) -> u32 {
+            let (mut low, mut high) = (places.start, places.end);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                match self.u32(middle) < number {
+                    true => low = middle + 1,
+                    false => high = middle,
+                }
+            }
+            (low - places.start) as u32
         }
 
         fn all<T>(&self, of: impl Fn(&Self, usize) -> T) -> Vec<T> {

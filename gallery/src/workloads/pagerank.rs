@@ -111,7 +111,7 @@ pub(super) mod tests {
             (0.15 / vertices + 0.85 * sum) as f32
         };
         let expected: Vec<f32> = starts.windows(2).map(rank).collect();
-        close(&ran.f32s("ranks"), &expected, 1e-4);
+        close(&ran.f32s("ranks"), &expected, 1e-5);
     }
 
     #[test]

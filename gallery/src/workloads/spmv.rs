@@ -225,7 +225,7 @@ pub(super) mod tests {
             (row[0]..row[1]).map(of).sum::<f64>() as f32
         };
         let expected: Vec<f32> = starts.windows(2).map(product).collect();
-        close(&ran.f32s("y"), &expected, 1e-4);
+        close(&ran.f32s("y"), &expected, 1e-5);
     }
 
     #[test]

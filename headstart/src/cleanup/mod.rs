@@ -41,7 +41,6 @@ pub fn tidy(kernel: &mut Kernel) {
 /// The kernel as a back end lowers it.
 pub fn clean(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
-    unreachable::remove(&mut kernel);
     merge(&mut kernel);
     dead::remove(&mut kernel);
     hoist::hoist(&mut kernel);
@@ -54,7 +53,8 @@ pub fn clean(kernel: &Kernel) -> Kernel {
     kernel
 }
 
-/// Merges what is equal. A condition that this decides may have held the only jump to what follows.
+/// Merges what is equal, and removes what is never reached: a condition that merging decides may have held the only jump
+/// to what follows.
 fn merge(kernel: &mut Kernel) {
     merge::merge(kernel);
     unreachable::remove(kernel);

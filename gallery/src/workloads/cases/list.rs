@@ -214,29 +214,20 @@ fn physics() -> Vec<Case> {
         Case::new(&named(workload, size), workload, settings, &[Program::Cuda])
             .shaped("cross-section", &[32, 64, 128, 256].map(shape))
     };
-    // Fewer nuclides, as in XSBench's small problem, and points.
-    let (small, middle) = (
-        ["grid=256", "nuclides=68", "points=1000"],
-        ["grid=2^17", "nuclides=68"],
-    );
+    // Where it is not large: fewer nuclides, as in XSBench's small problem, and points.
+    let sizes: [(&str, &[&str], u32); 3] = [
+        ("small", &["grid=256", "nuclides=68", "points=1000"], 1 << 14),
+        ("middle", &["grid=2^17", "nuclides=68"], 1 << 16),
+        ("", &["grid=2^21"], 1 << 18),
+    ];
     let mut cases = Vec::new();
     for (workload, order) in [
         ("cross sections, particles as they come", "order=mixed"),
         ("cross sections, particles by material", "order=by-material"),
     ] {
-        cases.push(lookup(
-            workload,
-            "small",
-            &[&small[..], &[order]].concat(),
-            1 << 14,
-        ));
-        cases.push(lookup(
-            workload,
-            "middle",
-            &[&middle[..], &[order]].concat(),
-            1 << 16,
-        ));
-        cases.push(lookup(workload, "", &["grid=2^21", order], 1 << 18));
+        for (size, settings, particles) in sizes {
+            cases.push(lookup(workload, size, &[settings, &[order]].concat(), particles));
+        }
     }
     let priced = |name: &str, groups: u32, steps: &str| {
         let shape = |group: u32| format!("groups={} group={group}", groups * 128 / group);

@@ -135,7 +135,7 @@ pub fn taken<T>(device: &dyn Device, compiled: headstart::Result<T>) -> Option<T
         Ok(compiled) => Some(compiled),
         Err(error)
             if error.exit_status() == 3
-                && (name.starts_with("opencl") || error.what().contains("no sub-groups of")) =>
+                && (name.starts_with("opencl") || error.what().contains(" sub-groups of ")) =>
         {
             eprintln!("{name} refuses: {error}");
             REFUSED.with_borrow_mut(|refused| refused.push(error.what().to_owned()));

@@ -37,17 +37,17 @@ pub fn hash_probe(
     bits: u32,
     #[constant] group: u32,
 ) {
-    let mask = (1usize << bits) - 1;
+    let mask = (1u32 << bits) - 1;
     #[unroll(0)]
     for j in 0..items as usize {
         let at = j * global_size() + global_id();
         let key = keys[at];
-        let mut slot = (key.wrapping_mul(SPREAD) >> (32 - bits)) as usize;
-        let [first, first_value] = table[slot];
+        let mut slot = key.wrapping_mul(SPREAD) >> (32 - bits);
+        let [first, first_value] = table[slot as usize];
         let (mut held, mut value) = (first, first_value);
         while held != key && held != EMPTY {
             slot = (slot + 1) & mask;
-            let [next, next_value] = table[slot];
+            let [next, next_value] = table[slot as usize];
             held = next;
             value = next_value;
         }

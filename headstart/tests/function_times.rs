@@ -1,0 +1,97 @@
+//! `docs/functions.md` is made from `results/functions-h200.json`, what `headstart bench --suite functions` measured on an
+//! H200, and from the instructions in `results/math-instructions.json`. `HEADSTART_BLESS=1` rewrites it.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn results(name: &str) -> Value {
+    let text = std::fs::read_to_string(repository().join("results").join(name)).expect("the results are there");
+    serde_json::from_str(&text).expect("it is JSON")
+}
+
+fn list<'v>(of: &'v Value, name: &str) -> &'v [Value] {
+    of[name].as_array().expect("a list")
+}
+
+/// How many times CUDA's time a function takes.
+fn ratio(function: &Value) -> f64 {
+    function["ours_to_cuda"].as_f64().expect("it was measured")
+}
+
+fn row(function: &Value, instructions: &[Value]) -> String {
+    let name = function["function"].as_str().expect("a name");
+    let counted = instructions.iter().find(|counted| counted["function"] == name);
+    let count = |whose: &str| counted.map_or("–".to_owned(), |counted| counted[whose].to_string());
+    let micros = |name: &str| function[name].as_f64().unwrap_or(f64::NAN) / 1e3;
+    format!(
+        "| {name} | {:.0} | {:.0} | {:.0} | {:.2} | {} | {} | {} |",
+        micros("ours_ns"),
+        micros("cuda_ns"),
+        micros("loop_ns"),
+        ratio(function),
+        count("ours"),
+        count("cuda"),
+        function["bits"].as_str().expect("bits were compared"),
+    )
+}
+
+fn page(times: &Value, instructions: &Value) -> String {
+    let text = |name: &str| times[name].as_str().unwrap_or("?");
+    let functions = list(times, "functions");
+    let slower: Vec<String> = functions
+        .iter()
+        .filter(|function| ratio(function) > 1.0)
+        .map(|function| format!("`{}` {:.2}", function["function"].as_str().unwrap_or("?"), ratio(function)))
+        .collect();
+    let mut page = format!(
+        "# The mathematical functions beside CUDA's\n\n\
+         `{}` on an {}, driver {}, {}; CUDA's own are compiled by nvcc ({}). A loop of {} evaluations in single precision, \
+         all cores full, medians in µs; the ratio is without the loop's own time. Instructions are those of the machine code \
+         for sm_90, rarely run branches included. The errors are in the documentation of `headstart::math`. This page is made \
+         from `results/functions-h200.json` and `results/math-instructions.json`.\n\n\
+         Of {} functions {} are as fast as CUDA's or faster. The others, in multiples of CUDA's time: {}.\n\n\
+         Ours have the same bits on every device and on the host, so they are made of additions, multiplications and integer \
+         operations alone. CUDA takes powers and logarithms of two from the hardware's approximation where it can (`exp`, \
+         `exp2`, `tanh`, `sinh`, `cosh`, `cbrt`, one instruction instead of a polynomial), whose bits are NVIDIA's own. A kernel \
+         that wants those names them: `approximate_exp2` and its kind.\n\n\
+         | function | ours | CUDA's | the loop | ours / CUDA's | instructions, ours | CUDA's | bits |\n\
+         |---|---|---|---|---|---|---|---|\n",
+        text("command"),
+        text("device"),
+        text("driver"),
+        text("date"),
+        text("nvcc"),
+        times["evaluations"],
+        functions.len(),
+        functions.len() - slower.len(),
+        slower.join(", "),
+    );
+    for function in functions {
+        let _ = writeln!(page, "{}", row(function, list(instructions, "functions")));
+    }
+    page
+}
+
+#[test]
+fn the_page_of_the_functions_is_made_from_the_results() {
+    let page = page(&results("functions-h200.json"), &results("math-instructions.json"));
+    let path = repository().join("docs/functions.md");
+    if std::env::var_os("HEADSTART_BLESS").is_some() {
+        std::fs::write(&path, &page).expect("the page is written");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "docs/functions.md is not what the results say; HEADSTART_BLESS=1 rewrites it");
+}
+
+#[test]
+fn bits_are_those_of_the_host() {
+    for function in list(&results("functions-h200.json"), "functions") {
+        assert_eq!(function["bits"], "those of the host", "{}", function["function"]);
+    }
+}

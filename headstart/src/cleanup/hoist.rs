@@ -35,7 +35,7 @@ fn region(region_: &mut Region) {
 }
 
 /// Everything that a loop defines.
-fn defined(params: &[Value], body: &Region) -> EntitySet<Value> {
+pub(super) fn defined(params: &[Value], body: &Region) -> EntitySet<Value> {
     let mut inside = EntitySet::new();
     inside.extend(params.iter().copied());
     body.walk(&mut |op| {

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! [`clean`] is for back ends, and does what every vendor's compiler would: common subexpressions are merged,
-//! invariant code goes before its loop, loops are tested at the bottom, addresses become a pointer and a constant
-//! offset. Back ends lower what comes out; nothing else reads it.
+//! invariant code goes before its loop, loops are tested at the bottom, counters take 32 bits where those are enough,
+//! addresses become a pointer and a constant offset. Back ends lower what comes out; nothing else reads it.
 //!
 //! Both keep stores, copies, waits, hints, barriers and jumps. Loads whose result is unused go, so an access out of
 //! bounds must be looked for in the kernel that went in.
@@ -25,6 +25,7 @@ mod exits;
 mod fold;
 mod hoist;
 mod merge;
+mod narrow;
 mod rotate;
 mod unreachable;
 
@@ -46,6 +47,9 @@ pub fn clean(kernel: &Kernel) -> Kernel {
     hoist::hoist(&mut kernel);
     rotate::rotate(&mut kernel);
     merge(&mut kernel);
+    narrow::narrow(&mut kernel);
+    // Before merging could take the sum that a loop no longer needs for the one on its way out.
+    dead::remove(&mut kernel);
     addresses::reduce(&mut kernel);
     merge(&mut kernel);
     hoist::hoist(&mut kernel);

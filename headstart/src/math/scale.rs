@@ -59,7 +59,8 @@ impl<A: Arithmetic> Exponent<A, f64> {
 
     /// With `2^±1500` and no rest instead of `2ᵏ` and `rest` where `|x|` is above `limit`; a NaN stays.
     ///
-    /// Limiting what `x` became, and not `x`, takes the comparison off the critical path.
+    /// Limiting what `x` became, and not `x`, takes the comparison off the critical path. The rest's lower half keeps its
+    /// bits, which saves a select: what is left of it is below 2⁻¹⁰²².
     #[inline(always)]
     pub fn limited(self, rest: Number<A, f64>, x: Number<A, f64>, limit: f64) -> (Self, Number<A, f64>) {
         let beyond = x.abs().greater(limit);
@@ -68,17 +69,18 @@ impl<A: Arithmetic> Exponent<A, f64> {
             integer: self.integer,
             word: beyond.select(far, self.word),
         };
-        (limited, beyond.select(rest.same(0.0), rest))
+        let high = beyond.select(rest.high().same(0), rest.high());
+        (limited, high.with_low(rest.low()))
     }
 
-    /// `(1 + r·q)·2ᵏ` for `|k|` up to 2044 and `q` from ¼ to 4.
+    /// `(1 + r·q)·2ᵏ` for `|k|` up to 2040 and a sum from ¼ to 4.
     #[inline(always)]
     pub fn scale(self, r: Number<A, f64>, q: Number<A, f64>) -> Number<A, f64> {
-        // 2ʲ + (2ʲ·q)·r: scaling q by an integer addition costs no multiplication.
+        // The first half goes on by an integer addition, which costs no multiplication; the second one rounds.
         let j = self.word.shift_right_signed(1);
-        let power = |n: Number<A, u32>| (n.shift_left(20) + 0x3ff0_0000).as_high();
-        let scaled_q = (q.high() + j.shift_left(20)).with_low(q.low());
-        scaled_q.mul_add(r, power(j)) * power(self.word - j)
+        let sum = q.mul_add(r, 1.0);
+        let half = (sum.high() + j.shift_left(20)).with_low(sum.low());
+        half * (((self.word - j).shift_left(20) + 0x3ff0_0000).as_high())
     }
 
     /// `2ᵏ⁺ⁿ`, for results that are normal.

@@ -11,7 +11,8 @@ fn repository() -> PathBuf {
 }
 
 fn results(name: &str) -> Value {
-    let text = std::fs::read_to_string(repository().join("results").join(name)).expect("the results are there");
+    let text =
+        std::fs::read_to_string(repository().join("results").join(name)).expect("the results are there");
     serde_json::from_str(&text).expect("it is JSON")
 }
 
@@ -47,7 +48,13 @@ fn page(times: &Value, instructions: &Value) -> String {
     let slower: Vec<String> = functions
         .iter()
         .filter(|function| ratio(function) > 1.0)
-        .map(|function| format!("`{}` {:.2}", function["function"].as_str().unwrap_or("?"), ratio(function)))
+        .map(|function| {
+            format!(
+                "`{}` {:.2}",
+                function["function"].as_str().unwrap_or("?"),
+                ratio(function)
+            )
+        })
         .collect();
     let mut page = format!(
         "# The mathematical functions beside CUDA's\n\n\
@@ -80,13 +87,19 @@ fn page(times: &Value, instructions: &Value) -> String {
 
 #[test]
 fn the_page_of_the_functions_is_made_from_the_results() {
-    let page = page(&results("functions-h200.json"), &results("math-instructions.json"));
+    let page = page(
+        &results("functions-h200.json"),
+        &results("math-instructions.json"),
+    );
     let path = repository().join("docs/functions.md");
     if std::env::var_os("HEADSTART_BLESS").is_some() {
         std::fs::write(&path, &page).expect("the page is written");
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == page, "docs/functions.md is not what the results say; HEADSTART_BLESS=1 rewrites it");
+    assert!(
+        written == page,
+        "docs/functions.md is not what the results say; HEADSTART_BLESS=1 rewrites it"
+    );
 }
 
 #[test]

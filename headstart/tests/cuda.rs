@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use common::device;
 use headstart::back::ptx;
-use headstart::device::Fill;
 use headstart::device::cuda::device::CudaDevice;
 use headstart::device::cuda::launch::Geometry;
 use headstart::device::cuda::timing::TimingOptions;
 use headstart::device::cuda::worker::{self, Found, Module, Worker};
-use headstart::ir::Type;
+use headstart::device::{Argument, Command, Device, Fill, Launch};
+use headstart::ir::{Builder, ConvertOp, Id, Kernel, Param, Space, Type, UnaryOp, eval};
 use headstart::prelude::{global_id, global_size, kernel};
 
 /// The first GPU, or why there is none.
@@ -115,4 +115,87 @@ fn what_kernels_print_is_no_reply_of_the_worker() {
         assert!(timed.is_ok_and(|timings| timings[0].median_ns > 0.0));
     }
     assert_eq!(worker.started(), 1, "it was never lost");
+}
+
+/// A kernel that stores an operation of the numbers whose bits follow one another from `first` on.
+fn of_consecutive(op: UnaryOp) -> Kernel {
+    let mut kernel = Kernel::new("of_consecutive");
+    let types = [Type::Ptr(Space::Global), Type::I32];
+    let [result, first] = types.map(|ty| kernel.value(ty));
+    for (name, value) in [("result", result), ("first", first)] {
+        kernel.params.push(Param {
+            name: name.to_owned(),
+            value,
+            facts: None,
+        });
+    }
+    let mut b = Builder::new(&mut kernel, Kernel::NOWHERE);
+    let (group, local) = (b.id(Id::Group(0)), b.id(Id::Local(0)));
+    let size = b.i32(GROUP as i32);
+    let before = b.mul(group, size);
+    let index = b.add(before, local);
+    let bits = b.add(first, index);
+    let x = b.convert(ConvertOp::Bits, Type::F32, bits);
+    let value = b.unary(op, x);
+    let index = b.convert(ConvertOp::ExtendU, Type::I64, index);
+    let ptr = b.element(result, Type::F32, index);
+    b.store(ptr, value);
+    b.return_();
+    kernel.body = b.finish();
+    kernel
+}
+
+/// Work-items of a work-group of [`of_consecutive`].
+const GROUP: u32 = 256;
+
+/// Of every significand, whatever the GPU's approximations are: reciprocals of one exponent, roots of two.
+#[test]
+fn reciprocals_and_roots_are_rounded_to_nearest() {
+    let Some(gpu) = gpu() else { return };
+    let cases = [
+        (
+            UnaryOp::NormalReciprocal,
+            127,
+            eval::normal_reciprocal as fn(f32) -> f32,
+        ),
+        (UnaryOp::NormalSqrt, 127, eval::normal_sqrt),
+        (UnaryOp::NormalSqrt, 128, eval::normal_sqrt),
+    ];
+    let count = 1u32 << 23;
+    let queue = gpu.queue().expect("a queue");
+    for (op, exponent, on_host) in cases {
+        let first = exponent << 23;
+        let program = gpu.compile(&Arc::new(of_consecutive(op))).expect("it compiles");
+        let result = gpu
+            .allocate(Type::F32, count.into(), Fill::Uninitialized)
+            .expect("there is memory");
+        let arguments = vec![
+            Argument::Buffer(result.clone()),
+            Argument::Scalar(Type::I32, first.into()),
+        ];
+        let launch = Command::Launch(program, Launch::new(count / GROUP, GROUP, arguments));
+        queue.submit(launch, &[]).wait().expect("it runs");
+        let read = Command::Read {
+            offset: 0,
+            length: result.bytes(),
+            buffer: result,
+        };
+        let found = queue.submit(read, &[]).wait().expect("it is read");
+        let wrong: Vec<String> = (first..first + count)
+            .zip(found.bytes.chunks_exact(4))
+            .filter_map(|(bits, found)| {
+                let x = f32::from_bits(bits);
+                let found = f32::from_le_bytes(found.try_into().expect("four bytes"));
+                let expected = on_host(x);
+                (found.to_bits() != expected.to_bits()).then(|| format!("{x:?}: {found:?}, not {expected:?}"))
+            })
+            .collect();
+        assert!(
+            wrong.is_empty(),
+            "{} of {} numbers wrong, first {:?}",
+            op.name(),
+            wrong.len(),
+            &wrong[..wrong.len().min(5)]
+        );
+    }
 }

@@ -9,12 +9,13 @@
 //! not loaded, because a loaded NaN keeps its bits on its way through moves and selects. Where a value
 //! may be either, the arithmetic that feeds it is followed by a canonicalisation at once.
 //!
-//! Values that cannot be NaN at all, since an argument was clamped before, are found by an interval
-//! analysis.
+//! Values that cannot be NaN at all, since an argument was clamped or compared before, are found by an interval
+//! analysis. What a comparison says of its operands holds on one side of an `if`: they may be NaN elsewhere, and only
+//! those uses are spared.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ir::{BinaryOp, ConvertOp, Kernel, Label, Op, OpKind, Type, UnaryOp, Value};
+use crate::ir::{BinaryOp, CompareOp, ConvertOp, Kernel, Label, Op, OpKind, Region, Type, UnaryOp, Value};
 
 /// What a value's bits are if it is a NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub(super) struct NanPlan {
     at_use: HashSet<Value>,
     /// Values whose bits are seen, perhaps as another value that is one of them.
     seen: HashSet<Value>,
+    /// Bits taken where the float is known to be none, wherever else it may be.
+    of_numbers: HashSet<Value>,
 }
 
 impl NanPlan {
@@ -61,6 +64,11 @@ impl NanPlan {
         self.at_use.contains(&value)
     }
 
+    /// Whether these bits (the result of a conversion) are those of a NaN never, whatever the value may be elsewhere.
+    pub(super) fn of_number(&self, bits: Value) -> bool {
+        self.of_numbers.contains(&bits)
+    }
+
     /// Whether the bits of this value matter even if it is a NaN.
     pub(super) fn seen(&self, value: Value) -> bool {
         self.seen.contains(&value)
@@ -71,9 +79,10 @@ impl NanPlan {
         if kernel.float_mode.any_nan {
             return NanPlan::default();
         }
-        let flow = Flow::of(kernel);
+        let mut flow = Flow::of(kernel);
         let mut plan = NanPlan {
             seen: flow.sources(flow.seen.clone()),
+            of_numbers: std::mem::take(&mut flow.of_numbers),
             ..NanPlan::default()
         };
         loop {
@@ -112,6 +121,8 @@ struct Flow {
     signs: HashSet<Value>,
     /// Values whose bits are seen.
     seen: Vec<Value>,
+    /// Bits of what is no NaN where they are taken.
+    of_numbers: HashSet<Value>,
 }
 
 impl Flow {
@@ -135,6 +146,7 @@ impl Flow {
             keeps: HashMap::new(),
             signs: HashSet::new(),
             seen: Vec::new(),
+            of_numbers: HashSet::new(),
         };
         for (value, data) in kernel.values.iter().filter(|(_, data)| data.ty.is_float()) {
             if data
@@ -148,9 +160,9 @@ impl Flow {
         let mut bounds = Bounds {
             kernel,
             of: HashMap::new(),
+            conditions: HashMap::new(),
         };
-        kernel.body.walk(&mut |op| {
-            bounds.note(op);
+        bounds.walk(&kernel.body, &mut |bounds, op| {
             let is_float = |value: Value| kernel.ty(value).is_float();
             match &op.kind {
                 OpKind::Shuffle { value, .. } if is_float(*value) => flow.seen.push(*value),
@@ -158,7 +170,10 @@ impl Flow {
                     flow.seen.extend(values.iter().filter(|&&v| is_float(v)))
                 }
                 OpKind::Convert(ConvertOp::Bits, a) if is_float(*a) && integers.are_seen(op.results[0]) => {
-                    flow.seen.push(*a);
+                    match bounds.of.contains_key(a) {
+                        true => drop(flow.of_numbers.insert(op.results[0])),
+                        false => flow.seen.push(*a),
+                    }
                 }
                 OpKind::Convert(ConvertOp::SignedToFloat | ConvertOp::UnsignedToFloat, _) => {
                     flow.never.insert(op.results[0]);
@@ -176,9 +191,9 @@ impl Flow {
                 OpKind::Continue(label, values) => flow.pass(kernel, params[label], values),
                 OpKind::Loop { params, initial, .. } => flow.pass(kernel, params, initial),
                 OpKind::Unary(..) | OpKind::Binary(..) | OpKind::Fma(..) if is_float(op.results[0]) => {
-                    flow.made(op.results[0], &bounds);
+                    flow.made(op.results[0], bounds);
                 }
-                OpKind::Convert(ConvertOp::FloatToFloat, _) => flow.made(op.results[0], &bounds),
+                OpKind::Convert(ConvertOp::FloatToFloat, _) => flow.made(op.results[0], bounds),
                 _ => {}
             }
         });
@@ -299,9 +314,78 @@ impl<'k> Integers<'k> {
 struct Bounds<'k> {
     kernel: &'k Kernel,
     of: HashMap<Value, (f64, f64)>,
+    /// Truth values that say something of floats, and the operations that compute them.
+    conditions: HashMap<Value, &'k OpKind>,
 }
 
-impl Bounds<'_> {
+impl<'k> Bounds<'k> {
+    /// Calls `visit` on each operation, outer ones first, in order, with what is known of all values there.
+    fn walk(&mut self, region: &'k Region, visit: &mut impl FnMut(&Self, &'k Op)) {
+        for op in &region.ops {
+            self.note(op);
+            visit(self, op);
+            let OpKind::If {
+                cond,
+                then,
+                otherwise,
+                ..
+            } = &op.kind
+            else {
+                for inner in op.kind.regions() {
+                    self.walk(inner, visit);
+                }
+                continue;
+            };
+            let mut facts = Vec::new();
+            self.facts(*cond, &mut facts);
+            // What a value is known to be elsewhere, to be restored last first.
+            let mut elsewhere = Vec::new();
+            for (value, (low, high)) in facts {
+                let known = self.of.get(&value).copied();
+                let (least, most) = known.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+                self.of.insert(value, (low.max(least), high.min(most)));
+                elsewhere.push((value, known));
+            }
+            self.walk(then, visit);
+            for (value, known) in elsewhere.into_iter().rev() {
+                match known {
+                    Some(bounds) => drop(self.of.insert(value, bounds)),
+                    None => drop(self.of.remove(&value)),
+                }
+            }
+            self.walk(otherwise, visit);
+        }
+    }
+
+    /// What follows of floats where a condition holds. Comparisons are false of NaN.
+    fn facts(&self, cond: Value, facts: &mut Vec<(Value, (f64, f64))>) {
+        match self.conditions.get(&cond) {
+            Some(OpKind::Binary(BinaryOp::And, a, b)) => {
+                self.facts(*a, facts);
+                self.facts(*b, facts);
+            }
+            Some(OpKind::Compare(_, a, b)) => {
+                let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
+                let most = self.get(*b).map_or(high, |(_, high)| high);
+                self.fact(*a, (low, most), facts);
+                let least = self.get(*a).map_or(low, |(low, _)| low);
+                self.fact(*b, (least, high), facts);
+            }
+            _ => {}
+        }
+    }
+
+    /// That a value lies between two, and what follows of that whose magnitude it is.
+    fn fact(&self, value: Value, (low, high): (f64, f64), facts: &mut Vec<(Value, (f64, f64))>) {
+        if self.kernel.as_constant(value).is_some() {
+            return;
+        }
+        facts.push((value, (low, high)));
+        if let Some(OpKind::Unary(UnaryOp::FAbs, a)) = self.conditions.get(&value) {
+            facts.push((*a, (-high, high)));
+        }
+    }
+
     /// What arithmetic makes may not exceed this: half of the largest binary32, so that rounding cannot
     /// reach infinity.
     const MOST: f64 = 1.0e38;
@@ -315,12 +399,23 @@ impl Bounds<'_> {
         }
     }
 
-    fn note(&mut self, op: &Op) {
+    fn note(&mut self, op: &'k Op) {
         let [result] = op.results[..] else { return };
+        if matches!(
+            op.kind,
+            OpKind::Compare(CompareOp::FLt | CompareOp::FLe, ..)
+                | OpKind::Binary(BinaryOp::And, ..)
+                | OpKind::Unary(UnaryOp::FAbs, _)
+        ) {
+            self.conditions.insert(result, &op.kind);
+        }
         if !matches!(self.kernel.ty(result), Type::F32 | Type::F64) {
             return;
         }
-        if let Some(bounds) = self.chosen(&op.kind).or_else(|| self.computed(&op.kind)) {
+        if let Some(bounds) = self
+            .chosen(&op.kind)
+            .or_else(|| self.computed(&op.kind, self.kernel.ty(result)))
+        {
             self.of.insert(result, bounds);
         }
     }
@@ -329,6 +424,8 @@ impl Bounds<'_> {
     fn chosen(&self, kind: &OpKind) -> Option<(f64, f64)> {
         match kind {
             OpKind::Unary(UnaryOp::FNeg, a) => self.get(*a).map(|(low, high)| (-high, -low)),
+            // Of these types only a wider one's numbers change.
+            OpKind::Convert(ConvertOp::FloatToFloat, a) if self.kernel.ty(*a) != Type::F64 => self.get(*a),
             OpKind::Unary(UnaryOp::FAbs, a) => self.get(*a).map(|(low, high)| (0.0, high.max(-low))),
             OpKind::Select(_, a, b) => self
                 .get(*a)
@@ -350,7 +447,7 @@ impl Bounds<'_> {
     }
 
     /// Bounds of what is rounded, if they are finite.
-    fn computed(&self, kind: &OpKind) -> Option<(f64, f64)> {
+    fn computed(&self, kind: &OpKind, ty: Type) -> Option<(f64, f64)> {
         let pair = |a: Value, b: Value| self.get(a).zip(self.get(b));
         let (low, high) = match *kind {
             OpKind::Unary(UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::RoundEven, a) => {
@@ -364,8 +461,9 @@ impl Bounds<'_> {
                 .map(|((a, b), c)| add(times(a, b), c))?,
             _ => return None,
         };
-        // Room for rounding: the error of one operation is far below a millionth.
-        let room = 1e-6 * low.abs().max(high.abs()) + 1e-30;
+        // Room for rounding, in binary64 that of the operation and of its bounds here.
+        let rounding = if ty == Type::F64 { 1e-15 } else { 1e-6 };
+        let room = rounding * low.abs().max(high.abs()) + 1e-30;
         let bounds = (low - room, high + room);
         (bounds.0 >= -Self::MOST && bounds.1 <= Self::MOST).then_some(bounds)
     }
@@ -394,5 +492,62 @@ fn as_f64(ty: Type, bits: u64) -> Option<f64> {
         Type::F16 => Some(half::f16::from_bits(bits as u16).to_f64()),
         Type::Bf16 => Some(half::bf16::from_bits(bits as u16).to_f64()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::Builder;
+
+    /// The bits of a sum are stored on both sides of `if`, whose condition bounds it in magnitude, or not.
+    fn bits_of_sum(bounded: bool) -> (NanPlan, Value, [Value; 2]) {
+        let mut kernel = Kernel::new("bits");
+        let x = kernel.value(Type::F32);
+        let ptr = kernel.value(Type::Ptr(crate::ir::Space::Global));
+        let mut b = Builder::new(&mut kernel, Kernel::NOWHERE);
+        let sum = b.binary(BinaryOp::FAdd, x, x);
+        let magnitude = b.unary(UnaryOp::FAbs, sum);
+        let limit = b.f32(4.0);
+        let within = b.compare(CompareOp::FLe, magnitude, limit);
+        let op = if bounded {
+            CompareOp::FLe
+        } else {
+            CompareOp::FUnordered
+        };
+        let other = b.compare(op, sum, magnitude);
+        let cond = if bounded { b.and(within, other) } else { other };
+        let mut bits = Vec::new();
+        let mut side = |b: &mut Builder<'_>| {
+            bits.push(b.convert(ConvertOp::Bits, Type::I32, sum));
+            b.store(ptr, bits[bits.len() - 1]);
+        };
+        let label = b.kernel.label(None, Vec::new());
+        let mut region = |b: &mut Builder<'_>| {
+            b.region(|b| {
+                side(b);
+                b.break_(label, Vec::new());
+            })
+        };
+        let (then, otherwise) = (region(&mut b), region(&mut b));
+        let kind = OpKind::If {
+            label,
+            cond,
+            then,
+            otherwise,
+        };
+        b.push(kind, &[]);
+        kernel.body = b.finish();
+        (NanPlan::of(&kernel), sum, [bits[0], bits[1]])
+    }
+
+    #[test]
+    fn what_is_bounded_is_no_nan_on_that_side_alone() {
+        let (plan, sum, bits) = bits_of_sum(true);
+        assert!(plan.at_use(sum));
+        assert_eq!(bits.map(|bits| plan.of_number(bits)), [true, false]);
+        let (plan, sum, bits) = bits_of_sum(false);
+        assert!(plan.at_use(sum));
+        assert_eq!(bits.map(|bits| plan.of_number(bits)), [false, false]);
     }
 }

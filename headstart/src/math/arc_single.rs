@@ -16,6 +16,9 @@ const HALF_PI: [f32; 2] = [0.933_189_45, 1.683_255_6];
 const HUGE: f32 = f32::from_bits(191 << 23);
 const TINY: f32 = f32::from_bits(63 << 23);
 
+/// 2⁻¹⁰⁰: stands for 0 under a root.
+const LEAST_SQUARE: f32 = f32::from_bits(27 << 23);
+
 /// Stands for a divisor of 0.
 const LEAST: f32 = 7.888_609e-31;
 
@@ -54,10 +57,17 @@ const ACOS: [f32; 5] = [
 
 /// `asin x`: NaN outside of `[-1, 1]`.
 pub fn asin_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    let (large, s) = reduce(x);
-    let angle = odd(s, &ASIN);
-    let mirrored = x.same(HALF_PI[0]).mul_add(HALF_PI[1], angle * -2.0);
-    large.select(mirrored, angle) * x.same(1.0).copy_sign(x)
+    let large = x.abs().greater(0.5);
+    // (1-|x|)/2 is 0 or not below 2⁻²⁵, or negative; 0 becomes something that has a reciprocal root.
+    let half = x.abs().mul_add(-0.5, 0.5);
+    let root = (half + LEAST_SQUARE).normal_sqrt();
+    let square = large.select(half, x * x);
+    let factor = large.select(root * -2.0, x);
+    let angle = polynomial(square, &ASIN)
+        .mul_add(square, 0.0)
+        .mul_add(factor, factor);
+    let mirrored = x.same(HALF_PI[0]).mul_add(HALF_PI[1], angle);
+    large.select(mirrored * x.same(1.0).copy_sign(x), angle)
 }
 
 /// `acos x`: NaN outside of `[-1, 1]`.

@@ -81,7 +81,8 @@ pub trait Arithmetic: Copy {
     /// To another type.
     fn convert<S: Scalar, T: Scalar>(self, op: ConvertOp, a: Self::Raw<S>) -> Self::Raw<T>;
 
-    /// One of two ways to compute values, by a branch: for what is rarely needed and costs much.
+    /// One of two ways to compute values, by a branch: the first is the usual one, the second rarely needed, or costs
+    /// much.
     fn when<T: Scalar, const N: usize>(
         self,
         condition: Self::Raw<bool>,
@@ -454,7 +455,7 @@ impl<A: Arithmetic> Number<A, u64> {
 }
 
 impl<A: Arithmetic> Number<A, bool> {
-    /// `then` where this is true, `otherwise` where it is not, by a branch.
+    /// `then` where this is true, as usual, `otherwise` where it is not, by a branch.
     #[inline(always)]
     pub fn when<T: Scalar, const N: usize>(
         self,

@@ -86,9 +86,9 @@ impl<A: Arithmetic> Halves<A> {
 /// `sinh x` in single precision.
 pub fn sinh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let quarter = exponential::quarter_exp_f32(x.abs().minimum(MOST_F32));
-    let large = quarter.mul_add(2.0, quarter.normal_reciprocal() * -0.125);
+    let half = quarter.normal_reciprocal().mul_add(-0.0625, quarter);
     // The sign by a multiplication: a NaN is then the canonical one.
-    let large = large * x.same(1.0).copy_sign(x);
+    let large = half * x.same(2.0).copy_sign(x);
     x.abs().less(1.0).select(odd(x, &SINH_F32), large)
 }
 

@@ -82,7 +82,7 @@ fn shifted<A: Arithmetic, T: Integer, const N: usize>(
     std::array::from_fn(|i| words[i].shift_left(shift) | words[i + 1].shift_right(rest))
 }
 
-/// As in `trigonometric`, for `x` of at least 2⁷, or infinite: the quadrant in the
+/// As in `trigonometric`, for `x` of at least 2⁷, infinite or NaN: the quadrant in the
 /// lowest bits, and the bits of the rest.
 pub(super) fn reduce_f32<A: Arithmetic>(x: Number<A, f32>) -> [Number<A, u32>; 2] {
     let bits = x.bits();
@@ -114,13 +114,13 @@ pub(super) fn reduce_f32<A: Arithmetic>(x: Number<A, f32>) -> [Number<A, u32>; 2
 
     let sign = negative.truncate() ^ bits.shift_right_signed(31);
     let r = ((product * scale).bits() ^ (sign & 0x8000_0000)).float();
-    // ∞ has no sine.
-    let r = x.abs().equal(f32::INFINITY).select(x.same(f32::NAN), r);
+    // ∞ has no sine, nor has NaN.
+    let r = x.abs().less(f32::INFINITY).select(r, x.same(f32::NAN));
     let signed_quadrant = bits.less_signed(0).select(quadrant.same(0) - quadrant, quadrant);
     [signed_quadrant, r.bits()]
 }
 
-/// As in `trigonometric`, for `x` of at least 2³⁰, or infinite: the quadrant in the
+/// As in `trigonometric`, for `x` of at least 2³⁰, infinite or NaN: the quadrant in the
 /// lowest bits, and the bits of the rest.
 pub(super) fn reduce_f64<A: Arithmetic>(x: Number<A, f64>) -> [Number<A, u64>; 2] {
     let bits = x.bits();
@@ -155,7 +155,7 @@ pub(super) fn reduce_f64<A: Arithmetic>(x: Number<A, f64>) -> [Number<A, u64>; 2
 
     let sign = negative ^ bits.shift_right_signed(63);
     let r = ((product * scale).bits() ^ (sign & (1 << 63))).float();
-    let r = x.abs().equal(f64::INFINITY).select(x.same(f64::NAN), r);
+    let r = x.abs().less(f64::INFINITY).select(r, x.same(f64::NAN));
     let signed_quadrant = bits.less_signed(0).select(quadrant.same(0) - quadrant, quadrant);
     [signed_quadrant, r.bits()]
 }

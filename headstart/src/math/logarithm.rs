@@ -233,31 +233,44 @@ fn scaled<A: Arithmetic, T: super::Float + From<f32> + PartialEq>(
 
 #[inline(always)]
 fn single<A: Arithmetic>(x: Number<A, f32>, base: &BaseF32) -> Number<A, f32> {
-    let tiny = x.less(f32::MIN_POSITIVE);
-    let normal = tiny.select(x * 8_388_608.0, x);
+    let normal = x.greater_equal(f32::MIN_POSITIVE) & x.less_equal(f32::MAX);
+    let [result] = normal.when(
+        || [of_normal(x, base, |exponent| exponent, 1.0 / 8_388_608.0)],
+        || {
+            let k = |exponent: Number<A, f32>| exponent.mul_add(1.0 / 8_388_608.0, -23.0);
+            let subnormal = of_normal(x * 8_388_608.0, base, k, 1.0);
+            // ∞ for ∞, NaN for NaN and below zero.
+            let limit = x.mul_add(f32::INFINITY, f32::INFINITY);
+            let limit = x.equal(0.0).select(x.same(f32::NEG_INFINITY), limit);
+            [(x.greater(0.0) & x.less(f32::INFINITY)).select(subnormal, limit)]
+        },
+    );
+    result
+}
 
+/// `log x` for a normal `x` above 0, where `k` makes of the exponent, 2²³ times too large, one that is `1/unit` times
+/// too large.
+#[inline(always)]
+fn of_normal<A: Arithmetic>(
+    x: Number<A, f32>,
+    base: &BaseF32,
+    k: impl Fn(Number<A, f32>) -> Number<A, f32>,
+    unit: f32,
+) -> Number<A, f32> {
     // `exponent` is k shifted to its place in the bits.
-    let bits = normal.bits();
+    let bits = x.bits();
     let exponent = (bits - base.least) & 0xff80_0000;
-    let m = (bits - exponent).float();
-    let k = exponent
-        .signed_to_float::<f32>()
-        .mul_add(1.0 / 8_388_608.0, tiny.select(x.same(-23.0), 0.0));
+    let f = (bits - exponent).float() - 1.0;
+    let k = k(exponent.signed_to_float::<f32>());
 
-    let f = m - 1.0;
     let tail = f * polynomial(f, &base.tail);
     let log_m = if base.slope_high == 1.0 {
         tail.mul_add(f, f)
     } else {
-        let low = scaled(k, base.two_low, f * base.slope_low);
+        let low = scaled(k, base.two_low * unit, f * base.slope_low);
         f.mul_add(base.slope_high, tail.mul_add(f, low))
     };
-    let finite = scaled(k, base.two_high, log_m);
-
-    // ∞ for ∞, NaN for NaN and below zero.
-    let limit = normal.mul_add(f32::INFINITY, f32::INFINITY);
-    let result = bits.less(0x7f80_0000).select(finite, limit);
-    x.equal(0.0).select(x.same(f32::NEG_INFINITY), result)
+    k.mul_add(base.two_high * unit, log_m)
 }
 
 #[inline(always)]

@@ -70,12 +70,32 @@ const LN_4_3: [f64; 2] = [0.287_682_056_427_001_95, 1.602_477_897_431_421_7e-8];
 
 /// `xʸ` in single precision.
 pub fn pow_f32<A: Arithmetic>(x: Number<A, f32>, y: Number<A, f32>) -> Number<A, f32> {
-    let magnitude = x.abs();
-    let Reduced { k, f, upper } = reduce(magnitude.widen());
+    // Of a NaN the largest number, so that what follows is none.
+    let Reduced { k, f, upper } = reduce(x.abs().min(f32::MAX).widen());
     let offset = upper.select(f.same(LOG2_4_3), 0.0);
     let logarithm = polynomial(f, &LOG2).mul_add(f, k + offset);
-    let logarithm = limits(magnitude, logarithm, |limit| limit.widen());
+    let exponent = y.widen() * logarithm;
+    // Where x is a positive number and the power is normal, nothing else counts.
+    let usual = x.greater(0.0) & x.less_equal(f32::MAX) & exponent.abs().less(126.0);
+    let [power] = usual.when(
+        || {
+            let split = split_f64(exponent, 1.0);
+            let significand = polynomial(exponent - split.integer, &EXP2);
+            [split.scaled(significand).narrow()]
+        },
+        || [rare_f32(x, y, logarithm)],
+    );
+    power
+}
 
+/// `xʸ` for any `x` and `y`, from the logarithm of finite ones but 0.
+#[inline(always)]
+fn rare_f32<A: Arithmetic>(
+    x: Number<A, f32>,
+    y: Number<A, f32>,
+    logarithm: Number<A, f64>,
+) -> Number<A, f32> {
+    let logarithm = limits(x.abs(), logarithm, |limit| limit.widen());
     let exponent = y.widen() * logarithm;
     // 1 to an infinite power.
     let exponent = exponent.is_nan().select(exponent.same(0.0), exponent);
@@ -84,8 +104,8 @@ pub fn pow_f32<A: Arithmetic>(x: Number<A, f32>, y: Number<A, f32>) -> Number<A,
         .greater(200.0)
         .select(exponent.same(200.0).copy_sign(exponent), exponent);
     let split = split_f64(exponent, 1.0);
-    let power = (polynomial(exponent - split.integer, &EXP2) * split.power(0)).narrow();
-    complete_f32(x, y, power)
+    let significand = polynomial(exponent - split.integer, &EXP2);
+    complete_f32(x, y, split.scaled(significand).narrow())
 }
 
 /// `xʸ` in double precision.

@@ -83,6 +83,12 @@ impl<A: Arithmetic> Exponent<A, f64> {
         half * (((self.word - j).shift_left(20) + 0x3ff0_0000).as_high())
     }
 
+    /// `x·2ᵏ`, where `x` and that are normal.
+    #[inline(always)]
+    pub fn scaled(self, x: Number<A, f64>) -> Number<A, f64> {
+        (x.high() + self.word.shift_left(20)).with_low(x.low())
+    }
+
     /// `2ᵏ⁺ⁿ`, for results that are normal.
     #[inline(always)]
     pub fn power(self, n: i32) -> Number<A, f64> {

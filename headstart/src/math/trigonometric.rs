@@ -2,8 +2,9 @@
 //!
 //! `x = k·π/2 + r` with `|r| ≤ π/4`: subtracting three parts of `k·π/2`, each in one rounding, is exact
 //! enough up to the limit below, beyond which a branch leads to `large`. `k` says which
-//! function of `r` is wanted, and its sign. Sine and cosine share one evaluation: the coefficients are
-//! selected, by operations on integers that a GPU does beside those on floats.
+//! function of `r` is wanted, and its sign. In double precision sine and cosine share one evaluation: the coefficients
+//! are selected, by operations on integers that a GPU does beside those on doubles. In single precision both are
+//! evaluated: a GPU selects at half the rate at which it multiplies and adds.
 //!
 //! Polynomials by Sollya's `fpminimax(sin(x), …, x, relative)` and `cos(x)` with 1, on `[0, π/4]`.
 
@@ -95,7 +96,7 @@ pub fn tan_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let square = r * r;
     let tan = square.mul_add(polynomial(square, &TAN_F32), 0.0).mul_add(r, r);
     // tan(r + π/2) = -1/tan r.
-    (k & 1).equal(1).select((-tan).normal_reciprocal(), tan)
+    (k & 1).not_equal(0).select((-tan).normal_reciprocal(), tan)
 }
 
 /// `tan x` in double precision.
@@ -111,14 +112,13 @@ pub fn tan_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
 /// The sine of `r + k·π/2`, for `|r| ≤ π/4`.
 #[inline(always)]
 fn sine_f32<A: Arithmetic>(r: Number<A, f32>, k: Number<A, u32>) -> Number<A, f32> {
-    let cosine = (k & 1).equal(1);
-    let coefficient = |n: usize| cosine.select(r.same(COS_F32[n]), SIN_F32.get(n).copied().unwrap_or(0.0));
     let square = r * r;
-    let p = horner(square, [3, 2, 1, 0].map(coefficient));
-    // Sine: r + r·(r²·p); cosine: 1 + 1·(r²·p). Adding 0 keeps the sign of a zero.
-    let factor = cosine.select(r.same(1.0), r);
-    let factor = (factor.bits() ^ (k & 2).shift_left(30)).float();
-    square.mul_add(p, 0.0).mul_add(factor, factor)
+    // Adding 0 keeps the sign of a zero.
+    let sine = square.mul_add(polynomial(square, &SIN_F32), 0.0).mul_add(r, r);
+    let cosine = polynomial(square, &COS_F32).mul_add(square, 1.0);
+    let result = (k & 1).not_equal(0).select(cosine, sine);
+    // The sign by a multiplication: a NaN is then the canonical one.
+    (k & 2).not_equal(0).select(result * -1.0, result)
 }
 
 /// The sine of `r + k·π/2`, for `|r| ≤ π/4`.
@@ -136,28 +136,32 @@ fn sine_f64<A: Arithmetic>(r: Number<A, f64>, k: Number<A, u32>) -> Number<A, f6
 /// `k` modulo 4 in the lowest bits of a word, and `r`.
 #[inline(always)]
 fn reduce_f32<A: Arithmetic>(x: Number<A, f32>) -> (Number<A, u32>, Number<A, f32>) {
-    // Adding 1.5·2²³ rounds to an integer and leaves it in the lowest bits.
-    let magic = 12_582_912.0;
-    let shifted = x.mul_add(std::f32::consts::FRAC_2_PI, magic);
-    let k = shifted - magic;
-    let r = HALF_PI_F32.iter().fold(x, |r, &part| k.mul_add(-part, r));
-    let [quadrant, r] = x
-        .abs()
-        .greater(LIMIT_F32)
-        .when(|| large::reduce_f32(x), || [shifted.bits(), r.bits()]);
+    let [quadrant, r] = x.abs().less_equal(LIMIT_F32).when(
+        || {
+            // Adding 1.5·2²³ rounds to an integer and leaves it in the lowest bits.
+            let magic = 12_582_912.0;
+            let shifted = x.mul_add(std::f32::consts::FRAC_2_PI, magic);
+            let k = shifted - magic;
+            let r = HALF_PI_F32.iter().fold(x, |r, &part| k.mul_add(-part, r));
+            [shifted.bits(), r.bits()]
+        },
+        || large::reduce_f32(x),
+    );
     (quadrant, r.float())
 }
 
 /// `k` modulo 4 in the lowest bits of a word, and `r`.
 #[inline(always)]
 fn reduce_f64<A: Arithmetic>(x: Number<A, f64>) -> (Number<A, u32>, Number<A, f64>) {
-    let magic = 6_755_399_441_055_744.0;
-    let shifted = x.mul_add(std::f64::consts::FRAC_2_PI, magic);
-    let k = shifted - magic;
-    let r = HALF_PI.iter().fold(x, |r, &part| k.mul_add(-part, r));
-    let [quadrant, r] = x
-        .abs()
-        .greater(LIMIT)
-        .when(|| large::reduce_f64(x), || [shifted.bits(), r.bits()]);
+    let [quadrant, r] = x.abs().less_equal(LIMIT).when(
+        || {
+            let magic = 6_755_399_441_055_744.0;
+            let shifted = x.mul_add(std::f64::consts::FRAC_2_PI, magic);
+            let k = shifted - magic;
+            let r = HALF_PI.iter().fold(x, |r, &part| k.mul_add(-part, r));
+            [shifted.bits(), r.bits()]
+        },
+        || large::reduce_f64(x),
+    );
     (quadrant.truncate(), r.float())
 }

@@ -21,7 +21,7 @@ impl Emitter<'_> {
             ConvertOp::UnsignedToFloat => self.integer_to_float(&r, false, from, to, x),
             ConvertOp::FloatToSigned => self.float_to_integer(&r, true, from, to, &x),
             ConvertOp::FloatToUnsigned => self.float_to_integer(&r, false, from, to, &x),
-            ConvertOp::Bits => self.bits(&r, a, from, to, &x),
+            ConvertOp::Bits => self.bits(result, &r, a, &x),
             ConvertOp::ToGeneric => match from.space() {
                 Some(Space::Generic) | None => self.ins(format!("mov.b64 {r}, {x}")),
                 Some(space) => {
@@ -207,9 +207,10 @@ impl Emitter<'_> {
         }
     }
 
-    fn bits(&mut self, r: &str, value: Value, from: Type, to: Type, x: &str) {
+    fn bits(&mut self, result: Value, r: &str, value: Value, x: &str) {
+        let (from, to) = (self.ty(value), self.ty(result));
         let canonical;
-        let x = if self.nans.at_use(value) {
+        let x = if self.nans.at_use(value) && !self.nans.of_number(result) {
             canonical = self.canonical(value);
             &canonical
         } else {

@@ -9,11 +9,11 @@ use super::emitter::Emitter;
 use crate::ir::{ConvertOp, Space, Type, Value};
 
 impl Emitter<'_> {
-    pub(super) fn convert(&mut self, op: ConvertOp, a: Value, to: Type) -> Word {
-        let from = self.ty(a);
+    pub(super) fn convert(&mut self, result: Value, op: ConvertOp, a: Value) -> Word {
+        let (from, to) = (self.ty(a), self.ty(result));
         let id = self.ty_id(to);
         let x = match op {
-            ConvertOp::Bits => self.seen(a),
+            ConvertOp::Bits if !self.nans.of_number(result) => self.seen(a),
             _ => self.id(a),
         };
         match op {

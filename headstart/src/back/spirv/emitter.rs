@@ -233,7 +233,7 @@ impl<'k> Emitter<'k> {
                 let ty = self.ty_id(self.ty(*a));
                 Some(self.module.ins(Code::Select, ty, &values))
             }
-            OpKind::Convert(convert, a) => Some(self.convert(*convert, *a, self.ty(op.results[0]))),
+            OpKind::Convert(convert, a) => Some(self.convert(op.results[0], *convert, *a)),
             OpKind::Load { .. } | OpKind::Store { .. } if self.side_by_side(op) => None,
             OpKind::Load { ptr, cache, .. } => {
                 self.load(&op.results, *ptr, *cache);

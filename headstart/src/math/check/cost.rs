@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use super::CONTRACTS;
-use crate::ir::{BinaryOp, Builder, ConvertOp, Kernel, OpKind, Type, UnaryOp, Value};
+use crate::ir::{BinaryOp, Builder, ConvertOp, Kernel, Op, OpKind, Type, UnaryOp, Value};
 use crate::math::Function;
 
 /// Operations left after common subexpressions are merged: all, and those on doubles.
 ///
 /// Moves between the halves of a double and its two registers are not counted: bit casts, truncation and
-/// extension of integers, 64-bit shifts by 32, 64-bit `or`. Nor are sign changes: operands carry them. A branch or loop counts as one:
-/// what it guards is rarely run.
+/// extension of integers, 64-bit shifts by 32, 64-bit `or`. Nor are sign changes: operands carry them. A branch counts as
+/// one and what is on its first way, the usual one; a loop counts as one: its body is rarely run.
 fn cost(function: Function, ty: Type) -> (usize, usize) {
     let mut kernel = Kernel::new(function.name());
     let arguments: Vec<Value> = (0..function.arguments()).map(|_| kernel.value(ty)).collect();
@@ -22,10 +22,20 @@ fn cost(function: Function, ty: Type) -> (usize, usize) {
     let mut constants: HashMap<(Type, u64), Value> = HashMap::new();
     let mut seen: HashMap<String, Value> = HashMap::new();
     let (mut all, mut doubles) = (0, 0);
-    for op in &region.ops {
-        if let OpKind::If { .. } | OpKind::Loop { .. } = op.kind {
-            all += 1;
-            continue;
+    let mut open: Vec<&Op> = region.ops.iter().rev().collect();
+    while let Some(op) = open.pop() {
+        match &op.kind {
+            OpKind::If { then, .. } => {
+                all += 1;
+                open.extend(then.ops.iter().rev());
+                continue;
+            }
+            OpKind::Loop { .. } => {
+                all += 1;
+                continue;
+            }
+            OpKind::Break(..) => continue,
+            _ => {}
         }
         assert!(op.kind.is_pure(), "expansions are pure");
         let operand_type = |index: usize| {

@@ -1,5 +1,6 @@
 //! The steps that a GPU takes for [`UnaryOp::NormalReciprocal`](crate::ir::UnaryOp::NormalReciprocal) and
-//! [`UnaryOp::NormalSqrt`](crate::ir::UnaryOp::NormalSqrt) round to nearest, whatever its approximation was.
+//! [`UnaryOp::NormalSqrt`](crate::ir::UnaryOp::NormalSqrt) round to nearest, whatever its approximation was, but for starts
+//! that are named here.
 
 use crate::ir::eval::{normal_reciprocal, normal_sqrt};
 
@@ -33,19 +34,34 @@ fn reciprocals_do_not_depend_on_the_approximation() {
     }
 }
 
-/// `rsqrt.approx.ftz.f32` is within 2⁻²²·⁹ of the result (PTX ISA, `rsqrt`).
+/// The numbers from 1 to 4, by their bits, and the starts within the stated error of `rsqrt.approx.ftz.f32` from which the
+/// steps round the wrong way: all there are, and none is within 2⁻²³·³ of the reciprocal root. A GPU never starts there:
+/// ptxas makes the same steps, from the same instruction, of `sqrt.rn.f32` for numbers from 2⁻¹⁰¹ on, which must be rounded
+/// to nearest. (`cuda.rs` compares every significand on a GPU.)
+const WRONG_STARTS: [(u32, u32); 2] = [(0x3ffc_114a, 0x3f36_6d09), (0x406e_9372, 0x3f04_9780)];
+
+/// `rsqrt.approx.ftz.f32` is within 2⁻²²·⁹ of the result (PTX ISA, `rsqrt`). Powers of four only scale the steps.
 #[test]
 fn roots_do_not_depend_on_the_approximation() {
     let largest = 0.5f64.powf(22.9);
-    for bits in significands() {
-        for x in [127u32, 128].map(|exponent| f32::from_bits(bits | exponent << 23)) {
+    let mut wrong = Vec::new();
+    for exponent in [127u32, 128] {
+        for x in significands().map(|bits| f32::from_bits(bits | exponent << 23)) {
             let exact = 1.0 / f64::from(x).sqrt();
             for start in between(exact * (1.0 - largest), exact * (1.0 + largest)) {
                 let (first, half) = (x * start, start * 0.5);
                 let found = (-first).mul_add(first, x).mul_add(half, first);
-                assert_eq!(found, normal_sqrt(x), "of {x} from {start}");
+                if found != normal_sqrt(x) {
+                    assert!((f64::from(start) / exact - 1.0).abs() > 0.5f64.powf(23.3));
+                    wrong.push((x.to_bits(), start.to_bits()));
+                }
             }
         }
+    }
+    if std::env::var_os("HEADSTART_EXHAUSTIVE").is_some() {
+        assert_eq!(wrong, WRONG_STARTS);
+    } else {
+        assert!(wrong.iter().all(|pair| WRONG_STARTS.contains(pair)), "{wrong:x?}");
     }
 }
 

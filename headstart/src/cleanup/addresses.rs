@@ -7,13 +7,17 @@
 //! An address is a root pointer plus a sum of terms. The terms are added from the outermost loop
 //! inwards, each where it is first known, so that the invariant part is computed once; those that are
 //! a loop's own counters become a pointer that is carried.
+//!
+//! The constant part of what a copy reads is split: instructions that copy into shared memory add a constant of twelve bits
+//! only (`LDGSTS`, by what ptxas 13.0 makes of others: two additions for each copy). The rest goes into the pointer before
+//! the loop, where copies that lie close to each other share it.
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntitySet, SecondaryMap};
 
-use super::affine::{Atom, Sum, Sums};
+use super::affine::{Atom, PointerSum, Sum, Sums};
 use crate::ir::{
     BinaryOp, ConvertOp, Kernel, Label, NoWrapOp, Op, OpKind, Place, Region, Type, Value, Wrap, eval,
 };
@@ -22,10 +26,18 @@ use crate::ir::{
 pub fn reduce(kernel: &mut Kernel) {
     let mut body = mem::take(&mut kernel.body);
     let depth = SecondaryMap::new();
+    let mut copied = EntitySet::new();
+    body.walk(&mut |op| {
+        if let OpKind::Copy { from, .. } = op.kind {
+            copied.insert(from);
+        }
+    });
     let mut reducer = Reducer {
         kernel,
         sums: Sums::default(),
         depth,
+        copied,
+        reduced: HashMap::new(),
         frames: vec![Frame::default()],
     };
     reducer.region(&mut body);
@@ -45,7 +57,20 @@ struct Frame {
     carried: Vec<Carried>,
     /// Pointers that are known everywhere in the loop, by what they are.
     known: HashMap<(Value, Vec<(Atom, u64)>), Value>,
+    /// Pointers that lie some bytes behind others, for copies.
+    moved: Vec<Moved>,
 }
+
+/// `root + bytes`, known before a loop.
+#[derive(Clone, Copy)]
+struct Moved {
+    root: Value,
+    bytes: i64,
+    pointer: Value,
+}
+
+/// The constants that an instruction that copies adds to an address.
+const NEAR: std::ops::Range<i64> = -2048..2048;
 
 /// A pointer that a loop carries.
 struct Carried {
@@ -59,6 +84,10 @@ struct Reducer<'k> {
     sums: Sums,
     /// How many loops are around a value's definition.
     depth: SecondaryMap<Value, u32>,
+    /// What asynchronous copies read.
+    copied: EntitySet<Value>,
+    /// The addresses that were rewritten, as they were.
+    reduced: HashMap<Value, PointerSum>,
     frames: Vec<Frame>,
 }
 
@@ -180,11 +209,24 @@ impl Reducer<'_> {
         else {
             return;
         };
-        let mut pointer = self.sums.pointer(self.kernel, base);
         let index = self.sums.integer(self.kernel, index);
-        pointer.bytes.add(&index, u64::from(scale));
-        let constant = pointer.bytes.constant.wrapping_add(offset as u64);
+        let further = |mut pointer: PointerSum| {
+            pointer.bytes.add(&index, u64::from(scale));
+            pointer.bytes.constant = pointer.bytes.constant.wrapping_add(offset as u64);
+            pointer
+        };
+        let known = self.sums.pointer(self.kernel, base);
+        // What was rewritten already starts at a pointer inside the loop.
+        let whole = further(self.reduced.get(&base).unwrap_or(&known).clone());
+        let copied = self.copied.contains(op.results[0]);
+        let pointer = if copied { whole.clone() } else { further(known) };
+        self.reduced.insert(op.results[0], whole);
+        let mut constant = pointer.bytes.constant as i64;
         let mut current = pointer.root;
+        if copied && !NEAR.contains(&constant) && !pointer.bytes.terms.is_empty() {
+            let moved = self.moved(current, constant, op.place);
+            (current, constant) = moved.unwrap_or((current, constant));
+        }
         let mut level = self.depth[current];
         let mut terms: Vec<(Atom, u64)> = pointer.bytes.terms.into_iter().collect();
         terms.sort_by_key(|&(atom, _)| (self.depth[atom.value()], atom));
@@ -204,8 +246,36 @@ impl Reducer<'_> {
             base: current,
             index: zero,
             scale: 0,
-            offset: constant as i64,
+            offset: constant,
         };
+    }
+
+    /// A pointer known before the next inner loop that lies near `root + bytes`, and the rest.
+    fn moved(&mut self, root: Value, bytes: i64, place: Place) -> Option<(Value, i64)> {
+        let level = self.depth[root];
+        if level == self.innermost() {
+            return None;
+        }
+        let inner = level as usize + 1;
+        let near = |moved: &&Moved| moved.root == root && NEAR.contains(&bytes.wrapping_sub(moved.bytes));
+        if let Some(&Moved {
+            bytes: by, pointer, ..
+        }) = self.frames[inner].moved.iter().find(near)
+        {
+            return Some((pointer, bytes.wrapping_sub(by)));
+        }
+        // The first one is at the near end: those that follow lie behind it.
+        let by = bytes.wrapping_sub(NEAR.start);
+        let mut before = mem::take(&mut self.frames[inner].before);
+        let pointer = self.offset(root, by, place, &mut before);
+        self.depth[pointer] = level;
+        self.frames[inner].before = before;
+        self.frames[inner].moved.push(Moved {
+            root,
+            bytes: by,
+            pointer,
+        });
+        Some((pointer, NEAR.start))
     }
 
     /// `pointer` plus terms that are known `level` loops deep.

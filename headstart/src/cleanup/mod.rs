@@ -120,6 +120,32 @@ mod tests {
     }
 
     #[test]
+    fn copies_that_lie_close_to_each_other_share_a_pointer() {
+        let copies = |far: u32| {
+            let text = body(
+                &format!(
+                    "shared @s: i32[1024] align 16\nload @a\nloop 'l (%i = 0:i64, %t = 0:token) {{\n%more = lt.u %i, %n\n\
+                     if %more {{ yield }} else {{ wait %t\nbreak }}\n%at = array @s\n%j = add %k, %i\n\
+                     %p = address %a + %j * 4 + 8192\n%q = address %a + %j * 4 + {far}\n\
+                     %x = copy 4 to %at from %p, @a\n%y = copy 4 to %at from %q, @a\n%both = join %x, %y\n\
+                     %next = add.nw %i, 1:i64\ncontinue %next, %both\n}}",
+                ),
+                "return",
+            );
+            let (before, inside) = text.split_once("loop").unwrap();
+            (
+                before.matches("+ 10240").count(),
+                inside.matches("* 0 - 2048").count(),
+                text.clone(),
+            )
+        };
+        let (moved, near, text) = copies(9216);
+        assert_eq!((moved, near), (1, 1), "{text}");
+        let (moved, near, text) = copies(16384);
+        assert_eq!((moved, near), (1, 2), "{text}");
+    }
+
+    #[test]
     fn nothing_follows_a_loop_that_is_never_left() {
         let text = body(
             "load @a\n%y = loop 'l () -> i32 {\n%x = load i32 %a, @a\n%z = eq %x, 0:i32\n\

@@ -149,6 +149,8 @@ struct CoreMemory {
     l1: Option<Cache>,
     in_flight: InFlight,
     tlb: Option<Tlb>,
+    /// When the last fence that it asked for begins.
+    fence: Cycles,
 }
 
 /// Why a line is asked of L2.
@@ -192,6 +194,7 @@ impl MemorySystem {
                 .map(|l1| Cache::new(extent.l1_bytes as f64, *l1.ways, *l1.line, shape)),
             in_flight: InFlight::new(l1.map_or(1024, |l1| *l1.outstanding)),
             tlb: Tlb::new(*model.tlb.page, *model.tlb.reach, footprint),
+            fence: 0.0,
         };
         MemorySystem {
             timing: Timing {

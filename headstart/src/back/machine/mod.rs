@@ -13,6 +13,7 @@
 
 mod arithmetic;
 mod coalesce;
+mod constants;
 mod draft;
 mod facts;
 mod intervals;
@@ -41,7 +42,11 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     super::hints::expand(&mut kernel, &target.prefetches());
     let kernel = crate::cleanup::clean(&kernel);
     let facts = facts::Facts::of(&kernel, *target);
-    let (drafts, virtuals) = select::select(&facts);
+    let (drafts, mut virtuals) = select::select(&facts);
+    let drafts = match target.family {
+        Family::Nvidia => constants::place(drafts, &mut virtuals),
+        Family::Intel => drafts,
+    };
     let mut drafts = schedule::schedule(&kernel, target, drafts, &virtuals);
     coalesce::coalesce(&mut drafts, virtuals.len());
     spaced::space_copies(target, &mut drafts);

@@ -25,7 +25,15 @@ pub fn schedule(kernel: &Kernel, target: &Target, drafts: Vec<Draft>, virtuals: 
             wanted_after.insert(index, live.clone());
         }
     });
-    let loaded = loaded(&drafts, virtuals);
+    let mut direct = RegisterSet::new(virtuals.len());
+    let loads = drafts.iter().filter(|draft| is_long_load(draft.class));
+    loads
+        .flat_map(|load| &load.defines)
+        .for_each(|&register| direct.insert(register));
+    let loaded = Loaded {
+        all: with_moved(&drafts, &direct),
+        direct,
+    };
     let mut ordered = Vec::with_capacity(drafts.len());
     let mut segment = Vec::new();
     for (index, draft) in drafts.into_iter().enumerate() {
@@ -48,13 +56,17 @@ fn is_long_load(class: Class) -> bool {
     matches!(class, Class::Load { space, .. } if space != Space::Shared)
 }
 
-/// The registers that hold what was loaded, moved or not.
-fn loaded(drafts: &[Draft], virtuals: &Virtuals) -> RegisterSet {
-    let mut loaded = RegisterSet::new(virtuals.len());
-    let loads = drafts.iter().filter(|draft| is_long_load(draft.class));
-    for &register in loads.flat_map(|load| &load.defines) {
-        loaded.insert(register);
-    }
+/// The registers that hold what was loaded.
+struct Loaded {
+    /// As loads left it: it may be on its way.
+    direct: RegisterSet,
+    /// Moved or not. A move waits for it.
+    all: RegisterSet,
+}
+
+/// The registers that hold what these do, moved or not.
+fn with_moved(drafts: &[Draft], direct: &RegisterSet) -> RegisterSet {
+    let mut loaded = direct.clone();
     let moves: Vec<Move> = drafts.iter().filter_map(|draft| draft.move_).collect();
     let mut grows = true;
     while grows {
@@ -89,7 +101,7 @@ impl<'s> Segment<'s> {
         drafts: Vec<Draft>,
         virtuals: &'s Virtuals,
         wanted: RegisterSet,
-        loaded: &RegisterSet,
+        loaded: &Loaded,
     ) -> Segment<'s> {
         let count = drafts.len();
         let (followers, waits_for) = (vec![Vec::new(); count], vec![0; count]);
@@ -211,7 +223,13 @@ impl<'s> Segment<'s> {
 
     /// What is loaded for use behind a jump shares a scoreboard with what was loaded before for the same: whoever
     /// waits for the one waits for both. So what the last iteration loaded is used, once, before more is loaded.
-    fn use_before_loading(&mut self, loaded: &RegisterSet) {
+    ///
+    /// But ptxas does not know of the wait. Where a pointer is loaded from the constant bank here, the products that read
+    /// it are late, and if all else waits for what is on its way, too, it begins with a load that needs neither: then
+    /// whoever waits for what was loaded before waits for this load as well. (All rings of `gather` in registers that are as
+    /// long as four, eight or sixteen unrolled iterations have `LDG R6 …, LDG R5 …, IMAD.WIDE R28, R28, 0x4, R24`, the last
+    /// of which waits for the scoreboard of all three; rings twice as long, and those of two, have it the other way round.)
+    fn use_before_loading(&mut self, loaded: &Loaded) {
         let mut used: HashSet<Virtual> = HashSet::new();
         let mut loads = Vec::new();
         for (index, draft) in self.drafts.iter().enumerate().rev() {
@@ -235,11 +253,41 @@ impl<'s> Segment<'s> {
             let draft = &self.drafts[index];
             for &register in &draft.uses {
                 let known = first_readers.iter().any(|&(other, _)| other == register);
-                if loaded.contains(register) && !written.contains(&register) && !known && !late[index] {
+                if loaded.all.contains(register) && !written.contains(&register) && !known && !late[index] {
                     first_readers.push((register, index));
                 }
             }
             written.extend(&draft.defines);
+        }
+        let classes: Vec<Class> = self.drafts.iter().map(|draft| draft.class).collect();
+        let is_product = |&(_, reader): &(Virtual, usize)| classes[reader] == Class::IntMultiply;
+        if classes.contains(&Class::LoadConstant)
+            && first_readers.iter().any(is_product)
+            && !first_readers.iter().all(is_product)
+            && first_readers
+                .iter()
+                .all(|&(register, _)| loaded.direct.contains(register))
+        {
+            let products: Vec<usize> = first_readers
+                .iter()
+                .filter(|&reader| is_product(reader))
+                .map(|&(_, at)| at)
+                .collect();
+            let needed: Vec<Vec<bool>> = products
+                .iter()
+                .map(|&product| self.reached_from(product))
+                .collect();
+            let first = loads
+                .iter()
+                .rev()
+                .copied()
+                .find(|&load| needed.iter().all(|reach| !reach[load]));
+            if let Some(first) = first {
+                products
+                    .iter()
+                    .for_each(|&product| self.follows(first, product, 0));
+                return;
+            }
         }
         for load in loads {
             let reach = self.reached_from(load);
@@ -454,15 +502,19 @@ impl Pressure {
         }
     }
 
-    /// Of all that could be issued, waiting or not, what leaves the fewest registers taken.
+    /// Of all that could be issued, waiting or not, what leaves the fewest registers taken; of those that leave as few, one
+    /// that need not wait. (ptxas has all sixteen loads of `pagerank` under `unroll:16` on their way before it adds the
+    /// first, with 32 registers.)
     fn cheapest(
         &self,
         ready: &mut BinaryHeap<(u32, Reverse<usize>)>,
         later: &mut BinaryHeap<Reverse<(u32, usize)>>,
     ) -> Option<usize> {
-        let candidates = ready.iter().map(|&(_, Reverse(at))| at);
-        let waiting = later.iter().map(|&Reverse((_, at))| at);
-        let chosen = candidates.chain(waiting).min_by_key(|&at| (self.added(at), at))?;
+        let candidates = ready.iter().map(|&(_, Reverse(at))| (false, at));
+        let waiting = later.iter().map(|&Reverse((_, at))| (true, at));
+        let (_, chosen) = candidates
+            .chain(waiting)
+            .min_by_key(|&(waits, at)| (self.added(at), waits, at))?;
         ready.retain(|&(_, Reverse(at))| at != chosen);
         later.retain(|&Reverse((_, at))| at != chosen);
         Some(chosen)

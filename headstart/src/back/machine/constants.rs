@@ -1,0 +1,121 @@
+//! Where pointers are taken from the constant bank.
+//!
+//! Before: each once, at the kernel's start, in two registers up to its last use.
+//!
+//! ```text
+//! load-constant x1   …   loop … int-multiply x9 <- x8, x1 …   int32 x10 <- x7, x2
+//! ```
+//!
+//! After: as ptxas has it. What only additions read stays in uniform registers (`ULDC`, `LEA R4, P0, R18, UR8, 0x2`) and takes
+//! none of the work-item's; what a multiplication reads, which takes no uniform register (`IMAD.WIDE`), is loaded where it
+//! is wanted (`LDC.64 R4, c[0x0][0x240]`): before the outermost loop around it, or, where several read it between two jumps,
+//! there. (Of the kernel `gather` with rings, all from ptxas 12.9 for sm_90: one or two readers, before the loop; four,
+//! eight or sixteen, in it.)
+
+use std::collections::BTreeMap;
+
+use super::draft::{Draft, Virtual, Virtuals};
+use super::liveness::Scopes;
+use super::program::{Class, Control};
+
+/// So many readers between two jumps have their own load.
+const SEVERAL: usize = 4;
+
+/// Moves what the first drafts load from the constant bank to where it is wanted.
+pub fn place(drafts: Vec<Draft>, virtuals: &mut Virtuals) -> Vec<Draft> {
+    let mut drafts = drafts;
+    let count = drafts
+        .iter()
+        .take_while(|draft| draft.class == Class::LoadConstant)
+        .count();
+    let (loops, starts) = places(&drafts);
+    // By where they go: what is loaded there.
+    let mut loads: BTreeMap<usize, Vec<Draft>> = BTreeMap::new();
+    for at in 0..count {
+        let Some(&register) = drafts[at].defines.first() else {
+            continue;
+        };
+        let readers: Vec<usize> = (count..drafts.len())
+            .filter(|&reader| drafts[reader].uses.contains(&register))
+            .collect();
+        let is_sum = |&reader: &usize| {
+            matches!(drafts[reader].class, Class::Int32 | Class::Int64) && drafts[reader].move_.is_none()
+        };
+        if readers.iter().all(is_sum) {
+            virtuals[register].width = 0;
+            loads.entry(0).or_default().push(drafts[at].clone());
+            continue;
+        }
+        let together = |reader: usize| {
+            let products = readers.iter().filter(|&&other| {
+                starts[other] == starts[reader] && drafts[other].class == Class::IntMultiply
+            });
+            products.count() >= SEVERAL
+        };
+        let wanted: Vec<(usize, usize)> = readers
+            .iter()
+            .map(|&reader| {
+                (
+                    reader,
+                    if together(reader) {
+                        starts[reader]
+                    } else {
+                        loops[reader]
+                    },
+                )
+            })
+            .collect();
+        let mut known: BTreeMap<usize, Virtual> = BTreeMap::new();
+        for (reader, place) in wanted {
+            let own = *known
+                .entry(place)
+                .or_insert_with(|| virtuals.push(virtuals[register]));
+            for used in drafts[reader].uses.iter_mut().filter(|used| **used == register) {
+                *used = own;
+            }
+            if let Some(move_) = drafts[reader]
+                .move_
+                .as_mut()
+                .filter(|move_| move_.from == register)
+            {
+                move_.from = own;
+            }
+        }
+        for (place, own) in known {
+            let load = Draft {
+                defines: vec![own],
+                ..drafts[at].clone()
+            };
+            loads.entry(place).or_default().push(load);
+        }
+    }
+    let mut out = Vec::with_capacity(drafts.len());
+    out.extend(loads.remove(&0).unwrap_or_default());
+    for (at, draft) in drafts.into_iter().enumerate().skip(count) {
+        out.extend(loads.remove(&at).unwrap_or_default());
+        out.push(draft);
+    }
+    out
+}
+
+/// For each draft, before which one is loaded what it wants: the outermost loop around it, or the first draft behind the last
+/// jump; and the latter in any case.
+fn places(drafts: &[Draft]) -> (Vec<usize>, Vec<usize>) {
+    let scopes = Scopes::of(drafts.iter().map(|draft| draft.control));
+    let (mut loops, mut starts) = (Vec::new(), Vec::new());
+    let (mut start, mut outermost) = (0, None);
+    for (at, draft) in drafts.iter().enumerate() {
+        if outermost.is_none() && matches!(draft.control, Control::Loop { .. }) {
+            outermost = Some((at, scopes.closing[at]));
+        }
+        loops.push(outermost.map_or(start, |(opening, _)| opening));
+        starts.push(start);
+        if outermost.is_some_and(|(_, closing)| closing == at) {
+            outermost = None;
+        }
+        if draft.fixed {
+            start = at + 1;
+        }
+    }
+    (loops, starts)
+}

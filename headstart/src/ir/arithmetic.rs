@@ -22,8 +22,8 @@ pub enum UnaryOp {
     /// `F32`: √x rounded to nearest, where x is from 2⁻¹⁰¹ to the largest number; NaN for the rest. As
     /// [`NormalReciprocal`](UnaryOp::NormalReciprocal). On NVIDIA's GPUs the steps from the approximation of 1/√x are those
     /// that `sqrt.rn.f32` takes: of two significands the stated error of the approximation alone (2⁻²²·⁹) would leave open
-    /// the last bit, which a start within 2⁻²³·³ does not. That x is not between 2⁻¹²⁶ and 2⁻¹⁰¹ is a promise: a GPU may there
-    /// give a root whose last bit is another.
+    /// the last bit, which a start within 2⁻²³·³ does not. That x is neither subnormal nor between 2⁻¹²⁶ and 2⁻¹⁰¹ is a
+    /// promise: a GPU may there give a root whose last bit is another, or an infinity for a negative x.
     NormalSqrt,
     /// Float: to an integer, towards minus infinity.
     Floor,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use headstart::device::sim::functional::Options;
 use headstart::device::{Argument, Command, Device, Fill, Launch, Pattern};
 use headstart::ir::Type;
+use headstart::ir::eval::LEAST_OF_NORMAL_SQRT;
 use headstart::prefetch::{self, Plan};
 use headstart::testing::{self, Random, Size};
 
@@ -72,6 +73,7 @@ fn check(device: &dyn Device, operation: &Operation) -> Result<Vec<String>, head
     Ok(pairs
         .iter()
         .zip(found)
+        .filter(|([x, ..], _)| operation.name != "normal.sqrt f32" || promised(*x))
         .filter_map(|([x, y, z], found)| {
             let expected = (operation.expected)(*x, *y, *z);
             (found != expected).then(|| {
@@ -83,6 +85,12 @@ fn check(device: &dyn Device, operation: &Operation) -> Result<Vec<String>, head
         })
         .take(3)
         .collect())
+}
+
+/// Whether `normal.sqrt` is specified for an argument.
+fn promised(bits: u64) -> bool {
+    let magnitude = f32::from_bits(bits as u32).abs();
+    magnitude == 0.0 || magnitude >= LEAST_OF_NORMAL_SQRT || magnitude.is_nan()
 }
 
 /// Every `step`-th operation from the `first` on computes what the IR specifies.

@@ -103,8 +103,8 @@ pub struct L2 {
     pub atomic_sectors_per_cycle: Quantity<PerCycle>,
     /// Requests per cycle that one line answers: those of work-items that copy the same past L1 are not merged.
     pub line_requests_per_cycle: Quantity<PerCycle>,
-    /// Fences of the device per cycle, of all cores together.
-    pub fences_per_cycle: Quantity<PerCycle>,
+    /// How long after fences of the device began the next ones do: those that all cores ask for until then begin together.
+    pub fence_interval: Quantity<Cycles>,
     /// What a read of a line that has just been written takes longer.
     pub read_after_write: Quantity<Cycles>,
 }

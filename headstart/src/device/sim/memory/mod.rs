@@ -53,6 +53,7 @@ pub use port::Cycles;
 use port::Port;
 use recent::Recent;
 use tlb::Tlb;
+use writes::Fences;
 
 use crate::device::model::{DeviceModel, Reached};
 
@@ -91,8 +92,8 @@ pub struct MemorySystem {
     atomics: Changed,
     /// How often each line was asked for lately by copies of the same.
     asked: Asked,
-    /// Serves fences, of all cores.
-    fences: Port,
+    /// Begins fences, of all cores.
+    fences: Fences,
     counters: MemoryCounters,
 }
 
@@ -149,8 +150,6 @@ struct CoreMemory {
     l1: Option<Cache>,
     in_flight: InFlight,
     tlb: Option<Tlb>,
-    /// When the last fence that it asked for begins.
-    fence: Cycles,
 }
 
 /// Why a line is asked of L2.
@@ -194,7 +193,6 @@ impl MemorySystem {
                 .map(|l1| Cache::new(extent.l1_bytes as f64, *l1.ways, *l1.line, shape)),
             in_flight: InFlight::new(l1.map_or(1024, |l1| *l1.outstanding)),
             tlb: Tlb::new(*model.tlb.page, *model.tlb.reach, footprint),
-            fence: 0.0,
         };
         MemorySystem {
             timing: Timing {
@@ -228,7 +226,7 @@ impl MemorySystem {
             banks: Banks::new(*model.shared.banks, *model.shared.bank_width),
             atomics: Changed::new(*l2.atomics_per_cycle),
             asked: Asked::new(*l2.line_requests_per_cycle, share),
-            fences: Port::new(*l2.fences_per_cycle * share),
+            fences: Fences::new(f64::from(*l2.fence_interval)),
             // As long as the write is on its way, and as long again.
             recent: (*l2.read_after_write > 0).then(|| Recent::new(2.0 * f64::from(*l2.near_latency))),
             counters: MemoryCounters::default(),

@@ -350,7 +350,7 @@ impl<'l> Core<'l> {
                 let mut done = done_fixed;
                 if instruction.action == Action::Fence && !mask.is_empty() {
                     memory.fence(self.number);
-                    done += (memory.order(self.number, now as f64) - now as f64).ceil() as u64;
+                    done += (memory.order(now as f64) - now as f64).ceil() as u64;
                 }
                 resident.define(instruction, done, StallReason::Wait);
                 resident.hold(done, StallReason::BranchResolving);

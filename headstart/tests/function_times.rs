@@ -60,7 +60,7 @@ fn page(times: &Value, instructions: &Value) -> String {
         "# The mathematical functions beside CUDA's\n\n\
          `{}` on an {}, driver {}, {}; CUDA's own are compiled by nvcc ({}). A loop of {} evaluations in single precision, \
          all cores full, medians in µs; the ratio is without the loop's own time. Instructions are those of the machine code \
-         for sm_90, rarely run branches included. The errors are in the documentation of `headstart::math`. This page is made \
+         for sm_90 on the usual way. The errors are in the documentation of `headstart::math`. This page is made \
          from `results/functions-h200.json` and `results/math-instructions.json`.\n\n\
          Of {} functions {} are as fast as CUDA's or faster. The others, in multiples of CUDA's time: {}.\n\n\
          Ours have the same bits on every device and on the host, so they are made of additions, multiplications and integer \

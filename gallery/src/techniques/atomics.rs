@@ -72,7 +72,7 @@ pub static FAMILY: Family = Family {
          meet; what is left is one operation for each count and work-group.",
         "An atomic operation orders nothing but itself; a fence orders everything before and behind it. A histogram needs \
          none, for nobody looks before the kernel ends. On an H200 a fence is not noticed behind counts that wait for each \
-         other anyway. The simulator has each fence wait for the counts before it, and takes too long by that.",
+         other anyway; nor in the simulator.",
     ],
     kernels: &[
         shown("histogram-global", FULL),

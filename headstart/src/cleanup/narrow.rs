@@ -26,9 +26,7 @@ use cranelift_entity::EntitySet;
 use super::hoist::defined;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::ranges::range;
-use crate::ir::{
-    BinaryOp, CompareOp, ConvertOp, Kernel, Label, NoWrapOp, Op, OpKind, Place, Region, Type, Value,
-};
+use crate::ir::{BinaryOp, CompareOp, ConvertOp, Kernel, NoWrapOp, Op, OpKind, Place, Region, Type, Value};
 
 /// Narrows every counter of the kernel that can be.
 pub fn narrow(kernel: &mut Kernel) {
@@ -61,6 +59,8 @@ struct Counter {
     step: Value,
     /// Whether the loop goes on where its last condition holds.
     stays_if: bool,
+    /// What the loop defines.
+    inside: EntitySet<Value>,
 }
 
 impl Narrower<'_> {
@@ -157,7 +157,8 @@ impl Narrower<'_> {
         };
         let (below, stays_if) = self.below(*cond)?;
         let leaves = if stays_if { otherwise } else { then };
-        if to != label || continues(body, *label) != 1 || stays(leaves, *own) || below.limit != known.limit {
+        if to != label || body.continues(*label) != 1 || leaves.breaks_to(*own) || below.limit != known.limit
+        {
             return None;
         }
         let mut starts = params.iter().zip(initial).zip(values);
@@ -171,11 +172,12 @@ impl Narrower<'_> {
             }
             _ => return None,
         };
-        let invariant = !defined(params, body).contains(step);
-        (invariant && self.fits(step) && self.fits(known.limit)).then_some(Counter {
+        let inside = defined(params, body);
+        (!inside.contains(step) && self.fits(step) && self.fits(known.limit)).then_some(Counter {
             position,
             step,
             stays_if,
+            inside,
         })
     }
 
@@ -184,6 +186,7 @@ impl Narrower<'_> {
             position,
             step,
             stays_if,
+            inside,
         }) = self.counter(op, known)
         else {
             return;
@@ -198,7 +201,6 @@ impl Narrower<'_> {
         else {
             return;
         };
-        let inside = defined(params, body);
         let mut narrow = Narrow {
             narrower: self,
             place,
@@ -245,7 +247,8 @@ impl Narrower<'_> {
             let leaves = if stays_if { otherwise } else { then };
             if let Some(old) = old {
                 let sum = kernel.value_like(old);
-                replace(leaves, old, sum);
+                let passed = |operand: Value| if operand == old { sum } else { operand };
+                leaves.walk_mut(&mut |op| op.kind.map_operands(passed));
                 let add = OpKind::Binary(BinaryOp::Add, wide, step);
                 leaves.ops.insert(0, made(add, sum));
             }
@@ -296,10 +299,7 @@ impl Narrow<'_, '_> {
 
     /// Compares the counter in 32 bits with what is invariant and fits.
     fn comparisons(&mut self, region: &mut Region, wide: Value, inside: &EntitySet<Value>) {
-        for op in &mut region.ops {
-            for inner in op.kind.regions_mut() {
-                self.comparisons(inner, wide, inside);
-            }
+        region.walk_mut(&mut |op| {
             if let OpKind::Compare(CompareOp::Eq | CompareOp::Ne | CompareOp::LtU | CompareOp::LeU, a, b) =
                 &mut op.kind
                 && (*a == wide || *b == wide)
@@ -309,32 +309,7 @@ impl Narrow<'_, '_> {
                     (*a, *b) = (self.of(*a), self.of(*b));
                 }
             }
-        }
-    }
-}
-
-/// How many ways there are around a loop.
-fn continues(body: &Region, label: Label) -> usize {
-    let mut count = 0;
-    body.walk(&mut |op| count += usize::from(matches!(&op.kind, OpKind::Continue(to, _) if *to == label)));
-    count
-}
-
-/// Whether what follows an `if` is reached from one of its regions.
-fn stays(region: &Region, own: Label) -> bool {
-    let mut found = false;
-    region.walk(&mut |op| found |= matches!(&op.kind, OpKind::Break(to, _) if *to == own));
-    found
-}
-
-/// Takes one value for another in a region.
-fn replace(region: &mut Region, old: Value, new: Value) {
-    for op in &mut region.ops {
-        op.kind
-            .map_operands(|operand| if operand == old { new } else { operand });
-        for inner in op.kind.regions_mut() {
-            replace(inner, old, new);
-        }
+        });
     }
 }
 

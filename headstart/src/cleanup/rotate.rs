@@ -76,17 +76,10 @@ fn find_test(label: Label, body: &Region) -> Option<Test> {
         _ => return None,
     };
     let nested = only_break(*own, other).is_none();
-    if nested {
-        let mut falls_through = false;
-        other.walk(&mut |op| falls_through |= matches!(&op.kind, OpKind::Break(to, _) if to == own));
-        if falls_through {
-            return None;
-        }
+    if nested && other.breaks_to(*own) {
+        return None;
     }
-    let mut continues = 0;
-    body.walk(&mut |op| {
-        continues += usize::from(matches!(&op.kind, OpKind::Continue(to, _) if *to == label))
-    });
+    let continues = body.continues(label);
     let last = if nested {
         other.terminator()?
     } else {

@@ -341,6 +341,22 @@ impl Region {
         }
     }
 
+    /// How many ways there are from here around the loop of a label.
+    pub fn continues(&self, label: Label) -> usize {
+        let mut count = 0;
+        self.walk(&mut |op| {
+            count += usize::from(matches!(&op.kind, OpKind::Continue(to, _) if *to == label))
+        });
+        count
+    }
+
+    /// Whether something in here leaves for what follows the operation of a label.
+    pub fn breaks_to(&self, label: Label) -> bool {
+        let mut found = false;
+        self.walk(&mut |op| found |= matches!(&op.kind, OpKind::Break(to, _) if *to == label));
+        found
+    }
+
     /// Calls `visit` on each operation, outer ones first, in order, to change it.
     pub fn walk_mut(&mut self, visit: &mut impl FnMut(&mut Op)) {
         for op in &mut self.ops {

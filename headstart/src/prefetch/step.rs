@@ -216,11 +216,8 @@ impl StepWriter<'_> {
         let mut copies = copier.ops(b.kernel, ops);
         self.redirect_exits(b.kernel, &mut copies, drained);
         // The usual body has one `continue`, at its end: then the copies simply follow each other.
-        let mut continues = 0;
         let region = Region { ops: copies };
-        region.walk(&mut |op| {
-            continues += usize::from(matches!(&op.kind, OpKind::Continue(to, _) if *to == looped))
-        });
+        let continues = region.continues(looped);
         let mut copies = region.ops;
         if continues == 1
             && let Some(Op {

@@ -1,5 +1,6 @@
 //! Back ends: pure functions from a kernel to what a device, or the timer, takes.
 
+mod banked;
 pub mod hints;
 pub mod machine;
 mod nan;

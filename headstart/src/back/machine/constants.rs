@@ -1,4 +1,4 @@
-//! Where pointers are taken from the constant bank.
+//! Where pointers are taken from the constant bank. (Numbers are loaded at the kernel's start, and stay there.)
 //!
 //! Before: each once, at the kernel's start, in two registers up to its last use.
 //!
@@ -21,21 +21,17 @@ use super::program::{Class, Control};
 /// So many readers between two jumps have their own load.
 const SEVERAL: usize = 4;
 
-/// Moves what the first drafts load from the constant bank to where it is wanted.
-pub fn place(drafts: Vec<Draft>, virtuals: &mut Virtuals) -> Vec<Draft> {
+/// Puts the loads of pointers where they are wanted.
+pub fn place(pointers: Vec<Draft>, drafts: Vec<Draft>, virtuals: &mut Virtuals) -> Vec<Draft> {
     let mut drafts = drafts;
-    let count = drafts
-        .iter()
-        .take_while(|draft| draft.class == Class::LoadConstant)
-        .count();
     let (loops, starts) = places(&drafts);
     // By where they go: what is loaded there.
     let mut loads: BTreeMap<usize, Vec<Draft>> = BTreeMap::new();
-    for at in 0..count {
-        let Some(&register) = drafts[at].defines.first() else {
+    for pointer in &pointers {
+        let Some(&register) = pointer.defines.first() else {
             continue;
         };
-        let readers: Vec<usize> = (count..drafts.len())
+        let readers: Vec<usize> = (0..drafts.len())
             .filter(|&reader| drafts[reader].uses.contains(&register))
             .collect();
         let is_sum = |&reader: &usize| {
@@ -43,7 +39,7 @@ pub fn place(drafts: Vec<Draft>, virtuals: &mut Virtuals) -> Vec<Draft> {
         };
         if readers.iter().all(is_sum) {
             virtuals[register].width = 0;
-            loads.entry(0).or_default().push(drafts[at].clone());
+            loads.entry(0).or_default().push(pointer.clone());
             continue;
         }
         let together = |reader: usize| {
@@ -84,14 +80,13 @@ pub fn place(drafts: Vec<Draft>, virtuals: &mut Virtuals) -> Vec<Draft> {
         for (place, own) in known {
             let load = Draft {
                 defines: vec![own],
-                ..drafts[at].clone()
+                ..pointer.clone()
             };
             loads.entry(place).or_default().push(load);
         }
     }
     let mut out = Vec::with_capacity(drafts.len());
-    out.extend(loads.remove(&0).unwrap_or_default());
-    for (at, draft) in drafts.into_iter().enumerate().skip(count) {
+    for (at, draft) in drafts.into_iter().enumerate() {
         out.extend(loads.remove(&at).unwrap_or_default());
         out.push(draft);
     }

@@ -4,6 +4,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::target::{Family, Target};
 use crate::analysis::uniform::Divergence;
+use crate::back::banked::BankedConstants;
 use crate::ir::{BinaryOp, ConvertOp, Id, Kernel, Label, Op, OpKind, Region, Space, Type, UnaryOp, Value};
 
 /// Facts about every value of a kernel.
@@ -20,6 +21,8 @@ pub struct Facts<'k> {
     pub home: SecondaryMap<Value, u32>,
     /// On what work-items of a sub-group part.
     pub divergence: Divergence,
+    /// What comes from constant memory.
+    pub banked: BankedConstants,
     /// 64-bit values whose upper half somebody needs.
     upper: EntitySet<Value>,
 }
@@ -43,6 +46,10 @@ impl<'k> Facts<'k> {
             uses: SecondaryMap::new(),
             home: SecondaryMap::new(),
             divergence: Divergence::of(kernel),
+            banked: match target.family {
+                Family::Nvidia => BankedConstants::of(kernel),
+                Family::Intel => BankedConstants::default(),
+            },
             upper: EntitySet::new(),
         };
         let mut regions = 0;
@@ -233,6 +240,12 @@ impl<'k> Facts<'k> {
             Some(OpKind::ArrayAddress(_)) => true,
             Some(_) => false,
         }
+    }
+
+    /// Where a constant lies in constant memory, if it does.
+    pub fn banked_constant(&self, value: Value) -> Option<usize> {
+        self.banked
+            .position(self.kernel.ty(value), self.kernel.as_constant(value)?)
     }
 
     /// Whether a double-precision constant has to be built in registers: an instruction holds only

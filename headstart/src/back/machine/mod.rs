@@ -42,9 +42,13 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     super::hints::expand(&mut kernel, &target.prefetches());
     let kernel = crate::cleanup::clean(&kernel);
     let facts = facts::Facts::of(&kernel, *target);
-    let (drafts, mut virtuals) = select::select(&facts);
+    let select::Selected {
+        pointers,
+        drafts,
+        mut virtuals,
+    } = select::select(&facts);
     let drafts = match target.family {
-        Family::Nvidia => constants::place(drafts, &mut virtuals),
+        Family::Nvidia => constants::place(pointers, drafts, &mut virtuals),
         Family::Intel => drafts,
     };
     let mut drafts = schedule::schedule(&kernel, target, drafts, &virtuals);

@@ -21,17 +21,29 @@ use super::recipe::{self, Input, Recipe};
 use super::target::Family;
 use crate::ir::{BinaryOp, ConvertOp, Label, NoWrapOp, Op, OpKind, Place, Space, Type, Value};
 
-/// The drafts of a whole kernel, and the registers they name.
-pub fn select(facts: &Facts<'_>) -> (Vec<Draft>, Virtuals) {
+/// The drafts of a whole kernel.
+pub struct Selected {
+    /// The loads of pointers from the constant bank, which are to be placed.
+    pub pointers: Vec<Draft>,
+    /// Everything else, in order.
+    pub drafts: Vec<Draft>,
+    /// The registers that both name.
+    pub virtuals: Virtuals,
+}
+
+/// Selects instructions for a whole kernel.
+pub fn select(facts: &Facts<'_>) -> Selected {
     let mut selector = Selector {
         facts,
         fused: Fused::default(),
         virtuals: Virtuals::new(),
         registers: SecondaryMap::new(),
         drafts: Vec::new(),
-        prologue: Vec::new(),
+        pointers: Vec::new(),
+        numbers: Vec::new(),
         scopes: Vec::new(),
         wide_constants: HashMap::new(),
+        banked_constants: HashMap::new(),
         jumps: 0,
         roots: SecondaryMap::new(),
         predicate: None,
@@ -45,9 +57,13 @@ pub fn select(facts: &Facts<'_>) -> (Vec<Draft>, Virtuals) {
         }
     }
     selector.region(&facts.kernel.body);
-    let mut drafts = selector.prologue;
+    let mut drafts = selector.numbers;
     drafts.append(&mut selector.drafts);
-    (drafts, selector.virtuals)
+    Selected {
+        pointers: selector.pointers,
+        drafts,
+        virtuals: selector.virtuals,
+    }
 }
 
 struct Selector<'f, 'k> {
@@ -57,13 +73,17 @@ struct Selector<'f, 'k> {
     /// What to wait for to have a value: its register, or those of what it stands for.
     registers: SecondaryMap<Value, Vec<Virtual>>,
     drafts: Vec<Draft>,
-    /// What is loaded once, at the kernel's start.
-    prologue: Vec<Draft>,
+    /// The loads of pointers from the constant bank.
+    pointers: Vec<Draft>,
+    /// The loads of other constants from it, once, at the kernel's start.
+    numbers: Vec<Draft>,
     /// The blocks, ifs and loops around.
     scopes: Vec<Scope>,
     /// Double-precision constants that are in registers, up to the region's end, and the number of the
     /// stretch between jumps in which they got there.
     wide_constants: HashMap<Value, (Virtual, u32)>,
+    /// Registers of constants from constant memory, by position.
+    banked_constants: HashMap<usize, Virtual>,
     /// How many jumps there were.
     jumps: u32,
     /// What pointers point into.
@@ -129,6 +149,9 @@ impl Selector<'_, '_> {
     /// The registers that an instruction with this operand waits for.
     fn read(&mut self, value: Value, place: Place) -> Vec<Virtual> {
         let kernel = self.facts.kernel;
+        if let Some(position) = self.facts.banked_constant(value) {
+            return vec![self.banked_constant(position, place)];
+        }
         if self.facts.is_wide_constant(value) {
             return vec![self.wide_constant(value, place)];
         }
@@ -137,12 +160,32 @@ impl Selector<'_, '_> {
         if is_param && unread && kernel.ty(value).is_pointer() && self.facts.target.family == Family::Nvidia {
             // An address is computed in registers: the parameter has to be loaded into some.
             let register = self.register_of(value);
-            self.prologue.push(Draft {
+            self.pointers.push(Draft {
                 defines: vec![register],
                 ..Draft::new(Class::LoadConstant, place)
             });
         }
         self.registers[value].clone()
+    }
+
+    /// A constant from constant memory: loaded once, into uniform registers where instructions take it from those.
+    fn banked_constant(&mut self, position: usize, place: Place) -> Virtual {
+        if let Some(&register) = self.banked_constants.get(&position) {
+            return register;
+        }
+        let banked = self.facts.banked.all()[position];
+        let width = match banked.ty {
+            _ if !banked.takes_registers => 0,
+            Type::F64 => 2,
+            _ => 1,
+        };
+        let register = self.register(width);
+        self.numbers.push(Draft {
+            defines: vec![register],
+            ..Draft::new(Class::LoadConstant, place)
+        });
+        self.banked_constants.insert(position, register);
+        register
     }
 
     /// A double-precision constant with bits in both halves: two moves, into uniform registers if it is

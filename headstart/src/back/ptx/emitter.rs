@@ -10,6 +10,7 @@ use super::registers::{Class, Registers};
 use super::tokens::Groups;
 use super::within::Within;
 use crate::Result;
+use crate::back::banked::BankedConstants;
 use crate::back::nan::NanPlan;
 use crate::back::roots::Roots;
 use crate::ir::{
@@ -55,6 +56,8 @@ pub(super) struct Written {
     pub prints: String,
     /// The memory for the values of a line, in bytes.
     pub line_bytes: u32,
+    /// What lies in constant memory.
+    pub banked: BankedConstants,
 }
 
 /// What is being written.
@@ -72,6 +75,8 @@ pub(super) struct Emitter<'k> {
     pub groups: Groups<'k>,
     pub nans: NanPlan,
     pub roots: Roots,
+    /// Constants that come from constant memory: none inside a module that is somebody else's.
+    pub banked: BankedConstants,
     pub registers: Registers,
     pub scopes: HashMap<Label, Scope>,
     /// The guard of the `if` that is being written without a branch.
@@ -143,6 +148,7 @@ impl<'k> Emitter<'k> {
             groups: Groups::of(kernel),
             nans: NanPlan::of(kernel),
             roots: Roots::find(kernel),
+            banked: BankedConstants::of(kernel),
             registers: Registers::default(),
             scopes: HashMap::new(),
             guard: None,
@@ -168,6 +174,7 @@ impl<'k> Emitter<'k> {
             uses_scratch: self.scratch.is_some(),
             prints: self.lines.declarations(),
             line_bytes: self.lines.bytes,
+            banked: self.banked,
         }
     }
 
@@ -290,7 +297,8 @@ impl<'k> Emitter<'k> {
             return self.register(value);
         };
         let ty = self.kernel.ty(value);
-        if let Some(literal) = literal(ty, bits) {
+        let banked = self.banked.position(ty, bits);
+        if let (None, Some(literal)) = (banked, literal(ty, bits)) {
             return literal;
         }
         if let Some(register) = self.register_of.get(&value) {
@@ -298,8 +306,12 @@ impl<'k> Emitter<'k> {
         }
         let class = Class::of(ty).expect("token constants are not operands of instructions");
         let register = self.registers.fresh(class);
-        let _ = match class {
-            Class::Predicate => writeln!(self.preamble, "\tsetp.ne.b32 {register}, {bits}, 0;"),
+        let _ = match (class, banked) {
+            (_, Some(position)) => {
+                let constant = super::constant_name(self.kernel, position);
+                writeln!(self.preamble, "\tld.const.{} {register}, [{constant}];", class.ptx())
+            }
+            (Class::Predicate, _) => writeln!(self.preamble, "\tsetp.ne.b32 {register}, {bits}, 0;"),
             _ => writeln!(self.preamble, "\tmov.{} {register}, {bits:#06x};", class.ptx()),
         };
         self.register_of.insert(value, register.clone());

@@ -28,6 +28,7 @@ mod within;
 
 use std::fmt::Write;
 
+use super::banked::BankedConstants;
 pub use super::hints::HintReached;
 use super::hints::{Form, expand};
 use crate::cleanup;
@@ -178,6 +179,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
         let _ = writeln!(text, ".extern .shared .align 16 .b8 {}[];\n", memory::DYNAMIC);
     }
     text.push_str(&written.prints);
+    declare_constants(&mut text, kernel, &written.banked);
     let _ = writeln!(text, ".visible .entry {entry}(");
     for (index, param) in kernel.params.iter().enumerate() {
         let separator = if index + 1 < kernel.params.len() { "," } else { "" };
@@ -243,6 +245,24 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
         static_shared_bytes: (declared.next_multiple_of(4)) as u32 + scratch_bytes,
         hints,
     })
+}
+
+/// Declares what lies in constant memory.
+fn declare_constants(text: &mut String, kernel: &Kernel, banked: &BankedConstants) {
+    for (position, one) in banked.all().iter().enumerate() {
+        let class = Class::of(one.ty).expect("constants are numbers");
+        let name = constant_name(kernel, position);
+        let value = emitter::literal(one.ty, one.bits).expect("floats have literals");
+        let _ = writeln!(text, ".const .{} {name} = {value};", class.ptx());
+    }
+    if !banked.all().is_empty() {
+        text.push('\n');
+    }
+}
+
+/// One of a kernel's constants. No name in a source has this sign.
+fn constant_name(kernel: &Kernel, position: usize) -> String {
+    format!("{}$constant_{position}", identifier(&kernel.name))
 }
 
 /// Declares arrays, all but those that `is_elsewhere`.

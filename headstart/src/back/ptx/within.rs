@@ -19,6 +19,7 @@ use std::fmt::Write;
 
 use super::emitter::Emitter;
 use super::{MOST_STATIC_SHARED, Options, Target, check, control, declare_arrays, prefetch};
+use crate::back::banked::BankedConstants;
 use crate::back::hints::{Form, HintReached, expand};
 use crate::cleanup;
 use crate::error::{Error, Result};
@@ -90,6 +91,7 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     let kernel = &cleanup::clean(&kernel);
     let mut emitter = Emitter::new(kernel, options);
     emitter.within = Some(within);
+    emitter.banked = BankedConstants::default();
     emitter.only_loads_of_constants(within)?;
     for (param, handed) in kernel.params.iter().zip(&within.parameters) {
         emitter.handed(param.value, handed);

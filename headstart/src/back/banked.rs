@@ -66,7 +66,8 @@ impl BankedConstants {
     }
 
     fn operation(&mut self, kernel: &Kernel, op: &Op) {
-        let (OpKind::Binary(..) | OpKind::Fma(..) | OpKind::Compare(..) | OpKind::Select(..)) = op.kind else {
+        let (OpKind::Binary(..) | OpKind::Fma(..) | OpKind::Compare(..) | OpKind::Select(..)) = op.kind
+        else {
             return;
         };
         let mut constants = Vec::new();
@@ -114,12 +115,14 @@ mod tests {
             _ => f64::from_bits(banked.bits),
         };
         let all = found.all().iter();
-        all.map(|banked| (value(banked), banked.takes_registers)).collect()
+        all.map(|banked| (value(banked), banked.takes_registers))
+            .collect()
     }
 
     #[test]
     fn what_no_instruction_holds_is_loaded() {
-        let inside = "%a = fma %x, 0.1:f64, 2.5:f64\n%b = fma %a, %x, 0.5:f64\n%c = fadd %b, 0.3:f64\nstore %out, %c";
+        let inside =
+            "%a = fma %x, 0.1:f64, 2.5:f64\n%b = fma %a, %x, 0.5:f64\n%c = fadd %b, 0.3:f64\nstore %out, %c";
         // 0.1 stands beside another constant, 0.3 alone.
         assert_eq!(banked("", inside), [(0.1, true), (0.3, false)]);
         let single = "%a = fma %y, 0.1:f32, 2.5:f32\n%b = fadd %a, 0.3:f32\nstore %out, %b";

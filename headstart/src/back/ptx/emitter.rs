@@ -309,7 +309,11 @@ impl<'k> Emitter<'k> {
         let _ = match (class, banked) {
             (_, Some(position)) => {
                 let constant = super::constant_name(self.kernel, position);
-                writeln!(self.preamble, "\tld.const.{} {register}, [{constant}];", class.ptx())
+                writeln!(
+                    self.preamble,
+                    "\tld.const.{} {register}, [{constant}];",
+                    class.ptx()
+                )
             }
             (Class::Predicate, _) => writeln!(self.preamble, "\tsetp.ne.b32 {register}, {bits}, 0;"),
             _ => writeln!(self.preamble, "\tmov.{} {register}, {bits:#06x};", class.ptx()),

@@ -121,12 +121,43 @@ fn is_wide_product(facts: &Facts<'_>, op: &Op) -> bool {
     }
 }
 
+/// Whether it takes a 64-bit value's upper half or puts a value together from two halves: these are two registers, which
+/// are named as such. (`exp` in double precision does both; ptxas has no instruction for either.)
+fn only_names_halves(facts: &Facts<'_>, op: &Op) -> bool {
+    if facts.kernel.ty(op.results[0]) != Type::I64 {
+        return false;
+    }
+    let is_32 = |count: Value| facts.kernel.as_constant(count) == Some(32);
+    match op.kind {
+        OpKind::Binary(BinaryOp::ShrU, _, count) => is_32(count),
+        // Alone it is a register of zeros below.
+        OpKind::Binary(BinaryOp::Shl, _, count) => {
+            let uses = &facts.uses[op.results[0]];
+            is_32(count) && !uses.is_empty() && uses.iter().all(|user| joins_halves(facts, user.by))
+        }
+        _ => joins_halves(facts, op),
+    }
+}
+
+/// Whether an operation joins a lower and an upper half.
+fn joins_halves(facts: &Facts<'_>, op: &Op) -> bool {
+    let OpKind::Binary(BinaryOp::Or, a, b) = op.kind else {
+        return false;
+    };
+    let is_upper = |value: Value| facts.kernel.as_constant(value).is_none() && facts.lower_is_zero(value);
+    let is_lower = |value: Value| facts.kernel.as_constant(value).is_none() && facts.upper_is_zero(value);
+    (is_upper(a) && is_lower(b)) || (is_lower(a) && is_upper(b))
+}
+
 /// The cost of a pure operation that is not part of another.
 pub fn cost(facts: &Facts<'_>, fused: &Fused, op: &Op) -> Cost {
     let result = op.results[0];
     let ty = facts.kernel.ty(result);
     if is_narrow(facts, op, ty) {
         return Cost::Narrow;
+    }
+    if facts.target.family == Family::Nvidia && only_names_halves(facts, op) {
+        return Cost::Free;
     }
     match &op.kind {
         OpKind::Id(id) => id_cost(facts, *id),

@@ -258,4 +258,22 @@ impl<'k> Facts<'k> {
                 .as_constant(value)
                 .is_some_and(|bits| bits as u32 != 0)
     }
+
+    /// The double-precision constant that has to be built in registers because the same instruction holds another one
+    /// already: the factor of `x * 0.125 + 0.5`.
+    pub fn second_constant(&self, op: &Op) -> Option<Value> {
+        let OpKind::Fma(a, b, c) = op.kind else {
+            return None;
+        };
+        let held = |value: Value| {
+            let constant = self.kernel.as_constant(value);
+            constant.is_some_and(|bits| bits != 0) && !self.is_wide_constant(value)
+        };
+        let is_double = self.target.family == Family::Nvidia && self.kernel.ty(c) == Type::F64;
+        match (is_double, held(a), held(b), held(c)) {
+            (true, true, _, true) => Some(a),
+            (true, _, true, true) => Some(b),
+            _ => None,
+        }
+    }
 }

@@ -225,10 +225,11 @@ impl<'s> Segment<'s> {
     /// waits for the one waits for both. So what the last iteration loaded is used, once, before more is loaded.
     ///
     /// But ptxas does not know of the wait. Where a pointer is loaded from the constant bank here, the products that read
-    /// it are late, and if all else waits for what is on its way, too, it begins with a load that needs neither: then
-    /// whoever waits for what was loaded before waits for this load as well. (All rings of `gather` in registers that are as
-    /// long as four, eight or sixteen unrolled iterations have `LDG R6 …, LDG R5 …, IMAD.WIDE R28, R28, 0x4, R24`, the last
-    /// of which waits for the scoreboard of all three; rings twice as long, and those of two, have it the other way round.)
+    /// it are late, and a load that needs neither goes before them: then whoever waits for what was loaded before waits for
+    /// this load as well. (All rings of `gather` in registers in a body of four, eight or sixteen unrolled iterations have
+    /// `LDG R30 …, IMAD.WIDE R24, R14, 0x4, R34`, the latter of which waits for the scoreboard of both. In one of two the
+    /// pointer stays in registers, and it is the other way round; in rings of copies, too, where what the products lead
+    /// to is waited for soon.)
     fn use_before_loading(&mut self, loaded: &Loaded) {
         let mut used: HashSet<Virtual> = HashSet::new();
         let mut loads = Vec::new();
@@ -260,13 +261,16 @@ impl<'s> Segment<'s> {
             written.extend(&draft.defines);
         }
         let classes: Vec<Class> = self.drafts.iter().map(|draft| draft.class).collect();
-        let is_product = |&(_, reader): &(Virtual, usize)| classes[reader] == Class::IntMultiply;
-        if classes.contains(&Class::LoadConstant)
-            && first_readers.iter().any(is_product)
-            && !first_readers.iter().all(is_product)
-            && first_readers
-                .iter()
-                .all(|&(register, _)| loaded.direct.contains(register))
+        let copies: Vec<usize> = (0..classes.len())
+            .filter(|&at| matches!(classes[at], Class::AsyncCopy { .. }))
+            .collect();
+        let is_product = |&(register, reader): &(Virtual, usize)| {
+            classes[reader] == Class::IntMultiply && loaded.direct.contains(register) && {
+                let reach = self.reached_from(reader);
+                !copies.iter().any(|&copy| reach[copy])
+            }
+        };
+        if classes.contains(&Class::LoadConstant) && first_readers.iter().any(is_product)
         {
             let products: Vec<usize> = first_readers
                 .iter()

@@ -216,9 +216,13 @@ impl Selector<'_, '_> {
     fn read_operands(&mut self, op: &Op) -> Vec<Vec<Virtual>> {
         let mut operands = Vec::new();
         op.kind.for_each_operand(|operand| operands.push(operand));
+        let second = self.facts.second_constant(op);
         operands
             .into_iter()
-            .map(|operand| self.read(operand, op.place))
+            .map(|operand| match second == Some(operand) {
+                true => vec![self.wide_constant(operand, op.place)],
+                false => self.read(operand, op.place),
+            })
             .collect()
     }
 

@@ -1,7 +1,7 @@
 //! What instructions kernels become: the counts that times depend on.
 
 use super::*;
-use crate::ir::{OpKind, parse, verify};
+use crate::ir::{OpKind, Space, parse, verify};
 
 /// A kernel with a pointer to read-only `f64`s, one to `f32`s that it writes, a count and a condition.
 fn kernel(body: &str) -> Kernel {
@@ -367,4 +367,97 @@ fn a_pointer_that_is_only_added_to_takes_no_registers() {
     // With one store as with two: nothing is kept for the second but its address.
     assert!(added(1) <= 10, "{}", added(1));
     assert!(added(2) <= 10, "{}", added(2));
+}
+
+#[test]
+fn the_halves_of_a_double_are_its_registers() {
+    let halves = |middle: &str| {
+        let body = format!(
+            "{ID}\n%b = bits %x to i64\n%h = shr.u %b, 32:i64\n%hi = truncate %h to i32\n%lo = truncate %b to i32\n\
+             {middle}\n%lo64 = extend.u %lo to i64\n%hi64 = extend.u %s to i64\n%up = shl %hi64, 32:i64\n\
+             %whole = or %up, %lo64\n%y = bits %whole to f64\n%g = float_to_float %y to f32\nstore %to, %g"
+        );
+        count(&program(&body), Class::Int32)
+    };
+    let one = halves("%s = shl %hi, 20:i32");
+    let two = halves("%d = shl %hi, 20:i32\n%s = shr.s %d, 3:i32");
+    // What is done to the upper half, and nothing for taking it out and putting it back.
+    assert_eq!((one, two), (1, 2));
+}
+
+#[test]
+fn an_instruction_holds_one_constant() {
+    let constants = |operation: &str| {
+        let body = format!("{ID}\n%y = {operation}\n%g = float_to_float %y to f32\nstore %to, %g");
+        count(&program(&body), Class::Int32)
+    };
+    assert_eq!(constants("fma %x, %x, 0.5:f64"), 0);
+    assert_eq!(constants("fma %x, 0.125:f64, 0.5:f64"), 2, "a factor in two registers");
+    assert_eq!(constants("fma %x, 0.125:f64, 0.0:f64"), 0, "zero is a register");
+}
+
+/// Four iterations of a gather: indices loaded before the barrier are used behind it, and more loaded there. What they lead
+/// to is loaded for the next iteration, or copied.
+fn unrolled_gather(copy: bool) -> Vec<Class> {
+    let each = |pattern: &str| -> String {
+        let one = |at: usize| pattern.replace('#', &at.to_string());
+        (0..4).map(one).collect()
+    };
+    let value = match copy {
+        false => "%x# = load f32 %p#, @values\n",
+        true => {
+            "%s# = address %slots + %i0 * 4 + 512\n%k# = copy 4 to %s# from %p#, @values\n%x# = fadd %v#, 1.0:f32\n"
+        }
+    };
+    let body = [
+        each("%q# = address %indices + %i * 4 + 12#\n%b# = load i32 %q#, @indices\n"),
+        "barrier\n%v = fadd %v0, %v1\n%u = fadd %v2, %v3\n%vu = fadd %v, %u\nstore %out, %vu\n".to_owned(),
+        "%a = xor %a0, %a1\n%c = xor %a2, %a3\n%ac = xor %a, %c\nstore %out, %ac\n".to_owned(),
+        each("%w# = extend.s %b# to i64\n%p# = address %values + %w# * 4\n"),
+        each("%r# = address %indices + %i * 4 + 160#\n%c# = load i32 %r#, @indices\n"),
+        each(value),
+    ];
+    let (body, first, next) = (
+        body.concat(),
+        each(", %a# = 0:i32, %v# = 0.0:f32"),
+        each(", %c#, %x#"),
+    );
+    let text = format!(
+        "hsir 1\nkernel @t(%indices: ptr.global i32[%n] align 16 readonly unaliased, \
+         %values: ptr.global f32[%m] align 16 readonly unaliased, \
+         %out: ptr.global f32[%k] align 16 unaliased, %n: i64, %m: i64, %k: i64) {{\n\
+         shared @slots: f32[1024] align 16\nload @indices\nload @values\n\
+         %slots = array @slots\n%t = id.local.x\n%i0 = extend.u %t to i64\n\
+         loop 'l (%i = %i0{first}) {{\n%more = lt.u %i, %n\nif %more {{ yield }} else {{ break }}\n\
+         {body}barrier\n%i1 = add.nw %i, 512:i64\ncontinue %i1{next}\n}}\nreturn\n}}"
+    );
+    let kernel = parse(&text, "test.hsir").unwrap();
+    verify(&kernel).unwrap();
+    let program = lower(&kernel, &Target::nvidia());
+    let classes = classes(&in_loop(&program));
+    let barrier = classes.iter().position(|&class| class == Class::Barrier).unwrap();
+    classes[barrier..].to_vec()
+}
+
+#[test]
+fn a_load_goes_before_what_waits_for_a_pointer_unless_that_is_wanted_soon() {
+    let load_and_product = |copy: bool| {
+        let classes = unrolled_gather(copy);
+        assert!(classes.contains(&Class::LoadConstant), "{classes:?}");
+        let load = classes.iter().position(|class| {
+            matches!(
+                class,
+                Class::Load {
+                    space: Space::Global,
+                    ..
+                }
+            )
+        });
+        let product = classes.iter().position(|&class| class == Class::IntMultiply);
+        (load.unwrap(), product.unwrap())
+    };
+    let (load, product) = load_and_product(false);
+    assert!(load < product, "a load at {load}, a product at {product}");
+    let (load, product) = load_and_product(true);
+    assert!(product < load, "a product at {product}, a load at {load}");
 }

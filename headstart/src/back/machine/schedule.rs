@@ -270,8 +270,7 @@ impl<'s> Segment<'s> {
                 !copies.iter().any(|&copy| reach[copy])
             }
         };
-        if classes.contains(&Class::LoadConstant) && first_readers.iter().any(is_product)
-        {
+        if classes.contains(&Class::LoadConstant) && first_readers.iter().any(is_product) {
             let products: Vec<usize> = first_readers
                 .iter()
                 .filter(|&reader| is_product(reader))

@@ -392,7 +392,11 @@ fn an_instruction_holds_one_constant() {
         count(&program(&body), Class::Int32)
     };
     assert_eq!(constants("fma %x, %x, 0.5:f64"), 0);
-    assert_eq!(constants("fma %x, 0.125:f64, 0.5:f64"), 2, "a factor in two registers");
+    assert_eq!(
+        constants("fma %x, 0.125:f64, 0.5:f64"),
+        2,
+        "a factor in two registers"
+    );
     assert_eq!(constants("fma %x, 0.125:f64, 0.0:f64"), 0, "zero is a register");
 }
 

@@ -12,9 +12,10 @@ use headstart::device::cuda::device::CudaDevice;
 use headstart::device::cuda::launch::Geometry;
 use headstart::device::cuda::timing::TimingOptions;
 use headstart::device::cuda::worker::{self, Found, Module, Worker};
-use headstart::device::{Argument, Command, Device, Fill, Launch};
+use headstart::device::{Argument, Command, Device, Fill, Launch, Program};
 use headstart::ir::{Builder, ConvertOp, Id, Kernel, Param, Space, Type, UnaryOp, eval};
 use headstart::prelude::{global_id, global_size, kernel};
+use rayon::prelude::*;
 
 /// The first GPU, or why there is none.
 fn gpu() -> Option<CudaDevice> {
@@ -152,50 +153,66 @@ const GROUP: u32 = 256;
 #[test]
 fn reciprocals_and_roots_are_rounded_to_nearest() {
     let Some(gpu) = gpu() else { return };
+    let reciprocal = gpu.compile(&Arc::new(of_consecutive(UnaryOp::NormalReciprocal)));
+    let root = gpu.compile(&Arc::new(of_consecutive(UnaryOp::NormalSqrt)));
+    let (reciprocal, root) = (reciprocal.expect("it compiles"), root.expect("it compiles"));
+    compare(&gpu, &reciprocal, 127 << 23, eval::normal_reciprocal);
+    compare(&gpu, &root, 127 << 23, eval::normal_sqrt);
+    compare(&gpu, &root, 128 << 23, eval::normal_sqrt);
+}
+
+/// Of every argument, 2³² of each; all NaNs as the canonical one.
+#[test]
+fn functions_by_tables_have_the_same_bits() {
+    let Some(gpu) = gpu() else { return };
     let cases = [
-        (
-            UnaryOp::NormalReciprocal,
-            127,
-            eval::normal_reciprocal as fn(f32) -> f32,
-        ),
-        (UnaryOp::NormalSqrt, 127, eval::normal_sqrt),
-        (UnaryOp::NormalSqrt, 128, eval::normal_sqrt),
+        (UnaryOp::TableExp2, eval::table::exp2 as fn(f32) -> f32),
+        (UnaryOp::TableLog2, eval::table::log2),
+        (UnaryOp::TableReciprocal, eval::table::reciprocal),
     ];
+    for (op, on_host) in cases {
+        let program = gpu.compile(&Arc::new(of_consecutive(op))).expect("it compiles");
+        for upper in 0..1u32 << 9 {
+            compare(&gpu, &program, upper << 23, on_host);
+        }
+        println!("{}: all arguments", op.name());
+    }
+}
+
+/// Compares 2²³ numbers whose bits follow one another from `first` on.
+fn compare(gpu: &CudaDevice, program: &Program, first: u32, on_host: fn(f32) -> f32) {
     let count = 1u32 << 23;
     let queue = gpu.queue().expect("a queue");
-    for (op, exponent, on_host) in cases {
-        let first = exponent << 23;
-        let program = gpu.compile(&Arc::new(of_consecutive(op))).expect("it compiles");
-        let result = gpu
-            .allocate(Type::F32, count.into(), Fill::Uninitialized)
-            .expect("there is memory");
-        let arguments = vec![
-            Argument::Buffer(result.clone()),
-            Argument::Scalar(Type::I32, first.into()),
-        ];
-        let launch = Command::Launch(program, Launch::new(count / GROUP, GROUP, arguments));
-        queue.submit(launch, &[]).wait().expect("it runs");
-        let read = Command::Read {
-            offset: 0,
-            length: result.bytes(),
-            buffer: result,
-        };
-        let found = queue.submit(read, &[]).wait().expect("it is read");
-        let wrong: Vec<String> = (first..first + count)
-            .zip(found.bytes.chunks_exact(4))
-            .filter_map(|(bits, found)| {
-                let x = f32::from_bits(bits);
-                let found = f32::from_le_bytes(found.try_into().expect("four bytes"));
-                let expected = on_host(x);
-                (found.to_bits() != expected.to_bits()).then(|| format!("{x:?}: {found:?}, not {expected:?}"))
-            })
-            .collect();
-        assert!(
-            wrong.is_empty(),
-            "{} of {} numbers wrong, first {:?}",
-            op.name(),
-            wrong.len(),
-            &wrong[..wrong.len().min(5)]
-        );
-    }
+    let result = gpu
+        .allocate(Type::F32, count.into(), Fill::Uninitialized)
+        .expect("there is memory");
+    let arguments = vec![
+        Argument::Buffer(result.clone()),
+        Argument::Scalar(Type::I32, first.into()),
+    ];
+    let launch = Command::Launch(program.clone(), Launch::new(count / GROUP, GROUP, arguments));
+    queue.submit(launch, &[]).wait().expect("it runs");
+    let read = Command::Read {
+        offset: 0,
+        length: result.bytes(),
+        buffer: result,
+    };
+    let found = queue.submit(read, &[]).wait().expect("it is read");
+    let wrong: Vec<String> = found
+        .bytes
+        .par_chunks_exact(4)
+        .enumerate()
+        .filter_map(|(n, found)| {
+            let x = f32::from_bits(first + n as u32);
+            let found = f32::from_le_bytes(found.try_into().expect("four bytes"));
+            let expected = on_host(x);
+            (found.to_bits() != expected.to_bits()).then(|| format!("{x:?}: {found:?}, not {expected:?}"))
+        })
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} numbers wrong, first {:?}",
+        wrong.len(),
+        &wrong[..wrong.len().min(5)]
+    );
 }

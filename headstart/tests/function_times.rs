@@ -63,10 +63,11 @@ fn page(times: &Value, instructions: &Value) -> String {
          for sm_90 on the usual way. The errors are in the documentation of `headstart::math`. This page is made \
          from `results/functions-h200.json` and `results/math-instructions.json`.\n\n\
          Of {} functions {} are as fast as CUDA's or faster. The others, in multiples of CUDA's time: {}.\n\n\
-         Ours have the same bits on every device and on the host, so they are made of additions, multiplications and integer \
-         operations alone. CUDA takes powers and logarithms of two from the hardware's approximation where it can (`exp`, \
-         `exp2`, `tanh`, `sinh`, `cosh`, `cbrt`, one instruction instead of a polynomial), whose bits are NVIDIA's own. A kernel \
-         that wants those names them: `approximate_exp2` and its kind.\n\n\
+         Ours have the same bits on every device and on the host. What NVIDIA's GPUs compute from tables in one instruction, \
+         powers and logarithms of two and reciprocals, ours take from there as CUDA's own do (`exp`, `exp2`, `tanh`, `sinh`, \
+         `cosh`, `cbrt`, `atan`): the bits are known, found from an H200's results and compared with them \
+         (`ir::eval::table`). The host computes them in integers, and so do GPUs on which nobody has compared them: an A100, and \
+         those of others.\n\n\
          | function | ours | CUDA's | the loop | ours / CUDA's | instructions, ours | CUDA's | bits |\n\
          |---|---|---|---|---|---|---|---|\n",
         text("command"),

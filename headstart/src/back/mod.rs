@@ -7,3 +7,4 @@ mod nan;
 pub mod ptx;
 mod roots;
 pub mod spirv;
+mod tables;

@@ -25,6 +25,16 @@ pub enum UnaryOp {
     /// the last bit, which a start within 2⁻²³·³ does not. That x is neither subnormal nor between 2⁻¹²⁶ and 2⁻¹⁰¹ is a
     /// promise: a GPU may there give a root whose last bit is another, or an infinity for a negative x.
     NormalSqrt,
+    /// `F32`: 2ˣ as NVIDIA's GPUs have it in one instruction: the quadratics and roundings of
+    /// [`eval::table`](super::eval::table), in integers, so that other devices and the host compute the same bits.
+    TableExp2,
+    /// `F32`: log₂ x, likewise.
+    TableLog2,
+    /// `F32`: 1/x, likewise.
+    TableReciprocal,
+    /// `I64`: the coefficients that these take, 26, 16 and 10 bits from above: row x mod 256 of the three tables, one behind
+    /// the other. Where a device does not have the functions, they are written out with it.
+    TableRow,
     /// Float: to an integer, towards minus infinity.
     Floor,
     /// Float: to an integer, towards plus infinity.
@@ -241,7 +251,8 @@ pub(super) use spelled;
 
 spelled!(UnaryOp {
     Not = "not", Neg = "neg", FNeg = "fneg", FAbs = "fabs", Sqrt = "sqrt",
-    NormalReciprocal = "normal.rcp", NormalSqrt = "normal.sqrt", Floor = "floor", Ceil = "ceil",
+    NormalReciprocal = "normal.rcp", NormalSqrt = "normal.sqrt", TableExp2 = "table.exp2",
+    TableLog2 = "table.log2", TableReciprocal = "table.rcp", TableRow = "table.row", Floor = "floor", Ceil = "ceil",
     Trunc = "ftrunc", RoundEven = "round_even", CountLeadingZeros = "clz", CountOnes = "popcount",
     ReverseBits = "reverse_bits", ApproximateReciprocal = "approximate.rcp", ApproximateRsqrt = "approximate.rsqrt",
     ApproximateSqrt = "approximate.sqrt", ApproximateExp2 = "approximate.exp2", ApproximateLog2 = "approximate.log2",

@@ -22,9 +22,6 @@ const LEAST_SQUARE: f32 = f32::from_bits(27 << 23);
 /// Stands for a divisor of 0.
 const LEAST: f32 = 7.888_609e-31;
 
-/// Of a divisor that is infinite or larger, the reciprocal of this one is small enough.
-const MOST: f32 = f32::from_bits(253 << 23);
-
 /// `(atan t/t - 1)/t²` in powers of `t²`; relative error of the result 2⁻²⁵·⁸.
 const ATAN: [f32; 8] = [
     -0.333_331_53,
@@ -85,8 +82,7 @@ pub fn acos_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 pub fn atan_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let magnitude = x.abs();
     let large = magnitude.greater(1.0);
-    // Where the reciprocal is NaN, it is not taken.
-    let inverse = magnitude.min(MOST).normal_reciprocal();
+    let inverse = magnitude.table_reciprocal();
     let angle = odd(large.select(inverse, magnitude), &ATAN);
     let mirrored = x.same(HALF_PI[0]).mul_add(HALF_PI[1], -angle);
     large.select(mirrored, angle) * x.same(1.0).copy_sign(x)

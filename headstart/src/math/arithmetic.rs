@@ -318,6 +318,24 @@ impl<A: Arithmetic> Number<A, f32> {
         self.unary(UnaryOp::NormalSqrt)
     }
 
+    /// 2ˣ to about 2⁻²³ of itself, 0 for what would be subnormal: see [`UnaryOp::TableExp2`].
+    #[inline(always)]
+    pub fn table_exp2(self) -> Self {
+        self.unary(UnaryOp::TableExp2)
+    }
+
+    /// log₂ x to about 2⁻²²: see [`UnaryOp::TableLog2`].
+    #[inline(always)]
+    pub fn table_log2(self) -> Self {
+        self.unary(UnaryOp::TableLog2)
+    }
+
+    /// 1/x within 1 ulp, 0 for what would be subnormal: see [`UnaryOp::TableReciprocal`].
+    #[inline(always)]
+    pub fn table_reciprocal(self) -> Self {
+        self.unary(UnaryOp::TableReciprocal)
+    }
+
     /// To double precision, exactly.
     #[inline(always)]
     pub fn widen(self) -> Number<A, f64> {
@@ -445,6 +463,12 @@ impl<A: Arithmetic> Number<A, u64> {
     #[inline(always)]
     pub fn float(self) -> Number<A, f64> {
         self.convert(ConvertOp::Bits)
+    }
+
+    /// Coefficients of a quadratic: see [`UnaryOp::TableRow`].
+    #[inline(always)]
+    pub fn table_row(self) -> Self {
+        self.unary(UnaryOp::TableRow)
     }
 
     /// The lower 32 bits.

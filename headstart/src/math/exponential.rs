@@ -1,8 +1,9 @@
 //! `exp` and `exp2`.
 //!
 //! `x = k·ln 2 + r` with `|r| ≤ ½ ln 2`, and `eˣ = 2ᵏ·eʳ` with a minimax polynomial for `eʳ`; `exp2` splits
-//! `x = k + r`, exactly. Arguments far outside are clamped first; a NaN passes that unchanged. In single precision `k` is
-//! even and `r` twice as large: two degrees more cost less than halving `k`.
+//! `x = k + r`, exactly. Arguments far outside are clamped first; a NaN passes that unchanged. In single precision
+//! [`table`](crate::ir::eval::table) has the power of two, one instruction on a GPU, and the scale goes on by a
+//! multiplication, so that subnormal results are rounded once more only.
 //!
 //! Polynomials by Sollya's `fpminimax(expm1(x), …, x, relative)` on `[-½ ln 2, ½ ln 2]`, and of `2^x` on
 //! `[-½, ½]`.
@@ -68,30 +69,9 @@ const EXP_F32: [f32; 6] = [
     0.001_386_452_8,
 ];
 
-/// `eʳ` for `|r| ≤ ln 2`; relative error 2⁻²⁴·⁷. These and those of `2ʳ` are improved by trying neighbours, for the least
-/// error of the whole function.
-const EXP_WIDE_F32: [f32; 8] = [
-    1.0,
-    1.000_000_4,
-    0.500_000_2,
-    0.166_661_35,
-    0.041_661_274,
-    0.008_353_479,
-    0.001_411_362_7,
-    0.000_177_373_77,
-];
-
-/// `2ʳ` for `|r| ≤ 1`; relative error 2⁻²⁵.
-const EXP2_WIDE_F32: [f32; 8] = [
-    1.0,
-    0.693_147_36,
-    0.240_226_64,
-    0.055_502_83,
-    0.009_616_994,
-    0.001_335_663_6,
-    0.000_156_340_93,
-    0.000_014_130_011,
-];
+/// log₂ e to 24 bits, and what is missing from it.
+const LOG2_E_F32: f32 = std::f32::consts::LOG2_E;
+const LOG2_E_LOW_F32: f32 = 1.925_963e-8;
 
 /// `x = k·ln 2 + r`, for `|x|` up to 2¹³.
 #[inline(always)]
@@ -141,12 +121,18 @@ pub(super) fn quarter_exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32
 
 /// `eˣ` in single precision.
 pub fn exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    // e^89 overflows, and e^-104 underflows to 0.
-    let x = x.maximum(-104.0).minimum(89.0);
-    let exponent = split_f32(x, 0.5 * std::f32::consts::LOG2_E, 0);
-    let k = exponent.integer;
-    let r = k.mul_add(-2.0 * LN_2_LOW_F32, k.mul_add(-2.0 * LN_2_HIGH_F32, x));
-    polynomial(r, &EXP_WIDE_F32) * exponent.power() * exponent.power()
+    // Where log₂ eˣ - ½ is between -126 and 126, from 0 to 1; what lies beyond stays in the rest.
+    const RANGE: f32 = 252.0;
+    let place = x
+        .mul_add(LOG2_E_F32 / RANGE, 0.5 - 0.5 / RANGE)
+        .max(0.0)
+        .min(1.0);
+    // In the lowest bits then the integer with an exponent's bias.
+    let magic = 12_582_912.0 + 1.0;
+    let shifted = place.mul_add(RANGE, magic);
+    let k = shifted - (magic + 126.0);
+    let rest = x.mul_add(LOG2_E_LOW_F32, x.mul_add(LOG2_E_F32, -k));
+    rest.table_exp2() * shifted.bits().shift_left(23).float()
 }
 
 /// `eˣ` in double precision.
@@ -167,10 +153,10 @@ pub(super) fn exp_of_sum<A: Arithmetic>(x: Number<A, f64>, low: Number<A, f64>) 
 
 /// `2ˣ` in single precision.
 pub fn exp2_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    let x = x.maximum(-160.0).minimum(160.0);
-    let exponent = split_f32(x, 0.5, 0);
-    let rest = exponent.integer.mul_add(-2.0, x);
-    polynomial(rest, &EXP2_WIDE_F32) * exponent.power() * exponent.power()
+    // Subnormal results: 2²⁴ times as large first, which is exact.
+    let tiny = x.less(-126.0);
+    let power = tiny.select(x + 24.0, x).table_exp2();
+    tiny.select(power * (0.5 * f32::EPSILON), power)
 }
 
 /// `2ˣ` in double precision.

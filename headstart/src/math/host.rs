@@ -208,6 +208,9 @@ mod float {
                     UnaryOp::RoundEven => $made(a.round_ties_even()),
                     UnaryOp::NormalReciprocal => $made(eval::normal_reciprocal(a as f32) as $float),
                     UnaryOp::NormalSqrt => $made(eval::normal_sqrt(a as f32) as $float),
+                    UnaryOp::TableExp2 => $made(eval::table::exp2(a as f32) as $float),
+                    UnaryOp::TableLog2 => $made(eval::table::log2(a as f32) as $float),
+                    UnaryOp::TableReciprocal => $made(eval::table::reciprocal(a as f32) as $float),
                     _ => a,
                 }
             }

@@ -11,7 +11,7 @@
 use super::arithmetic::{Arithmetic, Number};
 use super::exponential;
 use super::polynomial::polynomial;
-use super::scale::{Exponent, clamp_f64, split_f32};
+use super::scale::{Exponent, clamp_f64};
 
 /// `cosh 89.5` overflows, and a quarter of `e^89.5` does not.
 const MOST_F32: f32 = 89.5;
@@ -40,16 +40,6 @@ const SINH_F32: [f32; 3] = [0.166_667_16, 0.008_330_271, 0.000_203_733_4];
 /// `(tanh x/x - 1)/x²` in powers of `x²` for `|x| < 0.57`; relative error of the tangent 2⁻²⁴. These and those below are
 /// improved by trying neighbours, for the least error of the whole function.
 const TANH_F32: [f32; 4] = [-0.333_328_3, 0.133_180_35, -0.052_499_432, 0.016_110_925];
-
-/// `e²ʳ` for `|r| ≤ ¼ ln 2`; relative error 2⁻²². It counts less the larger `x` is.
-const EXP_TWICE_F32: [f32; 6] = [
-    1.000_000_1,
-    1.999_999_9,
-    1.999_939,
-    1.333_213_9,
-    0.671_317_2,
-    0.273_003_64,
-];
 
 /// All that `sinh` and `cosh` share in double precision.
 struct Halves<A: Arithmetic> {
@@ -86,7 +76,7 @@ impl<A: Arithmetic> Halves<A> {
 /// `sinh x` in single precision.
 pub fn sinh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let quarter = exponential::quarter_exp_f32(x.abs().minimum(MOST_F32));
-    let half = quarter.normal_reciprocal().mul_add(-0.0625, quarter);
+    let half = quarter.table_reciprocal().mul_add(-0.0625, quarter);
     // The sign by a multiplication: a NaN is then the canonical one.
     let large = half * x.same(2.0).copy_sign(x);
     x.abs().less(1.0).select(odd(x, &SINH_F32), large)
@@ -95,7 +85,7 @@ pub fn sinh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 /// `cosh x` in single precision.
 pub fn cosh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let quarter = exponential::quarter_exp_f32(x.abs().minimum(MOST_F32));
-    quarter.mul_add(2.0, quarter.normal_reciprocal() * 0.125)
+    quarter.mul_add(2.0, quarter.table_reciprocal() * 0.125)
 }
 
 /// `sinh x` in double precision.
@@ -110,12 +100,9 @@ pub fn cosh_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
 
 /// `tanh x` in single precision.
 pub fn tanh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    // 1 - 2/(e^2|x| + 1); tanh 9.02 rounds to 1.
-    let magnitude = x.abs().minimum(9.02);
-    let exponent = split_f32(magnitude, 2.0 * std::f32::consts::LOG2_E, 0);
-    let r = exponent.integer.mul_add(-0.5 * std::f32::consts::LN_2, magnitude);
-    let below = polynomial(r, &EXP_TWICE_F32).mul_add(exponent.power(), 1.0);
-    let large = below.normal_reciprocal().mul_add(-2.0, 1.0);
+    // 1 - 2/(e^2|x| + 1), also where the power is infinite.
+    let power = (x.abs() * (2.0 * std::f32::consts::LOG2_E)).table_exp2();
+    let large = (power + 1.0).table_reciprocal().mul_add(-2.0, 1.0);
     let large = large * x.same(1.0).copy_sign(x);
     x.abs().less(0.57).select(odd(x, &TANH_F32), large)
 }

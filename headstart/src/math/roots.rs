@@ -1,38 +1,33 @@
 //! `cbrt` and `hypot`.
 //!
-//! `cbrt`: `r` near `x^-⅓` comes from the bits of `x` by a division by 3 and a step or two of Halley's kind; then
-//! `x^⅓ = x·r²·(1 - e)^-⅔` with `e = 1 - x·r³`, where rounding `x·r²` costs only a third of itself. No division.
-//! Double precision takes `m` in `[1, 8)` with `x = 2³ᵏ·m`, and `r` needs only single precision.
+//! `cbrt`: in single precision `x^-⅔` comes from a logarithm and a power of two, and `x·x^-⅔` is the root but for a step of
+//! Newton's. In double precision `r` near `x^-⅓` comes from the bits of `x` by a division by 3 and a step or two of
+//! Halley's kind; then `x^⅓ = x·r²·(1 - e)^-⅔` with `e = 1 - x·r³`, where rounding `x·r²` costs only a third of itself.
+//! No division. Double precision takes `m` in `[1, 8)` with `x = 2³ᵏ·m`, and `r` needs only single precision.
 //!
 //! `hypot`: both lengths are scaled by the exponent of the longer.
 
 use super::arithmetic::{Arithmetic, Number};
-use super::polynomial::polynomial;
 
 /// 2⁻¹⁰⁰: stands for 0 under a root; times the least scale it is 0 again.
 const LEAST_SQUARE: f32 = f32::from_bits(27 << 23);
 
-/// Where `x^-⅓` starts in single precision, and `(1 - e)^-⅓ - 1` by powers of `e` from -0.1 to 0.1, both improved by trying
-/// neighbours, for the least error of the root.
-const START_F32: u32 = 0x54a2_1c86;
-const STEP_F32: [f32; 3] = [0.333_333_4, 0.222_179_32, 0.172_839_9];
-
 /// `cbrt x` in single precision.
 pub fn cbrt_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    let tiny = x.abs().less(f32::MIN_POSITIVE);
-    let normal = tiny.select(x * 16_777_216.0, x);
-    let magnitude = normal.abs();
-    // The exponent's field divided by 3 divides the logarithm by 3, nearly.
-    let first = (x.bits().same(START_F32) - magnitude.bits().multiply_high(0x5555_5556)).float();
-    let e = (-(first * first)).mul_add(magnitude * first, 1.0);
-    let r = (e * polynomial(e, &STEP_F32)).mul_add(first, first);
-    let root = normal * (r * r);
-    let e = (-root.abs()).mul_add(r, 1.0);
-    // The next term, 5e²/9, is too small to count.
-    let root = (root * e).mul_add(2.0 / 3.0, root);
-    let root = tiny.select(root * 0.003_906_25, root);
-    // Infinities and NaN are their own roots; a zero is one already.
-    x.abs().less(f32::INFINITY).select(root, x + x)
+    let magnitude = x.abs();
+    let tiny = magnitude.less(f32::MIN_POSITIVE);
+    let logarithm = tiny
+        .select(magnitude * 16_777_216.0, magnitude)
+        .table_log2();
+    let logarithm = tiny.select(logarithm - 24.0, logarithm);
+    // x^-⅔, and with it the root and, by a step of Newton's, what is missing from it.
+    let power = (logarithm * (-2.0 / 3.0)).table_exp2();
+    let root = x * power;
+    let e = (-root).mul_add(power * root, 1.0);
+    let root = (e * (1.0 / 3.0)).mul_add(root, root);
+    // Zeros and infinities are their own roots.
+    let twice = x + x;
+    twice.equal(x).select(twice, root)
 }
 
 /// `cbrt x` in double precision.

@@ -575,7 +575,7 @@ fn fits(kernel: &Kernel, region: &Region, own: Label, budget: &mut Budget) -> bo
 pub(super) fn cost(kernel: &Kernel, kind: &OpKind) -> u32 {
     match kind {
         OpKind::Unary(UnaryOp::Sqrt, _) => 20,
-        OpKind::Unary(UnaryOp::NormalReciprocal, _) => 3,
+        OpKind::Unary(UnaryOp::NormalReciprocal | UnaryOp::TableRow, _) => 3,
         OpKind::Unary(UnaryOp::NormalSqrt, _) => 5,
         OpKind::Binary(BinaryOp::FDiv, ..) => 20,
         OpKind::Binary(BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU, ..) => 20,

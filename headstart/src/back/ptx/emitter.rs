@@ -7,6 +7,7 @@ use std::fmt::Write;
 use super::Options;
 use super::print::Lines;
 use super::registers::{Class, Registers};
+use super::rows;
 use super::tokens::Groups;
 use super::within::Within;
 use crate::Result;
@@ -52,8 +53,8 @@ pub(super) struct Written {
     pub files: Vec<String>,
     pub registers: Registers,
     pub uses_scratch: bool,
-    /// What the module needs for what the kernel prints; empty if it does not.
-    pub prints: String,
+    /// What the module declares for what the kernel prints, and of tables.
+    pub declarations: String,
     /// The memory for the values of a line, in bytes.
     pub line_bytes: u32,
     /// What lies in constant memory.
@@ -85,6 +86,8 @@ pub(super) struct Emitter<'k> {
     pub scratch: Option<String>,
     /// What is printed.
     pub lines: Lines,
+    /// Rows of tables are read.
+    pub reads_rows: bool,
     /// The policy of nontemporal prefetches, which evicts first.
     pub streaming: Option<String>,
     /// Constants that instructions cannot hold, moved to registers at the start.
@@ -154,6 +157,7 @@ impl<'k> Emitter<'k> {
             guard: None,
             scratch: None,
             lines: Lines::default(),
+            reads_rows: false,
             streaming: None,
             preamble: String::new(),
             body: String::new(),
@@ -167,12 +171,13 @@ impl<'k> Emitter<'k> {
 
     /// What was written: the instructions, constants first, and the source files that they name.
     pub(super) fn finish(self) -> Written {
+        let rows = if self.reads_rows { rows::declaration() } else { String::new() };
         Written {
             instructions: self.preamble + &self.body,
             files: self.files,
             registers: self.registers,
             uses_scratch: self.scratch.is_some(),
-            prints: self.lines.declarations(),
+            declarations: self.lines.declarations() + &rows,
             line_bytes: self.lines.bytes,
             banked: self.banked,
         }

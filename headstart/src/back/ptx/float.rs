@@ -94,6 +94,10 @@ impl Emitter<'_> {
             UnaryOp::Sqrt => self.ins(format!("sqrt.rn{ftz}.{s} {r}, {x}")),
             UnaryOp::NormalReciprocal => self.normal_reciprocal(r, x),
             UnaryOp::NormalSqrt => self.normal_sqrt(r, x),
+            // Older targets have them written out.
+            UnaryOp::TableExp2 => self.ins(format!("ex2.approx.ftz.f32 {r}, {x}")),
+            UnaryOp::TableLog2 => self.ins(format!("lg2.approx.ftz.f32 {r}, {x}")),
+            UnaryOp::TableReciprocal => self.ins(format!("rcp.approx.ftz.f32 {r}, {x}")),
             UnaryOp::Floor => self.ins(format!("cvt.rmi{ftz}.{s}.{s} {r}, {x}")),
             UnaryOp::Ceil => self.ins(format!("cvt.rpi{ftz}.{s}.{s} {r}, {x}")),
             UnaryOp::Trunc => self.ins(format!("cvt.rzi{ftz}.{s}.{s} {r}, {x}")),

@@ -118,6 +118,10 @@ impl Emitter<'_> {
         match op {
             UnaryOp::Not => self.ins(format!("not.b{bits} {r}, {a}")),
             UnaryOp::Neg => self.ins(format!("neg.s{bits} {r}, {a}")),
+            UnaryOp::TableRow => {
+                self.table_row(&r, &a);
+                return;
+            }
             UnaryOp::CountLeadingZeros | UnaryOp::CountOnes => {
                 let name = if op == UnaryOp::CountOnes { "popc" } else { "clz" };
                 if bits == 64 {

@@ -23,6 +23,7 @@ mod memory;
 mod prefetch;
 mod print;
 mod registers;
+mod rows;
 mod tokens;
 mod within;
 
@@ -31,6 +32,7 @@ use std::fmt::Write;
 use super::banked::BankedConstants;
 pub use super::hints::HintReached;
 use super::hints::{Form, expand};
+use super::tables;
 use crate::cleanup;
 use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Type, Value};
 use crate::{Error, Result};
@@ -44,7 +46,7 @@ pub use within::{Block, Handed, Within, emit_within};
 const MOST_STATIC_SHARED: u64 = 48 << 10;
 
 /// The GPU generation to emit for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
     /// Compute capability 8.0 (A100) and later.
     Sm80,
@@ -156,6 +158,9 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     let hints = prefetch::report(kernel, options);
     let mut kernel = kernel.clone();
     expand(&mut kernel, &Form::nvidia(options.target == Target::Sm90));
+    if options.target < Target::Sm90 {
+        tables::expand(&mut kernel);
+    }
     let kernel = &cleanup::clean(&kernel);
     let mut emitter = Emitter::new(kernel, options);
     let entry = identifier(&kernel.name);
@@ -178,7 +183,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     if dynamic {
         let _ = writeln!(text, ".extern .shared .align 16 .b8 {}[];\n", memory::DYNAMIC);
     }
-    text.push_str(&written.prints);
+    text.push_str(&written.declarations);
     declare_constants(&mut text, kernel, &written.banked);
     let _ = writeln!(text, ".visible .entry {entry}(");
     for (index, param) in kernel.params.iter().enumerate() {

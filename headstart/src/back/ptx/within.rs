@@ -21,6 +21,7 @@ use super::emitter::Emitter;
 use super::{MOST_STATIC_SHARED, Options, Target, check, control, declare_arrays, prefetch};
 use crate::back::banked::BankedConstants;
 use crate::back::hints::{Form, HintReached, expand};
+use crate::back::tables;
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{Array, Kernel, OpKind, Space, Value};
@@ -88,6 +89,9 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     let hints = prefetch::report(kernel, options);
     let mut kernel = kernel.clone();
     expand(&mut kernel, &Form::nvidia(options.target == Target::Sm90));
+    if options.target < Target::Sm90 {
+        tables::expand(&mut kernel);
+    }
     let kernel = &cleanup::clean(&kernel);
     let mut emitter = Emitter::new(kernel, options);
     emitter.within = Some(within);
@@ -98,6 +102,9 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     }
     emitter.prepare_prefetches();
     emitter.region(&kernel.body, control::Next::Nothing)?;
+    if emitter.reads_rows {
+        return Err(Error::bug("a kernel that came from PTX reads rows of tables"));
+    }
     let written = emitter.finish();
 
     let is_declared = |array: Array| within.arrays.contains(&kernel.arrays[array].name);

@@ -4,9 +4,10 @@
 //! from happening and their results selected. Constant divisors and counts need neither.
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{Op as Code, OpenclStd100Op as Std, Word};
+use rspirv::spirv::{MemoryAccess, Op as Code, OpenclStd100Op as Std, StorageClass, Word};
 
 use super::emitter::Emitter;
+use crate::ir::eval::table;
 use crate::ir::{BinaryOp, CompareOp, Type, UnaryOp, Value};
 
 impl Emitter<'_> {
@@ -20,8 +21,37 @@ impl Emitter<'_> {
             UnaryOp::CountLeadingZeros => self.module.opencl(id, Std::clz, &[x]),
             UnaryOp::CountOnes => self.module.opencl(id, Std::popcount, &[x]),
             UnaryOp::ReverseBits => self.reversed(ty, x),
+            UnaryOp::TableRow => self.table_row(x),
             _ => unreachable!("the verifier keeps float operations away from integers"),
         }
+    }
+
+    /// A row from the module's constants.
+    fn table_row(&mut self, index: Word) -> Word {
+        let long = self.module.int(64);
+        let rows: Vec<Word> = (0..table::ROWS as u64)
+            .map(|index| self.module.constant(64, table::row(index)))
+            .collect();
+        let ty = self.module.array(long, rows.len() as u32);
+        let initial = self.module.composite(ty, &rows);
+        let class = StorageClass::UniformConstant;
+        let variable = self.module.initialized(class, ty, initial);
+        if !self.interface.contains(&variable) {
+            self.interface.push(variable);
+        }
+        let last = self.module.constant(64, table::ROWS as u64 - 1);
+        let index = self.module.ins(Code::BitwiseAnd, long, &[index, last]);
+        let zero = self.module.constant(64, 0);
+        let pointer = self.module.pointer(class, long);
+        let at = self
+            .module
+            .ins(Code::InBoundsPtrAccessChain, pointer, &[variable, zero, index]);
+        let how = vec![
+            Operand::IdRef(at),
+            Operand::MemoryAccess(MemoryAccess::ALIGNED),
+            Operand::LiteralBit32(8),
+        ];
+        self.module.make(Code::Load, long, how)
     }
 
     /// The bits in reverse order: neighbours change places, then pairs, and so on. OpenCL has no function for it.

@@ -40,6 +40,7 @@ mod side_by_side;
 use rspirv::binary::Disassemble;
 
 use super::hints::{HintReached, expand_others};
+use super::tables;
 use crate::cleanup;
 use crate::ir::{CacheUse, Id, Kernel, Op, OpKind, PrefetchScope};
 use crate::{Error, Result};
@@ -141,6 +142,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Spirv> {
     }
     let is_block = |op: &Op| blocks.as_ref().is_some_and(|blocks| blocks.is_whole(op));
     expand_others(&mut kernel, &form, &is_block);
+    tables::expand(&mut kernel);
     let kernel = &cleanup::clean(&kernel);
     check::check(kernel, options)?;
     side_by_side::check(kernel, options)?;

@@ -5,6 +5,7 @@
 
 use half::{bf16, f16};
 
+use super::table;
 use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, UnaryOp};
 use crate::ir::types::Type;
 
@@ -154,11 +155,14 @@ pub fn normal_sqrt(x: f32) -> f32 {
 }
 
 /// The operations that binary32 alone has, with one operand.
-pub(super) fn unary_of_normal(op: UnaryOp, a: u64) -> u64 {
+pub(super) fn unary_of_single(op: UnaryOp, a: u64) -> u64 {
     let x = single::of(a);
     single::made(match op {
         UnaryOp::NormalReciprocal => normal_reciprocal(x),
         UnaryOp::NormalSqrt => normal_sqrt(x),
+        UnaryOp::TableExp2 => table::exp2(x),
+        UnaryOp::TableLog2 => table::log2(x),
+        UnaryOp::TableReciprocal => table::reciprocal(x),
         _ => 0.0,
     })
 }

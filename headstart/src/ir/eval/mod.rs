@@ -5,6 +5,7 @@
 //! a panic. Engines may compute faster, never differently; constant folding calls these functions.
 
 mod float;
+pub mod table;
 
 pub use float::{LEAST_OF_NORMAL_SQRT, normal_reciprocal, normal_sqrt};
 
@@ -26,12 +27,17 @@ pub fn unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
         UnaryOp::CountLeadingZeros => u64::from(a.leading_zeros() - (64 - ty.bits())),
         UnaryOp::CountOnes => u64::from(a.count_ones()),
         UnaryOp::ReverseBits => a.reverse_bits() >> (64 - ty.bits()),
+        UnaryOp::TableRow => table::row(a),
         UnaryOp::FNeg => a ^ sign_bit(ty),
         UnaryOp::FAbs => a & !sign_bit(ty),
         UnaryOp::Sqrt | UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::RoundEven => {
             float::unary(op, ty, a)
         }
-        UnaryOp::NormalReciprocal | UnaryOp::NormalSqrt => float::unary_of_normal(op, a),
+        UnaryOp::NormalReciprocal
+        | UnaryOp::NormalSqrt
+        | UnaryOp::TableExp2
+        | UnaryOp::TableLog2
+        | UnaryOp::TableReciprocal => float::unary_of_single(op, a),
         _ => float::approximate_unary(op, a),
     }
 }

@@ -204,6 +204,7 @@ fn unary(op: UnaryOp, ty: Type) -> Check<Type> {
         UnaryOp::Neg | UnaryOp::CountLeadingZeros | UnaryOp::CountOnes | UnaryOp::ReverseBits => {
             wanted(op.name(), "an integer", ty.is_integer(), ty)
         }
+        UnaryOp::TableRow => wanted(op.name(), "an i64", ty == Type::I64, ty),
         UnaryOp::FNeg
         | UnaryOp::FAbs
         | UnaryOp::Sqrt

@@ -50,6 +50,7 @@ fn arithmetic_takes_its_types() {
     let integers = vec![Type::I8, Type::I16, Type::I32, Type::I64];
     let words = vec![Type::I32];
     let single = vec![Type::F32];
+    let longs = vec![Type::I64];
     let floats = vec![Type::F16, Type::Bf16, Type::F32, Type::F64];
     let logical: Vec<Type> = [Type::Bool].into_iter().chain(integers.clone()).collect();
     for &op in UnaryOp::ALL {
@@ -57,7 +58,8 @@ fn arithmetic_takes_its_types() {
         let expected = match name {
             "not" => &logical,
             _ if op.is_approximation() => &single,
-            "normal.rcp" | "normal.sqrt" => &single,
+            "normal.rcp" | "normal.sqrt" | "table.exp2" | "table.log2" | "table.rcp" => &single,
+            "table.row" => &longs,
             "neg" | "clz" | "popcount" | "reverse_bits" => &integers,
             _ => &floats,
         };

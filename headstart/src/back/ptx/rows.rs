@@ -1,0 +1,29 @@
+//! Rows of tables in the module's constant memory, for GPUs whose functions by tables are written out.
+
+use super::emitter::Emitter;
+use super::registers::Class;
+use crate::ir::eval::table;
+
+/// The name of the rows.
+const ROWS: &str = "__table_rows";
+
+/// What the module declares for them.
+pub(super) fn declaration() -> String {
+    let rows: Vec<String> = (0..table::ROWS as u64)
+        .map(|index| format!("{:#x}", table::row(index)))
+        .collect();
+    format!(".const .align 8 .b64 {ROWS}[{}] = {{{}}};\n\n", rows.len(), rows.join(", "))
+}
+
+impl Emitter<'_> {
+    /// A row.
+    pub(super) fn table_row(&mut self, r: &str, index: &str) {
+        self.reads_rows = true;
+        let [at, start] = [0; 2].map(|_| self.temporary(Class::B64));
+        self.ins(format!("and.b64 {at}, {index}, {}", table::ROWS - 1));
+        self.ins(format!("shl.b64 {at}, {at}, 3"));
+        self.ins(format!("mov.u64 {start}, {ROWS}"));
+        self.ins(format!("add.u64 {at}, {at}, {start}"));
+        self.ins(format!("ld.const.u64 {r}, [{at}]"));
+    }
+}

@@ -71,8 +71,14 @@ fn every_operation_is_assembled() {
                 None => together = Some(one),
                 Some(all) => {
                     let entry = one.text.find(".visible").expect("an entry");
-                    all.text
-                        .push_str(&format!("// {}\n{}", operation.name, &one.text[entry..]));
+                    let (head, entry) = one.text.split_at(entry);
+                    let constants = head.lines().filter(|line| line.starts_with(".const"));
+                    for line in constants {
+                        if !all.text.contains(line) {
+                            all.text.push_str(line);
+                        }
+                    }
+                    all.text.push_str(&format!("\n// {}\n{entry}", operation.name));
                 }
             }
         }

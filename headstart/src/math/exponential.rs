@@ -123,10 +123,7 @@ pub(super) fn quarter_exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32
 pub fn exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     // Where log₂ eˣ - ½ is between -126 and 126, from 0 to 1; what lies beyond stays in the rest.
     const RANGE: f32 = 252.0;
-    let place = x
-        .mul_add(LOG2_E_F32 / RANGE, 0.5 - 0.5 / RANGE)
-        .max(0.0)
-        .min(1.0);
+    let place = x.mul_add(LOG2_E_F32 / RANGE, 0.5 - 0.5 / RANGE).max(0.0).min(1.0);
     // In the lowest bits then the integer with an exponent's bias.
     let magic = 12_582_912.0 + 1.0;
     let shifted = place.mul_add(RANGE, magic);

@@ -37,7 +37,7 @@ const SINH: [f64; 5] = [
 /// `(sinh x/x - 1)/x²` in powers of `x²` for `|x| < 1`; relative error of the sine 2⁻²⁵·³.
 const SINH_F32: [f32; 3] = [0.166_667_16, 0.008_330_271, 0.000_203_733_4];
 
-/// `(tanh x/x - 1)/x²` in powers of `x²` for `|x| < 0.57`; relative error of the tangent 2⁻²⁴. These and those below are
+/// `(tanh x/x - 1)/x²` in powers of `x²` for `|x| < 0.57`; relative error of the tangent 2⁻²⁴. They are
 /// improved by trying neighbours, for the least error of the whole function.
 const TANH_F32: [f32; 4] = [-0.333_328_3, 0.133_180_35, -0.052_499_432, 0.016_110_925];
 

@@ -16,9 +16,7 @@ const LEAST_SQUARE: f32 = f32::from_bits(27 << 23);
 pub fn cbrt_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let magnitude = x.abs();
     let tiny = magnitude.less(f32::MIN_POSITIVE);
-    let logarithm = tiny
-        .select(magnitude * 16_777_216.0, magnitude)
-        .table_log2();
+    let logarithm = tiny.select(magnitude * 16_777_216.0, magnitude).table_log2();
     let logarithm = tiny.select(logarithm - 24.0, logarithm);
     // x^-⅔, and with it the root and, by a step of Newton's, what is missing from it.
     let power = (logarithm * (-2.0 / 3.0)).table_exp2();

@@ -71,7 +71,9 @@ pub fn reciprocal<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let significand = (sum + u64::from(RECIPROCAL_ROUNDING)).shift_right(15).truncate();
     let result = (bits.same(252) - exponent).shift_left(23) + significand;
     let result = result.less_signed(1 << 23).select(result.same(0), result);
-    let result = exponent.equal(0).select(bits.same(f32::INFINITY.to_bits()), result);
+    let result = exponent
+        .equal(0)
+        .select(bits.same(f32::INFINITY.to_bits()), result);
     let result = (result | (bits & 0x8000_0000)).float();
     x.is_nan().select(x.same(f32::NAN), result)
 }

@@ -171,7 +171,11 @@ impl<'k> Emitter<'k> {
 
     /// What was written: the instructions, constants first, and the source files that they name.
     pub(super) fn finish(self) -> Written {
-        let rows = if self.reads_rows { rows::declaration() } else { String::new() };
+        let rows = if self.reads_rows {
+            rows::declaration()
+        } else {
+            String::new()
+        };
         Written {
             instructions: self.preamble + &self.body,
             files: self.files,

@@ -12,7 +12,11 @@ pub(super) fn declaration() -> String {
     let rows: Vec<String> = (0..table::ROWS as u64)
         .map(|index| format!("{:#x}", table::row(index)))
         .collect();
-    format!(".const .align 8 .b64 {ROWS}[{}] = {{{}}};\n\n", rows.len(), rows.join(", "))
+    format!(
+        ".const .align 8 .b64 {ROWS}[{}] = {{{}}};\n\n",
+        rows.len(),
+        rows.join(", ")
+    )
 }
 
 impl Emitter<'_> {

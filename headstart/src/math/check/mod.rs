@@ -35,8 +35,8 @@ pub struct Contract {
 
 /// Every function's contract.
 pub const CONTRACTS: &[Contract] = &[
-    contract(Function::Exp, (1.95, 10), (1.00, 28, 18)),
-    contract(Function::Exp2, (2.10, 6), (0.90, 27, 17)),
+    contract(Function::Exp, (1.94, 10), (1.00, 28, 18)),
+    contract(Function::Exp2, (2.06, 6), (0.90, 27, 17)),
     contract(Function::Log, (0.93, 20), (0.86, 44, 23)),
     contract(Function::Log2, (0.97, 22), (0.90, 44, 23)),
     contract(Function::Sin, (1.54, 23), (1.52, 29, 15)),
@@ -45,11 +45,11 @@ pub const CONTRACTS: &[Contract] = &[
     contract(Function::Log10, (0.94, 23), (0.90, 45, 24)),
     contract(Function::Asin, (1.67, 18), (2.15, 28, 23)),
     contract(Function::Acos, (1.19, 20), (1.25, 29, 20)),
-    contract(Function::Atan, (1.52, 17), (1.40, 32, 28)),
+    contract(Function::Atan, (1.62, 17), (1.40, 32, 28)),
     contract(Function::Atan2, (2.10, 35), (1.85, 49, 35)),
-    contract(Function::Sinh, (1.70, 24), (1.70, 38, 25)),
-    contract(Function::Cosh, (1.60, 16), (1.65, 36, 23)),
-    contract(Function::Tanh, (1.80, 15), (2.70, 27, 22)),
+    contract(Function::Sinh, (1.63, 24), (1.70, 38, 25)),
+    contract(Function::Cosh, (1.36, 16), (1.65, 36, 23)),
+    contract(Function::Tanh, (1.99, 15), (2.70, 27, 22)),
     contract(Function::Erf, (1.80, 25), (1.95, 50, 45)),
     contract(Function::Pow, (0.55, 42), (1.70, 131, 94)),
     contract(Function::Cbrt, (1.00, 16), (0.75, 48, 9)),

@@ -40,7 +40,12 @@ fn special_arguments() {
         assert_eq!(log2(x), -infinity);
         assert_eq!(reciprocal(x), infinity.copysign(x));
     }
-    for (x, power) in [(infinity, infinity), (-infinity, 0.0), (128.0, infinity), (-126.5, 0.0)] {
+    for (x, power) in [
+        (infinity, infinity),
+        (-infinity, 0.0),
+        (128.0, infinity),
+        (-126.5, 0.0),
+    ] {
         assert_eq!(exp2(x).to_bits(), f32::to_bits(power), "{x}");
     }
     assert_eq!(exp2(-126.0), f32::MIN_POSITIVE);

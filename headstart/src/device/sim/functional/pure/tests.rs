@@ -80,7 +80,9 @@ fn unary_operations_agree_with_the_specification() {
         );
         if op == UnaryOp::TableRow {
             let ty = Type::I64;
-            check(&LaneOpKind::Unary { op, ty, to, a }, &[ty], |x| eval::unary(op, ty, x[0]));
+            check(&LaneOpKind::Unary { op, ty, to, a }, &[ty], |x| {
+                eval::unary(op, ty, x[0])
+            });
             continue;
         }
         let types: &[Type] = match op.is_approximation() || single {

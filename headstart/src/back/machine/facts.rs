@@ -260,7 +260,7 @@ impl<'k> Facts<'k> {
     }
 
     /// The double-precision constant that has to be built in registers because the same instruction holds another one
-    /// already: the factor of `x * 0.125 + 0.5`.
+    /// already: the factor of `x * 0.125 + 0.5`. In loops it comes from constant memory.
     pub fn second_constant(&self, op: &Op) -> Option<Value> {
         let OpKind::Fma(a, b, c) = op.kind else {
             return None;
@@ -270,10 +270,11 @@ impl<'k> Facts<'k> {
             constant.is_some_and(|bits| bits != 0) && !self.is_wide_constant(value)
         };
         let is_double = self.target.family == Family::Nvidia && self.kernel.ty(c) == Type::F64;
-        match (is_double, held(a), held(b), held(c)) {
+        let second = match (is_double, held(a), held(b), held(c)) {
             (true, true, _, true) => Some(a),
             (true, _, true, true) => Some(b),
             _ => None,
-        }
+        };
+        second.filter(|&constant| self.banked_constant(constant).is_none())
     }
 }

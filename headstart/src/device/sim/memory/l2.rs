@@ -21,9 +21,13 @@ pub(super) struct L2 {
     small: Vec<SmallBuffer>,
     /// Buffers that L2 holds a good part of, but not all: the addresses, and the bytes that were brought from there.
     partly: Vec<(Range<u64>, u64)>,
+    /// Bytes that were brought from device memory: all, and those for scattered accesses.
+    brought: [u64; 2],
     /// Busy cores for each one that is simulated.
     ratio: f64,
     sectors: usize,
+    /// Bytes of a line.
+    line: u64,
 }
 
 /// A buffer that stays in L2 once it is there.
@@ -56,6 +60,9 @@ const PARTLY: u64 = 8;
 
 /// A buffer of which more is read than this many times its size is read again by others.
 const AGAIN: f64 = 1.25;
+
+/// What is brought for scattered accesses is a good part of all where it is more than this.
+const SCATTERED: f64 = 0.25;
 
 /// At most this part of L2 is set aside for small buffers.
 const MOST_SMALL: f64 = 0.75;
@@ -93,18 +100,36 @@ impl L2 {
             cache: Cache::new(own, ways, line, shape),
             small,
             partly,
+            brought: [0; 2],
             ratio,
             sectors,
+            line,
         }
     }
 
     /// Bytes are brought from device memory.
-    pub(super) fn count(&mut self, address: u64, bytes: u64) {
+    pub(super) fn count(&mut self, address: u64, bytes: u64, scattered: bool) {
         for (buffer, brought) in &mut self.partly {
             if buffer.contains(&address) {
                 *brought += bytes;
             }
         }
+        let [all, for_scattered] = &mut self.brought;
+        *all += bytes;
+        *for_scattered += if scattered { bytes } else { 0 };
+    }
+
+    /// Whether a line is of memory that L2 keeps little of.
+    pub(super) fn is_beyond(&self, line: u64) -> bool {
+        let address = line * self.line;
+        let is_small = |buffer: &SmallBuffer| (buffer.first..buffer.first + buffer.lines).contains(&line);
+        !self.small.iter().any(is_small) && !self.partly.iter().any(|(buffer, _)| buffer.contains(&address))
+    }
+
+    /// Whether a good part of what was brought was for scattered accesses.
+    pub(super) fn is_scattered(&self) -> bool {
+        let [all, for_scattered] = self.brought;
+        for_scattered as f64 > SCATTERED * all as f64
     }
 
     /// Whether what was brought, so many times over, is more than there is of a buffer.

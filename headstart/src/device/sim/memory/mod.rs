@@ -31,6 +31,7 @@ mod lines;
 mod port;
 mod recent;
 mod tlb;
+mod walk;
 mod writes;
 
 #[cfg(test)]
@@ -51,8 +52,10 @@ pub use lines::Access;
 use lines::{LineShape, Lines};
 pub use port::Cycles;
 use port::Port;
+pub(crate) use port::spread;
 use recent::Recent;
 use tlb::Tlb;
+use walk::Walk;
 use writes::Fences;
 
 use crate::device::model::{DeviceModel, Reached};
@@ -94,6 +97,8 @@ pub struct MemorySystem {
     asked: Asked,
     /// Begins fences, of all cores.
     fences: Fences,
+    /// Who asks for what; then nothing takes any time beyond L1.
+    walk: Option<Walk>,
     counters: MemoryCounters,
 }
 
@@ -229,8 +234,16 @@ impl MemorySystem {
             fences: Fences::new(f64::from(*l2.fence_interval)),
             // As long as the write is on its way, and as long again.
             recent: (*l2.read_after_write > 0).then(|| Recent::new(2.0 * f64::from(*l2.near_latency))),
+            walk: None,
             counters: MemoryCounters::default(),
         }
+    }
+
+    /// The same for a walk without time: what L1 does not have is there at once, and who asks for it is noted.
+    #[must_use]
+    pub fn walked(mut self) -> MemorySystem {
+        self.walk = Some(Walk::new(self.shape, self.timing.granule));
+        self
     }
 
     /// When a core's port for global and shared memory is free again.
@@ -247,6 +260,17 @@ impl MemorySystem {
     /// find there what others have brought, which a sample of them does not see.
     pub fn is_shared(&self, times: f64) -> bool {
         self.l2.is_shared(times)
+    }
+
+    /// Whether a good part of what came from memory that L2 keeps little of was for scattered accesses. Other cores may ask
+    /// for what lies beside that.
+    pub fn is_scattered(&self) -> bool {
+        self.l2.is_scattered()
+    }
+
+    /// On a walk, the part of what cores asked L2 for, for scattered accesses, that another core had asked for before.
+    pub fn found(&self) -> f64 {
+        self.walk.as_ref().map_or(0.0, Walk::found)
     }
 
     /// Keeps a core's port busy for some cycles more: an instruction whose rate is below the port's.
@@ -436,6 +460,10 @@ impl MemorySystem {
 
     /// Asks L2, and device memory for what L2 does not have: when the core has the data.
     fn ask_l2(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
+        if let Some(walk) = &mut self.walk {
+            walk.ask(line, sectors, core, purpose.scattered && self.l2.is_beyond(line));
+            return now;
+        }
         let translation = self.translate(core, line);
         let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
         let start = translation
@@ -462,7 +490,7 @@ impl MemorySystem {
         self.counters.l2_sectors += u64::from(sectors.count_ones());
 
         let (place, _) = self.place_in_l2(served, line);
-        let way = port::spread(line);
+        let way = spread(line);
         let is_far = way & 1 == 1;
         let is_near = !is_far || self.is_near(place, purpose);
         // The upper half of the hash chooses the slice, the lowest bit its half.
@@ -490,7 +518,7 @@ impl MemorySystem {
             let begun = self.dram.access(served, line, bytes);
             self.counters.dram_queueing += begun - served;
             self.counters.dram_read_bytes += bytes;
-            self.l2.count(address, bytes);
+            self.l2.count(address, bytes, purpose.scattered);
             if !purpose.is_load {
                 self.counters.prefetched_bytes += bytes;
             }

@@ -40,7 +40,7 @@ impl Port {
 }
 
 /// Spreads numbers (lines, pages) evenly, as the address hashes of the devices do.
-pub(super) fn spread(number: u64) -> u64 {
+pub(crate) fn spread(number: u64) -> u64 {
     // The finalizer of MurmurHash3: every input bit reaches every output bit.
     let mut hash = number;
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);

@@ -10,8 +10,9 @@
 //! hierarchy](super::memory).
 //!
 //! Of a launch whose work-groups are alike, some cores are simulated, with their share of L2 and device
-//! memory ([`Cores`]); [`LaunchTime::sample`] says how many. Where all work-groups are resident at once, what the slowest of
-//! all is later than the slowest of a sample is added. A run is a function of its inputs alone.
+//! memory ([`Cores`]); [`LaunchTime::sample`] says how many. A walk without time through more of a short
+//! launch's cores shows whether they use what others bring, of which a sample sees little. Where all work-groups are resident at
+//! once, what the slowest of all is later than the slowest of a sample is added. A run is a function of its inputs alone.
 
 mod access;
 mod code;

@@ -10,7 +10,7 @@ use crate::device::Launch;
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::functional::{LaunchState, Options, PrefetchBounds};
-use crate::device::sim::memory::{Extent, MemoryCounters, MemorySystem};
+use crate::device::sim::memory::{Extent, MemoryCounters, MemorySystem, spread};
 use crate::ir::{AtomicOp, Kernel, Meeting, OpKind, Space};
 use crate::{Error, Result};
 
@@ -45,6 +45,16 @@ const CORES_TO_AVERAGE: u32 = 16;
 /// are not alike: the launch waits for the longest of them, which a sample need not hold.
 const ALIKE_WORK: f64 = 0.05;
 
+/// Where more than this part of what cores ask L2 for is there because another core brought it, all are simulated. (Of
+/// `micro/bandwidth group=512 footprint=2^31 segment=1 steps=8` 12 % are; 2 cores, and 32, take 6 % longer than all.)
+const SHARED: f64 = 0.05;
+
+/// Cores that are walked through to find out.
+const CORES_TO_WALK: u32 = 32;
+
+/// Steps of a launch at most of which that is found out: a walk through 32 of 132 cores takes 0.05 s then.
+const MOST_TO_WALK: f64 = 3e6;
+
 /// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half
 /// of these.
 const ROUNDS: u64 = 6;
@@ -68,6 +78,29 @@ pub(super) struct Simulated {
     alike: bool,
     /// Whether the cores had as much work as each other.
     same_work: bool,
+    /// Whether other cores may bring what lies beside what these ones read.
+    scattered: bool,
+}
+
+impl Simulated {
+    /// Steps of `groups` such work-groups: instructions, and sectors that they ask for.
+    fn steps(&self, groups: u64) -> f64 {
+        let issued: u64 = self.profile.iter().map(|profile| profile.issued).sum();
+        (issued + self.memory.l1_sectors) as f64 * groups as f64 / self.groups.max(1) as f64
+    }
+}
+
+/// A launch on a model, and what was found out about it.
+struct Job<'l> {
+    model: &'l DeviceModel,
+    code: &'l Code,
+    launch: &'l Launch,
+    state: &'l LaunchState<'l>,
+    occupancy: &'l Occupancy,
+    /// Cores that have work-groups.
+    busy: u32,
+    /// Work-groups that such a core holds at once.
+    places: u32,
 }
 
 /// Times a launch.
@@ -101,17 +134,31 @@ pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launc
                 .min(busy)
         }
     };
+    let job = Job {
+        model,
+        code,
+        launch,
+        state: &state,
+        occupancy: &occupancy,
+        busy,
+        places,
+    };
     let mut simulated = wanted;
     loop {
-        let result = simulate(model, code, launch, &state, &occupancy, simulated, busy, places)?;
-        let is_enough = result.alike || result.same_work && simulated >= CORES_TO_AVERAGE;
-        if cores == Cores::Sampled && simulated < busy && !(is_enough && result.independent) {
-            simulated = match result.same_work {
-                _ if !result.independent => busy,
-                true => CORES_TO_AVERAGE.min(busy),
-                false => simulated.saturating_mul(8).min(busy),
-            };
-            continue;
+        let result = job.simulate(simulated)?;
+        if cores == Cores::Sampled && simulated < busy {
+            let is_enough = result.alike || result.same_work && simulated >= CORES_TO_AVERAGE;
+            if !result.independent || is_enough && job.shares_unseen(&result)? {
+                simulated = busy;
+                continue;
+            }
+            if !is_enough {
+                simulated = match result.same_work {
+                    true => CORES_TO_AVERAGE.min(busy),
+                    false => simulated.saturating_mul(8).min(busy),
+                };
+                continue;
+            }
         }
         let sample = Sample {
             cores: simulated,
@@ -187,64 +234,84 @@ impl Groups for Queue {
     }
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one caller, which has just worked them out"
-)]
-fn simulate(
-    model: &DeviceModel,
-    code: &Code,
-    launch: &Launch,
-    state: &LaunchState,
-    occupancy: &Occupancy,
-    simulated: u32,
-    busy: u32,
-    places: u32,
-) -> Result<Simulated> {
-    let extent = Extent {
-        simulated,
-        busy,
-        l1_bytes: model.l1_bytes(occupancy),
-        buffers: state.extents(),
-    };
-    let mut memory = MemorySystem::new(model, &extent);
-    let count = launch.group_count();
-    let shared = simulated == busy;
-    let rounds = ROUNDS * u64::from(places);
-    let most = if shared { u64::MAX } else { rounds };
-    let mut queue = Queue {
-        next: (0..u64::from(simulated)).collect(),
-        shared: false,
-        busy: u64::from(busy),
-        count,
-        left: vec![most; simulated as usize],
-    };
-    let mut cores = Vec::with_capacity(simulated as usize);
-    for number in 0..simulated as usize {
-        cores.push(Core::new(
-            number,
-            code,
-            state,
-            model,
-            places,
-            INSTRUCTION_LIMIT,
-            &mut queue,
-        )?);
+impl Job<'_> {
+    /// Runs so many cores, with their share of the memory.
+    fn simulate(&self, simulated: u32) -> Result<Simulated> {
+        let mut memory = self.memory(simulated);
+        let shared = simulated == self.busy;
+        let mut queue = self.queue((0..u64::from(simulated)).collect(), shared);
+        let mut cores = self.cores(&mut queue)?;
+        if shared {
+            // The first work-groups were dealt out; from now on it is first come, first served.
+            queue.shared = true;
+            queue.next[0] = (u64::from(self.busy) * u64::from(self.places)).min(queue.count);
+        }
+        while let Some(first) = cores.iter().filter_map(Core::next).min() {
+            let end_of_turn = (first / TURN + 1) * TURN;
+            for core in &mut cores {
+                core.run(end_of_turn, &mut memory, &mut queue)?;
+            }
+        }
+        let mut result = summary(&cores, &queue, memory.counters().clone(), self.places);
+        result.independent &= !memory.is_shared(queue.count as f64 / result.groups.max(1) as f64);
+        result.scattered = memory.is_scattered();
+        Ok(result)
     }
-    if shared {
-        // The first work-groups were dealt out; from now on it is first come, first served.
-        queue.shared = true;
-        queue.next[0] = (u64::from(busy) * u64::from(places)).min(count);
+
+    /// Whether cores find much in L2 that others brought, which a sample that gave this result need not have seen. Those of a
+    /// launch of which that takes long to find out are taken not to.
+    fn shares_unseen(&self, result: &Simulated) -> Result<bool> {
+        if !result.scattered || result.steps(self.launch.group_count()) > MOST_TO_WALK {
+            return Ok(false);
+        }
+        let walking = CORES_TO_WALK.min(self.busy);
+        let mut memory = self.memory(walking).walked();
+        // One core out of each of as many parts of them, at random: what is shared may be so at one distance only.
+        let part = f64::from(self.busy) / f64::from(walking);
+        let chosen = |number: u32| {
+            let within = (spread(u64::from(number)) >> 32) as f64 / f64::powi(2.0, 32);
+            ((f64::from(number) + within) * part) as u64
+        };
+        let mut queue = self.queue((0..walking).map(chosen).collect(), false);
+        for core in &mut self.cores(&mut queue)? {
+            core.run(u64::MAX, &mut memory, &mut queue)?;
+        }
+        let others = f64::from(self.busy - 1) / f64::from(walking - 1).max(1.0);
+        Ok(memory.found() * others > SHARED)
     }
-    while let Some(first) = cores.iter().filter_map(Core::next).min() {
-        let end_of_turn = (first / TURN + 1) * TURN;
-        for core in &mut cores {
-            core.run(end_of_turn, &mut memory, &mut queue)?;
+
+    fn memory(&self, simulated: u32) -> MemorySystem {
+        let extent = Extent {
+            simulated,
+            busy: self.busy,
+            l1_bytes: self.model.l1_bytes(self.occupancy),
+            buffers: self.state.extents(),
+        };
+        MemorySystem::new(self.model, &extent)
+    }
+
+    /// The work-groups of cores that begin with these ones: all of theirs, or the first rounds.
+    fn queue(&self, first: Vec<u64>, all: bool) -> Queue {
+        let most = match all {
+            true => u64::MAX,
+            false => ROUNDS * u64::from(self.places),
+        };
+        Queue {
+            left: vec![most; first.len()],
+            next: first,
+            shared: false,
+            busy: u64::from(self.busy),
+            count: self.launch.group_count(),
         }
     }
-    let mut result = summary(&cores, &queue, memory.counters().clone(), places);
-    result.independent &= !memory.is_shared(count as f64 / result.groups.max(1) as f64);
-    Ok(result)
+
+    /// Cores with their first work-groups.
+    fn cores(&self, queue: &mut Queue) -> Result<Vec<Core<'_>>> {
+        let (state, model, code) = (self.state, self.model, self.code);
+        (0..queue.next.len())
+            .map(|number| Core::new(number, code, state, model, self.places, INSTRUCTION_LIMIT, queue))
+            .collect()
+    }
 }
 
 fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -> Simulated {
@@ -298,6 +365,7 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
         independent: work_of_groups.relative() <= ALIKE_WORK,
         alike: shortest >= end * (1.0 - ALIKE),
         same_work: least >= most * (1.0 - SAME_WORK),
+        scattered: false,
     }
 }
 

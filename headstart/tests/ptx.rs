@@ -8,9 +8,11 @@ mod common;
 
 use common::corpus::{compare, kernels};
 use headstart::back::ptx::{self, Options, Target};
+use headstart::front::ptx::{Facts, import};
 use headstart::prefetch;
 use headstart::testing::ptxas::{Assembled, Ptxas};
 use headstart::testing::{self, Size};
+use headstart::tune::drop_in::drop_in;
 
 #[test]
 fn the_corpus_is_emitted_and_assembled() {
@@ -114,4 +116,23 @@ fn random_kernels_are_assembled() {
             .unwrap_or_else(|said| panic!("seed {seed}: {said}\n{}", emitted.text));
     }
     assert!(with_plans > 5, "{with_plans} kernels took a plan");
+}
+
+/// Functions that are written out for an A100 read rows of tables: a module that somebody else wrote gets them, too.
+#[test]
+fn a_rewritten_entry_brings_its_tables() {
+    for (target, has_rows) in [("sm_80", true), ("sm_90", false)] {
+        let text = format!(
+            ".version 8.0\n.target {target}\n.address_size 64\n\n.const .align 8 .b64 __table_rows[1] = {{0}};\n\n\
+             .visible .entry k(.param .u64 k_param_0)\n{{\n.reg .b64 %a;\n.reg .b16 %h;\nld.param.u64 %a, [k_param_0];\n\
+             cvta.to.global.u64 %a, %a;\nld.global.u16 %h, [%a];\nex2.approx.f16 %h, %h;\nst.global.u16 [%a], %h;\nret;\n}}\n"
+        );
+        let imported = import(&text, "k.ptx", Some("k"), &Facts::default()).expect("an entry");
+        let written = drop_in(&imported.original, &imported.kernel).expect("it is written");
+        assert_eq!(written.text.matches(".b64 __table_rows").count() == 2, has_rows);
+        let Some(ptxas) = Ptxas::find() else { return };
+        ptxas
+            .assemble_module(&written.text)
+            .unwrap_or_else(|said| panic!("{said}\n{}", written.text));
+    }
 }

@@ -7,7 +7,6 @@ use std::fmt::Write;
 use super::Options;
 use super::print::Lines;
 use super::registers::{Class, Registers};
-use super::rows;
 use super::tokens::Groups;
 use super::within::Within;
 use crate::Result;
@@ -171,11 +170,7 @@ impl<'k> Emitter<'k> {
 
     /// What was written: the instructions, constants first, and the source files that they name.
     pub(super) fn finish(self) -> Written {
-        let rows = if self.reads_rows {
-            rows::declaration()
-        } else {
-            String::new()
-        };
+        let rows = self.declared_rows();
         Written {
             instructions: self.preamble + &self.body,
             files: self.files,

@@ -7,8 +7,8 @@ use crate::ir::eval::table;
 /// The name of the rows.
 const ROWS: &str = "__table_rows";
 
-/// What the module declares for them.
-pub(super) fn declaration() -> String {
+/// What is declared for them, in a module or a block.
+fn declaration() -> String {
     let rows: Vec<String> = (0..table::ROWS as u64)
         .map(|index| format!("{:#x}", table::row(index)))
         .collect();
@@ -20,6 +20,14 @@ pub(super) fn declaration() -> String {
 }
 
 impl Emitter<'_> {
+    /// The declaration of the rows, where the kernel reads any.
+    pub(super) fn declared_rows(&self) -> String {
+        match self.reads_rows {
+            true => declaration(),
+            false => String::new(),
+        }
+    }
+
     /// A row.
     pub(super) fn table_row(&mut self, r: &str, index: &str) {
         self.reads_rows = true;

@@ -102,9 +102,7 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     }
     emitter.prepare_prefetches();
     emitter.region(&kernel.body, control::Next::Nothing)?;
-    if emitter.reads_rows {
-        return Err(Error::bug("a kernel that came from PTX reads rows of tables"));
-    }
+    let rows = emitter.declared_rows();
     let written = emitter.finish();
 
     let is_declared = |array: Array| within.arrays.contains(&kernel.arrays[array].name);
@@ -117,6 +115,8 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     });
     let mut text = String::from("{\n");
     text.push_str(&written.registers.declarations());
+    // Of this block alone, whatever the module has by that name.
+    text.push_str(&rows);
     declare_arrays(&mut text, kernel, &|array| is_declared(array));
     if written.uses_scratch {
         // Nobody says here how large the work-groups are.

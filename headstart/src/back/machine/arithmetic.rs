@@ -270,9 +270,8 @@ fn unary_cost(facts: &Facts<'_>, op: UnaryOp, ty: Type, a: Value, result: Value)
             Family::Nvidia => recipe::SQRT_NORMAL,
             Family::Intel => recipe_intel::SQRT_F32,
         },
-        UnaryOp::TableExp2 | UnaryOp::TableLog2 | UnaryOp::TableReciprocal | UnaryOp::TableRow => {
-            single(Class::Special)
-        }
+        UnaryOp::TableExp2 | UnaryOp::TableLog2 | UnaryOp::TableReciprocal => single(Class::Special),
+        UnaryOp::TableRow => recipe::TABLE_ROW,
         UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::RoundEven => single(Class::Convert),
         UnaryOp::CountLeadingZeros if facts.kernel.ty(a) == Type::I64 => recipe::LEADING_ZEROS_64,
         UnaryOp::CountLeadingZeros => recipe::LEADING_ZEROS_32,

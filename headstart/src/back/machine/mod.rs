@@ -40,8 +40,8 @@ use crate::ir::Kernel;
 pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     let mut kernel = kernel.clone();
     super::hints::expand(&mut kernel, &target.prefetches());
-    // The timer knows NVIDIA's GPUs of compute capability 9.0, which have these as instructions, and takes others for such.
-    if target.family == Family::Intel {
+    // As in the text that the device gets.
+    if !target.has_tables {
         super::tables::expand(&mut kernel);
     }
     let kernel = crate::cleanup::clean(&kernel);

@@ -70,6 +70,10 @@ const fn rejoined(steps: &'static [RecipeStep]) -> Recipe {
     }
 }
 
+/// A row of a table in constant memory: its place, and a load (`LDC.64`). Taken for as fast as a special function; that
+/// work-items which want different rows take turns is left out.
+pub const TABLE_ROW: Recipe = recipe(&[step(Int32, &[O(0)]), step(Int32, &[S(0)]), step(Special, &[S(1)])]);
+
 /// `sqrt.rn.f32`: `MUFU.RSQ`, a range check with a jump, two multiplications, two fused ones. Behind the jump: two moves, a call,
 /// a jump. (Where ptxas finds the operand in the register of the call already, a move less: in about half of `gather`'s plans,
 /// but not in the plain kernel.)

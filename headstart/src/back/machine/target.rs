@@ -33,6 +33,8 @@ pub struct Target {
     pub has_prefetches: bool,
     /// Whether a hint for L1 is an asynchronous copy to a scratch word.
     pub copies_to_scratch: bool,
+    /// Whether functions by tables are instructions; if not, they are written out.
+    pub has_tables: bool,
 }
 
 /// Bytes of an instruction: 16 on NVIDIA since Volta and, uncompacted, on Intel.
@@ -42,7 +44,7 @@ pub const INSTRUCTION_BYTES: u32 = 16;
 const LEAST_COMFORTABLE: u32 = 32;
 
 impl Target {
-    /// NVIDIA GPUs of compute capability 8.0 and 9.0.
+    /// NVIDIA GPUs of compute capability 9.0.
     pub fn nvidia() -> Target {
         Target::new(Family::Nvidia, 32, 255, 128)
     }
@@ -70,6 +72,7 @@ impl Target {
                 .levels()
                 .any(|(_, form)| form.by != PrefetchInstruction::Nothing),
             copies_to_scratch: model.prefetch.l1.by == PrefetchInstruction::ScratchCopy,
+            has_tables: model.core.table_functions.value,
             ..Target::new(family, sub_group, model.registers_per_work_item(sub_group), line)
         }
     }
@@ -100,6 +103,7 @@ impl Target {
             line,
             has_prefetches: true,
             copies_to_scratch: false,
+            has_tables: family == Family::Nvidia,
         }
     }
 

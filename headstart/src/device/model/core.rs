@@ -8,7 +8,7 @@ use super::occupancy::intel::{IntelCore, IntelOccupancy};
 use super::occupancy::nvidia::NvidiaCore;
 use super::occupancy::{Footprint, Occupancy};
 use super::quantity::{Bytes, Count, Cycles, Megahertz, Quantities, Quantity};
-use super::{DeviceModel, SharedMemory};
+use super::{DeviceModel, Observation, SharedMemory};
 
 /// What a core (SM, Xe-core, subslice) has.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -34,6 +34,9 @@ pub struct Core {
     pub scoreboards: Quantity<Count>,
     /// What a result takes longer to an instruction of another arithmetic unit, where both take fixed times.
     pub crossing: Quantity<Cycles>,
+    /// Whether powers and logarithms of two and reciprocals by tables ([`ir::eval::table`](crate::ir::eval::table)) are an
+    /// instruction each. Elsewhere they are written out.
+    pub table_functions: Observation,
 }
 
 /// How the register file is shared out.

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! [`clean`] is for back ends, and does what every vendor's compiler would: common subexpressions are merged,
-//! invariant code goes before its loop, loops are tested at the bottom, counters take 32 bits where those are enough,
-//! addresses become a pointer and a constant offset. Back ends lower what comes out; nothing else reads it.
+//! invariant code goes before its loop, loops are tested at the bottom, the guards of a loop get one test, counters
+//! take 32 bits where those are enough, addresses become a pointer and a constant offset. Back ends lower what comes out; nothing else reads it.
 //!
 //! Both keep stores, copies, waits, hints, barriers and jumps. Loads whose result is unused go, so an access out of
 //! bounds must be looked for in the kernel that went in.
@@ -23,10 +23,12 @@ mod affine;
 mod dead;
 mod exits;
 mod fold;
+mod guards;
 mod hoist;
 mod merge;
 mod narrow;
 mod rotate;
+mod saturated;
 mod unreachable;
 
 pub use exits::own_exits;
@@ -47,6 +49,7 @@ pub fn clean(kernel: &Kernel) -> Kernel {
     hoist::hoist(&mut kernel);
     rotate::rotate(&mut kernel);
     merge(&mut kernel);
+    guards::unite(&mut kernel);
     narrow::narrow(&mut kernel);
     // Before merging could take the sum that a loop no longer needs for the one on its way out.
     dead::remove(&mut kernel);

@@ -24,6 +24,7 @@ use std::mem;
 use cranelift_entity::EntitySet;
 
 use super::hoist::defined;
+use super::saturated::Saturated;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::ranges::range;
 use crate::ir::{BinaryOp, CompareOp, ConvertOp, Kernel, NoWrapOp, Op, OpKind, Place, Region, Type, Value};
@@ -108,24 +109,9 @@ impl Narrower<'_> {
         if most(value) <= u64::from(u32::MAX) {
             return true;
         }
-        // `a < b ? 0 : a - b` is at most `a`.
-        let Some(&OpKind::Select(cond, zero, rest)) = self.definitions.op(value) else {
-            return false;
-        };
-        let Some((below, true)) = self.below(cond) else {
-            return false;
-        };
-        let constant = |value| self.kernel.as_constant(value);
-        let less = match self.definitions.op(rest) {
-            Some(&OpKind::Binary(BinaryOp::Sub, a, b) | &OpKind::NoWrap(NoWrapOp::Sub, _, a, b)) => {
-                a == below.value && b == below.limit
-            }
-            Some(&OpKind::Binary(BinaryOp::Add, a, b)) => {
-                a == below.value && constant(b) == constant(below.limit).map(u64::wrapping_neg)
-            }
-            _ => false,
-        };
-        less && constant(zero) == Some(0) && most(below.value) <= u64::from(u32::MAX)
+        // What something is taken from is not less before.
+        Saturated::find(self.kernel, self.definitions, value)
+            .is_some_and(|less| !less.signed && most(less.of) <= u64::from(u32::MAX))
     }
 
     /// The counter of a loop that runs only where this is known.

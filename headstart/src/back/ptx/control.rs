@@ -565,7 +565,12 @@ fn fits(kernel: &Kernel, region: &Region, own: Label, budget: &mut Budget) -> bo
             then,
             otherwise,
             ..
-        } => fits(kernel, then, *label, budget) && fits(kernel, otherwise, *label, budget),
+        } => {
+            // Its guards hold where both conditions do.
+            take(&mut budget.computing, 2)
+                && fits(kernel, then, *label, budget)
+                && fits(kernel, otherwise, *label, budget)
+        }
         kind if kind.is_pure() => take(&mut budget.computing, cost(kernel, kind)),
         _ => false,
     })

@@ -1,0 +1,421 @@
+//! One test for guards of a loop that hold together, but in its last iterations.
+//!
+//! Before, in a loop, with `n - c` that stops at zero:
+//!
+//! ```text
+//! c4 = lt.u i, n - 4; x = if c4 { load …; yield } else { yield 0 }
+//! c5 = lt.u i, n - 5; y = if c5 { load …; yield } else { yield 0 }   …
+//! ```
+//!
+//! After:
+//!
+//! ```text
+//! all = lt.u i, n - 5
+//! x, y, … = if all { load …; load …; yield } else {
+//!   left = n - i
+//!   c4 = lt.u 4, left; x' = if c4 { … }; c5 = lt.u 5, left; y' = if c5 { … }; yield x', y', … }
+//! ```
+//!
+//! A ring in an unrolled loop guards each of its loads and copies. NVIDIA's GPUs have seven predicates: where more guards
+//! than that are live, ptxas keeps the rest in registers (122 instead of 53 for `gather` under
+//! `unroll:16,values=rolling-async:16`) and loads the indices only behind the wait for the copies, so that the two
+//! latencies follow each other. In the last iterations, what is left is compared with constants, so that the limits need no
+//! registers.
+
+use std::collections::HashMap;
+use std::mem;
+
+use super::saturated::Saturated;
+use crate::analysis::definitions::Definitions;
+use crate::ir::{BinaryOp, CompareOp, Kernel, Label, Op, OpKind, Place, Region, Type, Value};
+
+/// The fewest guards that are worth a branch.
+const FEWEST: usize = 4;
+
+/// Gives the guards of every loop of the kernel one test.
+pub fn unite(kernel: &mut Kernel) {
+    let definitions = Definitions::of(kernel);
+    let mut body = mem::take(&mut kernel.body);
+    let mut uniter = Uniter {
+        kernel,
+        definitions: &definitions,
+    };
+    uniter.region(&mut body, false);
+    kernel.body = body;
+}
+
+/// What a guard tests. Tests of the same kind hold one where the other does, or the other way round.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// That `value` is below `end` less a number that does not change.
+    Before { value: Value, end: Value, signed: bool },
+    /// That `value` is below a constant.
+    Below { value: Value },
+    /// That a constant is below what is left.
+    Left { left: Value },
+}
+
+#[derive(Clone, Copy)]
+struct Test {
+    kind: Kind,
+    /// The condition as it is written.
+    compare: (CompareOp, Value, Value),
+    /// The number or the constant.
+    by: u64,
+}
+
+impl Test {
+    /// Of two tests of the same kind, the one with more holds only where the other does.
+    fn strictness(self) -> u64 {
+        match self.kind {
+            Kind::Before { .. } | Kind::Left { .. } => self.by,
+            Kind::Below { .. } => !self.by,
+        }
+    }
+}
+
+/// An operation that is carried out where a test holds: an `if` with nothing else in it.
+struct Guard {
+    test: Test,
+    op: Op,
+}
+
+struct Uniter<'k> {
+    kernel: &'k mut Kernel,
+    definitions: &'k Definitions,
+}
+
+impl Uniter<'_> {
+    fn region(&mut self, region: &mut Region, in_loop: bool) {
+        let mut ops = Vec::with_capacity(region.ops.len());
+        let mut group: Vec<Guard> = Vec::new();
+        for mut op in mem::take(&mut region.ops) {
+            if let Some(test) = self.test_of(&op).filter(|_| in_loop) {
+                if reads(&op, &group) || group.iter().any(|guard| guard.test.kind != test.kind) {
+                    self.close(&mut group, &mut ops);
+                }
+                group.push(Guard { test, op });
+                continue;
+            }
+            // What only computes may as well come before the guards that it follows.
+            if !op.kind.is_pure() || reads(&op, &group) {
+                self.close(&mut group, &mut ops);
+            }
+            let in_loop = in_loop || matches!(op.kind, OpKind::Loop { .. });
+            for inner in op.kind.regions_mut() {
+                self.region(inner, in_loop);
+            }
+            ops.push(op);
+        }
+        self.close(&mut group, &mut ops);
+        region.ops = ops;
+    }
+
+    /// The test of an operation that is a guard.
+    fn test_of(&self, op: &Op) -> Option<Test> {
+        let OpKind::If {
+            label,
+            cond,
+            then,
+            otherwise,
+        } = &op.kind
+        else {
+            return None;
+        };
+        let (last, guarded) = then.ops.split_last()?;
+        let leaves = |op: &Op| matches!(op.kind, OpKind::Break(to, _) if to == *label);
+        let is_access = |op: &Op| {
+            use OpKind::{Copy, Load, Prefetch};
+            matches!(op.kind, Load { .. } | Copy { .. } | Prefetch { .. })
+        };
+        let is_guard = leaves(last)
+            && guarded.iter().all(is_access)
+            && matches!(&otherwise.ops[..], [only] if leaves(only));
+        let test = match *self.definitions.op(*cond)? {
+            OpKind::Compare(op @ (CompareOp::LtU | CompareOp::LtS), a, b) => self.kind_of(op, a, b)?,
+            _ => return None,
+        };
+        is_guard.then_some(test)
+    }
+
+    /// What it means that `a` is below `b`.
+    fn kind_of(&self, op: CompareOp, a: Value, b: Value) -> Option<Test> {
+        if !self.kernel.ty(a).is_integer() {
+            return None;
+        }
+        let constant = |value| self.kernel.as_constant(value);
+        let signed = op == CompareOp::LtS;
+        let (kind, by) = match (constant(a), constant(b)) {
+            (Some(by), None) if !signed => (Kind::Left { left: b }, by),
+            (None, Some(by)) if !signed => (Kind::Below { value: a }, by),
+            (None, None) => match Saturated::find(self.kernel, self.definitions, b) {
+                Some(limit) if limit.signed == signed => {
+                    let (value, end) = (a, limit.of);
+                    (Kind::Before { value, end, signed }, limit.by?)
+                }
+                _ => {
+                    let (value, end) = (a, b);
+                    (Kind::Before { value, end, signed }, 0)
+                }
+            },
+            _ => return None,
+        };
+        Some(Test {
+            kind,
+            compare: (op, a, b),
+            by,
+        })
+    }
+
+    /// Writes the guards that were gathered, with one test if they are enough.
+    fn close(&mut self, group: &mut Vec<Guard>, ops: &mut Vec<Op>) {
+        let guards = mem::take(group);
+        let strictest = guards
+            .iter()
+            .map(|guard| guard.test)
+            .max_by_key(|test| test.strictness());
+        let (Some(test), true) = (strictest, guards.len() >= FEWEST) else {
+            ops.extend(guards.into_iter().map(|guard| guard.op));
+            return;
+        };
+        let place = guards[0].op.place;
+        let results: Vec<Value> = guards.iter().flat_map(|guard| guard.op.results.clone()).collect();
+        let types = results.iter().map(|&result| self.kernel.ty(result)).collect();
+        let label = self.kernel.label(None, types);
+        let all = self.compute(
+            OpKind::Compare(test.compare.0, test.compare.1, test.compare.2),
+            Type::Bool,
+            place,
+            ops,
+        );
+        let then = self.unguarded(&guards, label, place);
+        let otherwise = self.guarded(guards, test.kind, label, place);
+        ops.push(Op {
+            kind: OpKind::If {
+                label,
+                cond: all,
+                then,
+                otherwise,
+            },
+            results,
+            place,
+        });
+    }
+
+    /// What the guards guard, without them.
+    fn unguarded(&mut self, guards: &[Guard], label: Label, place: Place) -> Region {
+        let mut ops = Vec::new();
+        let mut results = Vec::new();
+        for guard in guards {
+            let OpKind::If { then, .. } = &guard.op.kind else {
+                continue;
+            };
+            let mut renamed: HashMap<Value, Value> = HashMap::new();
+            for op in &then.ops {
+                let mut kind = op.kind.clone();
+                kind.map_operands(|operand| renamed.get(&operand).copied().unwrap_or(operand));
+                if let OpKind::Break(_, values) = kind {
+                    results.extend(values);
+                    continue;
+                }
+                let fresh = |&result: &Value| self.kernel.value_like(result);
+                let made: Vec<Value> = op.results.iter().map(fresh).collect();
+                renamed.extend(op.results.iter().copied().zip(made.iter().copied()));
+                ops.push(Op {
+                    kind,
+                    results: made,
+                    place: op.place,
+                });
+            }
+        }
+        ops.push(leave(label, results, place));
+        Region { ops }
+    }
+
+    /// The guards, each behind its own test; all tests are of one kind.
+    fn guarded(&mut self, guards: Vec<Guard>, kind: Kind, label: Label, place: Place) -> Region {
+        let mut ops = Vec::new();
+        let left = match kind {
+            Kind::Before { value, end, signed } => {
+                let ty = self.kernel.ty(value);
+                let max = if signed { BinaryOp::MaxS } else { BinaryOp::MaxU };
+                let later = self.compute(OpKind::Binary(max, end, value), ty, place, &mut ops);
+                Some(self.compute(OpKind::Binary(BinaryOp::Sub, later, value), ty, place, &mut ops))
+            }
+            Kind::Below { .. } | Kind::Left { .. } => None,
+        };
+        let mut results = Vec::new();
+        for Guard { test, mut op } in guards {
+            let (compare, a, b) = match left {
+                Some(left) => (
+                    CompareOp::LtU,
+                    self.kernel.constant(self.kernel.ty(left), test.by),
+                    left,
+                ),
+                None => test.compare,
+            };
+            let holds = self.compute(OpKind::Compare(compare, a, b), Type::Bool, op.place, &mut ops);
+            if let OpKind::If { cond, .. } = &mut op.kind {
+                *cond = holds;
+            }
+            for result in &mut op.results {
+                *result = self.kernel.value_like(*result);
+            }
+            results.extend(op.results.iter().copied());
+            ops.push(op);
+        }
+        ops.push(leave(label, results, place));
+        Region { ops }
+    }
+
+    /// Appends an operation with one result.
+    fn compute(&mut self, kind: OpKind, ty: Type, place: Place, ops: &mut Vec<Op>) -> Value {
+        let result = self.kernel.value(ty);
+        ops.push(Op {
+            kind,
+            results: vec![result],
+            place,
+        });
+        result
+    }
+}
+
+/// Whether an operation reads what one of the guards gives.
+fn reads(op: &Op, group: &[Guard]) -> bool {
+    let given = |value: Value| group.iter().any(|guard| guard.op.results.contains(&value));
+    let mut reads = false;
+    op.kind.for_each_operand(|operand| reads |= given(operand));
+    for region in op.kind.regions() {
+        region.walk(&mut |op| op.kind.for_each_operand(|operand| reads |= given(operand)));
+    }
+    reads
+}
+
+fn leave(label: Label, values: Vec<Value>, place: Place) -> Op {
+    Op {
+        kind: OpKind::Break(label, values),
+        results: Vec::new(),
+        place,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cleanup::clean;
+    use crate::device::sim::Simulator;
+    use crate::device::{Argument, Command, Device, Launch, TypedBuffer};
+    use crate::ir::{parse, print, verify};
+    use crate::prefetch::{self, Target};
+
+    /// A sum of `%a[%start..%n]` through `%map`, for a counter of this type, tested like this.
+    fn gather(ty: &str, test: &str, start: &str) -> Kernel {
+        let [wide, at] = match ty {
+            "i64" => ["", "%i"],
+            _ => ["%wide = extend.u %i to i64", "%wide"],
+        };
+        let text = format!(
+            "hsir 1\nkernel @t(%map: ptr.global i32[%maps] align 4 readonly unaliased, %maps: i64, \
+             %a: ptr.global i32[%length] align 4 readonly unaliased, %length: i64, \
+             %out: ptr.global i32[%outs] align 4 unaliased, %outs: i64, %n: {ty}) group 1,1,1 {{\n\
+             load @map\nload @a\n%total = loop 'l (%i = {start}:{ty}, %sum = 0:i32) -> i32 {{\n%more = {test} %i, %n\n\
+             if %more {{ yield }} else {{ break %sum }}\n{wide}\n%p = address %map + {at} * 4\n%k = load i32 %p, @map\n\
+             %k64 = extend.u %k to i64\n%q = address %a + %k64 * 4\n%x = load i32 %q, @a\n\
+             %product = mul %sum, 3:i32\n%sum2 = add %product, %x\n%next = add %i, 1:{ty}\ncontinue %next, %sum2\n}}\n\
+             store %out, %total\nreturn\n}}"
+        );
+        let kernel = parse(&text, "test").expect("it parses");
+        verify(&kernel).expect("it is right");
+        kernel
+    }
+
+    fn planned(kernel: &Kernel, plan: &str) -> Kernel {
+        let target = Target {
+            group_size: Some([1, 1, 1]),
+            ..Target::default()
+        };
+        let plan = plan.parse().expect("a plan");
+        prefetch::apply(kernel, &plan, &target)
+            .expect("it is legal")
+            .kernel
+    }
+
+    /// What a kernel stores, for so many elements and this last argument.
+    fn result(device: &Simulator, kernel: Kernel, elements: u64, n: u64) -> i32 {
+        let ty = kernel.ty(kernel.params[6].value);
+        let program = device.compile(&kernel.into()).expect("it compiles");
+        let queue = device.queue().expect("a thread");
+        let map: Vec<i32> = (0..elements as i32).rev().collect();
+        let map = TypedBuffer::from_slice(device, &map).expect("it fits");
+        let a: Vec<i32> = (0..elements as i32).map(|i| i * i + 1).collect();
+        let a = TypedBuffer::from_slice(device, &a).expect("it fits");
+        let out = TypedBuffer::from_slice(device, &[0i32]).expect("it fits");
+        let mut arguments = Vec::new();
+        for buffer in [&map, &a, &out].map(TypedBuffer::buffer) {
+            arguments.push(Argument::Buffer(buffer.clone()));
+            arguments.push(Argument::Scalar(Type::I64, buffer.length()));
+        }
+        arguments.push(Argument::Scalar(ty, n));
+        let launch = Launch::new(1, 1, arguments);
+        queue
+            .submit(Command::Launch(program, launch), &[])
+            .wait()
+            .expect("it runs");
+        out.read(queue.as_ref()).expect("it is there")[0]
+    }
+
+    #[test]
+    fn every_trip_count_computes_the_same() {
+        let device = Simulator::untimed();
+        let cases = [
+            ("i64", "lt.u", "0"),
+            ("i64", "lt.s", "0"),
+            ("i32", "lt.s", "0"),
+            ("i32", "lt.u", "3"),
+            ("i64", "ne", "0"),
+        ];
+        let plans = [
+            "unroll:4,a=rolling-registers:8,map=rolling-registers:12",
+            "unroll:4,a=rolling-async:4",
+            "unroll:8,a=rolling-shared:8",
+            "unroll:4,map=cache:L2:8",
+        ];
+        for (ty, test, start) in cases {
+            let plain = gather(ty, test, start);
+            for plan in plans {
+                let kernel = planned(&plain, plan);
+                let cleaned = clean(&kernel);
+                verify(&cleaned).expect("it stays right");
+                for n in 0..40 {
+                    let elements = n.max(1);
+                    let expected = result(&device, plain.clone(), elements, n);
+                    let found = result(&device, cleaned.clone(), elements, n);
+                    assert_eq!(found, expected, "{ty} {test} {start} {plan}: {n} elements");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_guards_of_a_ring_have_one_test() {
+        for (ty, test, start) in [("i64", "lt.u", "0"), ("i32", "lt.s", "0"), ("i64", "ne", "0")] {
+            let plain = gather(ty, test, start);
+            let text = print(&clean(&planned(&plain, "unroll:4,a=rolling-async:4")));
+            let inside = &text[text.find("= loop").expect("a loop")..];
+            let together = inside
+                .lines()
+                .find(|line| line.contains("= if ") && line.contains("token, token"))
+                .unwrap_or_else(|| panic!("{text}"));
+            // Four indices and four copies.
+            assert_eq!(together.matches("i32").count(), 4, "{text}");
+            assert_eq!(together.matches("token").count(), 4, "{text}");
+        }
+    }
+
+    #[test]
+    fn few_guards_stay_as_they_are() {
+        let plain = gather("i64", "lt.u", "0");
+        let text = print(&clean(&planned(&plain, "a=rolling-async:4")));
+        assert!(!text.contains("token, token"), "{text}");
+    }
+}

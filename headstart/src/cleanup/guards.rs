@@ -25,6 +25,8 @@
 use std::collections::HashMap;
 use std::mem;
 
+use cranelift_entity::EntitySet;
+
 use super::saturated::Saturated;
 use crate::analysis::definitions::Definitions;
 use crate::ir::{BinaryOp, CompareOp, Kernel, Label, Op, OpKind, Place, Region, Type, Value};
@@ -80,6 +82,57 @@ struct Guard {
     op: Op,
 }
 
+/// Guards of one kind, and what only computes between them, in order.
+#[derive(Default)]
+struct Group {
+    ops: Vec<Op>,
+    /// The tests of those that are guards.
+    tests: Vec<Option<Test>>,
+    /// What the guards give, and what is computed of it.
+    given: EntitySet<Value>,
+}
+
+impl Group {
+    /// Whether a guard can be carried out together with those that are here.
+    fn takes(&self, op: &Op, test: Test) -> bool {
+        let same = self.tests.iter().flatten().all(|other| other.kind == test.kind);
+        same && !reads(op, &self.given)
+    }
+
+    fn push(&mut self, op: Op, test: Option<Test>) {
+        if test.is_some() || reads(&op, &self.given) {
+            self.given.extend(op.results.iter().copied());
+        }
+        self.ops.push(op);
+        self.tests.push(test);
+    }
+
+    /// The guards, what comes before them because they need it, and what comes behind.
+    fn sorted(self) -> (Vec<Op>, Vec<Guard>, Vec<Op>) {
+        let (mut before, mut guards, mut behind) = (Vec::new(), Vec::new(), Vec::new());
+        let mut needed: EntitySet<Value> = EntitySet::new();
+        for (op, test) in self.ops.into_iter().zip(self.tests).rev() {
+            let gives_needed = op.results.iter().any(|&result| needed.contains(result));
+            match test {
+                Some(test) => {
+                    needed.extend([test.compare.1, test.compare.2]);
+                    each_operand(&op, &mut |operand| needed.extend([operand]));
+                    guards.push(Guard { test, op });
+                }
+                None if gives_needed => {
+                    op.kind.for_each_operand(|operand| needed.extend([operand]));
+                    before.push(op);
+                }
+                None => behind.push(op),
+            }
+        }
+        before.reverse();
+        guards.reverse();
+        behind.reverse();
+        (before, guards, behind)
+    }
+}
+
 struct Uniter<'k> {
     kernel: &'k mut Kernel,
     definitions: &'k Definitions,
@@ -88,19 +141,20 @@ struct Uniter<'k> {
 impl Uniter<'_> {
     fn region(&mut self, region: &mut Region, in_loop: bool) {
         let mut ops = Vec::with_capacity(region.ops.len());
-        let mut group: Vec<Guard> = Vec::new();
+        let mut group = Group::default();
         for mut op in mem::take(&mut region.ops) {
             if let Some(test) = self.test_of(&op).filter(|_| in_loop) {
-                if reads(&op, &group) || group.iter().any(|guard| guard.test.kind != test.kind) {
+                if !group.takes(&op, test) {
                     self.close(&mut group, &mut ops);
                 }
-                group.push(Guard { test, op });
+                group.push(op, Some(test));
                 continue;
             }
-            // What only computes may as well come before the guards that it follows.
-            if !op.kind.is_pure() || reads(&op, &group) {
-                self.close(&mut group, &mut ops);
+            if op.kind.is_pure() {
+                group.push(op, None);
+                continue;
             }
+            self.close(&mut group, &mut ops);
             let in_loop = in_loop || matches!(op.kind, OpKind::Loop { .. });
             for inner in op.kind.regions_mut() {
                 self.region(inner, in_loop);
@@ -167,17 +221,17 @@ impl Uniter<'_> {
         })
     }
 
-    /// Writes the guards that were gathered, with one test if they are enough.
-    fn close(&mut self, group: &mut Vec<Guard>, ops: &mut Vec<Op>) {
-        let guards = mem::take(group);
-        let strictest = guards
-            .iter()
-            .map(|guard| guard.test)
-            .max_by_key(|test| test.strictness());
-        let (Some(test), true) = (strictest, guards.len() >= FEWEST) else {
-            ops.extend(guards.into_iter().map(|guard| guard.op));
+    /// Writes what was gathered: as it was, or with one test if the guards are enough.
+    fn close(&mut self, group: &mut Group, ops: &mut Vec<Op>) {
+        let group = mem::take(group);
+        let tests = group.tests.iter().flatten();
+        let (count, strictest) = (tests.clone().count(), tests.max_by_key(|test| test.strictness()));
+        let (Some(&test), true) = (strictest, count >= FEWEST) else {
+            ops.extend(group.ops);
             return;
         };
+        let (before, guards, behind) = group.sorted();
+        ops.extend(before);
         let place = guards[0].op.place;
         let results: Vec<Value> = guards.iter().flat_map(|guard| guard.op.results.clone()).collect();
         let types = results.iter().map(|&result| self.kernel.ty(result)).collect();
@@ -200,6 +254,7 @@ impl Uniter<'_> {
             results,
             place,
         });
+        ops.extend(behind);
     }
 
     /// What the guards guard, without them.
@@ -280,15 +335,19 @@ impl Uniter<'_> {
     }
 }
 
-/// Whether an operation reads what one of the guards gives.
-fn reads(op: &Op, group: &[Guard]) -> bool {
-    let given = |value: Value| group.iter().any(|guard| guard.op.results.contains(&value));
+/// Whether an operation reads one of these.
+fn reads(op: &Op, values: &EntitySet<Value>) -> bool {
     let mut reads = false;
-    op.kind.for_each_operand(|operand| reads |= given(operand));
-    for region in op.kind.regions() {
-        region.walk(&mut |op| op.kind.for_each_operand(|operand| reads |= given(operand)));
-    }
+    each_operand(op, &mut |operand| reads |= values.contains(operand));
     reads
+}
+
+/// Calls `visit` on each operand of an operation and of those inside.
+fn each_operand(op: &Op, visit: &mut impl FnMut(Value)) {
+    op.kind.for_each_operand(&mut *visit);
+    for region in op.kind.regions() {
+        region.walk(&mut |op| op.kind.for_each_operand(&mut *visit));
+    }
 }
 
 fn leave(label: Label, values: Vec<Value>, place: Place) -> Op {

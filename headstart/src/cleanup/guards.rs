@@ -1,6 +1,6 @@
-//! One test for guards of a loop that hold together, but in its last iterations.
+//! One test for guards that hold together, but in the last iterations of a loop.
 //!
-//! Before, in a loop, with `n - c` that stops at zero:
+//! Before, with `n - c` that stops at zero:
 //!
 //! ```text
 //! c4 = lt.u i, n - 4; x = if c4 { load …; yield } else { yield 0 }
@@ -34,7 +34,7 @@ use crate::ir::{BinaryOp, CompareOp, Kernel, Label, Op, OpKind, Place, Region, T
 /// The fewest guards that are worth a branch.
 const FEWEST: usize = 4;
 
-/// Gives the guards of every loop of the kernel one test.
+/// Gives guards that belong together one test, everywhere in the kernel.
 pub fn unite(kernel: &mut Kernel) {
     let definitions = Definitions::of(kernel);
     let mut body = mem::take(&mut kernel.body);
@@ -42,7 +42,7 @@ pub fn unite(kernel: &mut Kernel) {
         kernel,
         definitions: &definitions,
     };
-    uniter.region(&mut body, false);
+    uniter.region(&mut body);
     kernel.body = body;
 }
 
@@ -60,10 +60,10 @@ enum Kind {
 #[derive(Clone, Copy)]
 struct Test {
     kind: Kind,
-    /// The condition as it is written.
-    compare: (CompareOp, Value, Value),
     /// The number or the constant.
     by: u64,
+    /// The limit as it was computed.
+    limit: Value,
 }
 
 impl Test {
@@ -72,6 +72,27 @@ impl Test {
         match self.kind {
             Kind::Before { .. } | Kind::Left { .. } => self.by,
             Kind::Below { .. } => !self.by,
+        }
+    }
+
+    fn condition(self, kernel: &mut Kernel) -> OpKind {
+        let mut constant = |like| kernel.constant(kernel.ty(like), self.by);
+        let (op, a, b) = match self.kind {
+            Kind::Before { value, signed, .. } => {
+                let op = if signed { CompareOp::LtS } else { CompareOp::LtU };
+                (op, value, self.limit)
+            }
+            Kind::Below { value } => (CompareOp::LtU, value, constant(value)),
+            Kind::Left { left } => (CompareOp::LtU, constant(left), left),
+        };
+        OpKind::Compare(op, a, b)
+    }
+
+    /// What its condition reads.
+    fn operands(self) -> [Value; 2] {
+        match self.kind {
+            Kind::Before { value, .. } => [value, self.limit],
+            Kind::Below { value: only } | Kind::Left { left: only } => [only, only],
         }
     }
 }
@@ -115,7 +136,7 @@ impl Group {
             let gives_needed = op.results.iter().any(|&result| needed.contains(result));
             match test {
                 Some(test) => {
-                    needed.extend([test.compare.1, test.compare.2]);
+                    needed.extend(test.operands());
                     each_operand(&op, &mut |operand| needed.extend([operand]));
                     guards.push(Guard { test, op });
                 }
@@ -139,11 +160,11 @@ struct Uniter<'k> {
 }
 
 impl Uniter<'_> {
-    fn region(&mut self, region: &mut Region, in_loop: bool) {
+    fn region(&mut self, region: &mut Region) {
         let mut ops = Vec::with_capacity(region.ops.len());
         let mut group = Group::default();
         for mut op in mem::take(&mut region.ops) {
-            if let Some(test) = self.test_of(&op).filter(|_| in_loop) {
+            if let Some(test) = self.test_of(&op) {
                 if !group.takes(&op, test) {
                     self.close(&mut group, &mut ops);
                 }
@@ -155,9 +176,8 @@ impl Uniter<'_> {
                 continue;
             }
             self.close(&mut group, &mut ops);
-            let in_loop = in_loop || matches!(op.kind, OpKind::Loop { .. });
             for inner in op.kind.regions_mut() {
-                self.region(inner, in_loop);
+                self.region(inner);
             }
             ops.push(op);
         }
@@ -198,27 +218,35 @@ impl Uniter<'_> {
             return None;
         }
         let constant = |value| self.kernel.as_constant(value);
+        let limit = Saturated::find(self.kernel, self.definitions, b);
         let signed = op == CompareOp::LtS;
-        let (kind, by) = match (constant(a), constant(b)) {
-            (Some(by), None) if !signed => (Kind::Left { left: b }, by),
-            (None, Some(by)) if !signed => (Kind::Below { value: a }, by),
-            (None, None) => match Saturated::find(self.kernel, self.definitions, b) {
-                Some(limit) if limit.signed == signed => {
-                    let (value, end) = (a, limit.of);
-                    (Kind::Before { value, end, signed }, limit.by?)
-                }
-                _ => {
-                    let (value, end) = (a, b);
-                    (Kind::Before { value, end, signed }, 0)
-                }
-            },
+        let (kind, by) = match (constant(a), constant(b), limit) {
+            // What is left of `of` once `by` is taken is above `more` where `of` is above both.
+            (
+                Some(more),
+                None,
+                Some(Saturated {
+                    of,
+                    by,
+                    signed: false,
+                }),
+            ) if !signed => {
+                let both = by?.checked_add(more)?;
+                (both <= self.kernel.ty(of).mask()).then_some((Kind::Left { left: of }, both))?
+            }
+            (Some(by), None, _) if !signed => (Kind::Left { left: b }, by),
+            (None, Some(by), _) if !signed => (Kind::Below { value: a }, by),
+            (None, None, Some(limit)) if limit.signed == signed => {
+                let (value, end) = (a, limit.of);
+                (Kind::Before { value, end, signed }, limit.by?)
+            }
+            (None, None, _) => {
+                let (value, end) = (a, b);
+                (Kind::Before { value, end, signed }, 0)
+            }
             _ => return None,
         };
-        Some(Test {
-            kind,
-            compare: (op, a, b),
-            by,
-        })
+        Some(Test { kind, by, limit: b })
     }
 
     /// Writes what was gathered: as it was, or with one test if the guards are enough.
@@ -236,12 +264,8 @@ impl Uniter<'_> {
         let results: Vec<Value> = guards.iter().flat_map(|guard| guard.op.results.clone()).collect();
         let types = results.iter().map(|&result| self.kernel.ty(result)).collect();
         let label = self.kernel.label(None, types);
-        let all = self.compute(
-            OpKind::Compare(test.compare.0, test.compare.1, test.compare.2),
-            Type::Bool,
-            place,
-            ops,
-        );
+        let condition = test.condition(self.kernel);
+        let all = self.compute(condition, Type::Bool, place, ops);
         let then = self.unguarded(&guards, label, place);
         let otherwise = self.guarded(guards, test.kind, label, place);
         ops.push(Op {
@@ -290,26 +314,20 @@ impl Uniter<'_> {
     /// The guards, each behind its own test; all tests are of one kind.
     fn guarded(&mut self, guards: Vec<Guard>, kind: Kind, label: Label, place: Place) -> Region {
         let mut ops = Vec::new();
-        let left = match kind {
+        let kind = match kind {
             Kind::Before { value, end, signed } => {
                 let ty = self.kernel.ty(value);
                 let max = if signed { BinaryOp::MaxS } else { BinaryOp::MaxU };
                 let later = self.compute(OpKind::Binary(max, end, value), ty, place, &mut ops);
-                Some(self.compute(OpKind::Binary(BinaryOp::Sub, later, value), ty, place, &mut ops))
+                let left = self.compute(OpKind::Binary(BinaryOp::Sub, later, value), ty, place, &mut ops);
+                Kind::Left { left }
             }
-            Kind::Below { .. } | Kind::Left { .. } => None,
+            Kind::Below { .. } | Kind::Left { .. } => kind,
         };
         let mut results = Vec::new();
         for Guard { test, mut op } in guards {
-            let (compare, a, b) = match left {
-                Some(left) => (
-                    CompareOp::LtU,
-                    self.kernel.constant(self.kernel.ty(left), test.by),
-                    left,
-                ),
-                None => test.compare,
-            };
-            let holds = self.compute(OpKind::Compare(compare, a, b), Type::Bool, op.place, &mut ops);
+            let condition = Test { kind, ..test }.condition(self.kernel);
+            let holds = self.compute(condition, Type::Bool, op.place, &mut ops);
             if let OpKind::If { cond, .. } = &mut op.kind {
                 *cond = holds;
             }

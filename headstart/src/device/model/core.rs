@@ -37,6 +37,9 @@ pub struct Core {
     /// Whether powers and logarithms of two and reciprocals by tables ([`ir::eval::table`](crate::ir::eval::table)) are an
     /// instruction each. Elsewhere they are written out.
     pub table_functions: Observation,
+    /// What passes from an event in front of a launch until its first work-group runs, and from the end of its last one until
+    /// the event behind it.
+    pub launch: Quantity<Cycles>,
 }
 
 /// How the register file is shared out.

@@ -199,7 +199,11 @@ fn code() -> Vec<Point> {
         size(120),
         size(160),
         size(256).gives("instruction-cache.miss", How::Adds(8.0)),
+        // Many sub-groups share the lines of a loop that is a little too large for the near cache, or do not.
+        size(40),
+        point("micro/code", "kib=40 group=1024"),
         point("micro/code", "kib=96 group=512"),
+        point("micro/code", "kib=96 group=1024"),
         point("micro/code", "kib=256 group=512"),
     ]
 }

@@ -17,8 +17,10 @@ use crate::ir::Place;
 pub struct LaunchTime {
     /// Cycles of the cores' clock, from the start to the end of the last work-group.
     pub cycles: f64,
-    /// From an event in front of the launch to one behind it, in nanoseconds: these cycles, and what a launch takes besides.
+    /// The same in nanoseconds, as a profiler tells it.
     pub nanoseconds: f64,
+    /// From an event in front of the launch to one behind it, in nanoseconds: with what a launch takes besides.
+    pub between_events_ns: f64,
     /// What was simulated.
     pub sample: Sample,
     /// What a work-group takes of a core.
@@ -103,7 +105,7 @@ pub(super) fn launch_time(
     occupancy: Occupancy,
 ) -> LaunchTime {
     let scale = sample.of_groups as f64 / sample.groups.max(1) as f64;
-    let running = model.nanoseconds(simulated.cycles);
+    let nanoseconds = model.nanoseconds(simulated.cycles);
     let issued: u64 = simulated.profile.iter().map(|profile| profile.issued).sum();
     let lanes: u64 = simulated.profile.iter().map(|profile| profile.lanes).sum();
     let core_cycles = simulated.core_cycles.max(1.0);
@@ -119,7 +121,8 @@ pub(super) fn launch_time(
     let moved = (simulated.memory.dram_read_bytes + simulated.memory.dram_written_bytes) as f64;
     LaunchTime {
         cycles: simulated.cycles,
-        nanoseconds: running + model.nanoseconds(f64::from(*model.core.launch)),
+        nanoseconds,
+        between_events_ns: nanoseconds + model.nanoseconds(f64::from(*model.core.launch)),
         sample,
         footprint,
         occupancy,
@@ -129,8 +132,8 @@ pub(super) fn launch_time(
         work_item_instructions: lanes as f64 * scale,
         stalled,
         bytes_in_flight: simulated.memory.byte_cycles_in_flight / core_cycles,
-        bandwidth: if running > 0.0 {
-            moved * scale / running
+        bandwidth: if nanoseconds > 0.0 {
+            moved * scale / nanoseconds
         } else {
             0.0
         },

@@ -2,11 +2,6 @@
 //!
 //! Lines come one after the other, and the next line is asked for with each one: straight code runs at
 //! the rate of the level that it lies in.
-//!
-//! A launch finds the code where the one before has left it, as launches that are timed in turns do. (On an H200, driver
-//! 580.159.04, 2026-11-22, straight code that each launch runs through once took 6.0 µs from event to event for 1 KiB, 6.5
-//! for 8 KiB, 7.0 to 7.5 for 32 KiB and 12 for 64 KiB: a cycle an instruction as far as the near cache goes, and the rate of
-//! the far one beyond.)
 
 use crate::device::model::DeviceModel;
 use crate::device::sim::memory::CodeCache;
@@ -24,22 +19,17 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    /// Caches that a launch of a program of `bytes` has left.
+    /// Empty caches for a program of `bytes`.
     pub(super) fn new(model: &DeviceModel, bytes: u32) -> Fetch {
         let cache = &model.instruction_cache;
-        let mut fetch = Fetch {
+        Fetch {
             near: CodeCache::new(*cache.near, *cache.line),
             far: CodeCache::new(*cache.size, *cache.line),
             free: 0.0,
             near_miss: f64::from(*cache.near_miss),
             miss: f64::from(*cache.miss),
             lines: bytes.div_ceil(u32::try_from(*cache.line).unwrap_or(u32::MAX)),
-        };
-        for line in 0..fetch.lines {
-            fetch.near.insert(line, 0.0);
-            fetch.far.insert(line, 0.0);
         }
-        fetch
     }
 
     /// When a line that is wanted at `now` can be executed.

@@ -16,11 +16,12 @@
 //!   c4 = lt.u 4, left; x' = if c4 { … }; c5 = lt.u 5, left; y' = if c5 { … }; yield x', y', … }
 //! ```
 //!
-//! A ring in an unrolled loop guards each of its loads and copies. NVIDIA's GPUs have seven predicates: where more guards
-//! than that are live, ptxas keeps the rest in registers (122 instead of 53 for `gather` under
-//! `unroll:16,values=rolling-async:16`) and loads the indices only behind the wait for the copies, so that the two
-//! latencies follow each other. In the last iterations, what is left is compared with constants, so that the limits need no
-//! registers.
+//! A ring in an unrolled loop guards each of its loads and copies. NVIDIA's GPUs have seven predicates. Where more guards
+//! than that are live, ptxas keeps the rest in registers (122 for `gather` under `unroll:16,values=rolling-async:16`, 64 with
+//! one test), and loads the indices only behind the wait for the copies, so that the two latencies follow each other. In the
+//! last iterations, what is left is compared with constants, so that the limits need no registers.
+//!
+//! It costs work-items that are in their last iterations beside others that are not: their sub-group goes both ways.
 
 use std::collections::HashMap;
 use std::mem;

@@ -42,7 +42,7 @@ pub fn chain(
 }
 
 /// Loads that wait for nothing but their turn: in each step `batch` of them, side by side or scattered in pieces of
-/// `segment` words, whose sum is kept.
+/// `segment` words, whose sum is kept. L2 is asked for what is loaded `ahead` steps later, unless that is 0.
 #[kernel(work_group = group)]
 pub fn stream(
     table: &[u32],
@@ -51,6 +51,7 @@ pub fn stream(
     #[constant] items: u32,
     #[constant] batch: u32,
     #[constant] segment: u32,
+    #[constant] ahead: u32,
     #[constant] words: u32,
     #[constant] steps: u32,
 ) {
@@ -61,12 +62,20 @@ pub fn stream(
         #[unroll]
         for load in 0..batch {
             let mut place = at.wrapping_add(load.wrapping_mul(items));
+            let mut asked = place.wrapping_add(ahead.wrapping_mul(batch).wrapping_mul(items));
             if segment > 0 {
                 // A multiplication by an odd number gives each piece a place of its own, far from its neighbours'.
                 place = (place / segment)
                     .wrapping_mul(0x9E37_79B1)
                     .wrapping_mul(segment)
                     .wrapping_add(place % segment);
+                asked = (asked / segment)
+                    .wrapping_mul(0x9E37_79B1)
+                    .wrapping_mul(segment)
+                    .wrapping_add(asked % segment);
+            }
+            if ahead > 0 {
+                prefetch(&table[(asked & (words - 1)) as usize], L2);
             }
             sum = sum.wrapping_add(table[(place & (words - 1)) as usize]);
         }
@@ -208,7 +217,7 @@ fn warm(settings: &Settings, pass: u64) -> Result<u64> {
     }
 }
 
-static STREAM: [Parameter; 8] = [
+static STREAM: [Parameter; 9] = [
     Parameter::number("groups", "work-groups", 132, 1..=1 << 16),
     Parameter::number("group", "work-items of a work-group", 1024, 1..=1024),
     Parameter::number(
@@ -230,6 +239,12 @@ static STREAM: [Parameter; 8] = [
         1..=32,
     ),
     Parameter::number("width", "words of a load: 1, or 4 where `segment` is 0", 1, 1..=4),
+    Parameter::number(
+        "ahead",
+        "steps ahead that L2 is asked for what is loaded, where `width` is 1; with 0 it is not",
+        0,
+        0..=64,
+    ),
     Parameter::number("warm", WARM, 0, 0..=1 << 24),
     Parameter::number("steps", STEPS, 16, 0..=1 << 24),
 ];
@@ -265,12 +280,24 @@ fn stream_workload(settings: &Settings) -> Result<Workload> {
     if width != 1 && (width != 4 || segment > 0) {
         return Err(Error::usage("`width` must be 1, or 4 where `segment` is 0"));
     }
+    let ahead = settings.small("ahead");
+    if ahead > 0 && width != 1 {
+        return Err(Error::usage("`ahead` must be 0 where `width` is not 1"));
+    }
     let pass = words.div_ceil(items(settings) * batch * width);
     let steps = warm(settings, pass)? + settings.get("steps");
     let (group, items_32, batch) = (settings.small("group"), items(settings) as u32, batch as u32);
     let kernel = match width {
         4 => stream_wide::kernel(group, items_32, batch, words as u32, steps as u32)?,
-        _ => stream::kernel(group, items_32, batch, segment as u32, words as u32, steps as u32)?,
+        _ => stream::kernel(
+            group,
+            items_32,
+            batch,
+            segment as u32,
+            ahead,
+            words as u32,
+            steps as u32,
+        )?,
     };
     Workload::new(
         Arc::new(kernel),
@@ -303,7 +330,11 @@ mod tests {
 
     #[test]
     fn every_load_of_a_stream_is_counted() {
-        for segment in ["segment=0", "segment=1", "segment=8"] {
+        for (segment, ahead) in [
+            ("segment=0", "ahead=0"),
+            ("segment=1", "ahead=0"),
+            ("segment=8", "ahead=2"),
+        ] {
             let settings = [
                 "groups=2",
                 "group=64",
@@ -312,6 +343,7 @@ mod tests {
                 "steps=3",
                 "batch=2",
                 segment,
+                ahead,
             ];
             let ran = run("micro/bandwidth", &settings);
             assert!(ran.u32s("result").iter().all(|&sum| sum == 6), "{segment}");

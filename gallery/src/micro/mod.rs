@@ -1,8 +1,8 @@
 //! Microbenchmarks: kernels that do one thing, over and over, so that the time of a step is a number of the device.
 //!
 //! Each runs wherever kernels run, on a model and on a GPU alike. Its loop takes `steps` steps; the launch is timed with
-//! them and with none, and the difference is theirs alone: what a launch costs, and what a kernel does before its loop,
-//! drops out. Caches are empty when a launch begins (`headstart calibrate` sees to it on a GPU, a model begins so), and
+//! them and with none, and the difference is theirs alone: what a launch costs (which `micro/launch` is about), and what a
+//! kernel does before its loop, drops out. Caches are empty when a launch begins (`headstart calibrate` sees to it on a GPU, a model begins so), and
 //! what a step is to find in one, `warm` steps before have brought there: they are part of both launches.
 //!
 //! `headstart run micro/NAME` prints the number, `headstart calibrate` makes a device model of many.
@@ -12,6 +12,7 @@ pub mod atomics;
 pub mod code;
 pub mod copies;
 pub mod hints;
+pub mod launch;
 pub mod memory;
 pub mod shared;
 pub mod stores;
@@ -46,10 +47,22 @@ pub struct Micro {
     pub plan: fn(&Settings) -> Option<Plan>,
     /// Whether work-groups share what lies in L2, so that a model has to run all of them.
     pub shares: fn(&Settings) -> bool,
+    /// What its time is the time of.
+    pub timed: Timed,
+}
+
+/// What a microbenchmark's time is the time of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timed {
+    /// Its steps: of a launch with them, less that of one with none.
+    Steps,
+    /// A launch as a whole, from an event in front of it to one behind it.
+    Launch,
 }
 
 /// Every microbenchmark.
-pub static MICRO: [&Micro; 13] = [
+pub static MICRO: [&Micro; 14] = [
+    &launch::LAUNCH,
     &memory::LATENCY,
     &memory::BANDWIDTH,
     &arithmetic::ARITHMETIC,
@@ -102,7 +115,7 @@ impl Micro {
             .map_err(|error| error.at(format!("kernel `{}`", self.kernel.name)))
     }
 
-    /// The kernels whose times are subtracted: with all steps, and with none. Both take the same arguments.
+    /// The kernel with all steps, and the one whose time is taken off: with none. Both take the same arguments.
     ///
     /// # Errors
     /// The settings contradict each other, or there are no steps.
@@ -112,10 +125,16 @@ impl Micro {
             return Err(Error::usage("`steps` are 0: nothing is measured"));
         }
         let whole = self.workload(settings)?;
-        let before = self.workload(&settings.with("steps", 0))?;
+        let short = match self.timed {
+            Timed::Steps => {
+                let before = self.workload(&settings.with("steps", 0))?;
+                Some(self.kernel_of(settings, &before)?)
+            }
+            Timed::Launch => None,
+        };
         Ok(Pair {
             long: self.kernel_of(settings, &whole)?,
-            short: self.kernel_of(settings, &before)?,
+            short,
             workload: whole,
             steps,
         })
@@ -150,9 +169,10 @@ impl Micro {
             let launch = bound.prepare(&device)?.launch;
             launch.check(kernel, &model.description())?;
             let code = timer.compile(kernel, &launch)?;
-            Ok(timer.run(&code, &launch)?.nanoseconds * *model.core.clock / 1000.0)
+            Ok(timer.run(&code, &launch)?.between_events_ns * *model.core.clock / 1000.0)
         };
-        Ok(self.number_of(settings, cycles(&pair.long)? - cycles(&pair.short)?))
+        let before = pair.short.as_ref().map_or(Ok(0.0), cycles)?;
+        Ok(self.number_of(settings, cycles(&pair.long)? - before))
     }
 
     /// The number, from the cycles that all steps took.
@@ -162,15 +182,15 @@ impl Micro {
     }
 }
 
-/// Two kernels that differ by their steps.
+/// Kernels that differ by their steps.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// What both are launched with.
     pub workload: Workload,
     /// The kernel with all steps.
     pub long: Arc<Kernel>,
-    /// The kernel with none of those that are measured.
-    pub short: Arc<Kernel>,
+    /// The kernel with none of those that are measured; none where the launch as a whole is.
+    pub short: Option<Arc<Kernel>>,
     /// How many there are.
     pub steps: u64,
 }
@@ -203,6 +223,7 @@ const fn micro(kernel: GalleryKernel, unit: &'static str, number: fn(&Settings, 
         number,
         plan: |_| None,
         shares: |_| false,
+        timed: Timed::Steps,
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headstart::device::cuda::gpu::GpuFacts;
-use headstart::device::cuda::timing::{CacheState, TimingOptions};
+use headstart::device::cuda::timing::{CacheState, Timing, TimingOptions};
 use headstart::device::model::DeviceModel;
 use headstart::ir::Kernel;
 use headstart::tune::Workload;
@@ -94,34 +94,38 @@ impl Meter {
     }
 }
 
-/// Cycles that one kernel takes longer than the other on a GPU, and how far they might be off: by the quartiles.
+/// Cycles that one kernel takes on a GPU, less those of the other if there is one, and how far they might be off: by the
+/// quartiles.
 fn measured(
     gpu: &mut GpuBench,
     workload: &Workload,
     long: Arc<Kernel>,
-    short: Arc<Kernel>,
+    short: Option<Arc<Kernel>>,
 ) -> Result<(f64, f64)> {
-    let kernels = [("long".to_owned(), long), ("short".to_owned(), short)];
+    let kernels: Vec<(String, Arc<Kernel>)> = [("long", Some(long)), ("short", short)]
+        .into_iter()
+        .filter_map(|(name, kernel)| Some((name.to_owned(), kernel?)))
+        .collect();
     let options = TimingOptions {
         warm_up: 1,
         rounds: ROUNDS,
         cache: CacheState::Flushed,
         limit: LIMIT,
     };
-    let mut both = gpu
+    let timings: Vec<Timing> = gpu
         .measure(workload, &kernels, &mut || Ok(Wanted::Unread), options)?
-        .into_iter();
-    let mut next = || {
-        both.next()
-            .unwrap_or_else(|| Err(Error::bug("a kernel was not measured")))
+        .into_iter()
+        .map(|trial| Ok(trial?.timing))
+        .collect::<Result<_>>()?;
+    let Some((long, short)) = timings.split_first() else {
+        return Err(Error::bug("a kernel was not measured"));
     };
-    let (long, short) = (next()?.timing, next()?.timing);
     let cycles_per_ns = f64::from(gpu.facts().clock_khz) / 1e6;
-    let between = |timing: &headstart::device::cuda::timing::Timing| {
-        timing.upper_quartile_ns - timing.lower_quartile_ns
-    };
+    let before: f64 = short.iter().map(|timing| timing.median_ns).sum();
+    let between = |timing: &Timing| timing.upper_quartile_ns - timing.lower_quartile_ns;
+    let uncertain = timings.iter().map(between).sum::<f64>() / timings.len() as f64;
     Ok((
-        (long.median_ns - short.median_ns) * cycles_per_ns,
-        (between(&long) + between(&short)) / 2.0 * cycles_per_ns,
+        (long.median_ns - before) * cycles_per_ns,
+        uncertain * cycles_per_ns,
     ))
 }

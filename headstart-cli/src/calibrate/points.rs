@@ -31,12 +31,13 @@ impl Point {
 
 /// Every point, in the order that they are measured. `cores` are those of the device.
 pub fn all(cores: u32) -> Vec<Point> {
-    let mut points = arithmetic();
+    let mut points = vec![point("micro/launch", "groups=1").gives("core.launch", How::Adds(1.0))];
+    points.extend(arithmetic());
     points.extend(shared());
     points.extend(latencies(cores));
     points.extend(bandwidths(cores));
     points.extend(code());
-    points.extend(prefetches());
+    points.extend(prefetches(cores));
     points.extend(stores(cores));
     points.extend(others(cores));
     points
@@ -208,8 +209,20 @@ fn code() -> Vec<Point> {
     ]
 }
 
-fn prefetches() -> Vec<Point> {
+fn prefetches(cores: u32) -> Vec<Point> {
+    let full = 2 * cores;
+    // What L2 and device memory give to hints alone, and to loads that were asked for.
+    let hints = |settings: &str| point("micro/hints", format!("groups={full} {settings}"));
+    let asked = |settings: &str| point("micro/bandwidth", format!("groups={full} {settings}"));
     vec![
+        hints("apart=1 footprint=2^24"),
+        hints("apart=8 footprint=2^24"),
+        hints("apart=1 footprint=2^31"),
+        hints("apart=32 footprint=2^31 steps=16"),
+        asked("footprint=2^24 steps=32 ahead=2"),
+        asked("footprint=2^31 steps=64 ahead=2"),
+        asked("footprint=2^31 segment=1 steps=16 ahead=2"),
+        asked("footprint=2^31 segment=16 steps=64 ahead=2"),
         point("micro/hints", "apart=1").gives("instructions.prefetch.rate", How::Divides),
         point("micro/hints", "apart=8 footprint=2^20"),
         point("micro/hints", "apart=32 footprint=2^20"),

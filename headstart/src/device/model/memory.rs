@@ -126,6 +126,8 @@ pub struct Dram {
     pub banks: Quantity<Count>,
     /// How long one access to a line occupies its bank. With `banks`, the rate of scattered accesses.
     pub bank_busy: Quantity<Cycles>,
+    /// Most bytes per second that cache hints bring.
+    pub hint_bandwidth: Quantity<GigabytesPerSecond>,
     /// Most bytes per second that writes achieve.
     pub write_bandwidth: Quantity<GigabytesPerSecond>,
     /// How long a write to a line occupies its bank. One of less than a sector is preceded by a read of it.

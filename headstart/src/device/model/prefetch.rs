@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::DeviceModel;
 use super::Vendor;
-use super::quantity::{Bytes, Quantity};
+use super::quantity::{Bytes, PerCycle, Quantity};
 use crate::back::hints::{Form, HintReached, asked, cost};
 use crate::ir::{CacheLevel, Kernel, OpKind, PrefetchScope};
 
@@ -27,6 +27,8 @@ pub struct Prefetch {
     pub l1_hint: PrefetchForm,
     /// Bytes that a hint fetches, aligned to that size.
     pub fetch: Quantity<Bytes>,
+    /// Lines that hints ask L2 for in a cycle, all cores together.
+    pub lines_per_cycle: Quantity<PerCycle>,
 }
 
 /// An instruction for prefetching, and the cache that it fills.

@@ -13,6 +13,8 @@ pub(super) struct Dram {
     bus: Port,
     banks: Vec<Cycles>,
     busy: Cycles,
+    /// What a read for a hint takes of the bus, of what one for a load does.
+    hint_bytes: f64,
     /// What a write takes, of what a read does: of the bus, and of a bank.
     write_bytes: f64,
     write_busy: f64,
@@ -30,6 +32,7 @@ impl Dram {
             banks: vec![0.0; count as usize],
             // What rounding adds to the number of banks it takes from their rate.
             busy: f64::from(*model.dram.bank_busy) * count / banks,
+            hint_bytes: *model.dram.bandwidth / *model.dram.hint_bandwidth,
             write_bytes: *model.dram.bandwidth / *model.dram.write_bandwidth,
             write_busy: f64::from(*model.dram.write_busy) / f64::from(*model.dram.bank_busy).max(1.0),
             refresh: f64::from(*model.dram.refresh),
@@ -40,6 +43,11 @@ impl Dram {
     /// A read of `bytes` of a line; gives the start of its service.
     pub(super) fn access(&mut self, now: Cycles, line: u64, bytes: u64) -> Cycles {
         self.serve(now, line, bytes as f64, self.busy)
+    }
+
+    /// A read for a hint.
+    pub(super) fn hint(&mut self, now: Cycles, line: u64, bytes: u64) -> Cycles {
+        self.serve(now, line, bytes as f64 * self.hint_bytes, self.busy)
     }
 
     /// A write of `bytes` of a line; gives the start of its service.

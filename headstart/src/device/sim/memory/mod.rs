@@ -25,6 +25,7 @@ mod cache;
 mod code;
 mod counters;
 mod dram;
+mod hints;
 mod in_flight;
 mod l2;
 mod lines;
@@ -58,7 +59,7 @@ use tlb::Tlb;
 use walk::Walk;
 use writes::Fences;
 
-use crate::device::model::{DeviceModel, Reached};
+use crate::device::model::DeviceModel;
 
 /// How far a core can be behind with copies of the same before it issues nothing more to memory: two copies of a sub-group.
 const COPIES_BEHIND: Cycles = 64.0;
@@ -87,6 +88,8 @@ pub struct MemorySystem {
     cores: Vec<CoreMemory>,
     l2: L2,
     l2_port: Port,
+    /// Takes hints, a line each.
+    hint_port: Port,
     dram: Dram,
     banks: Banks,
     /// Lines that were written lately; none where reading them takes no longer.
@@ -137,6 +140,7 @@ struct Timing {
     /// Requests that take L2 as long as a write.
     write: f64,
     read_after_write: Cycles,
+    /// Bytes that a hint fetches.
     fetch: u64,
     tlb_miss: Cycles,
     shared: Cycles,
@@ -160,17 +164,26 @@ struct CoreMemory {
 /// Why a line is asked of L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Purpose {
-    is_load: bool,
     /// The work-items' addresses lie in more than twice the lines that they would fill.
     scattered: bool,
 }
 
+/// The way from a core to a slice of L2.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// Whether the slice lies in the far half.
+    is_far: bool,
+    /// What it takes more, or less, than the mean of its half.
+    detour: Cycles,
+    /// The same for what comes from device memory, against its mean.
+    beyond: Cycles,
+}
+
 impl Purpose {
-    fn of(access: &Access, lines: &Lines, shape: LineShape, is_load: bool) -> Purpose {
+    fn of(access: &Access, lines: &Lines, shape: LineShape) -> Purpose {
         let bytes = u64::from(access.count() * access.bytes);
         let least = bytes.div_ceil(shape.line_bytes()).max(1);
         Purpose {
-            is_load,
             scattered: lines.len() as u64 > 2 * least,
         }
     }
@@ -227,6 +240,7 @@ impl MemorySystem {
             cores: vec![core; simulated as usize],
             l2: L2::new(*l2.effective_size, *l2.ways, shape, ratio, &extent.buffers),
             l2_port: Port::new(*l2.requests_per_cycle * share),
+            hint_port: Port::new(*model.prefetch.lines_per_cycle * share),
             dram: Dram::new(model, share),
             banks: Banks::new(*model.shared.banks, *model.shared.bank_width),
             atomics: Changed::new(*l2.atomics_per_cycle),
@@ -323,28 +337,6 @@ impl MemorySystem {
         served + self.asked.wait(line, core, served, times) + self.timing.near
     }
 
-    /// A cache hint for the lines of an access. Nothing waits for it.
-    pub fn prefetch(&mut self, core: usize, now: Cycles, access: &Access, reached: Reached) {
-        match reached {
-            Reached::Nothing => {}
-            Reached::L1 if self.cores[core].l1.is_some() => {
-                let lines = Lines::of(access, self.shape);
-                self.counters.prefetched_lines += lines.len() as u64;
-                self.read(core, now, access, Replaces::Any);
-            }
-            Reached::L1 | Reached::L2 => {
-                let lines = Lines::of(access, self.shape);
-                let purpose = Purpose::of(access, &lines, self.shape, false);
-                for (line, sectors) in lines.iter() {
-                    self.counters.prefetched_lines += 1;
-                    let start = self.cores[core].port.take(now, self.timing.l1_miss);
-                    let sectors = self.shape.widen(sectors, self.timing.fetch);
-                    self.ask_l2(core, start, line, sectors, purpose);
-                }
-            }
-        }
-    }
-
     /// An atomic load from global memory, which other cores may have written: when the value is there. L1 has no part in it.
     pub fn load_beyond_l1(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         self.counters.loads += 1;
@@ -354,7 +346,7 @@ impl MemorySystem {
     /// Reads from L2 what L1 has no part in.
     fn fetch_all(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         let lines = Lines::of(access, self.shape);
-        let purpose = Purpose::of(access, &lines, self.shape, true);
+        let purpose = Purpose::of(access, &lines, self.shape);
         let mut done = now;
         for (line, sectors) in lines.iter() {
             let start = self.cores[core].port.take(now, self.timing.l1_miss);
@@ -400,7 +392,7 @@ impl MemorySystem {
         let mut done = now;
         let mut is_near = true;
         let lines = Lines::of(access, self.shape);
-        let purpose = Purpose::of(access, &lines, self.shape, true);
+        let purpose = Purpose::of(access, &lines, self.shape);
         for (line, sectors) in lines.iter() {
             let count = u64::from(sectors.count_ones());
             let bytes = (count * self.shape.sector_bytes()) as f64;
@@ -466,11 +458,7 @@ impl MemorySystem {
         }
         let translation = self.translate(core, line);
         let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
-        let start = translation
-            + match purpose.is_load {
-                true => self.cores[core].link.take(now, bytes as f64),
-                false => now,
-            };
+        let start = translation + self.cores[core].link.take(now, bytes as f64);
         let served = self.l2_port.take(start, self.requests(bytes));
         self.look_up(start, served, line, sectors, purpose)
     }
@@ -490,13 +478,11 @@ impl MemorySystem {
         self.counters.l2_sectors += u64::from(sectors.count_ones());
 
         let (place, _) = self.place_in_l2(served, line);
-        let way = spread(line);
-        let is_far = way & 1 == 1;
-        let is_near = !is_far || self.is_near(place, purpose);
-        // The upper half of the hash chooses the slice, the lowest bit its half.
-        let detour = ((way >> 32) as f64 / f64::from(u32::MAX) * 2.0 - 1.0) * self.timing.spread;
-        let is_new = |recent: &Recent| purpose.is_load && recent.was_written(line, served);
-        let latency = detour
+        let way = self.way(line);
+        // A load makes a copy near the core, a hint does not.
+        let is_near = !way.is_far || self.l2.bring_near(place);
+        let is_new = |recent: &Recent| recent.was_written(line, served);
+        let latency = way.detour
             + if is_near {
                 self.timing.near
             } else {
@@ -519,21 +505,26 @@ impl MemorySystem {
             self.counters.dram_queueing += begun - served;
             self.counters.dram_read_bytes += bytes;
             self.l2.count(address, bytes, purpose.scattered);
-            if !purpose.is_load {
-                self.counters.prefetched_bytes += bytes;
-            }
-            // The model's latency is the mean of lines of the near and of the far half.
-            let half = (self.timing.far - self.timing.near) / 2.0;
-            let arrives = begun + self.timing.dram + detour + if is_far { half } else { -half };
+            let arrives = begun + self.timing.dram + way.beyond;
             self.l2.fill(place, fetched, arrives, purpose.scattered);
             done = done.max(arrives);
         }
         done
     }
 
-    /// Whether a far line has a copy near the core; a load makes one, a prefetch does not.
-    fn is_near(&mut self, place: Place, purpose: Purpose) -> bool {
-        purpose.is_load && self.l2.bring_near(place)
+    /// The way from a core to the slice of L2 that a line belongs to.
+    fn way(&self, line: u64) -> Way {
+        let hash = spread(line);
+        let is_far = hash & 1 == 1;
+        // The upper half of the hash chooses the slice, the lowest bit its half.
+        let detour = ((hash >> 32) as f64 / f64::from(u32::MAX) * 2.0 - 1.0) * self.timing.spread;
+        // The model's latency of device memory is the mean of lines of the near and of the far half.
+        let half = (self.timing.far - self.timing.near) / 2.0;
+        Way {
+            is_far,
+            detour,
+            beyond: detour + if is_far { half } else { -half },
+        }
     }
 
     /// The line's place in L2, and when there is room: what had to go for it is written back, and read before that where

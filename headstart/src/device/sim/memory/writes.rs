@@ -89,7 +89,7 @@ impl MemorySystem {
             .take(now, f64::from(most) * self.timing.atomic);
         let mut done = start;
         let lines = Lines::of(access, self.shape);
-        let purpose = Purpose::of(access, &lines, self.shape, true);
+        let purpose = Purpose::of(access, &lines, self.shape);
         for (line, sectors) in lines.iter() {
             let in_line = |address: &u64| address >> self.shape.line_shift() == line;
             let words = match is_one {

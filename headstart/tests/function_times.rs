@@ -56,13 +56,17 @@ fn page(times: &Value, instructions: &Value) -> String {
             )
         })
         .collect();
+    let others = match slower.as_slice() {
+        [] => String::new(),
+        some => format!(" The others, in multiples of CUDA's time: {}.", some.join(", ")),
+    };
     let mut page = format!(
         "# The mathematical functions beside CUDA's\n\n\
          `{}` on an {}, driver {}, {}; CUDA's own are compiled by nvcc ({}). A loop of {} evaluations in single precision, \
          all cores full, medians in µs; the ratio is without the loop's own time. Instructions are those of the machine code \
          for sm_90 on the usual way. The errors are in the documentation of `headstart::math`. This page is made \
          from `results/functions-h200.json` and `results/math-instructions.json`.\n\n\
-         Of {} functions {} are as fast as CUDA's or faster. The others, in multiples of CUDA's time: {}.\n\n\
+         Of {} functions {} are as fast as CUDA's or faster.{}\n\n\
          Ours have the same bits on every device and on the host. What NVIDIA's GPUs compute from tables in one instruction, \
          powers and logarithms of two and reciprocals, ours take from there as CUDA's own do (`exp`, `exp2`, `tanh`, `sinh`, \
          `cosh`, `cbrt`, `atan`): the bits are known, found from an H200's results and compared with them \
@@ -78,7 +82,7 @@ fn page(times: &Value, instructions: &Value) -> String {
         times["evaluations"],
         functions.len(),
         functions.len() - slower.len(),
-        slower.join(", "),
+        others,
     );
     for function in functions {
         let _ = writeln!(page, "{}", row(function, list(instructions, "functions")));

@@ -23,11 +23,11 @@
 //!
 //! It costs work-items that are in their last iterations beside others that are not: their sub-group goes both ways.
 
-use std::collections::HashMap;
 use std::mem;
 
 use cranelift_entity::EntitySet;
 
+use super::copied::Copied;
 use super::saturated::Saturated;
 use crate::analysis::definitions::Definitions;
 use crate::ir::{BinaryOp, CompareOp, Kernel, Label, Op, OpKind, Place, Region, Type, Value};
@@ -290,23 +290,14 @@ impl Uniter<'_> {
             let OpKind::If { then, .. } = &guard.op.kind else {
                 continue;
             };
-            let mut renamed: HashMap<Value, Value> = HashMap::new();
+            let mut copied = Copied::default();
             for op in &then.ops {
-                let mut kind = op.kind.clone();
-                kind.map_operands(|operand| renamed.get(&operand).copied().unwrap_or(operand));
-                if let OpKind::Break(_, values) = kind {
-                    results.extend(values);
-                    continue;
+                match copied.renamed(op).kind {
+                    OpKind::Break(_, values) => results.extend(values),
+                    _ => copied.push(self.kernel, op),
                 }
-                let fresh = |&result: &Value| self.kernel.value_like(result);
-                let made: Vec<Value> = op.results.iter().map(fresh).collect();
-                renamed.extend(op.results.iter().copied().zip(made.iter().copied()));
-                ops.push(Op {
-                    kind,
-                    results: made,
-                    place: op.place,
-                });
             }
+            ops.extend(copied.ops);
         }
         ops.push(leave(label, results, place));
         Region { ops }

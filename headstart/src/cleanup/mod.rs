@@ -20,6 +20,7 @@
 
 mod addresses;
 mod affine;
+mod copied;
 mod dead;
 mod exits;
 mod fold;

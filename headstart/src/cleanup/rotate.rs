@@ -6,9 +6,9 @@
 //! What is waited for on leaving is waited for on both ways out. One jump an iteration instead of two, and the test can be scheduled among the body's work. What the
 //! test computes and the body needs is carried along as a parameter.
 
-use std::collections::HashMap;
 use std::mem;
 
+use super::copied::Copied;
 use crate::ir::{Kernel, Label, Op, OpKind, Place, Region, Value};
 
 /// The most operations that a test may have: they are written twice.
@@ -176,7 +176,7 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
     let leave = |kernel: &mut Kernel, copied: &Copied| {
         let own = kernel.label(None, Vec::new());
         let cond = copied.of(test.cond);
-        let exit = copied.exit(test, label, test_place);
+        let exit = leaving(copied, test, label, test_place);
         let stay = jump(OpKind::Break(own, Vec::new()), test_place);
         let (then, otherwise) = if test.exits_if { (exit, stay) } else { (stay, exit) };
         Op {
@@ -216,7 +216,7 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
     // The test in front decides whether the loop runs at all.
     let types = kernel.labels[label].results.clone();
     let guard = kernel.label(None, types);
-    let skip = first.exit(test, guard, place);
+    let skip = leaving(&first, test, guard, place);
     let run = Region {
         ops: vec![
             rotated_loop,
@@ -252,50 +252,19 @@ fn jump(kind: OpKind, place: Place) -> Region {
     }
 }
 
-/// A copy of pure operations with other values for a loop's parameters.
-struct Copied {
-    ops: Vec<Op>,
-    map: HashMap<Value, Value>,
+/// The region that leaves by a break to `label`, with what the copies of a test's operations compute.
+fn leaving(copied: &Copied, test: &Test, label: Label, place: Place) -> Region {
+    let mut ops: Vec<Op> = test.waits.iter().map(|wait| copied.renamed(wait)).collect();
+    let results = test.results.iter().map(|&value| copied.of(value)).collect();
+    ops.extend(jump(OpKind::Break(label, results), place).ops);
+    Region { ops }
 }
 
-impl Copied {
-    fn of(&self, value: Value) -> Value {
-        self.map.get(&value).copied().unwrap_or(value)
-    }
-
-    /// The region that leaves by a break to `label`, with these values.
-    fn exit(&self, test: &Test, label: Label, place: Place) -> Region {
-        let mut ops = test.waits.clone();
-        for op in &mut ops {
-            op.kind.map_operands(|operand| self.of(operand));
-        }
-        let results = test.results.iter().map(|&value| self.of(value)).collect();
-        ops.extend(jump(OpKind::Break(label, results), place).ops);
-        Region { ops }
-    }
-}
-
+/// Pure operations with other values for a loop's parameters.
 fn copy(kernel: &mut Kernel, ops: &[Op], params: &[Value], values: &[Value]) -> Copied {
-    let mut copied = Copied {
-        ops: Vec::new(),
-        map: params.iter().copied().zip(values.iter().copied()).collect(),
-    };
+    let mut copied = Copied::with(params, values);
     for op in ops {
-        let mut kind = op.kind.clone();
-        kind.map_operands(|operand| copied.of(operand));
-        let results: Vec<Value> = op
-            .results
-            .iter()
-            .map(|&result| kernel.value_like(result))
-            .collect();
-        copied
-            .map
-            .extend(op.results.iter().copied().zip(results.iter().copied()));
-        copied.ops.push(Op {
-            kind,
-            results,
-            place: op.place,
-        });
+        copied.push(kernel, op);
     }
     copied
 }

@@ -84,7 +84,7 @@ const SMALL: [(&str, &[&str]); 24] = [
 ];
 
 /// The microbenchmarks: each of their kernels, and each instruction that they time.
-const MICRO: [(&str, &[&str]); 26] = [
+const MICRO: [(&str, &[&str]); 27] = [
     ("micro/latency", &["footprint=4096", "warm=0", "steps=9"]),
     (
         "micro/latency",
@@ -120,6 +120,7 @@ const MICRO: [(&str, &[&str]); 26] = [
             "warm=0",
             "steps=5",
             "segment=8",
+            "ahead=2",
         ],
     ),
     ("micro/arithmetic", &["steps=3", "operation=int32"]),
@@ -132,6 +133,7 @@ const MICRO: [(&str, &[&str]); 26] = [
     ("micro/arithmetic", &["steps=3", "operation=fp16"]),
     ("micro/barrier", &["steps=3"]),
     ("micro/shared", &["steps=9", "stride=5"]),
+    ("micro/launch", &["groups=3"]),
     ("micro/code", &["steps=3"]),
     ("micro/hints", &["group=64", "steps=5"]),
     ("micro/hints", &["group=64", "steps=5", "level=L1"]),

@@ -2,8 +2,9 @@
 //!
 //! Each runs wherever kernels run, on a model and on a GPU alike. Its loop takes `steps` steps; the launch is timed with
 //! them and with none, and the difference is theirs alone: what a launch costs (which `micro/launch` is about), and what a
-//! kernel does before its loop, drops out. Caches are empty when a launch begins (`headstart calibrate` sees to it on a GPU, a model begins so), and
-//! what a step is to find in one, `warm` steps before have brought there: they are part of both launches.
+//! kernel does before its loop, drops out. Caches are empty when a launch begins (`headstart calibrate` sees to it on a
+//! GPU, a model begins so), and what a step is to find in one, `warm` steps before have brought there: they are part of
+//! both launches.
 //!
 //! `headstart run micro/NAME` prints the number, `headstart calibrate` makes a device model of many.
 

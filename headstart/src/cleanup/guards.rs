@@ -21,7 +21,10 @@
 //! one test), and loads the indices only behind the wait for the copies, so that the two latencies follow each other. In the
 //! last iterations, what is left is compared with constants, so that the limits need no registers.
 //!
-//! It costs work-items that are in their last iterations beside others that are not: their sub-group goes both ways.
+//! It costs work-items that are in their last iterations beside others that are not: their sub-group goes both ways, and the
+//! second way waits for what the first one loads into the same registers. On an H200 the fastest plan of eleven cases takes 0.71
+//! (`pagerank`) to 1.02 times (`article`) as long with one test, but rings of few guards in loops of different lengths up to 1.6
+//! times (`results/guards-apart-h200.json`).
 
 use std::mem;
 

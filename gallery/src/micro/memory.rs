@@ -41,6 +41,16 @@ pub fn chain(
     result[global_id()] = at;
 }
 
+/// The place of a word that lies in a piece of `segment` words: a multiplication by an odd number gives each piece one of its
+/// own, far from its neighbours'.
+#[device_fn]
+pub(super) fn scattered(place: u32, segment: u32) -> u32 {
+    (place / segment)
+        .wrapping_mul(0x9E37_79B1)
+        .wrapping_mul(segment)
+        .wrapping_add(place % segment)
+}
+
 /// Loads that wait for nothing but their turn: in each step `batch` of them, side by side or scattered in pieces of
 /// `segment` words, whose sum is kept. L2 is asked for what is loaded `ahead` steps later, unless that is 0.
 #[kernel(work_group = group)]
@@ -64,15 +74,8 @@ pub fn stream(
             let mut place = at.wrapping_add(load.wrapping_mul(items));
             let mut asked = place.wrapping_add(ahead.wrapping_mul(batch).wrapping_mul(items));
             if segment > 0 {
-                // A multiplication by an odd number gives each piece a place of its own, far from its neighbours'.
-                place = (place / segment)
-                    .wrapping_mul(0x9E37_79B1)
-                    .wrapping_mul(segment)
-                    .wrapping_add(place % segment);
-                asked = (asked / segment)
-                    .wrapping_mul(0x9E37_79B1)
-                    .wrapping_mul(segment)
-                    .wrapping_add(asked % segment);
+                place = scattered(place, segment);
+                asked = scattered(asked, segment);
             }
             if ahead > 0 {
                 prefetch(&table[(asked & (words - 1)) as usize], L2);

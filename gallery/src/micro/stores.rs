@@ -1,7 +1,5 @@
 //! `micro/stores`: how many bytes go in a cycle, by where they go and how they are spread.
 
-#![allow(clippy::manual_checked_ops, reason = "kernels have no checked division")]
-
 use std::sync::Arc;
 
 use headstart::ir::Type;
@@ -9,6 +7,7 @@ use headstart::prelude::*;
 use headstart::tune::Workload;
 use headstart::{Error, Result};
 
+use super::memory::scattered;
 use super::{Micro, STEPS, entry, items, micro};
 use crate::data::zeroed;
 use crate::settings::{Parameter, Settings};
@@ -30,11 +29,7 @@ pub fn streamed(
         for store in 0..4 {
             let mut place = at.wrapping_add(store * items);
             if segment > 0 {
-                // A multiplication by an odd number gives each piece a place of its own, far from its neighbours'.
-                place = (place / segment)
-                    .wrapping_mul(0x9E37_79B1)
-                    .wrapping_mul(segment)
-                    .wrapping_add(place % segment);
+                place = scattered(place, segment);
             }
             table[(place & (words - 1)) as usize] = at;
         }

@@ -295,8 +295,8 @@ impl Uniter<'_> {
             };
             let mut copied = Copied::default();
             for op in &then.ops {
-                match copied.renamed(op).kind {
-                    OpKind::Break(_, values) => results.extend(values),
+                match &op.kind {
+                    OpKind::Break(_, values) => results.extend(values.iter().map(|&value| copied.of(value))),
                     _ => copied.push(self.kernel, op),
                 }
             }

@@ -4,7 +4,7 @@
 //! loads. (On an H200 a stream from L2 that was asked for comes nearly as fast as another, 4,352 and 4,688 bytes a cycle, one
 //! from device memory a tenth more slowly, 1,989 and 2,198: `micro/bandwidth ahead=2`.)
 
-use super::{Access, Cycles, Lines, MemorySystem, Purpose, Replaces};
+use super::{Access, Cycles, Dram, Lines, MemorySystem, Purpose, Replaces};
 use crate::device::model::Reached;
 
 impl MemorySystem {
@@ -32,32 +32,17 @@ impl MemorySystem {
     /// Asks L2 for sectors of a line that it should have.
     fn hint(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) {
         self.counters.prefetched_lines += 1;
-        if let Some(walk) = &mut self.walk {
-            walk.ask(line, sectors, core, purpose.scattered && self.l2.is_beyond(line));
+        if self.is_walked(core, line, sectors, purpose) {
             return;
         }
         let start = now + self.translate(core, line);
         let served = self.hint_port.take(start, 1.0);
-        // A core's queue does not hold more than is on its way.
-        self.cores[core].port.block(served - 2.0 * self.timing.near);
-        self.counters.l2_sectors += u64::from(sectors.count_ones());
+        self.queue(core, served);
         let (place, _) = self.place_in_l2(served, line);
-        let (present, _) = self.l2.present(place, sectors);
-        self.counters.l2_hits += u64::from(present.count_ones());
-        if present == sectors {
-            return;
+        let (missing, _) = self.missing_in_l2(place, sectors);
+        if missing != 0 {
+            let (_, bytes) = self.bring(served, line, place, missing, purpose, Dram::hint);
+            self.counters.prefetched_bytes += bytes;
         }
-        let wanted = self.shape.widen(sectors & !present, self.timing.granule);
-        let (there, _) = self.l2.present(place, wanted);
-        let fetched = wanted & !there;
-        let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
-        let begun = self.dram.hint(served, line, bytes);
-        self.counters.dram_queueing += begun - served;
-        self.counters.dram_read_bytes += bytes;
-        self.counters.prefetched_bytes += bytes;
-        self.l2
-            .count(line << self.shape.line_shift(), bytes, purpose.scattered);
-        let arrives = begun + self.timing.dram + self.way(line).beyond;
-        self.l2.fill(place, fetched, arrives, purpose.scattered);
     }
 }

@@ -452,8 +452,7 @@ impl MemorySystem {
 
     /// Asks L2, and device memory for what L2 does not have: when the core has the data.
     fn ask_l2(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
-        if let Some(walk) = &mut self.walk {
-            walk.ask(line, sectors, core, purpose.scattered && self.l2.is_beyond(line));
+        if self.is_walked(core, line, sectors, purpose) {
             return now;
         }
         let translation = self.translate(core, line);
@@ -461,6 +460,21 @@ impl MemorySystem {
         let start = translation + self.cores[core].link.take(now, bytes as f64);
         let served = self.l2_port.take(start, self.requests(bytes));
         self.look_up(start, served, line, sectors, purpose)
+    }
+
+    /// Whether this is a walk without time; then that is all that is found out of what a core asks for.
+    fn is_walked(&mut self, core: usize, line: u64, sectors: u8, purpose: Purpose) -> bool {
+        let Some(walk) = &mut self.walk else {
+            return false;
+        };
+        walk.ask(line, sectors, core, purpose.scattered && self.l2.is_beyond(line));
+        true
+    }
+
+    /// Nothing waits for what is on its way until a time but what comes behind it: a core's queue does not hold more than is
+    /// on its way.
+    fn queue(&mut self, core: usize, until: Cycles) {
+        self.cores[core].port.block(until - 2.0 * self.timing.near);
     }
 
     /// What finding out where a line lies takes.
@@ -473,10 +487,7 @@ impl MemorySystem {
 
     /// Looks for sectors in L2, which has served a request that it got at `start`: when the core has the data.
     fn look_up(&mut self, start: Cycles, served: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
-        let address = line << self.shape.line_shift();
         self.counters.l2_queueing += served - start;
-        self.counters.l2_sectors += u64::from(sectors.count_ones());
-
         let (place, _) = self.place_in_l2(served, line);
         let way = self.way(line);
         // A load makes a copy near the core, a hint does not.
@@ -493,23 +504,46 @@ impl MemorySystem {
             } else {
                 0.0
             };
-        let (present, ready) = self.l2.present(place, sectors);
-        self.counters.l2_hits += u64::from(present.count_ones());
+        let (missing, ready) = self.missing_in_l2(place, sectors);
         let mut done = ready.max(served + latency);
-        if present != sectors {
-            let wanted = self.shape.widen(sectors & !present, self.timing.granule);
-            let (there, _) = self.l2.present(place, wanted);
-            let fetched = wanted & !there;
-            let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
-            let begun = self.dram.access(served, line, bytes);
-            self.counters.dram_queueing += begun - served;
-            self.counters.dram_read_bytes += bytes;
-            self.l2.count(address, bytes, purpose.scattered);
-            let arrives = begun + self.timing.dram + way.beyond;
-            self.l2.fill(place, fetched, arrives, purpose.scattered);
+        if missing != 0 {
+            let (arrives, _) = self.bring(served, line, place, missing, purpose, Dram::access);
             done = done.max(arrives);
         }
         done
+    }
+
+    /// Which of the sectors that are asked for L2 does not have, and when the last of the others is there.
+    fn missing_in_l2(&mut self, place: Place, sectors: u8) -> (u8, Cycles) {
+        let (present, ready) = self.l2.present(place, sectors);
+        self.counters.l2_sectors += u64::from(sectors.count_ones());
+        self.counters.l2_hits += u64::from(present.count_ones());
+        (sectors & !present, ready)
+    }
+
+    /// Brings what is missing of a line to L2 from device memory, which gives whole granules, by a read of a kind: when it is
+    /// there, and how many bytes it is.
+    fn bring(
+        &mut self,
+        now: Cycles,
+        line: u64,
+        place: Place,
+        missing: u8,
+        purpose: Purpose,
+        read: fn(&mut Dram, Cycles, u64, u64) -> Cycles,
+    ) -> (Cycles, u64) {
+        let wanted = self.shape.widen(missing, self.timing.granule);
+        let (there, _) = self.l2.present(place, wanted);
+        let fetched = wanted & !there;
+        let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
+        let begun = read(&mut self.dram, now, line, bytes);
+        self.counters.dram_queueing += begun - now;
+        self.counters.dram_read_bytes += bytes;
+        self.l2
+            .count(line << self.shape.line_shift(), bytes, purpose.scattered);
+        let arrives = begun + self.timing.dram + self.way(line).beyond;
+        self.l2.fill(place, fetched, arrives, purpose.scattered);
+        (arrives, bytes)
     }
 
     /// The way from a core to the slice of L2 that a line belongs to.

@@ -106,9 +106,8 @@ impl MemorySystem {
             self.l2.write(place, sectors, 0, back);
             done = done.max(self.atomics.change(line, back, words));
         }
-        // Nobody may wait for it; but a core's queue does not hold more than is on its way.
-        let queue = 2.0 * self.timing.near;
-        self.cores[core].port.block(done - queue);
+        // Nobody may wait for it.
+        self.queue(core, done);
         done
     }
 }

@@ -6,7 +6,7 @@
 //! Two registers cannot be one if both are wanted at some point, unless one is a copy of the other
 //! there. What is left are the moves that a compiler would emit, too.
 
-use std::collections::{HashMap, HashSet};
+use cranelift_entity::{EntityRef, SecondaryMap};
 
 use super::draft::{Draft, Virtual};
 use super::liveness::{RegisterSet, visit_live};
@@ -28,10 +28,7 @@ pub fn coalesce(drafts: &mut Vec<Draft>, registers: usize) {
             moves.push((loops, move_.to, move_.from));
         }
     }
-    let mut classes = Classes {
-        of: HashMap::new(),
-        apart: HashMap::new(),
-    };
+    let mut classes = Classes::of(&related);
     visit_live(drafts, registers, |index, live| {
         let draft = &drafts[index];
         for &defined in draft
@@ -67,36 +64,77 @@ pub fn coalesce(drafts: &mut Vec<Draft>, registers: usize) {
 }
 
 /// Registers that are one, and those that cannot be.
+///
+/// Interference is kept by bits, over the registers that moves connect and in one direction: a body of many
+/// unrolled iterations with a long ring has millions of pairs.
 struct Classes {
-    of: HashMap<Virtual, Virtual>,
-    apart: HashMap<Virtual, HashSet<Virtual>>,
+    /// A register's place among those that moves connect; `None` for all others.
+    place: SecondaryMap<Virtual, Option<u32>>,
+    /// By place: the class that it went into.
+    merged_into: Vec<Option<u32>>,
+    /// By place of the class: the registers that are in it.
+    members: Vec<Vec<Virtual>>,
+    /// By place of the class: the places that it was found to be wanted beside.
+    apart: Vec<RegisterSet>,
 }
 
 impl Classes {
-    fn find(&self, register: Virtual) -> Virtual {
-        let mut root = register;
-        while let Some(&next) = self.of.get(&root) {
-            root = next;
+    /// Each of these registers alone.
+    fn of(related: &RegisterSet) -> Classes {
+        let members: Vec<Vec<Virtual>> = related.iter().map(|register| vec![register]).collect();
+        let mut place = SecondaryMap::new();
+        for (at, register) in related.iter().enumerate() {
+            place[register] = Some(at as u32);
         }
-        root
+        Classes {
+            place,
+            merged_into: vec![None; members.len()],
+            apart: vec![RegisterSet::new(members.len()); members.len()],
+            members,
+        }
     }
 
+    /// The place of a register's class, if a move connects it with another.
+    fn class(&self, register: Virtual) -> Option<usize> {
+        let mut at = self.place[register]?;
+        while let Some(next) = self.merged_into[at as usize] {
+            at = next;
+        }
+        Some(at as usize)
+    }
+
+    fn find(&self, register: Virtual) -> Virtual {
+        self.class(register).map_or(register, |at| self.members[at][0])
+    }
+
+    /// Both are related, and not yet merged with others.
     fn keep_apart(&mut self, a: Virtual, b: Virtual) {
-        self.apart.entry(a).or_default().insert(b);
-        self.apart.entry(b).or_default().insert(a);
+        if let (Some(a), Some(b)) = (self.place[a], self.place[b]) {
+            self.apart[a as usize].insert(Virtual::new(b as usize));
+        }
+    }
+
+    fn are_apart(&self, a: usize, b: usize) -> bool {
+        let meets = |class: usize, other: usize| {
+            let mut places = self.members[other]
+                .iter()
+                .filter_map(|&member| self.place[member]);
+            places.any(|place| self.apart[class].contains(Virtual::new(place as usize)))
+        };
+        meets(a, b) || meets(b, a)
     }
 
     fn merge(&mut self, a: Virtual, b: Virtual) {
-        let (a, b) = (self.find(a), self.find(b));
-        if a == b || self.apart.get(&a).is_some_and(|apart| apart.contains(&b)) {
+        let (Some(a), Some(b)) = (self.class(a), self.class(b)) else {
+            return;
+        };
+        if a == b || self.are_apart(a, b) {
             return;
         }
-        self.of.insert(b, a);
-        for other in self.apart.remove(&b).unwrap_or_default() {
-            if let Some(apart) = self.apart.get_mut(&other) {
-                apart.remove(&b);
-            }
-            self.keep_apart(a, other);
-        }
+        self.merged_into[b] = Some(a as u32);
+        let members = std::mem::take(&mut self.members[b]);
+        self.members[a].extend(members);
+        let apart = std::mem::take(&mut self.apart[b]);
+        self.apart[a].add(&apart);
     }
 }

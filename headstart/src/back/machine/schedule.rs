@@ -414,7 +414,8 @@ struct Pressure {
     /// For each draft: what it reads and writes, with widths.
     reads: Vec<Vec<(Virtual, u32)>>,
     writes: Vec<Vec<(Virtual, u32)>>,
-    /// How many drafts still read a register; one more if it is wanted after the segment.
+    /// For each register that the segment reads or writes: how many drafts still read it; one more if it is wanted after
+    /// the segment.
     readers: HashMap<Virtual, u32>,
     taken: RegisterSet,
 }
@@ -433,8 +434,7 @@ impl Pressure {
             .iter()
             .map(|draft| widths(&draft.defines))
             .collect();
-        let mut readers: HashMap<Virtual, u32> =
-            segment.wanted.iter().map(|register| (register, 1)).collect();
+        let mut readers: HashMap<Virtual, u32> = HashMap::new();
         let mut taken = RegisterSet::new(segment.virtuals.len());
         let mut written = RegisterSet::new(segment.virtuals.len());
         for (reads, writes) in reads.iter().zip(&writes) {
@@ -444,7 +444,13 @@ impl Pressure {
                     taken.insert(register);
                 }
             }
-            writes.iter().for_each(|&(register, _)| written.insert(register));
+            for &(register, _) in writes {
+                readers.entry(register).or_insert(0);
+                written.insert(register);
+            }
+        }
+        for (&register, count) in &mut readers {
+            *count += u32::from(segment.wanted.contains(register));
         }
         for register in segment
             .wanted

@@ -79,6 +79,7 @@ impl Measures for MadeUp {
                 dynamic_shared_bytes: 0,
                 emit_time: Duration::from_millis(1),
                 hints: Vec::new(),
+                groups_promised: None,
             })
         };
         Ok(kernels.iter().enumerate().map(one).collect())

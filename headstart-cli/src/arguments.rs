@@ -199,6 +199,10 @@ pub struct Emit {
     /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
+    /// In PTX, tell NVIDIA's compiler that a core is to hold N work-groups, and so how many registers it may use; the number of
+    /// the launch where that is small, unless told
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub groups_per_core: Option<u32>,
     /// Write to FILE instead of standard output; SPIR-V to a file FILE.spv is its binary form
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

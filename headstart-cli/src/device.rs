@@ -2,9 +2,10 @@
 
 use headstart::back::{ptx, spirv};
 use headstart::device::cuda::gpu::{self, GpuFacts};
-use headstart::device::model::{self, DeviceModel, Reached, Vendor};
+use headstart::device::model::{self, DeviceModel, Reached, Registers, Vendor};
 use headstart::device::opencl::platform::{self, OpenClFacts};
-use headstart::tune::{Bench, MeasuredBench, OpenClBench, SeveralBench, SimulatedBench};
+use headstart::tune::gpu::promised;
+use headstart::tune::{Bench, MeasuredBench, OpenClBench, SeveralBench, SimulatedBench, Workload};
 use headstart::{Error, Result};
 
 /// A device that kernels are run on or emitted for.
@@ -82,6 +83,20 @@ impl Chosen {
             }
             Chosen::OpenCl(facts) => Box::new(OpenClBench::open(facts.ordinal)?),
         })
+    }
+
+    /// How many work-groups of a launch NVIDIA's compiler is told of, as when plans are measured; see
+    /// [`gpu::promised`](promised).
+    pub fn groups_promised(&self, workload: &Workload) -> Option<u32> {
+        let (cores, registers) = match self {
+            Chosen::Gpu(facts) => (facts.cores, facts.registers_per_core),
+            Chosen::Simulated(model) => match &model.registers {
+                Registers::Pooled(registers) => (*model.core.count, *registers.per_core),
+                Registers::Fixed(_) => return None,
+            },
+            Chosen::OpenCl(_) => return None,
+        };
+        promised(cores, registers, workload)
     }
 
     /// For whom to emit SPIR-V; none where the device does not run it.

@@ -389,6 +389,7 @@ pub fn trial(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> 
             "registers": measured.loaded.compiled.registers,
             "local_bytes": measured.loaded.compiled.local_bytes,
             "groups_per_core": measured.loaded.groups_per_core,
+            "groups_promised": measured.groups_promised,
             "emit_ms": milliseconds(measured.emit_time),
             "load_ms": milliseconds(measured.loaded.compiled.load_time),
             "hints": measured.hints.iter().map(|hint| json!({

@@ -45,14 +45,17 @@ pub fn run(options: &Emit) -> Result<()> {
                 Error::device(format!("{} does not run PTX", device.name()))
                     .accepted("`--target ir`, or an NVIDIA device")
             })?;
-            let options = ptx::Options {
+            let how = ptx::Options {
                 group: Some(workload.group),
+                groups_per_core: options
+                    .groups_per_core
+                    .or_else(|| device.groups_promised(&workload)),
                 ..ptx::Options::new(target)
             };
             match Module::of(kernel_options)? {
                 // What came as a module goes as one.
                 Some(module) => module.planned(&plan)?,
-                None => ptx::emit(&kernel, &options)?.text,
+                None => ptx::emit(&kernel, &how)?.text,
             }
         }
         EmitTarget::Spirv => {

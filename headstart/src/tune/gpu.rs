@@ -57,6 +57,18 @@ pub struct Measured {
     pub emit_time: Duration,
     /// What its cache hints became.
     pub hints: Vec<HintReached>,
+    /// The work-groups of a core that the compiler was told of, so that it would take as many registers as that leaves.
+    pub groups_promised: Option<u32>,
+}
+
+/// A module's text, and what the driver's compiler made of it.
+struct Compilation {
+    /// What the worker calls it.
+    module: String,
+    ptx: Ptx,
+    emit_time: Duration,
+    loaded: Loaded,
+    groups_promised: Option<u32>,
 }
 
 impl GpuBench {
@@ -88,7 +100,7 @@ impl GpuBench {
     pub fn options(&self, workload: &Workload) -> Options {
         Options {
             group: Some(workload.group),
-            groups_per_core: groups_per_core(&self.facts, workload),
+            groups_per_core: promised(self.facts.cores, self.facts.registers_per_core, workload),
             lines: false,
             ..Options::new(self.target)
         }
@@ -138,7 +150,27 @@ impl GpuBench {
             })
             .collect();
         let names: Vec<String> = kernels.iter().map(|(name, _)| name.clone()).collect();
-        self.measure_modules(workload, &names, emitted, wanted, timing)
+        self.worker.bind(&arguments(workload))?;
+        let mut compiled = self.compiled(workload, &names, emitted, options.groups_per_core)?;
+        let again = match in_its_module(workload) {
+            None => self.compiled_without_spilling(workload, kernels, &options, &compiled)?,
+            Some(_) => Vec::new(),
+        };
+        let (of, again): (Vec<usize>, Vec<Compilation>) = again.into_iter().unzip();
+        compiled.extend(again.into_iter().map(Ok));
+        let mut measured = self.measure_compiled(workload, compiled, wanted, timing)?;
+        let again = measured.split_off(kernels.len());
+        for (index, again) in of.into_iter().zip(again) {
+            let is_faster = |before: &Measured| {
+                again
+                    .as_ref()
+                    .is_ok_and(|again| again.timing.median_ns < before.timing.median_ns)
+            };
+            if measured[index].as_ref().is_ok_and(is_faster) {
+                measured[index] = again;
+            }
+        }
+        Ok(measured)
     }
 
     /// The share of a core's sub-groups that are resident: as many work-groups as fit, or as there are.
@@ -164,7 +196,19 @@ impl GpuBench {
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
         self.worker.bind(&arguments(workload))?;
-        let modules: Vec<Module> = kernels
+        let compiled = self.compiled(workload, kernels, emitted, None)?;
+        self.measure_compiled(workload, compiled, wanted, timing)
+    }
+
+    /// Hands modules to the driver's compiler. What came of each, in order.
+    fn compiled(
+        &mut self,
+        workload: &Workload,
+        names: &[String],
+        emitted: Vec<Result<(Ptx, Duration)>>,
+        groups_promised: Option<u32>,
+    ) -> Result<Vec<Result<Compilation>>> {
+        let modules: Vec<Module> = names
             .iter()
             .zip(&emitted)
             .filter_map(|(name, emitted)| {
@@ -172,19 +216,107 @@ impl GpuBench {
                 Some(module(name, ptx, workload))
             })
             .collect();
-        let names: Vec<String> = modules.iter().map(|module| module.name.clone()).collect();
         let mut loaded = self.worker.load(modules)?.into_iter();
+        let compilation = |(name, emitted): (&String, Result<(Ptx, Duration)>)| {
+            let (ptx, emit_time) = emitted?;
+            let loaded = loaded
+                .next()
+                .ok_or_else(|| Error::bug("a module was not loaded"))??;
+            Ok(Compilation {
+                module: name.clone(),
+                ptx,
+                emit_time,
+                loaded,
+                groups_promised,
+            })
+        };
+        Ok(names.iter().zip(emitted).map(compilation).collect())
+    }
+
+    /// Compiles kernels that spilled again, for fewer work-groups in a core, as long as that gives them more registers: those
+    /// that get by without spilling then, each with its kernel's place in the list. Several of a kernel differ in their registers.
+    ///
+    /// ptxas saves registers for more work-groups than it was told of. Without `.minnctapersm` it held the article's loop,
+    /// unrolled by 16, to 40 registers and spilled 136 bytes, where 62 registers need none (ptxas 13.0, sm_90). Whether more
+    /// work-groups or more registers are worth more, only the clock says: with 528 work-groups of 256, a ring in registers went
+    /// from 455 to 117 µs, and a search in a B-tree from 107 to 132 µs.
+    fn compiled_without_spilling(
+        &mut self,
+        workload: &Workload,
+        kernels: &[(String, Arc<Kernel>)],
+        options: &Options,
+        compiled: &[Result<Compilation>],
+    ) -> Result<Vec<(usize, Compilation)>> {
+        let items = workload.group.iter().product();
+        let spilled = |(index, compiled): (usize, &Result<Compilation>)| {
+            let loaded = &compiled.as_ref().ok()?.loaded;
+            (loaded.compiled.local_bytes > 0).then_some((index, loaded.groups_per_core))
+        };
+        let mut spilled: Vec<(usize, u32)> = compiled.iter().enumerate().filter_map(spilled).collect();
+        let mut found: Vec<(usize, Compilation)> = Vec::new();
+        for (registers, groups) in fewer_groups(&self.facts, items) {
+            let again: Vec<usize> = spilled
+                .iter()
+                .filter(|&&(_, held)| groups < held)
+                .map(|&(index, _)| index)
+                .collect();
+            if again.is_empty() {
+                continue;
+            }
+            let options = Options {
+                groups_per_core: Some(groups),
+                ..options.clone()
+            };
+            let emit = |&index: &usize| {
+                let start = Instant::now();
+                ptx::emit(&kernels[index].1, &options).map(|ptx| (ptx, start.elapsed()))
+            };
+            let emitted = again.par_iter().map(emit).collect();
+            let name = |&index: &usize| format!("{} for {groups} work-groups in a core", kernels[index].0);
+            let names: Vec<String> = again.iter().map(name).collect();
+            let attempts = self.compiled(workload, &names, emitted, Some(groups))?;
+            let mut useless = Vec::new();
+            for (index, attempt) in again.into_iter().zip(attempts) {
+                let Ok(attempt) = attempt else { continue };
+                let code = &attempt.loaded.compiled;
+                // It took what it wants: the next would be the same.
+                if code.registers + REGISTERS_AT_A_TIME <= registers {
+                    spilled.retain(|&(other, _)| other != index);
+                }
+                let is_known = |(other, before): &(usize, Compilation)| {
+                    *other == index && before.loaded.compiled.registers == code.registers
+                };
+                match code.local_bytes > 0 || found.iter().any(is_known) {
+                    true => useless.push(attempt.module),
+                    false => found.push((index, attempt)),
+                }
+            }
+            self.worker.unload(&useless)?;
+        }
+        Ok(found)
+    }
+
+    /// Runs modules that were compiled each once for its outputs, and times them against each other.
+    fn measure_compiled(
+        &mut self,
+        workload: &Workload,
+        compiled: Vec<Result<Compilation>>,
+        wanted: &mut dyn FnMut() -> Result<Wanted>,
+        timing: TimingOptions,
+    ) -> Result<Vec<Result<Measured>>> {
+        let modules: Vec<Option<String>> = compiled
+            .iter()
+            .map(|compiled| Some(compiled.as_ref().ok()?.module.clone()))
+            .collect();
         let wanted = wanted()?;
 
         let is_read = !matches!(wanted, Wanted::Unread);
         let approximates = is_read && approximates(&workload.kernel);
         let mut plain: Option<Vec<Vec<u8>>> = None;
-        let mut outcomes: Vec<Result<Measured>> = Vec::with_capacity(kernels.len());
-        for (name, emitted) in kernels.iter().zip(emitted) {
-            outcomes.push(emitted.and_then(|(ptx, emit_time)| {
-                let loaded = loaded
-                    .next()
-                    .ok_or_else(|| Error::bug("a module was not loaded"))??;
+        let mut outcomes: Vec<Result<Measured>> = Vec::with_capacity(compiled.len());
+        for compiled in compiled {
+            outcomes.push(compiled.and_then(|compilation| {
+                let name = &compilation.module;
                 let right = match &wanted {
                     Wanted::Compared(right) => Some(right),
                     Wanted::Found | Wanted::Unread => None,
@@ -216,19 +348,22 @@ impl GpuBench {
                     timing,
                     outputs,
                     found: matches!(wanted, Wanted::Found).then_some(found),
-                    loaded,
-                    dynamic_shared_bytes: ptx.dynamic_shared_bytes,
-                    emit_time,
-                    hints: ptx.hints,
+                    loaded: compilation.loaded,
+                    dynamic_shared_bytes: compilation.ptx.dynamic_shared_bytes,
+                    emit_time: compilation.emit_time,
+                    hints: compilation.ptx.hints,
+                    groups_promised: compilation.groups_promised,
                 })
             }));
         }
 
         let candidates: Vec<(usize, String)> = outcomes
             .iter()
+            .zip(&modules)
             .enumerate()
-            .filter(|(_, outcome)| outcome.is_ok())
-            .map(|(index, _)| (index, kernels[index].clone()))
+            .filter_map(|(index, (outcome, module))| {
+                Some((index, outcome.as_ref().ok().and(module.clone())?))
+            })
             .collect();
         if !candidates.is_empty() {
             let timed: Vec<String> = candidates.iter().map(|(_, name)| name.clone()).collect();
@@ -239,7 +374,8 @@ impl GpuBench {
                 }
             }
         }
-        self.worker.unload(&names)?;
+        let modules: Vec<String> = modules.into_iter().flatten().collect();
+        self.worker.unload(&modules)?;
         Ok(outcomes)
     }
 }
@@ -274,13 +410,27 @@ fn module(name: &str, ptx: &Ptx, workload: &Workload) -> Module {
 
 /// How many work-groups a core will hold, where the launch leaves it with few: the compiler may then use
 /// more registers than it would otherwise dare to.
-fn groups_per_core(facts: &GpuFacts, workload: &Workload) -> Option<u32> {
+pub fn promised(cores: u32, registers_per_core: u32, workload: &Workload) -> Option<u32> {
     let groups: u64 = workload.groups.iter().map(|&groups| u64::from(groups)).product();
     let items: u64 = workload.group.iter().map(|&items| u64::from(items)).product();
-    let resident = groups.div_ceil(u64::from(facts.cores.max(1)));
+    let resident = groups.div_ceil(u64::from(cores.max(1)));
     // At 64 registers a work-item or more there is nothing to save.
-    let registers = u64::from(facts.registers_per_core) / (resident * items).max(1);
+    let registers = u64::from(registers_per_core) / (resident * items).max(1);
     u32::try_from(resident).ok().filter(|_| registers >= 64)
+}
+
+/// Registers are given to work-items in multiples of this.
+const REGISTERS_AT_A_TIME: u32 = 8;
+
+/// Registers that a work-item could have, and how many work-groups a core holds then: from a little more than the 40 at which
+/// ptxas spills rather than take more, to all that an instruction can name.
+fn fewer_groups(facts: &GpuFacts, items: u32) -> Vec<(u32, u32)> {
+    let items = items.next_multiple_of(facts.sub_group.max(1));
+    let step = |registers: u32| (registers, facts.registers_per_core / (registers * items).max(1));
+    let mut steps = [48, 56, 64, 80, 96, 128, 168, 255].map(step).to_vec();
+    steps.retain(|&(_, groups)| groups > 0);
+    steps.dedup_by_key(|&mut (_, groups)| groups);
+    steps
 }
 
 /// A kernel in PTX: in a module of its own, or in the place of the entry that it was read from. The kernel as it was read is
@@ -409,12 +559,31 @@ mod tests {
                 given: vec![Given::Scalar(Type::I32, 1)],
                 original: None,
             };
-            groups_per_core(&facts, &workload)
+            promised(facts.cores, facts.registers_per_core, &workload)
         };
         assert_eq!(of(1, 128), Some(1));
         assert_eq!(of(132, 128), Some(1));
         assert_eq!(of(133, 128), Some(2));
         assert_eq!(of(528, 256), Some(4));
         assert_eq!(of(1056, 256), None);
+    }
+
+    #[test]
+    fn fewer_work_groups_leave_more_registers() {
+        let facts = crate::testing::h200();
+        let expected = [
+            (48, 10),
+            (56, 9),
+            (64, 8),
+            (80, 6),
+            (96, 5),
+            (128, 4),
+            (168, 3),
+            (255, 2),
+        ];
+        assert_eq!(fewer_groups(&facts, 128), expected);
+        // The first number of registers with which so many fit; a work-group of 1,024 has room once at most 64.
+        assert_eq!(fewer_groups(&facts, 1024), [(48, 1)]);
+        assert_eq!(fewer_groups(&facts, 100), expected);
     }
 }

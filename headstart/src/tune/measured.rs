@@ -167,6 +167,13 @@ impl MeasuredBench {
                 f64::from(measured.loaded.groups_per_core),
             ),
         ];
+        if let Some(groups) = measured.groups_promised {
+            counted.push((
+                "work-groups of a core that the compiler was told of",
+                "",
+                f64::from(groups),
+            ));
+        }
         if let Some(fits) = &evidence.fits {
             let computed = f64::from(fits.groups_per_core);
             counted.push(("work-groups that fit into a core, as computed", "", computed));

@@ -43,6 +43,9 @@ pub const INSTRUCTION_BYTES: u32 = 16;
 /// ptxas does not save registers below this many.
 const LEAST_COMFORTABLE: u32 = 32;
 
+/// Registers that the estimate does not see, and that the compiler needs besides.
+const NOT_SEEN: u32 = 8;
+
 impl Target {
     /// NVIDIA GPUs of compute capability 9.0.
     pub fn nvidia() -> Target {
@@ -94,7 +97,7 @@ impl Target {
 
     fn new(family: Family, sub_group: u32, max_registers: u32, line: u32) -> Target {
         // A quarter is left for what the estimate does not see.
-        let comfortable_registers = max_registers * 3 / 4;
+        let comfortable_registers = max_registers - NOT_SEEN;
         Target {
             family,
             sub_group,

@@ -66,8 +66,8 @@ pub struct L2 {
     pub name: String,
     /// Size, as documented.
     pub size: Quantity<Bytes>,
-    /// Bytes that hold different data. Less than `size` where halves keep copies for the cores near
-    /// them.
+    /// Bytes of a half, where `far_latency` is more than `near_latency`: each core has one near it, which keeps copies of the
+    /// other's lines. Otherwise there is one part, of this size.
     pub effective_size: Quantity<Bytes>,
     /// Bytes of a line, for which a place is found as a whole.
     pub line: Quantity<Bytes>,
@@ -126,8 +126,8 @@ pub struct Dram {
     pub banks: Quantity<Count>,
     /// How long one access to a line occupies its bank. With `banks`, the rate of scattered accesses.
     pub bank_busy: Quantity<Cycles>,
-    /// Most bytes per second that cache hints bring.
-    pub hint_bandwidth: Quantity<GigabytesPerSecond>,
+    /// How long a cache hint's read occupies its bank.
+    pub hint_busy: Quantity<Cycles>,
     /// Most bytes per second that writes achieve.
     pub write_bandwidth: Quantity<GigabytesPerSecond>,
     /// How long a write to a line occupies its bank. One of less than a sector is preceded by a read of it.

@@ -8,6 +8,8 @@ use super::port::{Cycles, pick, spread};
 pub(super) enum Replaces {
     /// The one that was not used for longest.
     LeastRecent,
+    /// The same of those that do not wait for the load that a hint announced; if all do, of these.
+    NotAwaited,
     /// Any, by a fixed sequence.
     Any,
 }
@@ -31,7 +33,8 @@ struct Line {
     used: u64,
     dirty: u8,
     partial: u8,
-    near: bool,
+    /// A hint brought it, and nothing has loaded it.
+    is_awaited: bool,
 }
 
 /// A place in a cache, as long as nothing else is put there.
@@ -61,7 +64,7 @@ impl Cache {
             used: 0,
             dirty: 0,
             partial: 0,
-            near: false,
+            is_awaited: false,
         };
         Cache {
             lines: vec![empty; sets * ways],
@@ -108,8 +111,12 @@ impl Cache {
             Some(way) => way,
             None => match replaces {
                 Replaces::Any => pick(spread(self.clock), self.ways),
-                Replaces::LeastRecent => {
-                    let oldest = set.iter().enumerate().min_by_key(|(_, line)| line.used);
+                Replaces::LeastRecent | Replaces::NotAwaited => {
+                    let stays = |line: &Line| replaces == Replaces::NotAwaited && line.is_awaited;
+                    let oldest = set
+                        .iter()
+                        .enumerate()
+                        .min_by_key(|(_, line)| (stays(line), line.used));
                     oldest.map_or(0, |(way, _)| way)
                 }
             },
@@ -121,7 +128,7 @@ impl Cache {
             used: self.clock,
             dirty: 0,
             partial: 0,
-            near: false,
+            is_awaited: false,
         };
         self.ready[slot * self.sectors..][..self.sectors].fill(Cycles::INFINITY);
         let victim = (old.number != EMPTY).then_some(Victim {
@@ -130,6 +137,18 @@ impl Cache {
             partial: old.partial,
         });
         (Slot(slot), victim)
+    }
+
+    /// A hint has announced a load of a line, or it has been loaded.
+    pub(super) fn await_load(&mut self, slot: Slot, is_awaited: bool) {
+        self.lines[slot.0].is_awaited = is_awaited;
+    }
+
+    /// Whether a line could be put in the place of one that no load is announced of.
+    pub(super) fn has_room(&self, number: u64) -> bool {
+        let first = self.set(number);
+        let set = &self.lines[first..first + self.ways];
+        set.iter().any(|line| line.number == EMPTY || !line.is_awaited)
     }
 
     /// The sectors of `wanted` that are there or on their way, and when the last of them is there.
@@ -163,11 +182,6 @@ impl Cache {
         let line = &mut self.lines[slot.0];
         line.dirty |= sectors;
         line.partial = line.partial & !(sectors & !partial) | partial;
-    }
-
-    /// Whether a copy of the line is in the near half; from now on it is.
-    pub(super) fn bring_near(&mut self, slot: Slot) -> bool {
-        std::mem::replace(&mut self.lines[slot.0].near, true)
     }
 }
 
@@ -209,6 +223,27 @@ mod tests {
             })
         );
         assert!(cache.find(1).is_some() && cache.find(2).is_none());
+    }
+
+    #[test]
+    fn what_a_load_is_announced_of_stays() {
+        let mut cache = cache(2, 2);
+        let (first, _) = cache.insert(1, Replaces::NotAwaited);
+        cache.await_load(first, true);
+        cache.insert(2, Replaces::NotAwaited);
+        assert!(cache.has_room(3));
+        let (third, victim) = cache.insert(3, Replaces::NotAwaited);
+        assert_eq!(victim.map(|victim| victim.number), Some(2));
+        cache.await_load(third, true);
+        // Both are awaited: the older one goes.
+        assert!(!cache.has_room(4));
+        assert_eq!(
+            cache
+                .insert(4, Replaces::NotAwaited)
+                .1
+                .map(|victim| victim.number),
+            Some(1)
+        );
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Device memory: a common bus, and banks that are busy for a while after each access.
 //!
-//! Scattered accesses are limited by the banks, streams by the bus. Lines are spread over the banks
-//! by a hash; the slowest of many scattered accesses waits where several happen to meet, or for a
-//! refresh.
+//! Scattered accesses are limited by the banks, streams by the bus. Consecutive lines lie in different banks; the slowest of
+//! many scattered accesses waits where several happen to meet, or for a refresh.
 
 use super::port::{Cycles, Port, pick, spread};
 use crate::device::model::DeviceModel;
@@ -13,8 +12,8 @@ pub(super) struct Dram {
     bus: Port,
     banks: Vec<Cycles>,
     busy: Cycles,
-    /// What a read for a hint takes of the bus, of what one for a load does.
-    hint_bytes: f64,
+    /// What a read for a hint takes of a bank, of what one for a load does.
+    hint_busy: f64,
     /// What a write takes, of what a read does: of the bus, and of a bank.
     write_bytes: f64,
     write_busy: f64,
@@ -32,7 +31,7 @@ impl Dram {
             banks: vec![0.0; count as usize],
             // What rounding adds to the number of banks it takes from their rate.
             busy: f64::from(*model.dram.bank_busy) * count / banks,
-            hint_bytes: *model.dram.bandwidth / *model.dram.hint_bandwidth,
+            hint_busy: f64::from(*model.dram.hint_busy) / f64::from(*model.dram.bank_busy).max(1.0),
             write_bytes: *model.dram.bandwidth / *model.dram.write_bandwidth,
             write_busy: f64::from(*model.dram.write_busy) / f64::from(*model.dram.bank_busy).max(1.0),
             refresh: f64::from(*model.dram.refresh),
@@ -47,7 +46,7 @@ impl Dram {
 
     /// A read for a hint.
     pub(super) fn hint(&mut self, now: Cycles, line: u64, bytes: u64) -> Cycles {
-        self.serve(now, line, bytes as f64 * self.hint_bytes, self.busy)
+        self.serve(now, line, bytes as f64, self.busy * self.hint_busy)
     }
 
     /// A write of `bytes` of a line; gives the start of its service.
@@ -62,11 +61,19 @@ impl Dram {
 
     fn serve(&mut self, now: Cycles, line: u64, units: f64, busy: Cycles) -> Cycles {
         let start = self.bus.take(now, units);
-        // Another hash than the caches': lines of one set must not meet in one bank.
-        let bank = pick(spread(line ^ 0x9e37_79b9_7f4a_7c15), self.banks.len());
+        let bank = self.bank(line);
         let start = self.after_refresh(bank, start.max(self.banks[bank]));
         self.banks[bank] = start + busy;
         start
+    }
+
+    /// The bank of a line. As many consecutive lines as there are banks lie in all of them, in an order that a hash changes from
+    /// one round to the next: another one than the caches', for lines of one set must not meet in one bank.
+    fn bank(&self, line: u64) -> usize {
+        let banks = self.banks.len() as u64;
+        let round = line / banks;
+        let turned = line % banks + pick(spread(round ^ 0x9e37_79b9_7f4a_7c15), self.banks.len()) as u64;
+        (turned % banks) as usize
     }
 
     /// The first moment from `now` on at which a bank is not refreshed. Banks take turns.

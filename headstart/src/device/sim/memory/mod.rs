@@ -43,7 +43,7 @@ use std::ops::Range;
 use asked::Asked;
 use atomics::Changed;
 use banks::Banks;
-use cache::{Cache, Replaces};
+use cache::{Cache, Replaces, Victim};
 pub use code::CodeCache;
 pub use counters::MemoryCounters;
 use dram::Dram;
@@ -166,6 +166,8 @@ struct CoreMemory {
 struct Purpose {
     /// The work-items' addresses lie in more than twice the lines that they would fill.
     scattered: bool,
+    /// Nobody waits for it.
+    is_hint: bool,
 }
 
 /// The way from a core to a slice of L2.
@@ -185,6 +187,7 @@ impl Purpose {
         let least = bytes.div_ceil(shape.line_bytes()).max(1);
         Purpose {
             scattered: lines.len() as u64 > 2 * least,
+            is_hint: false,
         }
     }
 }
@@ -238,7 +241,14 @@ impl MemorySystem {
             },
             shape,
             cores: vec![core; simulated as usize],
-            l2: L2::new(*l2.effective_size, *l2.ways, shape, ratio, &extent.buffers),
+            l2: L2::new(
+                if *l2.far_latency > *l2.near_latency { 2 } else { 1 },
+                *l2.effective_size,
+                *l2.ways,
+                shape,
+                ratio,
+                &extent.buffers,
+            ),
             l2_port: Port::new(*l2.requests_per_cycle * share),
             hint_port: Port::new(*model.prefetch.lines_per_cycle * share),
             dram: Dram::new(model, share),
@@ -459,7 +469,7 @@ impl MemorySystem {
         let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
         let start = translation + self.cores[core].link.take(now, bytes as f64);
         let served = self.l2_port.take(start, self.requests(bytes));
-        self.look_up(start, served, line, sectors, purpose)
+        self.look_up(core, (start, served), line, sectors, purpose)
     }
 
     /// Whether this is a walk without time; then that is all that is found out of what a core asks for.
@@ -485,30 +495,48 @@ impl MemorySystem {
         if translated { 0.0 } else { self.timing.tlb_miss }
     }
 
-    /// Looks for sectors in L2, which has served a request that it got at `start`: when the core has the data.
-    fn look_up(&mut self, start: Cycles, served: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
+    /// Looks for sectors in L2, which has served a request that it got at `start`: when the core has the data. What comes from
+    /// the far half leaves a copy in the near one.
+    fn look_up(
+        &mut self,
+        core: usize,
+        (start, served): (Cycles, Cycles),
+        line: u64,
+        sectors: u8,
+        purpose: Purpose,
+    ) -> Cycles {
         self.counters.l2_queueing += served - start;
-        let (place, _) = self.place_in_l2(served, line);
-        let way = self.way(line);
-        // A load makes a copy near the core, a hint does not.
-        let is_near = !way.is_far || self.l2.bring_near(place);
+        let way = self.way(core, line);
         let is_new = |recent: &Recent| recent.was_written(line, served);
-        let latency = way.detour
-            + if is_near {
-                self.timing.near
-            } else {
-                self.timing.far
-            }
-            + if self.recent.as_ref().is_some_and(is_new) {
-                self.timing.read_after_write
-            } else {
-                0.0
-            };
+        let new = self.recent.as_ref().is_some_and(is_new);
+        let detour = way.detour + if new { self.timing.read_after_write } else { 0.0 };
+        let near = self.l2.near(core);
+        if way.is_far
+            && let Some(ready) = self.l2.copied(line, near, sectors)
+        {
+            let count = u64::from(sectors.count_ones());
+            self.counters.l2_sectors += count;
+            self.counters.l2_hits += count;
+            return ready.max(served + self.timing.near + detour);
+        }
+        let (place, _) = self.place_in_l2(served, line);
+        self.l2.await_load(place, false);
+        let latency = if way.is_far {
+            self.timing.far
+        } else {
+            self.timing.near
+        };
         let (missing, ready) = self.missing_in_l2(place, sectors);
-        let mut done = ready.max(served + latency);
+        let mut done = ready.max(served + latency + detour);
         if missing != 0 {
-            let (arrives, _) = self.bring(served, line, place, missing, purpose, Dram::access);
+            let (arrives, _) = self.bring(served, line, place, missing, purpose, way);
             done = done.max(arrives);
+        }
+        if way.is_far {
+            let whole = self.shape.widen(sectors, self.timing.granule);
+            let (there, _) = self.l2.present(place, whole);
+            let victim = self.l2.copy(line, near, there, done);
+            self.write_back(served, victim);
         }
         done
     }
@@ -521,8 +549,8 @@ impl MemorySystem {
         (sectors & !present, ready)
     }
 
-    /// Brings what is missing of a line to L2 from device memory, which gives whole granules, by a read of a kind: when it is
-    /// there, and how many bytes it is.
+    /// Brings what is missing of a line to L2 from device memory, which gives whole granules: when it is there, and
+    /// how many bytes it is.
     fn bring(
         &mut self,
         now: Cycles,
@@ -530,26 +558,29 @@ impl MemorySystem {
         place: Place,
         missing: u8,
         purpose: Purpose,
-        read: fn(&mut Dram, Cycles, u64, u64) -> Cycles,
+        way: Way,
     ) -> (Cycles, u64) {
         let wanted = self.shape.widen(missing, self.timing.granule);
         let (there, _) = self.l2.present(place, wanted);
         let fetched = wanted & !there;
         let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
-        let begun = read(&mut self.dram, now, line, bytes);
+        let begun = match purpose.is_hint {
+            false => self.dram.access(now, line, bytes),
+            true => self.dram.hint(now, line, bytes),
+        };
         self.counters.dram_queueing += begun - now;
         self.counters.dram_read_bytes += bytes;
         self.l2
             .count(line << self.shape.line_shift(), bytes, purpose.scattered);
-        let arrives = begun + self.timing.dram + self.way(line).beyond;
+        let arrives = begun + self.timing.dram + way.beyond;
         self.l2.fill(place, fetched, arrives, purpose.scattered);
         (arrives, bytes)
     }
 
     /// The way from a core to the slice of L2 that a line belongs to.
-    fn way(&self, line: u64) -> Way {
+    fn way(&self, core: usize, line: u64) -> Way {
         let hash = spread(line);
-        let is_far = hash & 1 == 1;
+        let is_far = self.l2.home(line) != self.l2.near(core);
         // The upper half of the hash chooses the slice, the lowest bit its half.
         let detour = ((hash >> 32) as f64 / f64::from(u32::MAX) * 2.0 - 1.0) * self.timing.spread;
         // The model's latency of device memory is the mean of lines of the near and of the far half.
@@ -565,6 +596,11 @@ impl MemorySystem {
     /// only a part of a sector was written.
     fn place_in_l2(&mut self, now: Cycles, line: u64) -> (Place, Cycles) {
         let (place, victim) = self.l2.place(line);
+        (place, self.write_back(now, victim))
+    }
+
+    /// Writes back what had to go from L2: when that is done.
+    fn write_back(&mut self, now: Cycles, victim: Option<Victim>) -> Cycles {
         let mut room = now;
         if let Some(victim) = victim.filter(|victim| victim.dirty != 0) {
             if victim.partial != 0 {
@@ -577,7 +613,7 @@ impl MemorySystem {
             self.counters.dram_written_bytes += bytes;
             room = self.dram.write(now, victim.number, bytes);
         }
-        (place, room)
+        room
     }
 
     /// Requests that sectors of a line make.

@@ -123,7 +123,8 @@ fn warm(memory: &mut MemorySystem, bytes: u64) {
     for line in 0..bytes >> memory.shape.line_shift() {
         let (place, _) = memory.place_in_l2(0.0, line);
         memory.l2.fill(place, u8::MAX, 0.0, false);
-        memory.l2.bring_near(place);
+        let far = 1 - memory.l2.home(line);
+        memory.l2.copy(line, far, u8::MAX, 0.0);
     }
 }
 

@@ -100,7 +100,7 @@ impl MemorySystem {
             let written = self.requests_of(sectors) * self.timing.write;
             let changed = f64::from(sectors.count_ones()) * self.timing.atomic_sector;
             let served = self.l2_port.take(start, written.max(changed));
-            let back = self.look_up(start, served, line, sectors, purpose);
+            let back = self.look_up(core, (start, served), line, sectors, purpose);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
             let (place, _) = self.place_in_l2(back, line);
             self.l2.write(place, sectors, 0, back);

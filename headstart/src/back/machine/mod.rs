@@ -28,6 +28,7 @@ mod schedule;
 mod select;
 mod spaced;
 pub mod target;
+mod window;
 
 pub use program::{
     Class, Control, Guard, Instruction, MachineProgram, Register, RegisterEstimate, RegisterList, Slot, Step,

@@ -13,6 +13,7 @@ use super::draft::{Draft, Location, Move, Virtual, Virtuals};
 use super::liveness::{RegisterSet, visit_live};
 use super::program::{Class, Step};
 use super::target::Target;
+use super::window::{Window, is_issued};
 use crate::ir::{Kernel, Space, Value};
 
 /// Orders the drafts between fixed ones.
@@ -407,11 +408,6 @@ impl<'s> Segment<'s> {
     }
 }
 
-/// Whether a draft is an instruction, not one that costs nothing.
-fn is_issued(draft: &Draft) -> bool {
-    draft.class != Class::None
-}
-
 /// What could be issued.
 #[derive(Default)]
 struct Queues {
@@ -421,65 +417,6 @@ struct Queues {
     later: BinaryHeap<Reverse<(u32, usize)>>,
     /// At the end.
     last: BinaryHeap<Reverse<usize>>,
-}
-
-/// How far the scheduler looks ahead: so many instructions, the first in the source of those that are not issued.
-///
-/// ptxas 13.0 for sm_90 starts nine loads at once in `article` under `unroll:16`, whose iterations have 33 instructions, and the
-/// tenth ten instructions later; in `option-pricing` under any unrolling the loads of one iteration of 305, and those of the second
-/// when 40 instructions of the first are issued; all sixteen in `embedding-bag`, with seven instructions each.
-const LOOK_AHEAD: usize = 256;
-
-/// The drafts that the scheduler looks at.
-struct Window {
-    /// Those before this one.
-    end: usize,
-    /// How many drafts there are.
-    count: usize,
-    /// Those that wait for nothing but a time, and were not given yet.
-    offered: BinaryHeap<Reverse<(usize, u32)>>,
-}
-
-impl Window {
-    fn new(drafts: &[Draft]) -> Window {
-        let mut issued = (0..drafts.len()).filter(|&at| is_issued(&drafts[at]));
-        Window {
-            end: issued.nth(LOOK_AHEAD).unwrap_or(drafts.len()),
-            count: drafts.len(),
-            offered: BinaryHeap::new(),
-        }
-    }
-
-    /// A draft waits for nothing but a time.
-    fn offer(&mut self, at: usize, time: u32) {
-        self.offered.push(Reverse((at, time)));
-    }
-
-    /// One of those in the window, and its time; it is given once.
-    fn next(&mut self) -> Option<(usize, u32)> {
-        let &Reverse((at, time)) = self.offered.peek()?;
-        if at >= self.end {
-            return None;
-        }
-        self.offered.pop();
-        Some((at, time))
-    }
-
-    /// The first one behind the window, for when all in it wait for such.
-    fn behind(&mut self) -> Option<usize> {
-        self.offered.pop().map(|Reverse((at, _))| at)
-    }
-
-    /// A draft is issued: the window takes in the next instruction, and what costs nothing behind it.
-    fn issue(&mut self, drafts: &[Draft], at: usize) {
-        if !is_issued(&drafts[at]) || self.end >= self.count {
-            return;
-        }
-        self.end += 1;
-        while self.end < self.count && !is_issued(&drafts[self.end]) {
-            self.end += 1;
-        }
-    }
 }
 
 /// The registers taken while a segment is being ordered.

@@ -96,8 +96,7 @@ impl Target {
     }
 
     fn new(family: Family, sub_group: u32, max_registers: u32, line: u32) -> Target {
-        // A quarter is left for what the estimate does not see.
-        let comfortable_registers = max_registers - NOT_SEEN;
+        let comfortable_registers = max_registers.saturating_sub(NOT_SEEN);
         Target {
             family,
             sub_group,

@@ -1,15 +1,13 @@
 //! A set-associative cache with sectors. It keeps times instead of data: when each sector arrives.
 
 use super::lines::LineShape;
-use super::port::{Cycles, pick, spread};
+use super::port::{Cycles, pick, spread, turned};
 
 /// Which line makes room for a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Replaces {
-    /// The one that was not used for longest.
+    /// The one that was not used for longest, of those that do not wait for the load that a hint announced; if all do, of these.
     LeastRecent,
-    /// The same of those that do not wait for the load that a hint announced; if all do, of these.
-    NotAwaited,
     /// Any, by a fixed sequence.
     Any,
 }
@@ -79,10 +77,7 @@ impl Cache {
     /// The first way of the set that a line belongs to. Consecutive lines lie in different sets, in an
     /// order that a hash changes from one round through the sets to the next.
     fn set(&self, number: u64) -> usize {
-        let sets = self.sets as u64;
-        let round = number / sets;
-        let turned = number - round * sets + pick(spread(round), self.sets) as u64;
-        (if turned >= sets { turned - sets } else { turned }) as usize * self.ways
+        turned(number, self.sets, 0) * self.ways
     }
 
     /// Forgets every line. Nothing is written back: only clean caches are emptied.
@@ -111,12 +106,11 @@ impl Cache {
             Some(way) => way,
             None => match replaces {
                 Replaces::Any => pick(spread(self.clock), self.ways),
-                Replaces::LeastRecent | Replaces::NotAwaited => {
-                    let stays = |line: &Line| replaces == Replaces::NotAwaited && line.is_awaited;
+                Replaces::LeastRecent => {
                     let oldest = set
                         .iter()
                         .enumerate()
-                        .min_by_key(|(_, line)| (stays(line), line.used));
+                        .min_by_key(|(_, line)| (line.is_awaited, line.used));
                     oldest.map_or(0, |(way, _)| way)
                 }
             },
@@ -228,18 +222,18 @@ mod tests {
     #[test]
     fn what_a_load_is_announced_of_stays() {
         let mut cache = cache(2, 2);
-        let (first, _) = cache.insert(1, Replaces::NotAwaited);
+        let (first, _) = cache.insert(1, Replaces::LeastRecent);
         cache.await_load(first, true);
-        cache.insert(2, Replaces::NotAwaited);
+        cache.insert(2, Replaces::LeastRecent);
         assert!(cache.has_room(3));
-        let (third, victim) = cache.insert(3, Replaces::NotAwaited);
+        let (third, victim) = cache.insert(3, Replaces::LeastRecent);
         assert_eq!(victim.map(|victim| victim.number), Some(2));
         cache.await_load(third, true);
         // Both are awaited: the older one goes.
         assert!(!cache.has_room(4));
         assert_eq!(
             cache
-                .insert(4, Replaces::NotAwaited)
+                .insert(4, Replaces::LeastRecent)
                 .1
                 .map(|victim| victim.number),
             Some(1)

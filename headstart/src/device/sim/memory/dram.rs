@@ -3,7 +3,7 @@
 //! Scattered accesses are limited by the banks, streams by the bus. Consecutive lines lie in different banks; the slowest of
 //! many scattered accesses waits where several happen to meet, or for a refresh.
 
-use super::port::{Cycles, Port, pick, spread};
+use super::port::{Cycles, Port, turned};
 use crate::device::model::DeviceModel;
 
 /// Device memory, or the part of it that the simulated cores can claim.
@@ -70,10 +70,7 @@ impl Dram {
     /// The bank of a line. As many consecutive lines as there are banks lie in all of them, in an order that a hash changes from
     /// one round to the next: another one than the caches', for lines of one set must not meet in one bank.
     fn bank(&self, line: u64) -> usize {
-        let banks = self.banks.len() as u64;
-        let round = line / banks;
-        let turned = line % banks + pick(spread(round ^ 0x9e37_79b9_7f4a_7c15), self.banks.len()) as u64;
-        (turned % banks) as usize
+        turned(line, self.banks.len(), 0x9e37_79b9_7f4a_7c15)
     }
 
     /// The first moment from `now` on at which a bank is not refreshed. Banks take turns.
@@ -89,6 +86,7 @@ impl Dram {
 
 #[cfg(test)]
 mod tests {
+    use super::super::port::spread;
     use super::*;
     use crate::device::model::built_in;
 

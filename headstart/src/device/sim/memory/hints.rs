@@ -42,10 +42,10 @@ impl MemorySystem {
         let start = now + self.translate(core, line);
         let served = self.hint_port.take(start, 1.0);
         self.queue(core, served);
-        if !self.l2.has_room(line) {
+        let Some((place, victim)) = self.l2.place_hint(line) else {
             return;
-        }
-        let (place, _) = self.place_in_l2(served, line);
+        };
+        self.write_back(served, victim);
         let (missing, _) = self.missing_in_l2(place, sectors);
         if missing != 0 {
             self.l2.await_load(place, true);

@@ -169,17 +169,35 @@ impl L2 {
 
     /// The line's place in its home; one is made if it has none, and what had to go for it is given, too.
     pub(super) fn place(&mut self, line: u64) -> (Place, Option<Victim>) {
-        if let Some(place) = self.small_place(line) {
-            return (place, None);
+        match self.found(line) {
+            Some(place) => (place, None),
+            None => self.make_place(line),
         }
+    }
+
+    /// The same for a hint: none is made where every line that could go waits to be loaded.
+    pub(super) fn place_hint(&mut self, line: u64) -> Option<(Place, Option<Victim>)> {
+        match self.found(line) {
+            Some(place) => Some((place, None)),
+            None if !self.halves[self.home(line)].has_room(line) => None,
+            None => Some(self.make_place(line)),
+        }
+    }
+
+    fn found(&mut self, line: u64) -> Option<Place> {
         let half = self.home(line);
-        match self.halves[half].find(line) {
-            Some(slot) => (Place::Cached { half, slot }, None),
-            None => {
-                let (slot, victim) = self.halves[half].insert(line, Replaces::NotAwaited);
-                (Place::Cached { half, slot }, victim)
-            }
-        }
+        self.small_place(line).or_else(|| {
+            Some(Place::Cached {
+                half,
+                slot: self.halves[half].find(line)?,
+            })
+        })
+    }
+
+    fn make_place(&mut self, line: u64) -> (Place, Option<Victim>) {
+        let half = self.home(line);
+        let (slot, victim) = self.halves[half].insert(line, Replaces::LeastRecent);
+        (Place::Cached { half, slot }, victim)
     }
 
     fn small_place(&self, line: u64) -> Option<Place> {
@@ -189,15 +207,6 @@ impl L2 {
             buffer: index,
             line: (line - self.small[index].first) as usize,
         })
-    }
-
-    /// Whether there is a place for a line of which a hint announces a load: it has one, or can take that of a line of which
-    /// none is announced.
-    pub(super) fn has_room(&mut self, line: u64) -> bool {
-        let half = self.home(line);
-        let is_small = self.small_place(line).is_some();
-        let cache = &mut self.halves[half];
-        is_small || cache.has_room(line) || cache.find(line).is_some()
     }
 
     /// A hint announces a load of a line, or it is loaded.
@@ -231,7 +240,7 @@ impl L2 {
         let (slot, victim) = match cache.find(line) {
             Some(slot) => (slot, None),
             None if !cache.has_room(line) => return None,
-            None => cache.insert(line, Replaces::NotAwaited),
+            None => cache.insert(line, Replaces::LeastRecent),
         };
         cache.fill(slot, sectors, ready);
         victim

@@ -53,6 +53,15 @@ pub(super) fn pick(hash: u64, below: usize) -> usize {
     ((u128::from(hash) * below as u128) >> 64) as usize
 }
 
+/// One of `places` for a number. As many consecutive numbers as there are places lie in all of them, in an order that a hash, which
+/// `seed` chooses, changes from one round to the next.
+pub(super) fn turned(number: u64, places: usize, seed: u64) -> usize {
+    let count = places as u64;
+    let round = number / count;
+    let turned = number - round * count + pick(spread(round ^ seed), places) as u64;
+    (if turned >= count { turned - count } else { turned }) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,6 +20,7 @@ mod intervals;
 mod layout;
 mod listing;
 mod liveness;
+mod pressure;
 pub mod program;
 mod recipe;
 mod recipe_intel;

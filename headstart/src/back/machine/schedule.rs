@@ -7,10 +7,11 @@
 //! operands, are not interleaved.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::draft::{Draft, Location, Move, Virtual, Virtuals};
 use super::liveness::{RegisterSet, visit_live};
+use super::pressure::{Pressure, Queues};
 use super::program::{Class, Step};
 use super::target::Target;
 use super::window::{Window, is_issued};
@@ -45,7 +46,11 @@ pub fn schedule(kernel: &Kernel, target: &Target, drafts: Vec<Draft>, virtuals: 
         segment.push(draft);
         if let Some(wanted) = wanted_after.remove(&index) {
             let taken = std::mem::take(&mut segment);
-            ordered.extend(Segment::new(kernel, target, taken, virtuals, wanted, &loaded).order());
+            let sunk = match taken.iter().any(|draft| is_long_load(draft.class)) {
+                true => Segment::depending(kernel, target, taken, virtuals, wanted.clone()).with_loads_sunk(),
+                false => taken,
+            };
+            ordered.extend(Segment::new(kernel, target, sunk, virtuals, wanted, &loaded).order());
         }
     }
     ordered.append(&mut segment);
@@ -104,6 +109,20 @@ impl<'s> Segment<'s> {
         wanted: RegisterSet,
         loaded: &Loaded,
     ) -> Segment<'s> {
+        let mut segment = Segment::depending(kernel, target, drafts, virtuals, wanted);
+        segment.keep_moves_avoidable();
+        segment.use_before_loading(loaded);
+        segment
+    }
+
+    /// With what registers and memory demand only.
+    fn depending(
+        kernel: &Kernel,
+        target: &'s Target,
+        drafts: Vec<Draft>,
+        virtuals: &'s Virtuals,
+        wanted: RegisterSet,
+    ) -> Segment<'s> {
         let count = drafts.len();
         let (followers, waits_for) = (vec![Vec::new(); count], vec![0; count]);
         let mut segment = Segment {
@@ -116,9 +135,64 @@ impl<'s> Segment<'s> {
         };
         segment.find_register_dependences();
         segment.find_memory_dependences(kernel);
-        segment.keep_moves_avoidable();
-        segment.use_before_loading(loaded);
         segment
+    }
+
+    /// The drafts with each load where it is first used, and with it what only loads need: from there it is moved up, as far as
+    /// the window reaches. (ptxas does so wherever the source has them. `option-pricing` under `unroll:4` has all of its 24 loads
+    /// in front of the arithmetic of four iterations, of 305 instructions each; in the machine code those of the second one are 217
+    /// to 255 instructions before their first use, and so are those of the third and the fourth.)
+    fn with_loads_sunk(self) -> Vec<Draft> {
+        let count = self.drafts.len();
+        let mut sinks = vec![false; count];
+        for at in (0..count).rev() {
+            let draft = &self.drafts[at];
+            let mut users = self.followers[at].iter().filter(|&&(user, _)| {
+                draft
+                    .defines
+                    .iter()
+                    .any(|own| self.drafts[user].uses.contains(own))
+            });
+            let is_read = users.clone().next().is_some();
+            let computes = draft.memory.is_none() && draft.move_.is_none();
+            sinks[at] = match draft.class {
+                class if is_long_load(class) => is_read,
+                Class::None => computes && !self.followers[at].is_empty(),
+                _ => computes && is_read && users.all(|&(user, _)| sinks[user]),
+            };
+        }
+        let mut needs = vec![Vec::new(); count];
+        for (at, followers) in self.followers.iter().enumerate() {
+            if sinks[at] {
+                followers
+                    .iter()
+                    .for_each(|&(follower, _)| needs[follower].push(at));
+            }
+        }
+        let mut drafts: Vec<Option<Draft>> = self.drafts.into_iter().map(Some).collect();
+        let mut order = Vec::with_capacity(count);
+        let mut stack = Vec::new();
+        let mut above = 0;
+        for at in (0..count).filter(|&at| !sinks[at]) {
+            stack.push((at, false));
+            // Here ptxas begins a new block: lanes that have parted would exchange their values elsewhere.
+            if drafts[at]
+                .as_ref()
+                .is_some_and(|draft| draft.class == Class::Shuffle)
+            {
+                stack.extend((above..at).rev().map(|sunk| (sunk, false)));
+                above = at;
+            }
+            while let Some((at, is_open)) = stack.pop() {
+                if is_open {
+                    order.extend(drafts[at].take());
+                } else if drafts[at].is_some() {
+                    stack.push((at, true));
+                    stack.extend(needs[at].iter().rev().map(|&needed| (needed, false)));
+                }
+            }
+        }
+        order
     }
 
     fn follows(&mut self, first: usize, second: usize, after: u32) {
@@ -346,7 +420,12 @@ impl<'s> Segment<'s> {
     fn order(mut self) -> Vec<Draft> {
         let drafts = &self.drafts;
         let heights = self.heights();
-        let mut pressure = Pressure::new(&self);
+        let mut pressure = Pressure::new(
+            &self.drafts,
+            self.virtuals,
+            &self.wanted,
+            self.target.comfortable_registers,
+        );
         let mut waits_for = self.waits_for.clone();
         let mut available = vec![0u32; waits_for.len()];
         let mut queues = Queues::default();
@@ -405,136 +484,5 @@ impl<'s> Segment<'s> {
         }
         let mut drafts: Vec<Option<Draft>> = self.drafts.drain(..).map(Some).collect();
         order.into_iter().filter_map(|at| drafts[at].take()).collect()
-    }
-}
-
-/// What could be issued.
-#[derive(Default)]
-struct Queues {
-    /// Now, by height. Ties go by the order in the source.
-    ready: BinaryHeap<(u32, Reverse<usize>)>,
-    /// Later, by time.
-    later: BinaryHeap<Reverse<(u32, usize)>>,
-    /// At the end.
-    last: BinaryHeap<Reverse<usize>>,
-}
-
-/// The registers taken while a segment is being ordered.
-struct Pressure {
-    now: u32,
-    comfortable: u32,
-    /// For each draft: what it reads and writes, with widths.
-    reads: Vec<Vec<(Virtual, u32)>>,
-    writes: Vec<Vec<(Virtual, u32)>>,
-    /// For each register that the segment reads or writes: how many drafts still read it; one more if it is wanted after
-    /// the segment.
-    readers: HashMap<Virtual, u32>,
-    taken: RegisterSet,
-}
-
-impl Pressure {
-    fn new(segment: &Segment<'_>) -> Pressure {
-        let widths = |registers: &[Virtual]| -> Vec<(Virtual, u32)> {
-            registers
-                .iter()
-                .map(|&register| (register, u32::from(segment.virtuals[register].width)))
-                .collect()
-        };
-        let reads: Vec<_> = segment.drafts.iter().map(|draft| widths(&draft.uses)).collect();
-        let writes: Vec<_> = segment
-            .drafts
-            .iter()
-            .map(|draft| widths(&draft.defines))
-            .collect();
-        let mut readers: HashMap<Virtual, u32> = HashMap::new();
-        let mut taken = RegisterSet::new(segment.virtuals.len());
-        let mut written = RegisterSet::new(segment.virtuals.len());
-        for (reads, writes) in reads.iter().zip(&writes) {
-            for &(register, _) in reads {
-                *readers.entry(register).or_insert(0) += 1;
-                if !written.contains(register) {
-                    taken.insert(register);
-                }
-            }
-            for &(register, _) in writes {
-                readers.entry(register).or_insert(0);
-                written.insert(register);
-            }
-        }
-        for (&register, count) in &mut readers {
-            *count += u32::from(segment.wanted.contains(register));
-        }
-        for register in segment
-            .wanted
-            .iter()
-            .filter(|&register| !written.contains(register))
-        {
-            taken.insert(register);
-        }
-        let now = taken
-            .iter()
-            .map(|register| u32::from(segment.virtuals[register].width))
-            .sum();
-        Pressure {
-            now,
-            comfortable: segment.target.comfortable_registers,
-            reads,
-            writes,
-            readers,
-            taken,
-        }
-    }
-
-    fn is_high(&self) -> bool {
-        self.now >= self.comfortable
-    }
-
-    /// What issuing a draft adds to the registers taken.
-    fn added(&self, at: usize) -> i64 {
-        let written: i64 = self.writes[at]
-            .iter()
-            .filter(|(register, _)| !self.taken.contains(*register))
-            .map(|&(_, width)| i64::from(width))
-            .sum();
-        let freed: i64 = self.reads[at]
-            .iter()
-            .filter(|(register, _)| self.readers.get(register) == Some(&1))
-            .map(|&(_, width)| i64::from(width))
-            .sum();
-        written - freed
-    }
-
-    fn issue(&mut self, at: usize) {
-        for index in 0..self.reads[at].len() {
-            let (register, width) = self.reads[at][index];
-            let left = self.readers.entry(register).or_insert(0);
-            *left = left.saturating_sub(1);
-            if *left == 0 && self.taken.contains(register) {
-                self.taken.remove(register);
-                self.now -= width;
-            }
-        }
-        for index in 0..self.writes[at].len() {
-            let (register, width) = self.writes[at][index];
-            if !self.taken.contains(register) && self.readers.get(&register).is_some_and(|&left| left > 0) {
-                self.taken.insert(register);
-                self.now += width;
-            }
-        }
-    }
-
-    /// Of all that could be issued, waiting or not, what leaves the fewest registers taken; of those that leave as few, one
-    /// that need not wait. (ptxas has all sixteen loads of `pagerank` under `unroll:16` on their way before it adds the
-    /// first, with 32 registers.)
-    fn cheapest(&self, queues: &mut Queues) -> Option<usize> {
-        let Queues { ready, later, .. } = queues;
-        let candidates = ready.iter().map(|&(_, Reverse(at))| (false, at));
-        let waiting = later.iter().map(|&Reverse((_, at))| (true, at));
-        let (_, chosen) = candidates
-            .chain(waiting)
-            .min_by_key(|&(waits, at)| (self.added(at), waits, at))?;
-        ready.retain(|&(_, Reverse(at))| at != chosen);
-        later.retain(|&Reverse((_, at))| at != chosen);
-        Some(chosen)
     }
 }

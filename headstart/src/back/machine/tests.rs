@@ -146,6 +146,43 @@ fn loads_come_before_arithmetic() {
     assert!(loads.len() == 2 && loads[1] < arithmetic[0], "{program}");
 }
 
+/// Four loads, then what is done with each of them, 150 instructions.
+#[test]
+fn loads_that_are_used_much_later_wait() {
+    let mut body = ID.to_string();
+    for turn in 1..=4 {
+        body += &format!(
+            "\n%at{turn} = address %at + 0:i64 * 0 + {}\n%y{turn} = load f64 %at{turn}, @in",
+            64 * turn
+        );
+    }
+    let mut sum = "%x".to_string();
+    for turn in 1..=4 {
+        body += &format!("\n%s{turn}x0 = fadd {sum}, %y{turn}");
+        (1..150).for_each(|at| {
+            body += &format!("\n%s{turn}x{at} = fmul %s{turn}x{}, %s{turn}x{}", at - 1, at - 1)
+        });
+        sum = format!("%s{turn}x149");
+    }
+    let program = program(&format!(
+        "{body}\n%g = float_to_float {sum} to f32\nstore %to, %g"
+    ));
+    let loads = positions(
+        &program,
+        Class::Load {
+            space: Space::Global,
+            bytes: 8,
+        },
+    );
+    let arithmetic = positions(&program, Class::Fp64);
+    let before = |load: usize| arithmetic.iter().filter(|&&at| at < loads[load]).count();
+    // `%x`, and those of two turns of 150, within the 256 instructions that are looked at.
+    assert_eq!(loads.len(), 5, "{program}");
+    assert_eq!(before(2), 0, "{program}");
+    assert!((30..70).contains(&before(3)), "{}", before(3));
+    assert!((180..220).contains(&before(4)), "{}", before(4));
+}
+
 /// A ring of three values that moves on by one each iteration takes two moves of two halves; the new
 /// value is loaded into its place.
 #[test]

@@ -1,0 +1,138 @@
+//! The registers taken while a segment is put in order, and what to issue when they run short.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use super::draft::{Draft, Virtual, Virtuals};
+use super::liveness::RegisterSet;
+
+/// What could be issued.
+#[derive(Default)]
+pub(super) struct Queues {
+    /// Now, by height. Ties go by the order in the source.
+    pub(super) ready: BinaryHeap<(u32, Reverse<usize>)>,
+    /// Later, by time.
+    pub(super) later: BinaryHeap<Reverse<(u32, usize)>>,
+    /// At the end.
+    pub(super) last: BinaryHeap<Reverse<usize>>,
+}
+
+/// The registers taken while a segment is being ordered.
+pub(super) struct Pressure {
+    now: u32,
+    comfortable: u32,
+    /// For each draft: what it reads and writes, with widths.
+    reads: Vec<Vec<(Virtual, u32)>>,
+    writes: Vec<Vec<(Virtual, u32)>>,
+    /// For each register that the segment reads or writes: how many drafts still read it; one more if it is wanted after
+    /// the segment.
+    readers: HashMap<Virtual, u32>,
+    taken: RegisterSet,
+}
+
+impl Pressure {
+    /// Before anything of a segment is issued, `wanted` of which is wanted after it. More than `comfortable` registers are too many.
+    pub(super) fn new(
+        drafts: &[Draft],
+        virtuals: &Virtuals,
+        wanted: &RegisterSet,
+        comfortable: u32,
+    ) -> Pressure {
+        let widths = |registers: &[Virtual]| -> Vec<(Virtual, u32)> {
+            registers
+                .iter()
+                .map(|&register| (register, u32::from(virtuals[register].width)))
+                .collect()
+        };
+        let reads: Vec<_> = drafts.iter().map(|draft| widths(&draft.uses)).collect();
+        let writes: Vec<_> = drafts.iter().map(|draft| widths(&draft.defines)).collect();
+        let mut readers: HashMap<Virtual, u32> = HashMap::new();
+        let mut taken = RegisterSet::new(virtuals.len());
+        let mut written = RegisterSet::new(virtuals.len());
+        for (reads, writes) in reads.iter().zip(&writes) {
+            for &(register, _) in reads {
+                *readers.entry(register).or_insert(0) += 1;
+                if !written.contains(register) {
+                    taken.insert(register);
+                }
+            }
+            for &(register, _) in writes {
+                readers.entry(register).or_insert(0);
+                written.insert(register);
+            }
+        }
+        for (&register, count) in &mut readers {
+            *count += u32::from(wanted.contains(register));
+        }
+        for register in wanted.iter().filter(|&register| !written.contains(register)) {
+            taken.insert(register);
+        }
+        let now = taken
+            .iter()
+            .map(|register| u32::from(virtuals[register].width))
+            .sum();
+        Pressure {
+            now,
+            comfortable,
+            reads,
+            writes,
+            readers,
+            taken,
+        }
+    }
+
+    /// Whether registers are short.
+    pub(super) fn is_high(&self) -> bool {
+        self.now >= self.comfortable
+    }
+
+    /// What issuing a draft adds to the registers taken.
+    fn added(&self, at: usize) -> i64 {
+        let written: i64 = self.writes[at]
+            .iter()
+            .filter(|(register, _)| !self.taken.contains(*register))
+            .map(|&(_, width)| i64::from(width))
+            .sum();
+        let freed: i64 = self.reads[at]
+            .iter()
+            .filter(|(register, _)| self.readers.get(register) == Some(&1))
+            .map(|&(_, width)| i64::from(width))
+            .sum();
+        written - freed
+    }
+
+    /// A draft is issued.
+    pub(super) fn issue(&mut self, at: usize) {
+        for index in 0..self.reads[at].len() {
+            let (register, width) = self.reads[at][index];
+            let left = self.readers.entry(register).or_insert(0);
+            *left = left.saturating_sub(1);
+            if *left == 0 && self.taken.contains(register) {
+                self.taken.remove(register);
+                self.now -= width;
+            }
+        }
+        for index in 0..self.writes[at].len() {
+            let (register, width) = self.writes[at][index];
+            if !self.taken.contains(register) && self.readers.get(&register).is_some_and(|&left| left > 0) {
+                self.taken.insert(register);
+                self.now += width;
+            }
+        }
+    }
+
+    /// Of all that could be issued, waiting or not, what leaves the fewest registers taken; of those that leave as few, one
+    /// that need not wait. (ptxas has all sixteen loads of `pagerank` under `unroll:16` on their way before it adds the
+    /// first, with 32 registers.)
+    pub(super) fn cheapest(&self, queues: &mut Queues) -> Option<usize> {
+        let Queues { ready, later, .. } = queues;
+        let candidates = ready.iter().map(|&(_, Reverse(at))| (false, at));
+        let waiting = later.iter().map(|&Reverse((_, at))| (true, at));
+        let (_, chosen) = candidates
+            .chain(waiting)
+            .min_by_key(|&(waits, at)| (self.added(at).max(0), waits, self.added(at), at))?;
+        ready.retain(|&(_, Reverse(at))| at != chosen);
+        later.retain(|&Reverse((_, at))| at != chosen);
+        Some(chosen)
+    }
+}

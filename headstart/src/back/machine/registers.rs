@@ -6,12 +6,7 @@ use super::draft::{Draft, Virtual, Virtuals};
 use super::intervals::Intervals;
 use super::liveness::visit_live;
 use super::program::{Register, RegisterEstimate};
-use super::target::{Family, Target};
-
-/// 32-bit registers that ptxas takes besides those that hold the kernel's values: the stack pointer,
-/// and what alignment of pairs and the order of allocation waste. Fitted to `ptxas -v` of the plans of the documents: half of them
-/// are off by 17 % at most, most by too few still.
-const OVERHEAD: u32 = 6;
+use super::target::{Family, OVERHEAD, Target};
 
 /// The fewest registers that ptxas reports for a kernel that does anything.
 const LEAST: u32 = 8;
@@ -37,6 +32,10 @@ pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> Regis
     let needed = match target.family {
         Family::Nvidia => (most + OVERHEAD).max(LEAST),
         Family::Intel => most + OVERHEAD,
+    };
+    let needed = match needed <= target.saved_at_most {
+        true => needed.min(target.kept_registers),
+        false => needed,
     };
     RegisterEstimate {
         registers: needed.min(target.max_registers),

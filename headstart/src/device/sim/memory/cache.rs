@@ -33,6 +33,8 @@ struct Line {
     partial: u8,
     /// A hint brought it, and nothing has loaded it.
     is_awaited: bool,
+    /// The first core that asked for it, as far as anybody wants to know; `NOBODY` if none did.
+    first_asker: u32,
 }
 
 /// A place in a cache, as long as nothing else is put there.
@@ -51,6 +53,7 @@ pub(super) struct Victim {
 }
 
 const EMPTY: u64 = u64::MAX;
+const NOBODY: u32 = u32::MAX;
 
 impl Cache {
     /// A cache of about `bytes`: at least one set.
@@ -63,6 +66,7 @@ impl Cache {
             dirty: 0,
             partial: 0,
             is_awaited: false,
+            first_asker: NOBODY,
         };
         Cache {
             lines: vec![empty; sets * ways],
@@ -123,6 +127,7 @@ impl Cache {
             dirty: 0,
             partial: 0,
             is_awaited: false,
+            first_asker: NOBODY,
         };
         self.ready[slot * self.sectors..][..self.sectors].fill(Cycles::INFINITY);
         let victim = (old.number != EMPTY).then_some(Victim {
@@ -136,6 +141,15 @@ impl Cache {
     /// A hint has announced a load of a line, or it has been loaded.
     pub(super) fn await_load(&mut self, slot: Slot, is_awaited: bool) {
         self.lines[slot.0].is_awaited = is_awaited;
+    }
+
+    /// The first core that asked for a line since it is here; this one, if none did.
+    pub(super) fn first_asker(&mut self, slot: Slot, core: usize) -> usize {
+        let first = &mut self.lines[slot.0].first_asker;
+        if *first == NOBODY {
+            *first = core as u32;
+        }
+        *first as usize
     }
 
     /// Whether a line could be put in the place of one that no load is announced of.

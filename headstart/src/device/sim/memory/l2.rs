@@ -209,6 +209,14 @@ impl L2 {
         })
     }
 
+    /// The first core that asked for a line since it is here; this one, if none did.
+    pub(super) fn first_asker(&mut self, place: Place, core: usize) -> usize {
+        match place {
+            Place::Cached { half, slot } => self.halves[half].first_asker(slot, core),
+            Place::Small { .. } => core,
+        }
+    }
+
     /// A hint announces a load of a line, or it is loaded.
     pub(super) fn await_load(&mut self, place: Place, is_awaited: bool) {
         if let Place::Cached { half, slot } = place {

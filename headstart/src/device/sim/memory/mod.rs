@@ -29,6 +29,7 @@ mod hints;
 mod in_flight;
 mod l2;
 mod lines;
+mod others;
 mod port;
 mod recent;
 mod tlb;
@@ -51,6 +52,7 @@ use in_flight::InFlight;
 use l2::{L2, Place};
 pub use lines::Access;
 use lines::{LineShape, Lines};
+use others::Others;
 pub use port::Cycles;
 use port::Port;
 pub(crate) use port::spread;
@@ -98,6 +100,8 @@ pub struct MemorySystem {
     atomics: Changed,
     /// How often each line was asked for lately by copies of the same.
     asked: Asked,
+    /// What cores that are not simulated have brought.
+    others: Others,
     /// Begins fences, of all cores.
     fences: Fences,
     /// Who asks for what; then nothing takes any time beyond L1.
@@ -255,6 +259,7 @@ impl MemorySystem {
             banks: Banks::new(*model.shared.banks, *model.shared.bank_width),
             atomics: Changed::new(*l2.atomics_per_cycle),
             asked: Asked::new(*l2.line_requests_per_cycle, share),
+            others: Others::new(simulated, extent.busy),
             fences: Fences::new(f64::from(*l2.fence_interval)),
             // As long as the write is on its way, and as long again.
             recent: (*l2.read_after_write > 0).then(|| Recent::new(2.0 * f64::from(*l2.near_latency))),
@@ -527,6 +532,7 @@ impl MemorySystem {
             self.timing.near
         };
         let (missing, ready) = self.missing_in_l2(place, sectors);
+        let missing = self.missing_of_all(core, served, (line, place), missing, purpose);
         let mut done = ready.max(served + latency + detour);
         if missing != 0 {
             let (arrives, _) = self.bring(served, line, place, missing, purpose, way);
@@ -539,6 +545,29 @@ impl MemorySystem {
             self.write_back(served, victim);
         }
         done
+    }
+
+    /// What is missing of a line where what the cores that are not simulated have brought counts, too.
+    fn missing_of_all(
+        &mut self,
+        core: usize,
+        now: Cycles,
+        (line, place): (u64, Place),
+        missing: u8,
+        purpose: Purpose,
+    ) -> u8 {
+        if !purpose.scattered || !self.others.exist() || !self.l2.is_beyond(line) {
+            return missing;
+        }
+        let first = self.l2.first_asker(place, core);
+        if !self.others.have(missing == 0 && first != core) || missing == 0 {
+            return missing;
+        }
+        self.counters.l2_hits += u64::from(missing.count_ones());
+        let whole = self.shape.widen(missing, self.timing.granule);
+        let (there, _) = self.l2.present(place, whole);
+        self.l2.fill(place, whole & !there, now, purpose.scattered);
+        0
     }
 
     /// Which of the sectors that are asked for L2 does not have, and when the last of the others is there.

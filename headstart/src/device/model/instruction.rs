@@ -6,13 +6,16 @@ use super::quantity::{Cycles, LanesPerCycle, Quantity};
 
 /// The timing of one class of instructions.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct InstructionTiming {
     /// From issue until an instruction that uses the result can issue. For memory instructions, what
     /// they take on top of the memory hierarchy's own latency.
     pub latency: Quantity<Cycles>,
     /// Work-items per cycle, all schedulers of a core together.
     pub rate: Quantity<LanesPerCycle>,
+    /// The same where the scheduler issues others to other units in between; without it, there is no difference.
+    #[serde(default)]
+    pub rate_beside_others: Option<Quantity<LanesPerCycle>>,
 }
 
 macro_rules! classes {

@@ -32,6 +32,8 @@ pub(super) struct Coded {
     pub pipe: Pipe,
     /// Cycles that it keeps its pipe busy.
     pub interval: f64,
+    /// The same where instructions of other pipes are issued in between.
+    pub interval_beside: f64,
     /// Cycles until what it defines can be used, or the sub-group can go on; see [`Action`].
     pub latency: u32,
     pub guard: Option<(Slot, bool)>,
@@ -174,6 +176,7 @@ impl Code {
                 control: control(instruction.control, &mut slots),
                 pipe: cost.pipe,
                 interval: cost.interval,
+                interval_beside: cost.interval_beside,
                 latency: cost.latency,
                 guard,
                 uses,

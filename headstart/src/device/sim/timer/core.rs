@@ -25,6 +25,9 @@ use crate::{Error, Result};
 /// queue takes several instructions; memory reserves resources in the order of issue, so not many.
 const MEMORY_QUEUE: f64 = 128.0;
 
+/// What was issued so many cycles ago is beside what is issued now: as long as four instructions of the slowest pipe for arithmetic.
+const BESIDE: u64 = 8;
+
 /// Where a core's work-groups come from.
 pub(super) trait Groups {
     /// The next one for a core, if there are any left.
@@ -84,6 +87,16 @@ struct Scheduler {
     members: Vec<usize>,
     last: usize,
     pipes: [f64; Pipe::COUNT],
+    /// When it last issued an instruction to each.
+    issued: [u64; Pipe::COUNT],
+}
+
+impl Scheduler {
+    /// Whether it has issued instructions to other pipes lately.
+    fn is_mixed(&self, pipe: Pipe, now: u64) -> bool {
+        let mut others = self.issued.iter().enumerate();
+        others.any(|(other, &at)| other != pipe as usize && at + BESIDE > now)
+    }
 }
 
 /// When a sub-group's next instruction can issue, as far as the sub-group alone is concerned, and to which
@@ -120,6 +133,7 @@ impl<'l> Core<'l> {
             members: Vec::new(),
             last: 0,
             pipes: [0.0; Pipe::COUNT],
+            issued: [0; Pipe::COUNT],
         };
         let mut core = Core {
             number,
@@ -287,11 +301,19 @@ impl<'l> Core<'l> {
                 code.program.kernel.name, self.limit
             )));
         }
+        let issuing = &mut self.schedulers[scheduler];
+        let is_beside =
+            instruction.interval_beside > instruction.interval && issuing.is_mixed(instruction.pipe, now);
+        let interval = match is_beside {
+            true => instruction.interval_beside,
+            false => instruction.interval,
+        };
+        issuing.issued[instruction.pipe as usize] = now;
         let pipe = match instruction.pipe {
             Pipe::Memory => &mut self.memory_pipe,
             pipe => &mut self.schedulers[scheduler].pipes[pipe as usize],
         };
-        *pipe = pipe.max(now as f64) + instruction.interval;
+        *pipe = pipe.max(now as f64) + interval;
 
         resident.issued += 1;
         let group = &mut self.groups[resident.slot];

@@ -2,7 +2,7 @@
 
 use super::code::Action;
 use crate::back::machine::Class;
-use crate::device::model::{DeviceModel, InstructionTiming, PrefetchInstruction};
+use crate::device::model::{DeviceModel, LanesPerCycle, PrefetchInstruction, Quantity};
 use crate::ir::Space;
 
 /// A unit that takes one instruction at a time. Each scheduler has its own, but for [`Pipe::Memory`].
@@ -38,6 +38,8 @@ pub(super) struct Cost {
     pub pipe: Pipe,
     /// Cycles that it keeps the pipe.
     pub interval: f64,
+    /// The same where instructions of other pipes are issued in between.
+    pub interval_beside: f64,
     /// Cycles until its result is there, memory's share not counted.
     pub latency: u32,
     /// Whether its result arrives after no fixed time, so that a scoreboard watches for it.
@@ -67,6 +69,7 @@ impl<'m> Costs<'m> {
                 return Cost {
                     pipe: Pipe::Control,
                     interval: 0.0,
+                    interval_beside: 0.0,
                     latency: 0,
                     arrives: false,
                 };
@@ -114,21 +117,23 @@ impl<'m> Costs<'m> {
             Class::Reconverge => (Pipe::Control, &all.reconverge, false),
             Class::Exit => (Pipe::Control, &all.exit, false),
         };
+        let beside = timing.rate_beside_others.as_ref().unwrap_or(&timing.rate);
         Cost {
             pipe,
-            interval: self.interval(timing, pipe),
+            interval: self.interval(&timing.rate, pipe),
+            interval_beside: self.interval(beside, pipe),
             latency: *timing.latency,
             arrives,
         }
     }
 
     /// A rate counts all schedulers of a core; those that have a pipe each have a part of it.
-    fn interval(&self, timing: &InstructionTiming, pipe: Pipe) -> f64 {
+    fn interval(&self, rate: &Quantity<LanesPerCycle>, pipe: Pipe) -> f64 {
         let pipes = if pipe == Pipe::Memory {
             1.0
         } else {
             f64::from(*self.model.core.schedulers)
         };
-        self.sub_group * pipes / *timing.rate
+        self.sub_group * pipes / **rate
     }
 }

@@ -121,8 +121,8 @@ impl Pressure {
         }
     }
 
-    /// Of all that could be issued, waiting or not, what leaves the fewest registers taken; of those that leave as few, one
-    /// that need not wait. (ptxas has all sixteen loads of `pagerank` under `unroll:16` on their way before it adds the
+    /// Of all that could be issued, waiting or not, what leaves no more registers taken, and the sooner the better; if all do, what
+    /// takes the fewest more. (ptxas has all sixteen loads of `pagerank` under `unroll:16` on their way before it adds the
     /// first, with 32 registers.)
     pub(super) fn cheapest(&self, queues: &mut Queues) -> Option<usize> {
         let Queues { ready, later, .. } = queues;

@@ -66,7 +66,7 @@ pub(super) enum Place {
 }
 
 /// Buffers of more than this many times L2 gain little from it: what was brought is gone when another core asks for it.
-const PARTLY: u64 = 8;
+pub(super) const PARTLY: u64 = 8;
 
 /// A buffer of which more is read than this many times its size is read again by others.
 const AGAIN: f64 = 1.25;
@@ -139,8 +139,7 @@ impl L2 {
     /// Whether a line is of memory that L2 keeps little of.
     pub(super) fn is_beyond(&self, line: u64) -> bool {
         let address = line * self.line;
-        let is_small = |buffer: &SmallBuffer| (buffer.first..buffer.first + buffer.lines).contains(&line);
-        !self.small.iter().any(is_small) && !self.partly.iter().any(|(buffer, _)| buffer.contains(&address))
+        self.small_place(line).is_none() && !self.partly.iter().any(|(buffer, _)| buffer.contains(&address))
     }
 
     /// Whether a good part of what was brought was for scattered accesses.

@@ -564,9 +564,8 @@ impl MemorySystem {
             return missing;
         }
         self.counters.l2_hits += u64::from(missing.count_ones());
-        let whole = self.shape.widen(missing, self.timing.granule);
-        let (there, _) = self.l2.present(place, whole);
-        self.l2.fill(place, whole & !there, now, purpose.scattered);
+        let brought = self.brought_with(place, missing);
+        self.l2.fill(place, brought, now, purpose.scattered);
         0
     }
 
@@ -576,6 +575,13 @@ impl MemorySystem {
         self.counters.l2_sectors += u64::from(sectors.count_ones());
         self.counters.l2_hits += u64::from(present.count_ones());
         (sectors & !present, ready)
+    }
+
+    /// The sectors that come with what is missing of a line: whole granules, without what is there.
+    fn brought_with(&self, place: Place, missing: u8) -> u8 {
+        let whole = self.shape.widen(missing, self.timing.granule);
+        let (there, _) = self.l2.present(place, whole);
+        whole & !there
     }
 
     /// Brings what is missing of a line to L2 from device memory, which gives whole granules: when it is there, and
@@ -589,9 +595,7 @@ impl MemorySystem {
         purpose: Purpose,
         way: Way,
     ) -> (Cycles, u64) {
-        let wanted = self.shape.widen(missing, self.timing.granule);
-        let (there, _) = self.l2.present(place, wanted);
-        let fetched = wanted & !there;
+        let fetched = self.brought_with(place, missing);
         let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
         let begun = match purpose.is_hint {
             false => self.dram.access(now, line, bytes),

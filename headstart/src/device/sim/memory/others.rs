@@ -4,13 +4,14 @@
 //! large buffer, such as a table's, now and then find there what another core has brought: as often as they
 //! find what another core of the sample has, times the number of cores. That often, they find it here, too.
 
+use super::l2::PARTLY;
 use super::port::spread;
 
 /// Finds after which there is something to go by.
 const LEAST: u64 = 8;
 
-/// At most so often: a buffer of which L2 keeps more is none of those (`l2::PARTLY`).
-const MOST: f64 = 0.125;
+/// At most so often: a buffer of which L2 keeps more is none of those.
+const MOST: f64 = 1.0 / PARTLY as f64;
 
 /// Says how often the others have what a core asks for.
 #[derive(Clone, Debug)]

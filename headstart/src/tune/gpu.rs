@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use super::check::{approximates, compare, compare_across};
 use super::drop_in::drop_in;
 use super::workload::{Given, Workload};
+use crate::back::machine::target::LEAST_PROMISED;
 use crate::back::ptx::{self, HintReached, Options, Ptx, Target};
 use crate::device::cuda::gpu::GpuFacts;
 use crate::device::cuda::launch::Geometry;
@@ -353,9 +354,10 @@ pub fn promised(cores: u32, registers_per_core: u32, workload: &Workload) -> Opt
     let groups: u64 = workload.groups.iter().map(|&groups| u64::from(groups)).product();
     let items: u64 = workload.group.iter().map(|&items| u64::from(items)).product();
     let resident = groups.div_ceil(u64::from(cores.max(1)));
-    // At 64 registers a work-item or more there is nothing to save.
     let registers = u64::from(registers_per_core) / (resident * items).max(1);
-    u32::try_from(resident).ok().filter(|_| registers >= 64)
+    u32::try_from(resident)
+        .ok()
+        .filter(|_| registers >= u64::from(LEAST_PROMISED))
 }
 
 /// A kernel in PTX: in a module of its own, or in the place of the entry that it was read from. The kernel as it was read is

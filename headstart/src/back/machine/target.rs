@@ -57,7 +57,7 @@ pub(super) const OVERHEAD: u32 = 6;
 
 /// With this many registers and more it is told how many work-groups a core is to hold (`.minnctapersm`), and
 /// not to save more than that takes.
-const LEAST_PROMISED: u32 = 64;
+pub const LEAST_PROMISED: u32 = 64;
 
 /// How many times the registers that it is left with it can do without then. (Of 342 plans that need more here than there
 /// are, ptxas 13.0 finds room for 303 with nothing spilled, up to this many times: it begins fewer things at once. What it
@@ -141,8 +141,10 @@ impl Target {
             let whole = group.next_multiple_of(self.sub_group.max(1));
             let items = groups.max(1).saturating_mul(whole).max(1);
             let share = *registers.per_core / items / 8 * 8;
-            self.comfortable_registers = share.clamp(LEAST_COMFORTABLE, self.comfortable_registers);
-            self.kept_registers = share.clamp(LEAST_COMFORTABLE, self.max_registers);
+            // A model may have fewer than the least.
+            let kept = share.max(LEAST_COMFORTABLE);
+            self.comfortable_registers = kept.min(self.comfortable_registers);
+            self.kept_registers = kept.min(self.max_registers);
             self.saved_at_most = match share >= LEAST_PROMISED {
                 true => self.kept_registers * MOST_SAVED,
                 false => self.kept_registers + OVERHEAD,

@@ -183,6 +183,14 @@ fn loads_that_are_used_much_later_wait() {
     assert!((180..220).contains(&before(4)), "{}", before(4));
 }
 
+#[test]
+fn a_device_may_have_fewer_registers_than_are_ever_saved() {
+    let few = ["registers.pooled.per-work-item=24".to_owned()];
+    let model = crate::device::model::built_in("h200", &few).expect("a model");
+    let target = Target::of(&model, 32).for_groups(&model, 1, 128);
+    assert_eq!((target.kept_registers, target.comfortable_registers), (24, 16));
+}
+
 /// A ring of three values that moves on by one each iteration takes two moves of two halves; the new
 /// value is loaded into its place.
 #[test]

@@ -4,9 +4,9 @@ use super::draft::{Draft, Virtual, Virtuals};
 use super::intervals::Intervals;
 use super::liveness::Scopes;
 use super::program::{
-    Class, Control, Instruction, MachineProgram, Register, RegisterEstimate, RegisterList, Slot, Step,
+    Class, Control, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList, Slot, Step,
 };
-use super::registers;
+use super::{operands, registers};
 use super::target::INSTRUCTION_BYTES;
 use crate::ir::{Kernel, Value};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -22,6 +22,7 @@ pub fn lay_out(
     let (numbers, register_count) = registers::number(&drafts, virtuals);
     let mut instructions: Vec<Instruction> = Vec::with_capacity(drafts.len());
     let mut steps: Vec<Step> = Vec::new();
+    let mut reads: Vec<Vec<(Register, u8)>> = Vec::with_capacity(drafts.len());
     let mut address = 0;
     for mut draft in drafts {
         // A wide move that could not be avoided takes an instruction for each half.
@@ -40,6 +41,14 @@ pub fn lay_out(
                 INSTRUCTION_BYTES
             };
             let bytes = own + draft.never_taken * INSTRUCTION_BYTES;
+            let width = |register: Virtual| virtuals[register].width / halves;
+            reads.push(
+                draft
+                    .uses
+                    .iter()
+                    .filter_map(|&register| Some((numbers[register]?, width(register))))
+                    .collect(),
+            );
             instructions.push(Instruction {
                 class: draft.class,
                 control: draft.control,
@@ -47,6 +56,7 @@ pub fn lay_out(
                 guard: draft.guard,
                 defines: numbered(&draft.defines, &numbers),
                 uses: numbered(&draft.uses, &numbers),
+                operands: Operands::default(),
                 address,
                 bytes,
                 place: draft.place,
@@ -55,6 +65,7 @@ pub fn lay_out(
         }
     }
     fill_in_ends(&mut instructions);
+    operands::fill_in(&mut instructions, &reads);
     let (slots, slot_count) = slots(&kernel, &instructions, &steps);
     MachineProgram {
         kernel,

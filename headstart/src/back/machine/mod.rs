@@ -20,6 +20,7 @@ mod intervals;
 mod layout;
 mod listing;
 mod liveness;
+mod operands;
 mod pressure;
 pub mod program;
 mod recipe;
@@ -32,7 +33,7 @@ pub mod target;
 mod window;
 
 pub use program::{
-    Class, Control, Guard, Instruction, MachineProgram, Register, RegisterEstimate, RegisterList, Slot, Step,
+    Class, Control, Guard, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList, Slot, Step,
 };
 pub use target::{Family, Target};
 

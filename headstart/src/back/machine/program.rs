@@ -104,12 +104,25 @@ pub struct Instruction {
     pub defines: RegisterList,
     /// Registers that it reads, its guard's included.
     pub uses: RegisterList,
+    /// How much of the register file it reads.
+    pub operands: Operands,
     /// Where its code starts, from the start of the program.
     pub address: u32,
     /// Bytes of code up to the next instruction: its own, and those of a path never taken.
     pub bytes: u32,
     /// The source that it came from.
     pub place: Place,
+}
+
+/// What an instruction reads of the register file, in 32-bit words of each work-item.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operands {
+    /// All of it; what comes from constants, uniform registers and predicates is not counted.
+    pub words: u8,
+    /// What of it an instruction before it read, so that it may still be at hand.
+    pub kept: u8,
+    /// That is so many instructions back.
+    pub kept_since: u8,
 }
 
 /// A predicate on an instruction: it acts on lanes where `value` is `holds`.

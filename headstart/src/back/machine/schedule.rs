@@ -297,7 +297,8 @@ impl<'s> Segment<'s> {
     }
 
     /// What is loaded for use behind a jump shares a scoreboard with what was loaded before for the same: whoever
-    /// waits for the one waits for both. So what the last iteration loaded is used, once, before more is loaded.
+    /// waits for the one waits for both. So what the last iteration loaded is used, once, before more is loaded; by arithmetic,
+    /// that is: moves to the next iteration come behind the last load (`article` with a ring of eight in registers).
     ///
     /// But ptxas does not know of the wait. Where a pointer is loaded from the constant bank here, the products that read
     /// it are late, and a load that needs neither goes before them: then whoever waits for what was loaded before waits for
@@ -307,18 +308,23 @@ impl<'s> Segment<'s> {
     /// to is waited for soon.)
     fn use_before_loading(&mut self, loaded: &Loaded) {
         let mut used: HashSet<Virtual> = HashSet::new();
+        let mut all_loads = Vec::new();
         let mut loads = Vec::new();
         for (index, draft) in self.drafts.iter().enumerate().rev() {
-            if is_long_load(draft.class) && !draft.defines.iter().any(|own| used.contains(own)) {
-                loads.push(index);
+            if is_long_load(draft.class) {
+                all_loads.push(index);
+                if !draft.defines.iter().any(|own| used.contains(own)) {
+                    loads.push(index);
+                }
             }
             used.extend(&draft.uses);
         }
-        if loads.is_empty() {
+        if all_loads.is_empty() {
             return;
         }
-        // The first reader of each register that the segment finds loaded, unless it needs what is loaded here.
+        // The first reader of each register that the segment finds loaded, unless it needs what is loaded here, and all moves.
         let mut first_readers: Vec<(Virtual, usize)> = Vec::new();
+        let mut moves: Vec<usize> = Vec::new();
         let mut written: HashSet<Virtual> = HashSet::new();
         let mut late = vec![false; self.drafts.len()];
         for index in 0..self.drafts.len() {
@@ -328,12 +334,25 @@ impl<'s> Segment<'s> {
             }
             let draft = &self.drafts[index];
             for &register in &draft.uses {
-                let known = first_readers.iter().any(|&(other, _)| other == register);
-                if loaded.all.contains(register) && !written.contains(&register) && !known && !late[index] {
+                if !loaded.all.contains(register) || written.contains(&register) || late[index] {
+                    continue;
+                }
+                if draft.move_.is_some() {
+                    moves.push(index);
+                } else if first_readers.iter().all(|&(other, _)| other != register) {
                     first_readers.push((register, index));
                 }
             }
             written.extend(&draft.defines);
+        }
+        for move_ in moves {
+            let reach = self.reached_from(move_);
+            for &load in all_loads.iter().filter(|&&load| !reach[load]) {
+                self.follows(load, move_, 0);
+            }
+        }
+        if loads.is_empty() {
+            return;
         }
         let classes: Vec<Class> = self.drafts.iter().map(|draft| draft.class).collect();
         let copies: Vec<usize> = (0..classes.len())

@@ -32,6 +32,8 @@ pub struct Core {
     pub sub_group_size: Quantity<Count>,
     /// Results that are still on their way which a sub-group can tell apart (scoreboards, SBIDs).
     pub scoreboards: Quantity<Count>,
+    /// 32-bit words of a work-item's registers that a scheduler reads in a cycle for what it issues; without it, as many as are wanted.
+    pub operand_words: Option<Quantity<Count>>,
     /// What a result takes longer to an instruction of another arithmetic unit, where both take fixed times.
     pub crossing: Quantity<Cycles>,
     /// Whether powers and logarithms of two and reciprocals by tables ([`ir::eval::table`](crate::ir::eval::table)) are an

@@ -13,9 +13,6 @@ pub struct InstructionTiming {
     pub latency: Quantity<Cycles>,
     /// Work-items per cycle, all schedulers of a core together.
     pub rate: Quantity<LanesPerCycle>,
-    /// The same where the scheduler issues others to other units in between; without it, there is no difference.
-    #[serde(default)]
-    pub rate_beside_others: Option<Quantity<LanesPerCycle>>,
 }
 
 macro_rules! classes {

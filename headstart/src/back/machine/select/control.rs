@@ -3,6 +3,10 @@
 //! A jump costs an instruction unless the code lies so that nothing has to be jumped over: the last
 //! region of an `if` falls through, and a region that only leaves is where the condition jumps to.
 
+use std::collections::BTreeMap;
+
+use cranelift_entity::EntitySet;
+
 use super::super::draft::{Draft, Virtual};
 use super::super::program::{Class, Control, Step};
 use super::super::target::Family;
@@ -206,38 +210,62 @@ impl Selector<'_, '_> {
     }
 
     /// A loop's test at the bottom is one conditional jump. What is passed to the next iteration moves
-    /// in front of it, where it can be scheduled with the rest, unless leaving needs the old values.
+    /// in front of it, where it can be scheduled with the rest; of the old values that leaving needs, ptxas keeps copies.
     fn latch(&mut self, op: &Op, next: &Op) {
         let (OpKind::If { then, otherwise, .. }, OpKind::Continue(label, values)) = (&op.kind, &next.kind)
         else {
             return;
         };
-        let changing: Vec<Value> = self.scope(*label).params.clone();
-        let mut in_the_way = false;
-        for region in [then, otherwise] {
-            for op in &region.ops {
-                op.kind.for_each_operand(|left| {
-                    in_the_way |= changing.iter().any(|&param| {
-                        self.registers[left]
-                            .iter()
-                            .any(|register| self.registers[param].contains(register))
-                    });
-                });
-            }
-        }
-        if !in_the_way {
-            let leaving = [then, otherwise].map(|region| &region.ops);
-            let kept = self.kept_for_leaving(*label, values, leaving.into_iter().flatten());
-            self.pass_to_next(*label, values, &kept, next.place);
-        }
+        let leaving = || [then, otherwise].into_iter().flat_map(|region| &region.ops);
+        let read_elsewhere = self.copied_for_leaving(*label, leaving(), next.place);
+        let kept = self.kept_for_leaving(*label, values, leaving());
+        self.pass_to_next(*label, values, &kept, next.place);
         self.branch(op, true);
-        if in_the_way {
-            self.pass_to_next(*label, values, &[], next.place);
+        for (value, registers) in read_elsewhere {
+            self.registers[value] = registers;
         }
         self.continue_(*label, values, next.place);
         if let Some(jump) = self.drafts.last_mut() {
             jump.latched = true;
         }
+    }
+
+    /// Copies the loop's parameters that operations in front of a jump out of it read, and has them read the copies. Gives the
+    /// values that are read there and where they are else.
+    fn copied_for_leaving<'o>(
+        &mut self,
+        label: Label,
+        leaving: impl Iterator<Item = &'o Op>,
+        place: Place,
+    ) -> Vec<(Value, Vec<Virtual>)> {
+        let mut read: Vec<Value> = Vec::new();
+        for op in leaving {
+            op.kind.for_each_operand(|operand| read.push(operand));
+        }
+        read.sort_unstable();
+        read.dedup();
+        let mut elsewhere: BTreeMap<Value, Vec<Virtual>> = BTreeMap::new();
+        for param in self.scope(label).params.clone() {
+            let register = self.registers[param][0];
+            let readers: Vec<Value> = read
+                .iter()
+                .copied()
+                .filter(|&value| self.registers[value].contains(&register))
+                .collect();
+            if readers.is_empty() || self.virtuals[register].is_token {
+                continue;
+            }
+            let copy = self.register(self.virtuals[register].width);
+            self.copy(copy, register, place);
+            for value in readers {
+                let registers = &mut self.registers[value];
+                elsewhere.entry(value).or_insert_with(|| registers.clone());
+                for own in registers.iter_mut().filter(|own| **own == register) {
+                    *own = copy;
+                }
+            }
+        }
+        elsewhere.into_iter().collect()
     }
 
     /// ptxas gives a value that goes on in the next iteration, and is wanted behind the loop as well, two registers, unless
@@ -258,15 +286,32 @@ impl Selector<'_, '_> {
             }
         }
         let params = self.scope(label).params.clone();
-        let kept = params.iter().zip(values).filter(|&(&param, value)| {
-            let made_from_it = |kind: &OpKind| {
-                let mut made_from_it = false;
-                kind.for_each_operand(|operand| made_from_it |= operand == param);
-                made_from_it
-            };
-            wanted.contains(value) && self.facts.kind(*value).is_some_and(|kind| !made_from_it(kind))
+        let kept = params.iter().zip(values).filter(|&(&param, &value)| {
+            wanted.contains(&value) && self.facts.kind(value).is_some() && !self.is_made_from(value, param)
         });
         kept.map(|(&param, _)| self.registers[param][0]).collect()
+    }
+
+    /// Whether a value is made from a parameter of a loop, by arithmetic in between if by anything.
+    fn is_made_from(&self, value: Value, param: Value) -> bool {
+        let kernel = self.facts.kernel;
+        let mut looked_at: EntitySet<Value> = EntitySet::new();
+        let mut to_look_at: Vec<Value> = Vec::new();
+        if let Some(kind) = self.facts.kind(value) {
+            kind.for_each_operand(|operand| to_look_at.push(operand));
+        }
+        while let Some(value) = to_look_at.pop() {
+            if value == param {
+                return true;
+            }
+            if kernel.ty(value) != kernel.ty(param) || !looked_at.insert(value) {
+                continue;
+            }
+            if let Some(kind) = self.facts.kind(value).filter(|kind| kind.is_pure()) {
+                kind.for_each_operand(|operand| to_look_at.push(operand));
+            }
+        }
+        false
     }
 
     fn break_(&mut self, label: Label, values: &[Value], place: Place) {
@@ -328,7 +373,7 @@ impl Selector<'_, '_> {
     }
 }
 
-/// Whether a region is only a jump out of its `if`: that one need not bring the lanes together.
+/// Whether a region is only a jump out of its `if`, and what that passes: such an `if` need not bring the lanes together.
 fn leaves(region: &Region, own: Label) -> bool {
     let Some((last, before)) = region.ops.split_last() else {
         return false;
@@ -338,7 +383,10 @@ fn leaves(region: &Region, own: Label) -> bool {
         OpKind::Break(to, _) => to != own,
         _ => false,
     };
-    jumps && before.iter().all(|op| matches!(op.kind, OpKind::Wait(_)))
+    jumps
+        && before
+            .iter()
+            .all(|op| matches!(op.kind, OpKind::Wait(_)) || op.kind.is_pure())
 }
 
 /// The step that passes values, if there are any.

@@ -55,15 +55,8 @@ impl Selector<'_, '_> {
                 None => {
                     // All wait for each other: one target is saved first.
                     let saved = pending[0].to;
-                    let width = self.virtuals[saved].width;
-                    let temporary = self.register(width);
-                    let save = Pending {
-                        to: temporary,
-                        from: vec![saved],
-                        plain: true,
-                        instructions: width.max(1),
-                    };
-                    self.emit_move(&save, place);
+                    let temporary = self.register(self.virtuals[saved].width);
+                    self.copy(temporary, saved, place);
                     for copy in &mut pending {
                         for from in &mut copy.from {
                             if *from == saved {
@@ -74,6 +67,17 @@ impl Selector<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Copies a register to another of the same width.
+    pub fn copy(&mut self, to: Virtual, from: Virtual, place: Place) {
+        let copy = Pending {
+            to,
+            from: vec![from],
+            plain: true,
+            instructions: self.virtuals[to].width.max(1),
+        };
+        self.emit_move(&copy, place);
     }
 
     fn emit_move(&mut self, copy: &Pending, place: Place) {

@@ -11,6 +11,9 @@
 //! indices into a table do, what the sampled cores bring in stands for what the others do: the same
 //! lines, moved on within the buffer. Accesses to consecutive addresses are taken to be of data that
 //! belong to one core, or that the sampled cores share as the others would.
+//!
+//! Where all buffers of a launch are small, L2 has them already: a launch finds what the same launch before it left, as it does
+//! on a GPU where one is timed after the other.
 
 use std::ops::Range;
 
@@ -35,7 +38,7 @@ pub(super) struct L2 {
     line: u64,
 }
 
-/// A buffer that stays in L2 once it is there.
+/// A buffer that stays in L2 once it is there, or that is there from the start.
 #[derive(Clone, Debug)]
 struct SmallBuffer {
     first: u64,
@@ -91,13 +94,15 @@ impl L2 {
         let mut ascending: Vec<&Range<u64>> = buffers.iter().filter(|buffer| !buffer.is_empty()).collect();
         ascending.sort_by_key(|buffer| (buffer.end - buffer.start, buffer.start));
         let mut left = bytes as f64 * MOST_SMALL;
+        let total: u64 = ascending.iter().map(|buffer| buffer.end - buffer.start).sum();
+        let is_there = total as f64 <= left;
         let mut small = Vec::new();
         let mut partly = Vec::new();
         for buffer in ascending {
             let first = buffer.start / line;
             let lines = buffer.end.div_ceil(line) - first;
             left -= (lines * line) as f64;
-            if ratio <= 1.0 || lines * line > PARTLY * bytes {
+            if ratio <= 1.0 && !is_there || lines * line > PARTLY * bytes {
                 break;
             }
             if left < 0.0 {
@@ -107,8 +112,8 @@ impl L2 {
             small.push(SmallBuffer {
                 first,
                 lines,
-                ready: vec![Cycles::INFINITY; lines as usize * sectors],
-                copied: vec![false; lines as usize],
+                ready: vec![if is_there { 0.0 } else { Cycles::INFINITY }; lines as usize * sectors],
+                copied: vec![is_there; lines as usize],
             });
         }
         let set_aside: u64 = small.iter().map(|buffer| buffer.lines * line).sum();

@@ -32,8 +32,12 @@ pub(super) struct Coded {
     pub pipe: Pipe,
     /// Cycles that it keeps its pipe busy.
     pub interval: f64,
-    /// The same where instructions of other pipes are issued in between.
-    pub interval_beside: f64,
+    /// Cycles that reading its operands keeps the scheduler from issuing others.
+    reading: f64,
+    /// The same if the scheduler's last `kept_since` instructions were the sub-group's, too.
+    reading_kept: f64,
+    /// See `reading_kept`.
+    kept_since: u8,
     /// Cycles until what it defines can be used, or the sub-group can go on; see [`Action`].
     pub latency: u32,
     pub guard: Option<(Slot, bool)>,
@@ -47,6 +51,16 @@ pub(super) struct Coded {
     pub end_step: u32,
     /// The line of its code, in the instruction cache.
     pub line: u32,
+}
+
+impl Coded {
+    /// Cycles for which its operands are read, if the sub-group issued so many instructions right before it.
+    pub(super) fn reading(&self, in_turn: u32) -> f64 {
+        match in_turn >= u32::from(self.kept_since) {
+            true => self.reading_kept,
+            false => self.reading,
+        }
+    }
 }
 
 /// What the timer does for an instruction, beyond its steps.
@@ -157,6 +171,10 @@ impl Code {
             });
         }
         let costs = Costs::new(model, sub_group_size);
+        let word_time = match &model.core.operand_words {
+            Some(words) => 1.0 / f64::from(**words),
+            None => 0.0,
+        };
         let line_bytes = u32::try_from(*model.instruction_cache.line).unwrap_or(u32::MAX);
         let mut instructions: Vec<Coded> = Vec::with_capacity(program.instructions.len());
         let mut arrives = Vec::with_capacity(program.instructions.len());
@@ -176,7 +194,9 @@ impl Code {
                 control: control(instruction.control, &mut slots),
                 pipe: cost.pipe,
                 interval: cost.interval,
-                interval_beside: cost.interval_beside,
+                reading: f64::from(instruction.operands.words) * word_time,
+                reading_kept: f64::from(instruction.operands.words - instruction.operands.kept) * word_time,
+                kept_since: instruction.operands.kept_since,
                 latency: cost.latency,
                 guard,
                 uses,

@@ -1,7 +1,7 @@
 //! A core: schedulers, units, resident work-groups.
 //!
-//! Each scheduler issues at most one instruction a cycle: of the sub-group that it issued last, if that
-//! can go on, else of the oldest that can. The unit for loads and stores, which all schedulers share, has
+//! Each scheduler issues at most one instruction a cycle, and none while it reads the operands of the last: of the sub-group
+//! that it issued last, if that can go on, else of the oldest that can. The unit for loads and stores, which all schedulers share, has
 //! a queue: who waited for it longest is issued first. (On an H200 the work-groups of a core that share a
 //! saturated memory end within 1 % of each other; oldest first, they would not.) Nothing happens between issues, so time jumps from one to
 //! the next.
@@ -24,9 +24,6 @@ use crate::{Error, Result};
 /// How far behind the unit for loads and stores can be before nothing is issued to it, in cycles. Its
 /// queue takes several instructions; memory reserves resources in the order of issue, so not many.
 const MEMORY_QUEUE: f64 = 128.0;
-
-/// What was issued so many cycles ago is beside what is issued now: as long as four instructions of the slowest pipe for arithmetic.
-const BESIDE: u64 = 8;
 
 /// Where a core's work-groups come from.
 pub(super) trait Groups {
@@ -86,17 +83,11 @@ struct Scheduler {
     /// Its sub-groups, the oldest first.
     members: Vec<usize>,
     last: usize,
+    /// How many instructions it has issued of that one, with no other in between.
+    in_turn: u32,
     pipes: [f64; Pipe::COUNT],
-    /// When it last issued an instruction to each.
-    issued: [u64; Pipe::COUNT],
-}
-
-impl Scheduler {
-    /// Whether it has issued instructions to other pipes lately.
-    fn is_mixed(&self, pipe: Pipe, now: u64) -> bool {
-        let mut others = self.issued.iter().enumerate();
-        others.any(|(other, &at)| other != pipe as usize && at + BESIDE > now)
-    }
+    /// When the operands of what it issued have been read.
+    read: f64,
 }
 
 /// When a sub-group's next instruction can issue, as far as the sub-group alone is concerned, and to which
@@ -132,8 +123,9 @@ impl<'l> Core<'l> {
         let scheduler = |_| Scheduler {
             members: Vec::new(),
             last: 0,
+            in_turn: 0,
             pipes: [0.0; Pipe::COUNT],
-            issued: [0; Pipe::COUNT],
+            read: 0.0,
         };
         let mut core = Core {
             number,
@@ -259,13 +251,17 @@ impl<'l> Core<'l> {
         memory: &mut MemorySystem,
         groups: &mut impl Groups,
     ) -> Result<()> {
-        self.schedulers[index].last = member;
+        let scheduler = &mut self.schedulers[index];
+        if scheduler.last != member {
+            (scheduler.last, scheduler.in_turn) = (member, 0);
+        }
         self.next[index] = now + 1;
         self.issue(index, member, now, memory, groups)?;
         if self.schedulers[index].members.len() == 1 {
             // Nobody else can go on earlier.
             self.next[index] = self.ready[member].at.max(now + 1);
         }
+        self.next[index] = self.next[index].max(self.schedulers[index].read as u64);
         Ok(())
     }
 
@@ -302,18 +298,13 @@ impl<'l> Core<'l> {
             )));
         }
         let issuing = &mut self.schedulers[scheduler];
-        let is_beside =
-            instruction.interval_beside > instruction.interval && issuing.is_mixed(instruction.pipe, now);
-        let interval = match is_beside {
-            true => instruction.interval_beside,
-            false => instruction.interval,
-        };
-        issuing.issued[instruction.pipe as usize] = now;
+        issuing.read = issuing.read.max(now as f64) + instruction.reading(issuing.in_turn);
+        issuing.in_turn += 1;
         let pipe = match instruction.pipe {
             Pipe::Memory => &mut self.memory_pipe,
-            pipe => &mut self.schedulers[scheduler].pipes[pipe as usize],
+            pipe => &mut issuing.pipes[pipe as usize],
         };
-        *pipe = pipe.max(now as f64) + interval;
+        *pipe = pipe.max(now as f64) + instruction.interval;
 
         resident.issued += 1;
         let group = &mut self.groups[resident.slot];
@@ -586,7 +577,8 @@ impl<'l> Core<'l> {
     /// A sub-group can go on: its scheduler may have to look earlier than it thought.
     fn wake(&mut self, member: usize) {
         let index = member % self.schedulers.len();
-        self.next[index] = self.next[index].min(self.ready[member].at);
+        let earliest = self.ready[member].at.max(self.schedulers[index].read as u64);
+        self.next[index] = self.next[index].min(earliest);
     }
 }
 

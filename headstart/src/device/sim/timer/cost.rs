@@ -38,8 +38,6 @@ pub(super) struct Cost {
     pub pipe: Pipe,
     /// Cycles that it keeps the pipe.
     pub interval: f64,
-    /// The same where instructions of other pipes are issued in between.
-    pub interval_beside: f64,
     /// Cycles until its result is there, memory's share not counted.
     pub latency: u32,
     /// Whether its result arrives after no fixed time, so that a scoreboard watches for it.
@@ -69,7 +67,6 @@ impl<'m> Costs<'m> {
                 return Cost {
                     pipe: Pipe::Control,
                     interval: 0.0,
-                    interval_beside: 0.0,
                     latency: 0,
                     arrives: false,
                 };
@@ -117,11 +114,9 @@ impl<'m> Costs<'m> {
             Class::Reconverge => (Pipe::Control, &all.reconverge, false),
             Class::Exit => (Pipe::Control, &all.exit, false),
         };
-        let beside = timing.rate_beside_others.as_ref().unwrap_or(&timing.rate);
         Cost {
             pipe,
             interval: self.interval(&timing.rate, pipe),
-            interval_beside: self.interval(beside, pipe),
             latency: *timing.latency,
             arrives,
         }

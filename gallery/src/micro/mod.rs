@@ -2,8 +2,8 @@
 //!
 //! Each runs wherever kernels run, on a model and on a GPU alike. Its loop takes `steps` steps; the launch is timed with
 //! them and with none, and the difference is theirs alone: what a launch costs (which `micro/launch` is about), and what a
-//! kernel does before its loop, drops out. Caches are empty when a launch begins (`headstart calibrate` sees to it on a
-//! GPU, a model begins so), and what a step is to find in one, `warm` steps before have brought there: they are part of
+//! kernel does before its loop, drops out. Caches are empty when a launch begins (`headstart calibrate` flushes those of a
+//! GPU), and what a step is to find in one, `warm` steps before have brought there: they are part of
 //! both launches.
 //!
 //! `headstart run micro/NAME` prints the number, `headstart calibrate` makes a device model of many.
@@ -22,6 +22,7 @@ pub mod written;
 
 use std::sync::Arc;
 
+use headstart::device::CacheState;
 use headstart::device::model::DeviceModel;
 use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Options;
@@ -162,10 +163,13 @@ impl Micro {
         let pair = self.pair(settings)?;
         let device = Simulator::new(model.description(), Options::FAST, None);
         let bound = pair.workload.bind(&device)?;
-        let timer = Timer::new(Arc::clone(model)).with_cores(match (self.shares)(settings) {
+        let cores = match (self.shares)(settings) {
             true => Cores::All,
             false => Cores::Sampled,
-        });
+        };
+        let timer = Timer::new(Arc::clone(model))
+            .with_cores(cores)
+            .with_cache(CacheState::Flushed);
         let cycles = |kernel: &Arc<Kernel>| -> Result<f64> {
             let launch = bound.prepare(&device)?.launch;
             launch.check(kernel, &model.description())?;

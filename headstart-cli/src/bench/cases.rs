@@ -1,6 +1,6 @@
 //! The cases of `headstart bench`: a kernel, its settings, and the plans to try.
 
-use headstart::device::cuda::timing::CacheState;
+use headstart::device::CacheState;
 
 /// One case.
 #[derive(Clone, Debug)]

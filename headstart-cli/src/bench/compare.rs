@@ -6,7 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use headstart::device::cuda::timing::{CacheState, Timing, TimingOptions};
+use headstart::device::CacheState;
+use headstart::device::cuda::timing::{Timing, TimingOptions};
 use headstart::device::sim::Simulator;
 use headstart::ir::Kernel;
 use headstart::prefetch;

@@ -17,7 +17,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use headstart::device::cuda::timing::CacheState;
+use headstart::device::CacheState;
 use headstart::device::{Fill, Pattern};
 use headstart::tune::{Given, Workload};
 use headstart::{Error, Result};

@@ -28,6 +28,7 @@
 
 mod buffer;
 mod bundle;
+mod cache_state;
 mod counters;
 pub mod cuda;
 mod event;
@@ -51,6 +52,7 @@ use crate::{Error, Result};
 
 pub use buffer::{Allocation, Buffer, Fill, HostSide};
 pub use bundle::Bundle;
+pub use cache_state::CacheState;
 pub use counters::Counters;
 pub use event::{Completion, Event, Outcome, Times};
 pub use image::{Image, Images};

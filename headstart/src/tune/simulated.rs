@@ -6,7 +6,7 @@ use super::search::{Bench, Timed};
 use super::workload::Bound;
 use crate::advise::{Evidence, Profile};
 use crate::back::hints::HintReached;
-use crate::device::Device;
+use crate::device::{CacheState, Device};
 use crate::device::model::{DeviceModel, Reached};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
@@ -32,6 +32,13 @@ impl SimulatedBench {
             timer: Timer::new(Arc::clone(&model)),
             model,
         }
+    }
+
+    /// The same, with something else in L2 when a launch starts.
+    #[must_use]
+    pub fn with_cache(mut self, cache: CacheState) -> SimulatedBench {
+        self.timer = self.timer.with_cache(cache);
+        self
     }
 
     /// The device's model.

@@ -78,7 +78,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
             }
         }
         Chosen::Simulated(model) => {
-            let bench = SimulatedBench::new(*model);
+            let bench = SimulatedBench::new(*model).with_cache(sides::CACHE);
             for case in cases {
                 if !in_time() {
                     continue;

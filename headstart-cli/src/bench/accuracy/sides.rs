@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headstart::advise::{Bounds, loop_loads};
-use headstart::device::cuda::timing::{CacheState, TimingOptions};
+use headstart::device::CacheState;
+use headstart::device::cuda::timing::TimingOptions;
 use headstart::ir::Kernel;
 use headstart::prefetch;
 use headstart::tune::check::compare;
@@ -55,6 +56,9 @@ fn derive(case: &Case) -> Result<Derived> {
     })
 }
 
+/// What either side finds in L2 when a launch starts.
+pub const CACHE: CacheState = CacheState::Flushed;
+
 /// Measures the plans of a case in turns with the plain kernel, none of the data in the L2 cache before a launch.
 ///
 /// # Errors
@@ -64,7 +68,7 @@ pub fn measured(bench: &mut GpuBench, case: &Case, rounds: u32) -> Result<Side> 
     let derived = derive(case)?;
     let options = TimingOptions {
         rounds,
-        cache: CacheState::Flushed,
+        cache: CACHE,
         limit: LIMIT,
         ..TimingOptions::default()
     };

@@ -13,21 +13,11 @@ use super::gpu::Gpu;
 use super::launch::{Arguments, Geometry};
 use super::memory::Buffer;
 use super::module::Function;
+use crate::device::CacheState;
 
 /// How long a GPU is kept busy before anything is counted, so that clocks and caches have settled. By choice; how much
 /// of it an H200 needs was not measured.
 const WARM_UP: Duration = Duration::from_millis(200);
-
-/// What the L2 cache holds when a timed launch starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CacheState {
-    /// What the launch before left there.
-    #[default]
-    Kept,
-    /// Lines of a buffer that no candidate touches, none of them modified.
-    Flushed,
-}
 
 /// How to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::occupancy::intel::{IntelCore, IntelOccupancy};
 use super::occupancy::nvidia::NvidiaCore;
 use super::occupancy::{Footprint, Occupancy};
-use super::quantity::{Bytes, Count, Cycles, Megahertz, Quantities, Quantity};
+use super::quantity::{Bytes, Count, Cycles, Megahertz, PerCycle, Quantities, Quantity};
 use super::{DeviceModel, Observation, SharedMemory};
 
 /// What a core (SM, Xe-core, subslice) has.
@@ -33,7 +33,7 @@ pub struct Core {
     /// Results that are still on their way which a sub-group can tell apart (scoreboards, SBIDs).
     pub scoreboards: Quantity<Count>,
     /// 32-bit words of a work-item's registers that a scheduler reads in a cycle for what it issues; without it, as many as are wanted.
-    pub operand_words: Option<Quantity<Count>>,
+    pub operand_words: Option<Quantity<PerCycle>>,
     /// What a result takes longer to an instruction of another arithmetic unit, where both take fixed times.
     pub crossing: Quantity<Cycles>,
     /// Whether powers and logarithms of two and reciprocals by tables ([`ir::eval::table`](crate::ir::eval::table)) are an

@@ -61,6 +61,7 @@ use tlb::Tlb;
 use walk::Walk;
 use writes::Fences;
 
+use crate::device::CacheState;
 use crate::device::model::DeviceModel;
 
 /// How far a core can be behind with copies of the same before it issues nothing more to memory: two copies of a sub-group.
@@ -80,6 +81,8 @@ pub struct Extent {
     pub l1_bytes: u64,
     /// The addresses of each buffer.
     pub buffers: Vec<Range<u64>>,
+    /// What L2 holds of them at first.
+    pub cache: CacheState,
 }
 
 /// The memory hierarchy as the simulated cores see it.
@@ -197,7 +200,7 @@ impl Purpose {
 }
 
 impl MemorySystem {
-    /// Empty caches, idle resources.
+    /// Empty caches, but for what L2 may hold; idle resources.
     pub fn new(model: &DeviceModel, extent: &Extent) -> MemorySystem {
         let simulated = extent.simulated.max(1);
         let ratio = f64::from(extent.busy.max(simulated)) / f64::from(simulated);
@@ -252,6 +255,7 @@ impl MemorySystem {
                 shape,
                 ratio,
                 &extent.buffers,
+                extent.cache,
             ),
             l2_port: Port::new(*l2.requests_per_cycle * share),
             hint_port: Port::new(*model.prefetch.lines_per_cycle * share),

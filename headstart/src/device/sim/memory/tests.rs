@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::*;
+use crate::device::CacheState;
 use crate::device::model::built_in;
 
 /// One configuration of the loop.
@@ -43,6 +44,7 @@ impl Scatter {
             busy,
             l1_bytes: 240 << 10,
             buffers: vec![0..self.footprint],
+            cache: CacheState::Flushed,
         };
         let mut memory = MemorySystem::new(&model, &extent);
         if self.footprint <= 32 << 20 {

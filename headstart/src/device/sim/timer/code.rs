@@ -172,7 +172,7 @@ impl Code {
         }
         let costs = Costs::new(model, sub_group_size);
         let word_time = match &model.core.operand_words {
-            Some(words) => 1.0 / f64::from(**words),
+            Some(words) => 1.0 / **words,
             None => 0.0,
         };
         let line_bytes = u32::try_from(*model.instruction_cache.line).unwrap_or(u32::MAX);

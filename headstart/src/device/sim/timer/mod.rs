@@ -41,7 +41,7 @@ pub use stalls::{Issue, StallReason};
 
 use crate::back::hints::HintReached;
 use crate::back::machine::{Target, lower};
-use crate::device::Launch;
+use crate::device::{CacheState, Launch};
 use crate::device::model::{DeviceModel, Way};
 use crate::device::sim::{Clock, Timing};
 use crate::ir::Kernel;
@@ -64,6 +64,7 @@ pub enum Cores {
 pub struct Timer {
     model: Arc<DeviceModel>,
     cores: Cores,
+    cache: CacheState,
     results: bool,
 }
 
@@ -73,6 +74,7 @@ impl Timer {
         Timer {
             model,
             cores: Cores::default(),
+            cache: CacheState::default(),
             results: false,
         }
     }
@@ -88,6 +90,13 @@ impl Timer {
     #[must_use]
     pub fn with_cores(mut self, cores: Cores) -> Timer {
         self.cores = cores;
+        self
+    }
+
+    /// The same, with something else in L2 when a launch starts.
+    #[must_use]
+    pub fn with_cache(mut self, cache: CacheState) -> Timer {
+        self.cache = cache;
         self
     }
 
@@ -114,7 +123,7 @@ impl Timer {
     /// # Errors
     /// The launch does not fit the device, or the kernel faults.
     pub fn run(&self, code: &Code, launch: &Launch) -> Result<LaunchTime> {
-        run::run(&self.model, self.cores, code, launch)
+        run::run(self, code, launch)
     }
 }
 

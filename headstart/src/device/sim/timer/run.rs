@@ -1,12 +1,12 @@
 //! Running a launch: which cores are simulated, and what follows for all of them.
 
-use super::Cores;
+use super::{Cores, Timer};
 use super::code::Code;
 use super::core::{Core, Groups};
 use super::report::{self, LaunchTime, Sample};
 use super::slowest::{self, Moments};
 use super::stalls::{InstructionProfile, Issue};
-use crate::device::Launch;
+use crate::device::{CacheState, Launch};
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::functional::{LaunchState, Options, PrefetchBounds};
@@ -101,10 +101,16 @@ struct Job<'l> {
     busy: u32,
     /// Work-groups that such a core holds at once.
     places: u32,
+    /// What L2 holds at first.
+    cache: CacheState,
 }
 
 /// Times a launch.
-pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launch) -> Result<LaunchTime> {
+pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch) -> Result<LaunchTime> {
+    let Timer {
+        model, cores, cache, ..
+    } = timer;
+    let (cores, cache) = (*cores, *cache);
     let kernel = &code.program().kernel;
     // The functional engine has looked out for prefetches out of bounds, where they matter.
     let options = Options {
@@ -142,6 +148,7 @@ pub(super) fn run(model: &DeviceModel, cores: Cores, code: &Code, launch: &Launc
         occupancy: &occupancy,
         busy,
         places,
+        cache,
     };
     let mut simulated = wanted;
     loop {
@@ -286,6 +293,7 @@ impl Job<'_> {
             busy: self.busy,
             l1_bytes: self.model.l1_bytes(self.occupancy),
             buffers: self.state.extents(),
+            cache: self.cache,
         };
         MemorySystem::new(self.model, &extent)
     }

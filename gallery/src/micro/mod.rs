@@ -15,6 +15,7 @@ pub mod copies;
 pub mod hints;
 pub mod launch;
 pub mod memory;
+pub mod operands;
 pub mod shared;
 pub mod stores;
 pub mod sub_groups;
@@ -63,11 +64,12 @@ pub enum Timed {
 }
 
 /// Every microbenchmark.
-pub static MICRO: [&Micro; 14] = [
+pub static MICRO: [&Micro; 15] = [
     &launch::LAUNCH,
     &memory::LATENCY,
     &memory::BANDWIDTH,
     &arithmetic::ARITHMETIC,
+    &operands::OPERANDS,
     &arithmetic::BARRIER,
     &shared::SHARED,
     &code::CODE,

@@ -83,6 +83,16 @@ fn arithmetic() -> Vec<Point> {
             None => points.extend([latency, rate]),
         }
     }
+    for registers in [2, 3] {
+        for ty in ["fp32", "fp64"] {
+            let settings = format!("type={ty} registers={registers}");
+            let point = point("micro/operands", settings);
+            points.push(match (ty, registers) {
+                ("fp64", 3) => point.gives("core.operand-words", How::Divides),
+                _ => point,
+            });
+        }
+    }
     points.push(point("micro/barrier", "group=128").gives("instructions.barrier.latency", How::Adds(1.0)));
     points.push(point("micro/barrier", "group=1024").gives("instructions.barrier.rate", How::Divides));
     points

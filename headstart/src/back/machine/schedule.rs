@@ -470,7 +470,7 @@ impl<'s> Segment<'s> {
                 }
             }
             let chosen = if pressure.is_high() {
-                pressure.cheapest(&mut queues)
+                pressure.frugal(&mut queues)
             } else {
                 queues.ready.pop().map(|(_, Reverse(at))| at)
             };

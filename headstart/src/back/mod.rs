@@ -1,6 +1,7 @@
 //! Back ends: pure functions from a kernel to what a device, or the timer, takes.
 
 mod banked;
+mod commits;
 pub mod hints;
 pub mod machine;
 mod nan;

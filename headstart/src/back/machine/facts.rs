@@ -1,10 +1,13 @@
 //! What lowering asks about values: how they are made and used, and how much of them anybody needs.
 
+use std::collections::HashSet;
+
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::target::{Family, Target};
 use crate::analysis::uniform::Divergence;
 use crate::back::banked::BankedConstants;
+use crate::back::commits::commits;
 use crate::ir::{BinaryOp, ConvertOp, Id, Kernel, Label, Op, OpKind, Region, Space, Type, UnaryOp, Value};
 
 /// Facts about every value of a kernel.
@@ -23,6 +26,8 @@ pub struct Facts<'k> {
     pub divergence: Divergence,
     /// What comes from constant memory.
     pub banked: BankedConstants,
+    /// The tokens after whose operations a group of copies is closed.
+    pub commits: HashSet<Value>,
     /// 64-bit values whose upper half somebody needs.
     upper: EntitySet<Value>,
 }
@@ -49,6 +54,10 @@ impl<'k> Facts<'k> {
             banked: match target.family {
                 Family::Nvidia => BankedConstants::of(kernel),
                 Family::Intel => BankedConstants::default(),
+            },
+            commits: match target.family {
+                Family::Nvidia => commits(kernel),
+                Family::Intel => HashSet::new(),
             },
             upper: EntitySet::new(),
         };

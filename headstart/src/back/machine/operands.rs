@@ -69,3 +69,35 @@ impl Kind {
         matches!(class, Class::Branch | Class::Reconverge | Class::Barrier | Class::Exit)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::back::machine::{Class, Operands, Target, lower};
+    use crate::ir::{parse, verify};
+
+    /// What the instructions of a class read, in their order.
+    fn operands(body: &str, class: Class) -> Vec<Operands> {
+        let text = format!(
+            "hsir 1\nkernel @t(%out: ptr.global f64[%n] align 8 unaliased, %n: i64, %a: f64, %b: f64) {{\n\
+             %t = id.local.x\n%x = unsigned_to_float %t to f64\n%y = fadd %x, 3.0:f64\n%z = fmul %y, %y\n{body}\nreturn\n}}"
+        );
+        let kernel = parse(&text, "test.hsir").unwrap();
+        verify(&kernel).unwrap();
+        let program = lower(&kernel, &Target::nvidia());
+        let of_class = program.instructions.iter().filter(|one| one.class == class);
+        of_class.map(|one| one.operands).collect()
+    }
+
+    #[test]
+    fn constants_are_not_read_and_what_two_read_is_kept() {
+        let body = "%p = fma %x, %y, %z\n%q = fma %p, 0.5:f64, 1.0:f64\n%r = fma %q, %y, %z\n%s = fma %r, %y, %z\nstore %out, %s";
+        let all = operands(body, Class::Fp64);
+        let [.., p, q, r, s] = all[..] else {
+            panic!("{all:?}")
+        };
+        assert_eq!(p.words, 6);
+        assert!(q.words <= 4, "a product with constants: {q:?}");
+        assert_eq!((r.words, r.kept), (6, 0), "the one before read another register");
+        assert_eq!((s.words, s.kept, s.kept_since), (6, 4, 1));
+    }
+}

@@ -11,7 +11,7 @@ mod predicate;
 
 use std::collections::HashMap;
 
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::SecondaryMap;
 
 use super::arithmetic::{Cost, Fused, cost};
 use super::draft::{Draft, Root, Virtual, VirtualData, Virtuals};
@@ -47,7 +47,6 @@ pub fn select(facts: &Facts<'_>) -> Selected {
         jumps: 0,
         roots: SecondaryMap::new(),
         predicate: None,
-        uncommitted: EntitySet::new(),
         widened: HashMap::new(),
         integers: 0,
     };
@@ -90,8 +89,6 @@ struct Selector<'f, 'k> {
     roots: SecondaryMap<Value, Option<Root>>,
     /// The condition of the `if` that is being turned into predicates.
     predicate: Option<(Guard, Vec<Virtual>)>,
-    /// Tokens of copies that no group has been closed for.
-    uncommitted: EntitySet<Value>,
     /// Values of 16 bits that are in registers as ones of 32, up to the region's end.
     widened: HashMap<Value, Virtual>,
     /// Instructions on the integer unit since the last jump, less those on the multiplier's.

@@ -445,6 +445,67 @@ fn an_instruction_holds_one_constant() {
     assert_eq!(constants("fma %x, 0.125:f64, 0.0:f64"), 0, "zero is a register");
 }
 
+#[test]
+fn what_a_loop_is_left_with_is_computed_behind_its_jump() {
+    // What leaves is made of the old counter: ptxas copies that, and the loop has one jump.
+    let body = "%t = id.local.x\n%i0 = extend.u %t to i64\n%j0 = extend.u %t to i64\n\
+                %end, %sum = loop 'l (%i = %i0, %acc = 0.0:f64) -> i64, f64 {\n\
+                %at = address %in + %i * 8\n%x = load f64 %at, @in\n%next = fadd %acc, %x\n\
+                %more = lt.u %i, %n\nif %more { yield } else { %far = add %i, 4096:i64\n break %far, %next }\n\
+                %i1 = add.nw %i, 128:i64\ncontinue %i1, %next\n}\n\
+                %f = float_to_float %sum to f32\n%to = address %out + %end * 4\nstore %to, %f";
+    let program = program(body);
+    let looped = in_loop(&program);
+    let test = looped
+        .iter()
+        .position(|one| one.class == Class::Branch)
+        .expect("a test");
+    let jumps = looped[test + 1..].iter().filter(|one| one.class == Class::Branch);
+    // The jump out of the loop's way, behind what leaving computes; none back to its top.
+    assert_eq!(jumps.count(), 1, "{program}");
+    assert!(!looped.iter().any(|one| one.class == Class::Reconverge), "{program}");
+    // `%next` goes on and leaves, but is made of what it was: no move.
+    let additions = looped[..test].iter().filter(|one| one.class == Class::Fp64);
+    assert_eq!(additions.count(), 1);
+    // The address, the test, the copy of the counter (two registers) and its addition at the most.
+    let integers = looped[..test].iter().filter(|one| one.class == Class::Int32);
+    assert!(integers.count() <= 6, "{program}");
+}
+
+#[test]
+fn a_ring_is_moved_on_behind_the_last_load() {
+    // Two slots, each loaded behind a jump of its own.
+    let slot = |at: u32, old: &str| {
+        format!(
+            "%q{at} = address %in + %i * 8 + {}\n%y{at} = load f64 %q{at}, @in\n%acc{} = fadd %acc{at}, {old}\n\
+             %left{at} = lt.u %i, %n\nif %left{at} {{ yield }} else {{ break }}\n",
+            at * 1024,
+            at + 1
+        )
+    };
+    let body = format!(
+        "%t = id.local.x\n%i0 = extend.u %t to i64\n\
+         loop 'l (%i = %i0, %acc0 = 0.0:f64, %x0 = 1.0:f64, %x1 = 2.0:f64, %x2 = 3.0:f64) {{\n{}{}\
+         %q2 = address %in + %i * 8 + 2048\n%y2 = load f64 %q2, @in\n%acc3 = fadd %acc2, %x2\n\
+         %i1 = add.nw %i, 384:i64\n%more = lt.u %i1, %n\nif %more {{ yield }} else {{ break }}\n\
+         continue %i1, %acc3, %y0, %y1, %y2\n}}",
+        slot(0, "%x0"),
+        slot(1, "%x1")
+    );
+    let program = program(&body);
+    let looped = classes(&in_loop(&program));
+    let is_load = |class: &Class| matches!(class, Class::Load { .. });
+    let last_load = looped.iter().rposition(is_load).expect("loads");
+    let last_jump = looped[..last_load]
+        .iter()
+        .rposition(|&class| class == Class::Branch)
+        .expect("a jump");
+    let moves = looped[last_jump..last_load]
+        .iter()
+        .filter(|&&class| class == Class::Int32);
+    assert!(moves.count() <= 2, "{program}");
+}
+
 /// Four iterations of a gather: indices loaded before the barrier are used behind it, and more loaded there. What they lead
 /// to is loaded for the next iteration, or copied.
 fn unrolled_gather(copy: bool) -> Vec<Class> {

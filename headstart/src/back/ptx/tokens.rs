@@ -3,16 +3,8 @@
 //! # What NVIDIA has
 //!
 //! A work-item's copies (`cp.async`) gather until it says `cp.async.commit_group`, which closes the
-//! group. `cp.async.wait_group N` waits until at most the N latest groups are still in flight. There are
+//! group; [`commits`] says where. `cp.async.wait_group N` waits until at most the N latest groups are still in flight. There are
 //! no names for groups, only counts, and a group may be empty.
-//!
-//! # Where groups are closed
-//!
-//! A copy's token is *open* until a commit follows it. The commit comes as late as it can: not inside
-//! the `if` that guards a copy but after it, not after each copy of a [`Join`](OpKind::Join) but after
-//! the join. So a ring commits once an iteration whether its guard held or not, and counts stay the
-//! same on every path. As soon as a token is used otherwise (waited for, carried around a loop, used
-//! twice), the commit follows the operation that made it.
 //!
 //! # How waits are counted
 //!
@@ -24,6 +16,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::back::commits::commits;
 use crate::ir::{Kernel, Label, Op, OpKind, Region, Type, Value};
 
 /// How a kernel's tokens become groups.
@@ -62,7 +55,7 @@ impl<'k> Groups<'k> {
                 labelled.insert(label, op);
             }
         });
-        let commit_after = commits(kernel, &labelled);
+        let commit_after = commits(kernel);
         let mut ages = Ages {
             kernel,
             labelled,
@@ -84,59 +77,6 @@ impl<'k> Groups<'k> {
     pub(super) fn wait(&self, op: &'k Op) -> Option<u32> {
         self.waits.get(&Key(op)).copied().flatten()
     }
-}
-
-/// Where a token goes.
-enum Use {
-    /// Into another token that stands for it from there on: the result of a join, an `if`, a block.
-    Into(Value),
-    /// Anywhere else.
-    Elsewhere,
-}
-
-/// The tokens after which a group is closed.
-fn commits(kernel: &Kernel, labelled: &HashMap<Label, &Op>) -> HashSet<Value> {
-    let mut uses: HashMap<Value, Vec<Use>> = HashMap::new();
-    let mut open: Vec<Value> = Vec::new();
-    kernel.body.walk(&mut |op| match &op.kind {
-        OpKind::Copy { .. } => open.push(op.results[0]),
-        OpKind::Join(tokens) => {
-            for &token in tokens {
-                uses.entry(token).or_default().push(Use::Into(op.results[0]));
-            }
-        }
-        OpKind::Break(label, values) => {
-            let target = labelled[label];
-            let around = matches!(target.kind, OpKind::Loop { .. });
-            for (&value, &result) in values.iter().zip(&target.results) {
-                let place = if around { Use::Elsewhere } else { Use::Into(result) };
-                uses.entry(value).or_default().push(place);
-            }
-        }
-        other => other.for_each_operand(|value| {
-            if kernel.ty(value) == Type::Token {
-                uses.entry(value).or_default().push(Use::Elsewhere);
-            }
-        }),
-    });
-
-    // A copy's token is open, and so is one that stands for an open one. Each is followed until it is
-    // used otherwise.
-    let mut commit_after = HashSet::new();
-    let mut seen = HashSet::new();
-    while let Some(token) = open.pop() {
-        if !seen.insert(token) {
-            continue;
-        }
-        match uses.get(&token).map(Vec::as_slice) {
-            Some([Use::Into(next)]) => open.push(*next),
-            Some([]) | None => {}
-            Some(_) => {
-                commit_after.insert(token);
-            }
-        }
-    }
-    commit_after
 }
 
 /// Of each live token, how many groups were closed since its own, at least. An open token has -1; one

@@ -49,7 +49,10 @@ impl Selector<'_, '_> {
 
     fn op(&mut self, op: &Op) {
         match &op.kind {
-            OpKind::Block { label, body } => self.block(op, *label, body),
+            OpKind::Block { label, body } => {
+                self.block(op, *label, body);
+                self.commit_results(op);
+            }
             OpKind::If {
                 label,
                 then,
@@ -61,6 +64,7 @@ impl Selector<'_, '_> {
                 } else {
                     let exits = leaves(then, *label) || leaves(otherwise, *label);
                     self.branch(op, exits);
+                    self.commit_results(op);
                 }
             }
             OpKind::Loop { .. } => self.loop_(op),
@@ -78,6 +82,13 @@ impl Selector<'_, '_> {
             }
             kind if kind.is_pure() => self.pure(op),
             _ => self.memory(op),
+        }
+    }
+
+    /// Closes the groups of tokens that come out of regions.
+    fn commit_results(&mut self, op: &Op) {
+        for &result in &op.results {
+            self.commit(result, op.place);
         }
     }
 

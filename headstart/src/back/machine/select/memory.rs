@@ -2,7 +2,6 @@
 
 use super::super::draft::{Draft, Location, MemoryUse, Virtual};
 use super::super::program::{Class, Step};
-use super::super::target::Family;
 use super::Selector;
 use crate::ir::{CacheUse, Meeting, MemoryOrder, MemoryScope, Op, OpKind, Place, Space, Value};
 
@@ -53,26 +52,17 @@ impl Selector<'_, '_> {
                     defines: vec![register],
                     ..draft
                 });
-                self.uncommitted.insert(token);
-                self.commit_if_it_leaves(token, op.place);
+                self.commit(token, op.place);
             }
-            OpKind::Join(tokens) => {
+            OpKind::Join(_) => {
                 let token = op.results[0];
-                let open = tokens.iter().any(|&token| self.uncommitted.contains(token));
                 let uses: Vec<Virtual> = self.read_operands(op).into_iter().flatten().collect();
-                let free = Draft {
+                self.registers[token] = uses;
+                self.emit(Draft {
                     steps: vec![step],
                     ..Draft::new(Class::None, op.place)
-                };
-                if open {
-                    self.registers[token] = uses;
-                    self.emit(free);
-                    self.uncommitted.insert(token);
-                    self.commit_if_it_leaves(token, op.place);
-                } else {
-                    self.registers[token] = uses;
-                    self.emit(free);
-                }
+                });
+                self.commit(token, op.place);
             }
             OpKind::Wait(token) => {
                 let uses = self.read(*token, op.place);
@@ -235,14 +225,9 @@ impl Selector<'_, '_> {
         }
     }
 
-    /// Closes the group of a token's copies, unless the token only goes into a larger group.
-    pub fn commit_if_it_leaves(&mut self, token: Value, place: Place) {
-        let leaves = self.facts.uses[token].iter().any(|user| match &user.by.kind {
-            OpKind::Join(_) => false,
-            OpKind::Break(..) => self.predicate.is_none(),
-            _ => true,
-        });
-        if !leaves || self.facts.target.family == Family::Intel {
+    /// Closes the group of a token's copies, if that is done behind the operation that made it.
+    pub fn commit(&mut self, token: Value, place: Place) {
+        if !self.facts.commits.contains(&token) {
             return;
         }
         let uses = self.registers[token].clone();
@@ -252,6 +237,5 @@ impl Selector<'_, '_> {
             uses,
             ..Draft::new(Class::Commit, place)
         });
-        self.uncommitted.remove(token);
     }
 }

@@ -42,6 +42,10 @@ impl Selector<'_, '_> {
     fn small(&self, region: &Region) -> Option<usize> {
         let mut total = 0;
         for op in &region.ops {
+            // Under a predicate a group might not be closed.
+            if op.results.iter().any(|result| self.facts.commits.contains(result)) {
+                return None;
+            }
             total += match &op.kind {
                 OpKind::Load { .. }
                 | OpKind::Store { .. }
@@ -138,10 +142,7 @@ impl Selector<'_, '_> {
                     steps: vec![step],
                     ..Draft::new(Class::None, op.place)
                 });
-                if self.uncommitted.contains(a) || self.uncommitted.contains(b) {
-                    self.uncommitted.insert(result);
-                    self.commit_if_it_leaves(result, op.place);
-                }
+                self.commit(result, op.place);
                 continue;
             }
             let operands = [condition.clone(), self.read(a, op.place), self.read(b, op.place)];

@@ -154,6 +154,61 @@ fn units_limit_many_sub_groups() {
     assert!((15.0..17.0).contains(&each), "{each}");
 }
 
+/// Cycles that each of 32 sub-groups' multiply-adds takes the core. Four chains take turns: `%x`, from which they start, and what
+/// they multiply with and add are made of the work-item's number.
+fn multiply_adds(bench: &Bench, ty: &str, link: impl Fn(&str, usize) -> String) -> f64 {
+    let cycles = |rounds: usize| {
+        let mut body: Vec<String> = (0..4)
+            .map(|chain| format!("%c{chain}x0 = fadd %x, {chain}.0:{ty}"))
+            .collect();
+        for round in 0..rounds {
+            for chain in 0..4 {
+                let link = link(&format!("%c{chain}x{round}"), chain);
+                body.push(format!("%c{chain}x{} = {link}", round + 1));
+            }
+        }
+        let ends: Vec<String> = (0..4).map(|chain| format!("%c{chain}x{rounds}")).collect();
+        body.push(format!("%s0 = fadd {}, {}", ends[0], ends[1]));
+        body.push(format!("%s1 = fadd {}, {}", ends[2], ends[3]));
+        body.push("%next = fadd %s0, %s1".to_owned());
+        let before: String = (0..4)
+            .map(|chain| {
+                format!("%by{chain} = fmul %own, 0.{chain}5:{ty}\n%to{chain} = fadd %own, 0.{chain}5:{ty}\n")
+            })
+            .collect();
+        let text = chain(ty, "1.5", &body.join("\n")).replace(
+            "%last = loop",
+            &format!("%own = unsigned_to_float %item to {ty}\n{before}%last = loop"),
+        );
+        let out = bench.buffer(Type::parse(ty).expect("a type"), 1024, Pattern::Constant(0));
+        bench
+            .time(&text, 1, 1024, vec![out, index(1024), index(50)])
+            .cycles
+    };
+    (cycles(12) - cycles(4)) / (50.0 * 8.0 * 4.0)
+}
+
+#[test]
+fn operands_are_read_from_registers() {
+    // `micro/operands` on an H200, 2026-11-23: 24.3 and 16.2 cycles in 64 bits, 13.1 and 8.5 in 32.
+    let bench = Bench::new("h200", &[]);
+    let three = |from: &str, chain: usize| format!("fma {from}, %by{chain}, %to{chain}");
+    let two = |from: &str, chain: usize| format!("fma {from}, 0.5:f64, %to{chain}");
+    let apart = multiply_adds(&bench, "f64", three);
+    assert!((23.0..25.5).contains(&apart), "{apart}");
+    let fewer = multiply_adds(&bench, "f64", two);
+    assert!((15.5..17.0).contains(&fewer), "{fewer}");
+    let floats = multiply_adds(&bench, "f32", three);
+    assert!((11.8..13.2).contains(&floats), "{floats}");
+    // What the instruction before read is at hand: only the chain's own register is read.
+    let together = multiply_adds(&bench, "f64", |from, _| format!("fma {from}, %by0, %to0"));
+    assert!((15.5..17.0).contains(&together), "{together}");
+    // Where nothing is said of it, operands cost nothing.
+    let free = Bench::new("h200", &["core.operand-words=1000"]);
+    let apart = multiply_adds(&free, "f64", three);
+    assert!((15.5..17.0).contains(&apart), "{apart}");
+}
+
 /// Follows indices through a table: each load waits for the one before.
 const CHASE: &str = "hsir 1
     kernel @chase(%table: ptr.global i64[%len] align 8 readonly unaliased, %len: i64,
@@ -205,6 +260,24 @@ fn a_pointer_chase_sees_each_level() {
     );
     let dram = chase(&bench, random, 1 << 27, 500) / 500.0;
     assert!((669.0 * 0.9..669.0 * 1.1).contains(&dram), "{dram}");
+}
+
+#[test]
+fn a_small_launch_finds_its_buffers_in_l2_unless_it_is_flushed() {
+    // A stream of 64-byte steps, each word of which leads to the next one: every load misses L1.
+    let per_load = |cache: CacheState, length: u64| {
+        let mut bench = Bench::new("h200", &[]);
+        bench.timer = bench.timer.with_cache(cache);
+        let table = bench.buffer(Type::I64, length, Pattern::Steps { first: 16, step: 1 });
+        (chase(&bench, table.clone(), length, 900) - chase(&bench, table, length, 100)) / 800.0
+    };
+    // 160 kB; 300 cycles are L2's latency there, 660 that of device memory.
+    let kept = per_load(CacheState::Kept, 20_000);
+    let flushed = per_load(CacheState::Flushed, 20_000);
+    assert!(kept < 0.6 * flushed, "{kept} and {flushed}");
+    // 1 GiB is in no L2.
+    let large = per_load(CacheState::Kept, 1 << 27);
+    assert!((0.95..1.05).contains(&(large / flushed)), "{large} and {flushed}");
 }
 
 /// Each work-item follows indices through a table from a place of its own.

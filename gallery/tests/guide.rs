@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use headstart::device::model;
+use headstart::device::{CacheState, model};
 use headstart::ir::{OpKind, print};
 use headstart::tune::{Bench, SimulatedBench, Subject};
 use headstart_gallery::kernels;
@@ -15,7 +15,9 @@ fn time(name: &str, device: &str) -> f64 {
         .and_then(|kernel| kernel.with(&settings, None))
         .expect("there");
     let workload = chosen.workload().expect("a workload");
-    let bench = SimulatedBench::new(model::find(device, &[]).expect("a model"));
+    // The page's data are large; these are small.
+    let bench =
+        SimulatedBench::new(model::find(device, &[]).expect("a model")).with_cache(CacheState::Flushed);
     let bound = workload.bind(bench.device()).expect("fits");
     bound
         .run(bench.device(), &workload.kernel)

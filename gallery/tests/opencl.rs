@@ -131,6 +131,11 @@ const MICRO: [(&str, &[&str]); 27] = [
     ("micro/arithmetic", &["steps=3", "operation=fp64"]),
     ("micro/arithmetic", &["steps=3", "operation=convert"]),
     ("micro/arithmetic", &["steps=3", "operation=fp16"]),
+    ("micro/operands", &["steps=3", "group=64", "type=fp32"]),
+    (
+        "micro/operands",
+        &["steps=3", "group=64", "type=fp64", "registers=2"],
+    ),
     ("micro/barrier", &["steps=3"]),
     ("micro/shared", &["steps=9", "stride=5"]),
     ("micro/launch", &["groups=3"]),

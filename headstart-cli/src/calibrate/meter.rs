@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use headstart::device::cuda::gpu::GpuFacts;
 use headstart::device::CacheState;
+use headstart::device::cuda::gpu::GpuFacts;
 use headstart::device::cuda::timing::{Timing, TimingOptions};
 use headstart::device::model::DeviceModel;
 use headstart::ir::Kernel;

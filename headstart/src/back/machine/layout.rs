@@ -4,10 +4,11 @@ use super::draft::{Draft, Virtual, Virtuals};
 use super::intervals::Intervals;
 use super::liveness::Scopes;
 use super::program::{
-    Class, Control, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList, Slot, Step,
+    Class, Control, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList, Slot,
+    Step,
 };
-use super::{operands, registers};
 use super::target::INSTRUCTION_BYTES;
+use super::{operands, registers};
 use crate::ir::{Kernel, Value};
 use cranelift_entity::{EntityRef, SecondaryMap};
 

@@ -33,7 +33,8 @@ pub mod target;
 mod window;
 
 pub use program::{
-    Class, Control, Guard, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList, Slot, Step,
+    Class, Control, Guard, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList,
+    Slot, Step,
 };
 pub use target::{Family, Target};
 

@@ -39,9 +39,9 @@ fn kept(instructions: &[Instruction], reads: &[Vec<(Register, u8)>], at: usize) 
         }
         written.extend(before.defines.iter());
         if Kind::of(before.class) == Some(kind) {
-            let common = reads[at].iter().filter(|read| {
-                reads[at - distance].contains(read) && !written.contains(&read.0)
-            });
+            let common = reads[at]
+                .iter()
+                .filter(|read| reads[at - distance].contains(read) && !written.contains(&read.0));
             return (common.map(|&(_, width)| width).sum(), distance as u8);
         }
     }
@@ -66,7 +66,10 @@ impl Kind {
 
     /// Whether nothing is kept beyond it.
     fn ends(class: Class) -> bool {
-        matches!(class, Class::Branch | Class::Reconverge | Class::Barrier | Class::Exit)
+        matches!(
+            class,
+            Class::Branch | Class::Reconverge | Class::Barrier | Class::Exit
+        )
     }
 }
 

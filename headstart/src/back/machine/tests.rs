@@ -448,11 +448,12 @@ fn an_instruction_holds_one_constant() {
 #[test]
 fn what_a_loop_is_left_with_is_computed_behind_its_jump() {
     // What leaves is made of the old counter: ptxas copies that, and the loop has one jump.
-    let body = "%t = id.local.x\n%i0 = extend.u %t to i64\n%j0 = extend.u %t to i64\n\
+    let body = "%t = id.local.x\n%i0 = extend.u %t to i64\n\
                 %end, %sum = loop 'l (%i = %i0, %acc = 0.0:f64) -> i64, f64 {\n\
                 %at = address %in + %i * 8\n%x = load f64 %at, @in\n%next = fadd %acc, %x\n\
-                %more = lt.u %i, %n\nif %more { yield } else { %far = add %i, 4096:i64\n break %far, %next }\n\
-                %i1 = add.nw %i, 128:i64\ncontinue %i1, %next\n}\n\
+                %i1 = add.nw %i, 128:i64\n%more = lt.u %i, %n\n\
+                if %more { yield } else { %far = add %i, 4096:i64\n break %far, %next }\n\
+                continue %i1, %next\n}\n\
                 %f = float_to_float %sum to f32\n%to = address %out + %end * 4\nstore %to, %f";
     let program = program(body);
     let looped = in_loop(&program);
@@ -460,50 +461,73 @@ fn what_a_loop_is_left_with_is_computed_behind_its_jump() {
         .iter()
         .position(|one| one.class == Class::Branch)
         .expect("a test");
+    // The jump behind what leaving computes; none back to the loop's top.
     let jumps = looped[test + 1..].iter().filter(|one| one.class == Class::Branch);
-    // The jump out of the loop's way, behind what leaving computes; none back to its top.
     assert_eq!(jumps.count(), 1, "{program}");
-    assert!(!looped.iter().any(|one| one.class == Class::Reconverge), "{program}");
-    // `%next` goes on and leaves, but is made of what it was: no move.
-    let additions = looped[..test].iter().filter(|one| one.class == Class::Fp64);
-    assert_eq!(additions.count(), 1);
-    // The address, the test, the copy of the counter (two registers) and its addition at the most.
+    assert!(
+        !looped.iter().any(|one| one.class == Class::Reconverge),
+        "{program}"
+    );
+    // The counter's and the pointer's additions and the test, of two each, and the copy. `%next` goes on and leaves, but is made
+    // of what it was: no move.
     let integers = looped[..test].iter().filter(|one| one.class == Class::Int32);
-    assert!(integers.count() <= 6, "{program}");
+    assert_eq!(integers.count(), 8, "{program}");
 }
 
 #[test]
 fn a_ring_is_moved_on_behind_the_last_load() {
-    // Two slots, each loaded behind a jump of its own.
-    let slot = |at: u32, old: &str| {
+    // Three slots, each loaded behind a jump of its own, where a condition holds.
+    let slot = |at: u32, condition: &str| {
         format!(
-            "%q{at} = address %in + %i * 8 + {}\n%y{at} = load f64 %q{at}, @in\n%acc{} = fadd %acc{at}, {old}\n\
-             %left{at} = lt.u %i, %n\nif %left{at} {{ yield }} else {{ break }}\n",
+            "%q{at} = address %in + %i * 8 + {}\n{condition}\
+             %y{at} = if %g{at} -> f64 {{\n%v{at} = load f64 %q{at}, @in\nyield %v{at}\n}} else {{ yield 0.0:f64 }}\n",
             at * 1024,
-            at + 1
         )
     };
+    // What the last one asks takes its time, in which all else could go first.
+    let last = "%j2 = mul %i, %i\n%k2 = mul %j2, %i\n%g2 = lt.u %k2, 1002:i64\n";
     let body = format!(
         "%t = id.local.x\n%i0 = extend.u %t to i64\n\
-         loop 'l (%i = %i0, %acc0 = 0.0:f64, %x0 = 1.0:f64, %x1 = 2.0:f64, %x2 = 3.0:f64) {{\n{}{}\
-         %q2 = address %in + %i * 8 + 2048\n%y2 = load f64 %q2, @in\n%acc3 = fadd %acc2, %x2\n\
-         %i1 = add.nw %i, 384:i64\n%more = lt.u %i1, %n\nif %more {{ yield }} else {{ break }}\n\
-         continue %i1, %acc3, %y0, %y1, %y2\n}}",
-        slot(0, "%x0"),
-        slot(1, "%x1")
+         %sum = loop 'l (%i = %i0, %acc0 = 0.0:f64, %x0 = 1.0:f64, %x1 = 2.0:f64, %x2 = 3.0:f64) -> f64 {{\n\
+         {}%acc1 = fadd %acc0, %x0\n\
+         %left0 = lt.u %i, %n\nif %left0 {{ yield }} else {{ break %acc1 }}\n\
+         {}%acc2 = fadd %acc1, %x1\n\
+         %left1 = flt %acc2, 100.0:f64\nif %left1 {{ yield }} else {{ break %acc2 }}\n\
+         {}%s2 = fmul %x2, %x2\n%acc3 = fadd %acc2, %s2\n\
+         %i1 = add.nw %i, 384:i64\n%more = lt.u %i1, %n\nif %more {{ yield }} else {{ break %acc3 }}\n\
+         continue %i1, %acc3, %y0, %y1, %y2\n}}\n\
+         %f = float_to_float %sum to f32\nstore %out, %f",
+        slot(0, "%g0 = lt.u %i, 1000:i64\n"),
+        slot(1, "%g1 = lt.u %i, 1001:i64\n"),
+        slot(2, last)
     );
     let program = program(&body);
-    let looped = classes(&in_loop(&program));
-    let is_load = |class: &Class| matches!(class, Class::Load { .. });
-    let last_load = looped.iter().rposition(is_load).expect("loads");
-    let last_jump = looped[..last_load]
+    let looped = in_loop(&program);
+    let last_load = looped
         .iter()
-        .rposition(|&class| class == Class::Branch)
-        .expect("a jump");
-    let moves = looped[last_jump..last_load]
-        .iter()
-        .filter(|&&class| class == Class::Int32);
-    assert!(moves.count() <= 2, "{program}");
+        .rposition(|one| matches!(one.class, Class::Load { .. }))
+        .expect("loads");
+    // Two for each slot, and half of the pointer's addition.
+    let behind = looped[last_load..].iter().filter(|one| one.class == Class::Int32);
+    assert!(behind.count() >= 6, "{program}");
+}
+
+#[test]
+fn copies_of_one_group_are_closed_together_behind_the_if_that_guards_them() {
+    let body = "%t = id.local.x\n%i0 = extend.u %t to i64\n%slots = array @slots\n\
+                %s0 = address %slots + %i0 * 8\n%s1 = address %slots + %i0 * 8 + 1024\n\
+                %last = loop 'l (%i = %i0, %token = 0:token) -> token {\n\
+                wait %token\n\
+                %p0 = address %in + %i * 8\n%p1 = address %in + %i * 8 + 1024\n%g = lt.u %i, 500:i64\n\
+                %a, %b = if %g -> token, token {\n%c0 = copy 8 to %s0 from %p0, @in\n%c1 = copy 8 to %s1 from %p1, @in\n\
+                yield %c0, %c1\n} else { yield 0:token, 0:token }\n\
+                %both = join %a, %b\n\
+                %i1 = add.nw %i, 256:i64\n%more = lt.u %i1, %n\nif %more { yield } else { break %both }\n\
+                continue %i1, %both\n}\nwait %last";
+    let program = program(body);
+    let looped = in_loop(&program);
+    let commits = looped.iter().filter(|one| one.class == Class::Commit);
+    assert_eq!(commits.count(), 1, "{program}");
 }
 
 /// Four iterations of a gather: indices loaded before the barrier are used behind it, and more loaded there. What they lead

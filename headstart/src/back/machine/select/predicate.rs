@@ -43,7 +43,11 @@ impl Selector<'_, '_> {
         let mut total = 0;
         for op in &region.ops {
             // Under a predicate a group might not be closed.
-            if op.results.iter().any(|result| self.facts.commits.contains(result)) {
+            if op
+                .results
+                .iter()
+                .any(|result| self.facts.commits.contains(result))
+            {
                 return None;
             }
             total += match &op.kind {

@@ -325,7 +325,15 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn l2(ratio: f64, buffers: &[Range<u64>]) -> L2 {
-        L2::new(1, 30 * MIB, 16, LineShape::new(128, 32), ratio, buffers, CacheState::Flushed)
+        L2::new(
+            1,
+            30 * MIB,
+            16,
+            LineShape::new(128, 32),
+            ratio,
+            buffers,
+            CacheState::Flushed,
+        )
     }
 
     fn bring(l2: &mut L2, lines: Range<u64>) {
@@ -374,7 +382,15 @@ mod tests {
 
     #[test]
     fn copies_take_room_and_homes_do_not_move() {
-        let mut l2 = L2::new(2, MIB, 16, LineShape::new(128, 32), 1.0, &[0..64 * MIB], CacheState::Flushed);
+        let mut l2 = L2::new(
+            2,
+            MIB,
+            16,
+            LineShape::new(128, 32),
+            1.0,
+            &[0..64 * MIB],
+            CacheState::Flushed,
+        );
         let near = l2.near(0);
         // One core reads 1.5 MiB: what is at home near it and the copies of the rest do not fit into one half.
         let lines = 3 * MIB / 2 / 128;

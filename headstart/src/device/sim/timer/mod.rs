@@ -41,9 +41,9 @@ pub use stalls::{Issue, StallReason};
 
 use crate::back::hints::HintReached;
 use crate::back::machine::{Target, lower};
-use crate::device::{CacheState, Launch};
 use crate::device::model::{DeviceModel, Way};
 use crate::device::sim::{Clock, Timing};
+use crate::device::{CacheState, Launch};
 use crate::ir::Kernel;
 use crate::{Error, Result};
 

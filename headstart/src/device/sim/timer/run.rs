@@ -1,16 +1,16 @@
 //! Running a launch: which cores are simulated, and what follows for all of them.
 
-use super::{Cores, Timer};
 use super::code::Code;
 use super::core::{Core, Groups};
 use super::report::{self, LaunchTime, Sample};
 use super::slowest::{self, Moments};
 use super::stalls::{InstructionProfile, Issue};
-use crate::device::{CacheState, Launch};
+use super::{Cores, Timer};
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::functional::{LaunchState, Options, PrefetchBounds};
 use crate::device::sim::memory::{Extent, MemoryCounters, MemorySystem, spread};
+use crate::device::{CacheState, Launch};
 use crate::ir::{AtomicOp, Kernel, Meeting, OpKind, Space};
 use crate::{Error, Result};
 

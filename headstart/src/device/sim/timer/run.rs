@@ -41,6 +41,9 @@ const SAME_WORK: f64 = 0.01;
 /// Cores of a sample that averages over chance.
 const CORES_TO_AVERAGE: u32 = 16;
 
+/// Of a launch of at most so many instructions and sectors whose cores differ, all are simulated: it takes a second.
+const MOST_TO_RUN: f64 = 3e6;
+
 /// Work-groups that differ by more than this in the instructions that they issue (the standard deviation, of the mean)
 /// are not alike: the launch waits for the longest of them, which a sample need not hold.
 const ALIKE_WORK: f64 = 0.05;
@@ -161,6 +164,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch) -> Result<LaunchT
             }
             if !is_enough {
                 simulated = match result.same_work {
+                    true if result.steps(groups) <= MOST_TO_RUN => busy,
                     true => CORES_TO_AVERAGE.min(busy),
                     false => simulated.saturating_mul(8).min(busy),
                 };

@@ -18,14 +18,19 @@ enum Use {
     Elsewhere,
 }
 
-/// The tokens of a verified kernel after whose operations a group is closed.
-pub(super) fn commits(kernel: &Kernel) -> HashSet<Value> {
-    let mut labelled: HashMap<Label, &Op> = HashMap::new();
+/// The block, `if` or loop of each label.
+pub(super) fn labelled(kernel: &Kernel) -> HashMap<Label, &Op> {
+    let mut labelled = HashMap::new();
     kernel.body.walk(&mut |op| {
         if let Some(label) = op.kind.label() {
             labelled.insert(label, op);
         }
     });
+    labelled
+}
+
+/// The tokens of a verified kernel, whose labels are those of `labelled`, after whose operations a group is closed.
+pub(super) fn commits(kernel: &Kernel, labelled: &HashMap<Label, &Op>) -> HashSet<Value> {
     let mut uses: HashMap<Value, Vec<Use>> = HashMap::new();
     let mut open: Vec<Value> = Vec::new();
     kernel.body.walk(&mut |op| match &op.kind {

@@ -7,7 +7,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use super::target::{Family, Target};
 use crate::analysis::uniform::Divergence;
 use crate::back::banked::BankedConstants;
-use crate::back::commits::commits;
+use crate::back::commits::{commits, labelled};
 use crate::ir::{BinaryOp, ConvertOp, Id, Kernel, Label, Op, OpKind, Region, Space, Type, UnaryOp, Value};
 
 /// Facts about every value of a kernel.
@@ -56,7 +56,7 @@ impl<'k> Facts<'k> {
                 Family::Intel => BankedConstants::default(),
             },
             commits: match target.family {
-                Family::Nvidia => commits(kernel),
+                Family::Nvidia => commits(kernel, &labelled(kernel)),
                 Family::Intel => HashSet::new(),
             },
             upper: EntitySet::new(),

@@ -16,7 +16,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::back::commits::commits;
+use crate::back::commits::{commits, labelled};
 use crate::ir::{Kernel, Label, Op, OpKind, Region, Type, Value};
 
 /// How a kernel's tokens become groups.
@@ -49,13 +49,8 @@ impl std::hash::Hash for Key<'_> {
 impl<'k> Groups<'k> {
     /// Plans the groups of a verified kernel.
     pub(super) fn of(kernel: &'k Kernel) -> Groups<'k> {
-        let mut labelled = HashMap::new();
-        kernel.body.walk(&mut |op| {
-            if let Some(label) = op.kind.label() {
-                labelled.insert(label, op);
-            }
-        });
-        let commit_after = commits(kernel);
+        let labelled = labelled(kernel);
+        let commit_after = commits(kernel, &labelled);
         let mut ages = Ages {
             kernel,
             labelled,

@@ -6,7 +6,7 @@ use super::quantity::{Cycles, LanesPerCycle, Quantity};
 
 /// The timing of one class of instructions.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct InstructionTiming {
     /// From issue until an instruction that uses the result can issue. For memory instructions, what
     /// they take on top of the memory hierarchy's own latency.

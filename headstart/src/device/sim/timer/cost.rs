@@ -2,7 +2,7 @@
 
 use super::code::Action;
 use crate::back::machine::Class;
-use crate::device::model::{DeviceModel, LanesPerCycle, PrefetchInstruction, Quantity};
+use crate::device::model::{DeviceModel, InstructionTiming, PrefetchInstruction};
 use crate::ir::Space;
 
 /// A unit that takes one instruction at a time. Each scheduler has its own, but for [`Pipe::Memory`].
@@ -116,19 +116,19 @@ impl<'m> Costs<'m> {
         };
         Cost {
             pipe,
-            interval: self.interval(&timing.rate, pipe),
+            interval: self.interval(timing, pipe),
             latency: *timing.latency,
             arrives,
         }
     }
 
     /// A rate counts all schedulers of a core; those that have a pipe each have a part of it.
-    fn interval(&self, rate: &Quantity<LanesPerCycle>, pipe: Pipe) -> f64 {
+    fn interval(&self, timing: &InstructionTiming, pipe: Pipe) -> f64 {
         let pipes = if pipe == Pipe::Memory {
             1.0
         } else {
             f64::from(*self.model.core.schedulers)
         };
-        self.sub_group * pipes / **rate
+        self.sub_group * pipes / *timing.rate
     }
 }

@@ -41,9 +41,6 @@ const SAME_WORK: f64 = 0.01;
 /// Cores of a sample that averages over chance.
 const CORES_TO_AVERAGE: u32 = 16;
 
-/// Of a launch of at most so many instructions and sectors whose cores differ, all are simulated: it takes a second.
-const MOST_TO_RUN: f64 = 3e6;
-
 /// Work-groups that differ by more than this in the instructions that they issue (the standard deviation, of the mean)
 /// are not alike: the launch waits for the longest of them, which a sample need not hold.
 const ALIKE_WORK: f64 = 0.05;
@@ -55,8 +52,9 @@ const SHARED: f64 = 0.05;
 /// Cores that are walked through to find out.
 const CORES_TO_WALK: u32 = 32;
 
-/// Steps of a launch at most of which that is found out: a walk through 32 of 132 cores takes 0.05 s then.
-const MOST_TO_WALK: f64 = 3e6;
+/// Steps of a launch of which that is found out at most, and of which all cores are simulated where they differ by chance: a walk
+/// through 32 of 132 takes 0.05 s then, and timing all of them a second.
+const SHORT: f64 = 3e6;
 
 /// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half
 /// of these.
@@ -164,7 +162,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch) -> Result<LaunchT
             }
             if !is_enough {
                 simulated = match result.same_work {
-                    true if result.steps(groups) <= MOST_TO_RUN => busy,
+                    true if result.steps(groups) <= SHORT => busy,
                     true => CORES_TO_AVERAGE.min(busy),
                     false => simulated.saturating_mul(8).min(busy),
                 };
@@ -272,7 +270,7 @@ impl Job<'_> {
     /// Whether cores find much in L2 that others brought, which a sample that gave this result need not have seen. Those of a
     /// launch of which that takes long to find out are taken not to.
     fn shares_unseen(&self, result: &Simulated) -> Result<bool> {
-        if !result.scattered || result.steps(self.launch.group_count()) > MOST_TO_WALK {
+        if !result.scattered || result.steps(self.launch.group_count()) > SHORT {
             return Ok(false);
         }
         let walking = CORES_TO_WALK.min(self.busy);

@@ -20,11 +20,13 @@ pub(super) enum Pipe {
     Memory,
     /// Jumps, barriers, waits.
     Control,
+    /// Marks where lanes part or meet.
+    Reconverge,
 }
 
 impl Pipe {
     /// How many there are.
-    pub(super) const COUNT: usize = 6;
+    pub(super) const COUNT: usize = 7;
 
     /// Whether it takes a fixed time.
     pub(super) fn is_arithmetic(self) -> bool {
@@ -111,7 +113,7 @@ impl<'m> Costs<'m> {
             },
             Class::Barrier => (Pipe::Control, &all.barrier, false),
             Class::Branch => (Pipe::Control, &all.branch, false),
-            Class::Reconverge => (Pipe::Control, &all.reconverge, false),
+            Class::Reconverge => (Pipe::Reconverge, &all.reconverge, false),
             Class::Exit => (Pipe::Control, &all.exit, false),
         };
         Cost {

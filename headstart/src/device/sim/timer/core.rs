@@ -101,7 +101,11 @@ impl Scheduler {
             return;
         };
         let slot = member / per_group;
-        while self.members.get(at + 1).is_some_and(|next| next / per_group == slot) {
+        while self
+            .members
+            .get(at + 1)
+            .is_some_and(|next| next / per_group == slot)
+        {
             self.members.swap(at, at + 1);
             at += 1;
         }

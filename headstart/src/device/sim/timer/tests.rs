@@ -189,6 +189,25 @@ fn multiply_adds(bench: &Bench, ty: &str, link: impl Fn(&str, usize) -> String) 
 }
 
 #[test]
+fn older_work_groups_go_first_and_sub_groups_of_one_take_turns() {
+    // Measured on an H200, 2026-11-23, eight square roots, each with a jump: eight sub-groups of a scheduler end after 694 to 733
+    // cycles a turn in one work-group. In eight they end one after the other, after 578 to 832, and the last are alone in the end.
+    let bench = Bench::new("h200", &["core.count=1"]);
+    let mut body: Vec<String> = vec!["%x0 = sqrt %x".to_owned()];
+    body.extend((1..7).map(|at| format!("%x{at} = sqrt %x{}", at - 1)));
+    body.push("%next = sqrt %x6".to_owned());
+    let text = chain("f32", "1.5", &body.join("\n"));
+    let cycles = |groups: u32, group: u32| {
+        let out = bench.buffer(Type::F32, 1024, Pattern::Constant(0));
+        bench
+            .time(&text, groups, group, vec![out, index(1024), index(200)])
+            .cycles
+    };
+    let ratio = cycles(1, 1024) / cycles(8, 128);
+    assert!((0.7..0.92).contains(&ratio), "{ratio}");
+}
+
+#[test]
 fn operands_are_read_from_registers() {
     // `micro/operands` on an H200, 2026-11-23: 24.3 and 16.2 cycles in 64 bits, 13.1 and 8.5 in 32.
     let bench = Bench::new("h200", &[]);

@@ -85,7 +85,10 @@ fn arithmetic() -> Vec<Point> {
     }
     // Jumps, with more and more sub-groups to a scheduler: in one work-group, and in four.
     for groups in ["group=256", "group=512", "group=256 groups=528"] {
-        points.push(point("micro/arithmetic", format!("operation=square-root {groups}")));
+        points.push(point(
+            "micro/arithmetic",
+            format!("operation=square-root {groups}"),
+        ));
     }
     for registers in [2, 3] {
         for ty in ["fp32", "fp64"] {

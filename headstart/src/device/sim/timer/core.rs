@@ -5,10 +5,11 @@
 //! issued least lately. (So does an H200: of 16 sub-groups of a scheduler that run a chain of multiplications, those of four
 //! work-groups of four end after 113 to 117, 220 to 224, 328 to 333 and 438 to 439 cycles a turn. Loops of jumps with eight or
 //! twelve multiplications, of 3 to 8 sub-groups of one work-group, take as long as by this rule, within 3 %. If always the lowest
-//! number came first, they would take up to 11 % longer, and if none went on by itself up to 19 % less.) The unit for loads and stores, which all schedulers share, has
-//! a queue: who waited for it longest is issued first. (On an H200 the work-groups of a core that share a
-//! saturated memory end within 1 % of each other; oldest first, they would not.) Nothing happens between issues, so time jumps from one to
-//! the next.
+//! number came first, they would take up to 11 % longer, and if none went on by itself up to 19 % less.)
+//!
+//! The unit for loads and stores, which all schedulers share, has a queue: who waited for it longest is issued first. (On an
+//! H200 the work-groups of a core that share a saturated memory end within 1 % of each other; oldest first, they would not.)
+//! Nothing happens between issues, so time jumps from one to the next.
 
 use std::collections::VecDeque;
 
@@ -97,18 +98,13 @@ struct Scheduler {
 impl Scheduler {
     /// Lets the others of its work-group go before a sub-group that it issues now.
     fn put_last_of_its_group(&mut self, member: usize, per_group: usize) {
-        let Some(mut at) = self.members.iter().position(|&other| other == member) else {
+        let Some(at) = self.members.iter().position(|&other| other == member) else {
             return;
         };
-        let slot = member / per_group;
-        while self
-            .members
-            .get(at + 1)
-            .is_some_and(|next| next / per_group == slot)
-        {
-            self.members.swap(at, at + 1);
-            at += 1;
-        }
+        // Those of a work-group stand side by side.
+        let is_of_group = |other: &&usize| **other / per_group == member / per_group;
+        let behind = self.members[at + 1..].iter().take_while(is_of_group).count();
+        self.members[at..=at + behind].rotate_left(1);
     }
 }
 

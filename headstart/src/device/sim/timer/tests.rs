@@ -74,21 +74,26 @@ fn chain(ty: &str, start: &str, body: &str) -> String {
     )
 }
 
+/// So many links, one behind the other, from `%x` to `%next`.
+fn links(count: usize, link: impl Fn(&str, &str) -> String) -> String {
+    let name = |at: usize| match at {
+        0 => "%x".to_owned(),
+        at if at == count => "%next".to_owned(),
+        at => format!("%x{at}"),
+    };
+    let all: Vec<String> = (0..count).map(|at| link(&name(at), &name(at + 1))).collect();
+    all.join("\n")
+}
+
 /// Cycles that each further link of a chain takes, for one sub-group.
 fn per_link(ty: &str, start: &str, link: impl Fn(&str, &str) -> String) -> f64 {
     let bench = Bench::new("h200", &[]);
     let element = Type::parse(ty).expect("a type");
-    let cycles = |links: usize| {
-        let name = |at: usize| match at {
-            0 => "%x".to_owned(),
-            at if at == links => "%next".to_owned(),
-            at => format!("%x{at}"),
-        };
-        let body: Vec<String> = (0..links).map(|at| link(&name(at), &name(at + 1))).collect();
+    let cycles = |count: usize| {
         let out = bench.buffer(element, 32, Pattern::Constant(0));
         bench
             .time(
-                &chain(ty, start, &body.join("\n")),
+                &chain(ty, start, &links(count, &link)),
                 1,
                 32,
                 vec![out, index(32), index(100)],
@@ -128,24 +133,10 @@ fn dependent_instructions_take_their_latency() {
 fn units_limit_many_sub_groups() {
     // 64 lanes a cycle: a double-precision instruction of each of 32 sub-groups takes 16 cycles.
     let bench = Bench::new("h200", &[]);
-    let cycles = |links: usize| {
-        let links: Vec<String> = (0..links)
-            .map(|at| {
-                let from = if at == 0 {
-                    "%x".to_owned()
-                } else {
-                    format!("%x{at}")
-                };
-                let to = if at + 1 == links {
-                    "%next".to_owned()
-                } else {
-                    format!("%x{}", at + 1)
-                };
-                format!("{to} = fma {from}, {from}, {from}")
-            })
-            .collect();
+    let cycles = |count: usize| {
+        let links = links(count, |from, to| format!("{to} = fma {from}, {from}, {from}"));
         let out = bench.buffer(Type::F64, 1024, Pattern::Constant(0));
-        let text = chain("f64", "1.5", &links.join("\n"));
+        let text = chain("f64", "1.5", &links);
         bench
             .time(&text, 1, 1024, vec![out, index(1024), index(50)])
             .cycles
@@ -193,10 +184,8 @@ fn older_work_groups_go_first_and_sub_groups_of_one_take_turns() {
     // Measured on an H200, 2026-11-23, eight square roots, each with a jump: eight sub-groups of a scheduler end after 694 to 733
     // cycles a turn in one work-group. In eight they end one after the other, after 578 to 832, and the last are alone in the end.
     let bench = Bench::new("h200", &["core.count=1"]);
-    let mut body: Vec<String> = vec!["%x0 = sqrt %x".to_owned()];
-    body.extend((1..7).map(|at| format!("%x{at} = sqrt %x{}", at - 1)));
-    body.push("%next = sqrt %x6".to_owned());
-    let text = chain("f32", "1.5", &body.join("\n"));
+    let roots = links(8, |from, to| format!("{to} = sqrt {from}"));
+    let text = chain("f32", "1.5", &roots);
     let cycles = |groups: u32, group: u32| {
         let out = bench.buffer(Type::F32, 1024, Pattern::Constant(0));
         bench

@@ -80,8 +80,8 @@ pub fn run(options: &Emit) -> Result<()> {
             let per_core = groups.div_ceil(u64::from(*model.core.count));
             let sub_group = kernel.sub_group_size.unwrap_or(*model.core.sub_group_size);
             let target = machine::Target::of(model, sub_group);
-            let target = target.for_groups(model, u32::try_from(per_core).unwrap_or(u32::MAX), items);
-            machine::lower(&kernel, &target).to_string()
+            let groups = u32::try_from(per_core).unwrap_or(u32::MAX);
+            machine::lower_for_groups(&kernel, &target, model, groups, items).to_string()
         }
     };
     destination.write(&text)

@@ -4,7 +4,7 @@
 //! After:  `r4 = add r4, 1`.
 //!
 //! Two registers cannot be one if both are wanted at some point, unless one is a copy of the other
-//! there. What is left are the moves that a compiler would emit, too.
+//! there, or if a move between them is one that stays. What is left are the moves that a compiler would emit, too.
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -22,7 +22,7 @@ pub fn coalesce(drafts: &mut Vec<Draft>, registers: usize) {
             super::program::Control::EndLoop { .. } => loops -= 1,
             _ => {}
         }
-        if let Some(move_) = draft.move_ {
+        if let Some(move_) = draft.move_.filter(|move_| !move_.stays) {
             related.insert(move_.to);
             related.insert(move_.from);
             moves.push((loops, move_.to, move_.from));

@@ -55,6 +55,8 @@ pub struct Move {
     pub to: Virtual,
     /// What is read.
     pub from: Virtual,
+    /// They stay two registers in any case.
+    pub stays: bool,
 }
 
 /// What an instruction does to memory, as far as order matters.

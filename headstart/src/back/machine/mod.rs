@@ -36,9 +36,34 @@ pub use program::{
     Class, Control, Guard, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList,
     Slot, Step,
 };
-pub use target::{Family, Target};
+pub use target::{Family, LEAST_PROMISED, Target};
 
+use crate::device::model::DeviceModel;
 use crate::ir::Kernel;
+
+/// Lowers a verified kernel for a launch of which a core can use `groups` work-groups of `group` work-items at once; for
+/// fewer, if its values do not fit into the registers that so many leave it. (`tune` has what spilled compiled again as well.)
+pub fn lower_for_groups(
+    kernel: &Kernel,
+    target: &Target,
+    model: &DeviceModel,
+    groups: u32,
+    group: u32,
+) -> MachineProgram {
+    let mut groups = groups;
+    loop {
+        let target = target.for_groups(model, groups, group);
+        let program = lower(kernel, &target);
+        let registers = program.register_estimate.registers;
+        let fitting = model
+            .occupancy(&target.footprint(group, registers, 0, false))
+            .groups_per_core;
+        if target.kept_registers < LEAST_PROMISED || registers <= target.kept_registers || groups == 1 {
+            return program;
+        }
+        groups = fitting.clamp(1, groups - 1);
+    }
+}
 
 /// Lowers a verified kernel.
 pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {

@@ -281,7 +281,7 @@ impl<'s> Segment<'s> {
             }
         }
         for at in 0..self.drafts.len() {
-            let Some(move_) = self.drafts[at].move_ else {
+            let Some(move_) = self.drafts[at].move_.filter(|move_| !move_.stays) else {
                 continue;
             };
             let Some(&maker) = writers.get(&move_.from).filter(|&&maker| maker < at) else {
@@ -464,8 +464,11 @@ impl<'s> Segment<'s> {
                 queues.later.pop();
                 // Copies and hints give no register that somebody waits for: ptxas leaves them to the end, pauses or not. (On
                 // an H200 a `cache:L1:1` comes too late for `article`.)
+                //
+                // A move that cannot be avoided goes to the end as well: what it moves is on its way.
                 match drafts[at].class {
                     Class::AsyncCopy { .. } | Class::Prefetch => queues.last.push(Reverse(at)),
+                    _ if drafts[at].move_.is_some_and(|move_| move_.stays) => queues.last.push(Reverse(at)),
                     _ => queues.ready.push((heights[at], Reverse(at))),
                 }
             }

@@ -1,5 +1,7 @@
 //! What instructions kernels become: the counts that times depend on.
 
+mod jumps;
+
 use super::*;
 use crate::ir::{OpKind, Space, parse, verify};
 

@@ -1,9 +1,16 @@
 //! Values passed to labels: parallel copies, in an order that loses nothing.
+//!
+//! Most of them disappear when registers are merged. Not so parts of a vector that was loaded behind a jump and is what a loop
+//! goes on with. ptxas gives a load of 16 bytes four registers in a row, and then seldom has the next iteration read all of it from
+//! there: it moves words to other registers at the loop's end, and waits for the load. (In the machine code of `cross-section`,
+//! `embedding-bag` and `option-pricing` with rings in registers, 2 to 32 words of a ring are moved so. Words that were loaded
+//! alone, or selected, are not.)
 
 use super::super::draft::{Draft, Move, Virtual};
 use super::super::program::Class;
+use super::super::target::Family;
 use super::Selector;
-use crate::ir::{Place, Value};
+use crate::ir::{Op, OpKind, Place, Value};
 
 /// A copy still to be written.
 struct Pending {
@@ -12,6 +19,8 @@ struct Pending {
     from: Vec<Virtual>,
     /// Whether source and target are one register each of the same width.
     plain: bool,
+    /// Whether it cannot be avoided though it is plain.
+    stays: bool,
     /// Instructions it takes if it cannot be avoided.
     instructions: u8,
 }
@@ -19,6 +28,15 @@ struct Pending {
 impl Selector<'_, '_> {
     /// Each register takes its value, all at the same time. Those of `kept` stay registers of their own.
     pub fn moves(&mut self, moves: Vec<(Virtual, Value)>, kept: &[Virtual], place: Place) {
+        self.moves_of(moves, kept, false, place);
+    }
+
+    /// The same, for the parameters of a loop.
+    pub fn moves_into_loop(&mut self, moves: Vec<(Virtual, Value)>, kept: &[Virtual], place: Place) {
+        self.moves_of(moves, kept, true, place);
+    }
+
+    fn moves_of(&mut self, moves: Vec<(Virtual, Value)>, kept: &[Virtual], into_loop: bool, place: Place) {
         let mut pending: Vec<Pending> = Vec::new();
         for (to, value) in moves {
             let from = self.read(value, place);
@@ -35,6 +53,7 @@ impl Selector<'_, '_> {
                 to,
                 from,
                 plain,
+                stays: into_loop && self.is_vector_from_behind_a_jump(value),
                 instructions,
             });
         }
@@ -75,6 +94,7 @@ impl Selector<'_, '_> {
             to,
             from: vec![from],
             plain: true,
+            stays: false,
             instructions: self.virtuals[to].width.max(1),
         };
         self.emit_move(&copy, place);
@@ -90,6 +110,7 @@ impl Selector<'_, '_> {
             let move_ = Some(Move {
                 to: copy.to,
                 from: *from,
+                stays: copy.stays,
             });
             self.emit(Draft { move_, ..draft });
             return;
@@ -97,5 +118,41 @@ impl Selector<'_, '_> {
         for _ in 0..copy.instructions {
             self.emit(draft.clone());
         }
+    }
+
+    /// Whether a value is part of a vector of 16 bytes that an `if` with jumps has loaded.
+    fn is_vector_from_behind_a_jump(&self, value: Value) -> bool {
+        let Some(op) = self.facts.made_by[value].filter(|_| self.facts.target.family == Family::Nvidia)
+        else {
+            return false;
+        };
+        let OpKind::If { then, otherwise, .. } = &op.kind else {
+            return false;
+        };
+        let Some(at) = op.results.iter().position(|&result| result == value) else {
+            return false;
+        };
+        let is_loaded = [then, otherwise].into_iter().any(|region| {
+            region.terminator().is_some_and(|last| match &last.kind {
+                OpKind::Break(_, values) => {
+                    values.get(at).is_some_and(|&value| self.is_of_vector_load(value))
+                }
+                _ => false,
+            })
+        });
+        is_loaded && !self.is_predicable(op)
+    }
+
+    fn is_of_vector_load(&self, value: Value) -> bool {
+        let kernel = self.facts.kernel;
+        let bytes = |op: &Op| {
+            op.results
+                .iter()
+                .map(|&result| kernel.ty(result).bytes())
+                .sum::<u32>()
+        };
+        self.facts.made_by[value].is_some_and(|op| {
+            matches!(op.kind, OpKind::Load { .. }) && op.results.len() > 1 && bytes(op) == 16
+        })
     }
 }

@@ -40,7 +40,7 @@ pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::{Issue, StallReason};
 
 use crate::back::hints::HintReached;
-use crate::back::machine::{Target, lower};
+use crate::back::machine::{Target, lower_for_groups};
 use crate::device::model::{DeviceModel, Way};
 use crate::device::sim::{Clock, Timing};
 use crate::device::{CacheState, Launch};
@@ -112,8 +112,8 @@ impl Timer {
     pub fn compile(&self, kernel: &Kernel, launch: &Launch) -> Result<Code> {
         let key = Key::new(kernel, launch, &self.model);
         let target = Target::of(&self.model, key.sub_group_size);
-        let target = target.for_groups(&self.model, key.groups_per_core, key.group);
-        let program = Arc::new(lower(kernel, &target));
+        let (groups, group) = (key.groups_per_core, key.group);
+        let program = Arc::new(lower_for_groups(kernel, &target, &self.model, groups, group));
         Code::new(program, &self.model, key.sub_group_size, self.results)
     }
 

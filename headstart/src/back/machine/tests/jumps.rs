@@ -1,0 +1,64 @@
+//! What jumps do to loads, moves and registers.
+
+use super::*;
+use crate::back::machine::lower_for_groups;
+
+/// Forty values that are loaded and then added up; with `between` in between.
+fn forty_values(between: &str, groups: u32) -> RegisterEstimate {
+    let mut body = String::from(ID);
+    for index in 0..40 {
+        body += &format!(
+            "\n%p{index} = address %at + 0:i64 * 0 + {}\n%v{index} = load f64 %p{index}, @in",
+            8 * index
+        );
+    }
+    body += &format!("\n{between}\n%s0 = fadd %x, %x");
+    for index in 0..40 {
+        body += &format!("\n%s{} = fadd %s{index}, %v{index}", index + 1);
+    }
+    body += "\n%g = float_to_float %s40 to f32\nstore %to, %g";
+    let model = crate::device::model::built_in("h200", &[]).expect("a model");
+    lower_for_groups(&kernel(&body), &Target::of(&model, 32), &model, groups, 128).register_estimate
+}
+
+#[test]
+fn what_is_wanted_across_a_jump_takes_registers_from_other_work_groups() {
+    // Eight work-groups of 128 leave 64 registers to each work-item, six 80, and five 96.
+    assert_eq!(forty_values("", 8).registers, 64);
+    let across = forty_values("barrier", 8);
+    assert!((86..=96).contains(&across.registers), "{across:?}");
+    assert_eq!(across, forty_values("barrier", 5));
+}
+
+/// The instructions of a loop that adds up what it loaded four iterations before, in four registers that it loads into as one.
+fn carried_vector(condition: &str) -> String {
+    format!(
+        "%t = id.local.x\n%i0 = extend.u %t to i64\n\
+         %sum = loop 'l (%i = %i0, %acc = 0.0:f32, %a = 0.0:f32, %b = 0.0:f32, %c = 0.0:f32, %d = 0.0:f32) -> f32 {{\n\
+         %s0 = fadd %acc, %a\n%s1 = fadd %s0, %b\n%s2 = fadd %s1, %c\n%s3 = fadd %s2, %d\n\
+         %at = address %in + %i * 16\n%soon = lt.u %i, 1000:i64\n{condition}\
+         %i1 = add.nw %i, 128:i64\n%more = lt.u %i1, %n\nif %more {{ yield }} else {{ break %s3 }}\n\
+         continue %i1, %s3, %w, %x, %y, %z\n}}\nstore %out, %sum"
+    )
+}
+
+#[test]
+fn a_vector_from_behind_a_jump_is_moved_on_word_by_word() {
+    let integers = |loads: &str| {
+        let program = program(&carried_vector(&format!(
+            "%w, %x, %y, %z = if %soon -> f32, f32, f32, f32 {{\n{loads}yield %e, %f, %g, %h\n}} else {{\n\
+             barrier\n%j = load f32 %at, @in\nyield %j, %j, %j, %j\n}}\n"
+        )));
+        let looped = in_loop(&program);
+        let last = looped
+            .iter()
+            .rposition(|one| matches!(one.class, Class::Load { .. }));
+        let behind = looped[last.expect("loads")..].iter();
+        behind.filter(|one| one.class == Class::Int32).count()
+    };
+    let as_one = integers("%e, %f, %g, %h = load f32 %at, @in\n");
+    let alone: String = ["e", "f", "g", "h"]
+        .map(|name| format!("%{name} = load f32 %at, @in\n"))
+        .concat();
+    assert_eq!(as_one, integers(&alone) + 4);
+}

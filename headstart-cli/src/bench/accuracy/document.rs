@@ -57,6 +57,19 @@ fn gain_error(judgement: &Judgement) -> f64 {
     (judgement.expected / judgement.alone.measured - 1.0).abs()
 }
 
+/// By how much plans are slower than the fastest of their case, in words.
+fn slower(judgements: &[Judgement], by: fn(&Judgement) -> f64) -> String {
+    let regrets: Vec<f64> = judgements.iter().map(by).collect();
+    let worst = regrets.iter().copied().fold(0.0, f64::max);
+    let far = regrets.iter().filter(|&&regret| regret > 0.05).count();
+    format!(
+        "median {:.1} %, at most {:.1} %, over 5 % in {far} of {}",
+        100.0 * median(regrets.clone()),
+        100.0 * worst,
+        regrets.len()
+    )
+}
+
 /// Each figure with its name.
 fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
@@ -69,7 +82,6 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
     let plans = || judgements.iter().flat_map(|own| &own.plans);
     let simulated: Vec<f64> = plans().map(|plan| plan.simulated).collect();
     let measured: Vec<f64> = plans().map(|plan| plan.measured).collect();
-    let worst = |value: fn(&Judgement) -> f64| judgements.iter().map(value).fold(0.0, f64::max);
     vec![
         (
             "verdicts on the GPU, twelve plans measured",
@@ -120,19 +132,19 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
         ),
         (
             "slower than the fastest plan, the simulator's first",
-            format!(
-                "median {}, at most {}",
-                percent(median(judgements.iter().map(|own| own.regret).collect())),
-                percent(worst(|own| own.regret))
-            ),
+            slower(judgements, |own| own.regret),
+        ),
+        (
+            "slower than the fastest plan, what `tune` names from simulation alone",
+            slower(judgements, |own| own.regret_of_tune),
+        ),
+        (
+            "slower than the fastest plan, what `advise` names from simulation alone, of fewer plans",
+            slower(judgements, |own| own.best_speedup / own.alone.measured - 1.0),
         ),
         (
             "slower than the fastest plan, what the tuner finds that measures twelve",
-            format!(
-                "median {}, at most {}",
-                percent(median(judgements.iter().map(|own| own.regret_of_few).collect())),
-                percent(worst(|own| own.regret_of_few))
-            ),
+            slower(judgements, |own| own.regret_of_few),
         ),
     ]
 }

@@ -61,6 +61,8 @@ pub struct Judgement {
     pub rank_correlation: Option<f64>,
     /// How much slower than the fastest the simulator's first is, of all plans: 0 where it is the fastest.
     pub regret: f64,
+    /// How much slower the plan is that `tune` names, which simulates all of these and measures none.
+    pub regret_of_tune: f64,
     /// The same of what the tuner finds that measures [`MEASURED`] plans, as it would have done with these answers.
     pub regret_of_few: f64,
 }
@@ -123,6 +125,11 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
         .iter()
         .filter_map(|own| Some((own, measured.plans.iter().find(|other| other.plan == own.plan)?)))
         .collect();
+    let of_both: Vec<Trial> = trials(simulated)?
+        .into_iter()
+        .filter(|trial| pairs.iter().any(|(own, _)| own.plan == trial.plan.to_string()))
+        .collect();
+    let (_, of_all) = choose(simulated.plain_ns, &of_both, None, None, false);
     let tried: Vec<Trial> = trials(simulated)?
         .into_iter()
         .filter(|trial| advised.contains(&trial.plan))
@@ -137,6 +144,11 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
         .filter(|entry| entry.speedup > 1.0)
         .max_by(|one, other| one.speedup.total_cmp(&other.speedup));
     let best_speedup = best.map_or(1.0, |best| best.speedup);
+    let speedup_of = |plan: &Plan| {
+        let pick = plan.to_string();
+        let of_pick = measured.plans.iter().find(|entry| entry.plan == pick);
+        of_pick.map_or(1.0, |entry| entry.speedup)
+    };
     let answer = |says: Verdict, plan: &Plan, doubted: bool| {
         let pick = plan.to_string();
         let of_pick = measured.plans.iter().find(|entry| entry.plan == pick);
@@ -176,6 +188,7 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
             &with_plain(|pair| pair.1.speedup),
         ),
         regret: best_speedup / of_first - 1.0,
+        regret_of_tune: best_speedup / speedup_of(&of_all.plan) - 1.0,
         regret_of_few: best_speedup / fastest(&few) - 1.0,
     })
 }
@@ -341,6 +354,7 @@ mod tests {
         );
         let other = judged(&[(hint, 1.5), (ring, 1.4)], &[(hint, 1.0), (ring, 2.0)]);
         assert!((other.regret - 1.0).abs() < 1e-12 && other.regret_of_few == 0.0);
+        assert!((other.regret_of_tune - 1.0).abs() < 1e-12);
     }
 
     #[test]

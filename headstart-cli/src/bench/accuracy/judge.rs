@@ -125,12 +125,12 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
         .iter()
         .filter_map(|own| Some((own, measured.plans.iter().find(|other| other.plan == own.plan)?)))
         .collect();
-    let of_both: Vec<Trial> = trials(simulated)?
-        .into_iter()
-        .filter(|trial| pairs.iter().any(|(own, _)| own.plan == trial.plan.to_string()))
-        .collect();
-    let (_, of_all) = choose(simulated.plain_ns, &of_both, None, None, false);
-    let tried: Vec<Trial> = trials(simulated)?
+    let all = trials(simulated)?;
+    let is_measured = |plan: &str| pairs.iter().any(|(own, _)| own.plan == plan);
+    let measured_too = all.iter().filter(|trial| is_measured(&trial.plan.to_string()));
+    let measured_too: Vec<Trial> = measured_too.cloned().collect();
+    let (all_say, of_all) = choose(simulated.plain_ns, &measured_too, None, None, false);
+    let tried: Vec<Trial> = all
         .into_iter()
         .filter(|trial| advised.contains(&trial.plan))
         .collect();
@@ -144,11 +144,6 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
         .filter(|entry| entry.speedup > 1.0)
         .max_by(|one, other| one.speedup.total_cmp(&other.speedup));
     let best_speedup = best.map_or(1.0, |best| best.speedup);
-    let speedup_of = |plan: &Plan| {
-        let pick = plan.to_string();
-        let of_pick = measured.plans.iter().find(|entry| entry.plan == pick);
-        of_pick.map_or(1.0, |entry| entry.speedup)
-    };
     let answer = |says: Verdict, plan: &Plan, doubted: bool| {
         let pick = plan.to_string();
         let of_pick = measured.plans.iter().find(|entry| entry.plan == pick);
@@ -188,7 +183,7 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
             &with_plain(|pair| pair.1.speedup),
         ),
         regret: best_speedup / of_first - 1.0,
-        regret_of_tune: best_speedup / speedup_of(&of_all.plan) - 1.0,
+        regret_of_tune: best_speedup / answer(all_say, &of_all.plan, false).measured - 1.0,
         regret_of_few: best_speedup / fastest(&few) - 1.0,
     })
 }

@@ -36,13 +36,15 @@ pub use program::{
     Class, Control, Guard, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList,
     Slot, Step,
 };
-pub use target::{Family, LEAST_PROMISED, Target};
+pub use target::{Family, Target};
+
+use target::LEAST_PROMISED;
 
 use crate::device::model::DeviceModel;
 use crate::ir::Kernel;
 
 /// Lowers a verified kernel for a launch of which a core can use `groups` work-groups of `group` work-items at once; for
-/// fewer, if its values do not fit into the registers that so many leave it. (`tune` has what spilled compiled again as well.)
+/// fewer, if its values do not fit into the registers that so many leave it.
 pub fn lower_for_groups(
     kernel: &Kernel,
     target: &Target,
@@ -55,13 +57,12 @@ pub fn lower_for_groups(
         let target = target.for_groups(model, groups, group);
         let program = lower(kernel, &target);
         let registers = program.register_estimate.registers;
-        let fitting = model
-            .occupancy(&target.footprint(group, registers, 0, false))
-            .groups_per_core;
-        if target.kept_registers < LEAST_PROMISED || registers <= target.kept_registers || groups == 1 {
+        let kept = target.kept_registers;
+        if kept < LEAST_PROMISED || registers <= kept || groups == 1 {
             return program;
         }
-        groups = fitting.clamp(1, groups - 1);
+        let footprint = target.footprint(group, registers, 0, false);
+        groups = model.occupancy(&footprint).groups_per_core.clamp(1, groups - 1);
     }
 }
 

@@ -463,12 +463,11 @@ impl<'s> Segment<'s> {
             {
                 queues.later.pop();
                 // Copies and hints give no register that somebody waits for: ptxas leaves them to the end, pauses or not. (On
-                // an H200 a `cache:L1:1` comes too late for `article`.)
-                //
-                // A move that cannot be avoided goes to the end as well: what it moves is on its way.
+                // an H200 a `cache:L1:1` comes too late for `article`.) So it does with moves that stay: what they move is on its way.
+                let stays = drafts[at].move_.is_some_and(|move_| move_.stays);
                 match drafts[at].class {
                     Class::AsyncCopy { .. } | Class::Prefetch => queues.last.push(Reverse(at)),
-                    _ if drafts[at].move_.is_some_and(|move_| move_.stays) => queues.last.push(Reverse(at)),
+                    _ if stays => queues.last.push(Reverse(at)),
                     _ => queues.ready.push((heights[at], Reverse(at))),
                 }
             }

@@ -331,7 +331,7 @@ impl Selector<'_, '_> {
             .iter()
             .map(|&result| self.registers[result][0])
             .zip(values.iter().copied());
-        self.moves(moves.collect(), &[], place);
+        self.moves(moves.collect(), place);
         let assign = results.into_iter().zip(values.iter().copied()).collect();
         let depth = self.depth(label);
         self.emit(Draft {

@@ -211,7 +211,8 @@ impl Selector<'_, '_> {
         registers
     }
 
-    fn bytes(&self, values: &[Value]) -> u8 {
+    /// Bytes per lane of values of one type.
+    pub fn bytes(&self, values: &[Value]) -> u8 {
         let each = values
             .first()
             .map_or(0, |&value| self.facts.kernel.ty(value).bytes());

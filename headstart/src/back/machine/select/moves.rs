@@ -10,7 +10,7 @@ use super::super::draft::{Draft, Move, Virtual};
 use super::super::program::Class;
 use super::super::target::Family;
 use super::Selector;
-use crate::ir::{Op, OpKind, Place, Value};
+use crate::ir::{OpKind, Place, Region, Value};
 
 /// A copy still to be written.
 struct Pending {
@@ -26,12 +26,12 @@ struct Pending {
 }
 
 impl Selector<'_, '_> {
-    /// Each register takes its value, all at the same time. Those of `kept` stay registers of their own.
-    pub fn moves(&mut self, moves: Vec<(Virtual, Value)>, kept: &[Virtual], place: Place) {
-        self.moves_of(moves, kept, false, place);
+    /// Each register takes its value, all at the same time.
+    pub fn moves(&mut self, moves: Vec<(Virtual, Value)>, place: Place) {
+        self.moves_of(moves, &[], false, place);
     }
 
-    /// The same, for the parameters of a loop.
+    /// The same, for the parameters of a loop. Those of `kept` stay registers of their own.
     pub fn moves_into_loop(&mut self, moves: Vec<(Virtual, Value)>, kept: &[Virtual], place: Place) {
         self.moves_of(moves, kept, true, place);
     }
@@ -132,27 +132,24 @@ impl Selector<'_, '_> {
         let Some(at) = op.results.iter().position(|&result| result == value) else {
             return false;
         };
-        let is_loaded = [then, otherwise].into_iter().any(|region| {
-            region.terminator().is_some_and(|last| match &last.kind {
-                OpKind::Break(_, values) => {
-                    values.get(at).is_some_and(|&value| self.is_of_vector_load(value))
-                }
-                _ => false,
-            })
-        });
+        let is_loaded = [then, otherwise]
+            .into_iter()
+            .filter_map(|region| passed(region).get(at))
+            .any(|&value| self.is_of_vector_load(value));
         is_loaded && !self.is_predicable(op)
     }
 
     fn is_of_vector_load(&self, value: Value) -> bool {
-        let kernel = self.facts.kernel;
-        let bytes = |op: &Op| {
-            op.results
-                .iter()
-                .map(|&result| kernel.ty(result).bytes())
-                .sum::<u32>()
-        };
         self.facts.made_by[value].is_some_and(|op| {
-            matches!(op.kind, OpKind::Load { .. }) && op.results.len() > 1 && bytes(op) == 16
+            matches!(op.kind, OpKind::Load { .. }) && op.results.len() > 1 && self.bytes(&op.results) == 16
         })
+    }
+}
+
+/// What a region passes to where its last jump goes, out of a block or `if`.
+pub fn passed(region: &Region) -> &[Value] {
+    match region.terminator().map(|op| &op.kind) {
+        Some(OpKind::Break(_, values)) => values,
+        _ => &[],
     }
 }

@@ -9,6 +9,7 @@ use super::super::arithmetic::{Cost, cost, select_recipe};
 use super::super::draft::{Draft, Virtual};
 use super::super::program::{Class, Guard, Step};
 use super::Selector;
+use super::moves::passed;
 use crate::ir::{Op, OpKind, Region, Type, Value};
 
 /// The most instructions that ptxas would rather predicate than jump over.
@@ -84,10 +85,6 @@ impl Selector<'_, '_> {
             return;
         };
         let condition = self.read(*cond, op.place);
-        let passed = |region: &Region| match region.terminator().map(|op| &op.kind) {
-            Some(OpKind::Break(_, values)) => values.clone(),
-            _ => Vec::new(),
-        };
         let sides = [(then, passed(then)), (otherwise, passed(otherwise))];
 
         // A value that one side loads is loaded into the result, which has the other side's already.
@@ -100,7 +97,7 @@ impl Selector<'_, '_> {
                     && !defined_in(other, sides[1 - side].0)
                 {
                     let register = self.register(self.facts.width(op.results[at]));
-                    self.moves(vec![(register, other)], &[], op.place);
+                    self.moves(vec![(register, other)], op.place);
                     self.registers[value] = vec![register];
                     shared[at] = Some(register);
                 }

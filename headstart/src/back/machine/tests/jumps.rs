@@ -1,7 +1,6 @@
 //! What jumps do to loads, moves and registers.
 
 use super::*;
-use crate::back::machine::lower_for_groups;
 
 /// Forty values that are loaded and then added up; with `between` in between.
 fn forty_values(between: &str, groups: u32) -> RegisterEstimate {
@@ -30,25 +29,20 @@ fn what_is_wanted_across_a_jump_takes_registers_from_other_work_groups() {
     assert_eq!(across, forty_values("barrier", 5));
 }
 
-/// The instructions of a loop that adds up what it loaded four iterations before, in four registers that it loads into as one.
-fn carried_vector(condition: &str) -> String {
-    format!(
-        "%t = id.local.x\n%i0 = extend.u %t to i64\n\
-         %sum = loop 'l (%i = %i0, %acc = 0.0:f32, %a = 0.0:f32, %b = 0.0:f32, %c = 0.0:f32, %d = 0.0:f32) -> f32 {{\n\
-         %s0 = fadd %acc, %a\n%s1 = fadd %s0, %b\n%s2 = fadd %s1, %c\n%s3 = fadd %s2, %d\n\
-         %at = address %in + %i * 16\n%soon = lt.u %i, 1000:i64\n{condition}\
-         %i1 = add.nw %i, 128:i64\n%more = lt.u %i1, %n\nif %more {{ yield }} else {{ break %s3 }}\n\
-         continue %i1, %s3, %w, %x, %y, %z\n}}\nstore %out, %sum"
-    )
-}
-
 #[test]
 fn a_vector_from_behind_a_jump_is_moved_on_word_by_word() {
+    // A loop that adds up what it loaded an iteration before.
     let integers = |loads: &str| {
-        let program = program(&carried_vector(&format!(
-            "%w, %x, %y, %z = if %soon -> f32, f32, f32, f32 {{\n{loads}yield %e, %f, %g, %h\n}} else {{\n\
-             barrier\n%j = load f32 %at, @in\nyield %j, %j, %j, %j\n}}\n"
-        )));
+        let program = program(&loop_over(
+            ", %s = 0.0:f32, %a = 0.0:f32, %b = 0.0:f32, %c = 0.0:f32, %d = 0.0:f32",
+            &format!(
+                "%s0 = fadd %s, %a\n%s1 = fadd %s0, %b\n%s2 = fadd %s1, %c\n%s3 = fadd %s2, %d\nstore %out, %s3\n\
+                 %at = address %in + %i * 16\n%soon = lt.u %i, 1000:i64\n\
+                 %w, %x, %y, %z = if %soon -> f32, f32, f32, f32 {{\n{loads}yield %e, %f, %g, %h\n}} else {{\n\
+                 barrier\n%j = load f32 %at, @in\nyield %j, %j, %j, %j\n}}"
+            ),
+            ", %s3, %w, %x, %y, %z",
+        ));
         let looped = in_loop(&program);
         let last = looped
             .iter()

@@ -141,6 +141,11 @@ fn every_entry_is_read_run_written_and_read_again() {
                 {
                     continue;
                 }
+                // The IR would lose something of the entry, and says so.
+                Err(refusal) if refusal.to_string().contains("cannot be written back") => {
+                    println!("  not written: {refusal}");
+                    continue;
+                }
                 Err(error) => panic!("{}, {plan}: {error}", case.name),
             };
             let again = workload(&case, &module.text);
@@ -196,7 +201,7 @@ fn other_work_groups_take_the_plain_path() {
     let plan: prefetch::Plan = format!("{load}=rolling-async:2").parse().expect("a plan");
     let module = tune::planned_module(&text, "first.ptx", Some("gather"), &launch(128), &plan, None)
         .expect("a module");
-    assert_eq!(module.drop_in.group, Some([128, 1, 1]));
+    assert_eq!(module.drop_in.needs.group, Some([128, 1, 1]));
     assert!(module.text.starts_with("// Headstart"), "a note at the top");
     assert!(
         module.text.contains("work-groups of 128 x 1 x 1"),

@@ -32,12 +32,7 @@ fn ours(function: Option<Function>) -> Kernel {
         });
         value
     });
-    let ids = ["x", "y"].map(|name| {
-        kernel.loads.push(LoadData {
-            name: name.to_owned(),
-            place: Kernel::NOWHERE,
-        })
-    });
+    let ids = ["x", "y"].map(|name| kernel.loads.push(LoadData::new(name, Kernel::NOWHERE)));
     let mut b = Builder::new(&mut kernel, Kernel::NOWHERE);
     let local = b.id(Id::Local(0));
     let index = b.convert(headstart::ir::ConvertOp::ExtendU, Type::I64, local);

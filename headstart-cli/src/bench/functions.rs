@@ -297,12 +297,7 @@ fn ours(function: Option<Function>) -> Kernel {
         });
         value
     });
-    let ids = ["x", "y"].map(|name| {
-        kernel.loads.push(LoadData {
-            name: name.to_owned(),
-            place: Kernel::NOWHERE,
-        })
-    });
+    let ids = ["x", "y"].map(|name| kernel.loads.push(LoadData::new(name, Kernel::NOWHERE)));
     let types = [Type::I32, Type::F32, Type::F32, Type::F32, Type::F32, Type::F32];
     let label = kernel.label(None, types[2..].to_vec());
     let params: Vec<Value> = types.iter().map(|&ty| kernel.value(ty)).collect();

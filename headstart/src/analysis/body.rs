@@ -1,7 +1,8 @@
 //! What a loop's body contains: definitions, loads with their conditions, effects, ways out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use super::jumps::yielded;
 use super::loops::{Effect, Inside, LoadSite};
 use crate::ir::{CacheUse, Dependency, Kernel, Label, Op, OpKind, Place, Region, Value};
 
@@ -32,6 +33,8 @@ pub(super) struct Reader<'k> {
     pub exits: Vec<Exit>,
     inner_labels: Vec<Label>,
     label: Label,
+    /// Every operand in the body.
+    used: HashSet<Value>,
     /// A jump that skips operations after it was seen.
     diverted: bool,
 }
@@ -39,6 +42,12 @@ pub(super) struct Reader<'k> {
 impl<'k> Reader<'k> {
     /// Reads the body of the loop with this label.
     pub fn read(kernel: &'k Kernel, label: Label, body: &Region) -> Reader<'k> {
+        let mut used = HashSet::new();
+        body.walk(&mut |op| {
+            op.kind.for_each_operand(|operand| {
+                used.insert(operand);
+            });
+        });
         let mut reader = Reader {
             kernel,
             inside: HashMap::new(),
@@ -48,6 +57,7 @@ impl<'k> Reader<'k> {
             exits: Vec::new(),
             inner_labels: Vec::new(),
             label,
+            used,
             diverted: false,
         };
         reader.region(body, &mut Vec::new(), false, None);
@@ -64,6 +74,13 @@ impl<'k> Reader<'k> {
         for (number, op) in region.ops.iter().enumerate() {
             let at = top.unwrap_or(number);
             self.record(op, in_inner_loop);
+            match &op.kind {
+                OpKind::Load {
+                    cache: CacheUse::Volatile,
+                    ..
+                } => self.effects.push(Effect::Observation(op.place)),
+                _ => {}
+            }
             match &op.kind {
                 OpKind::Load { ptr, id, cache } if !in_inner_loop => {
                     let site = LoadSite {
@@ -91,6 +108,8 @@ impl<'k> Reader<'k> {
                     }
                     if order.acquires() {
                         self.effects.push(Effect::Acquire(op.place));
+                    } else if op.results.iter().any(|result| self.used.contains(result)) {
+                        self.effects.push(Effect::Observation(op.place));
                     }
                 }
                 OpKind::Fence(order, _) if order.acquires() => {
@@ -140,19 +159,8 @@ impl<'k> Reader<'k> {
     }
 
     fn record(&mut self, op: &Op, in_inner_loop: bool) {
-        let yields = match &op.kind {
-            OpKind::If {
-                label,
-                then,
-                otherwise,
-                ..
-            } => yielded(then, *label).zip(yielded(otherwise, *label)),
-            _ => None,
-        };
+        let yielded = if op.results.is_empty() { None } else { yielded(op) };
         let mut insert = |value: Value, index: usize, in_inner_loop: bool| {
-            let yields = yields
-                .as_ref()
-                .map(|(then, otherwise)| (then[index], otherwise[index]));
             let kind = op.kind.without_regions();
             self.inside.insert(
                 value,
@@ -160,7 +168,7 @@ impl<'k> Reader<'k> {
                     kind,
                     index,
                     place: op.place,
-                    yields,
+                    yielded: yielded.clone(),
                     in_inner_loop,
                 },
             );
@@ -175,7 +183,7 @@ impl<'k> Reader<'k> {
                     kind,
                     index: 0,
                     place: op.place,
-                    yields: None,
+                    yielded: None,
                     in_inner_loop: true,
                 };
                 self.inside.insert(param, inside);
@@ -186,13 +194,5 @@ impl<'k> Reader<'k> {
                 .iter()
                 .all(|&result| self.kernel.values.is_valid(result))
         );
-    }
-}
-
-/// What a region yields to its own label, if it does nothing but yield at its end.
-fn yielded(region: &Region, label: Label) -> Option<Vec<Value>> {
-    match &region.ops.last()?.kind {
-        OpKind::Break(target, values) if *target == label => Some(values.clone()),
-        _ => None,
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use super::definitions::Definitions;
+use super::jumps::{leaves, may_continue};
 use super::loops::{CountedExit, Inside, Relation, Step};
 use super::multiples::low_zeros;
 use super::ranges::range;
 use super::steps::step_of;
-use crate::ir::{CompareOp, ConvertOp, Kernel, Label, OpKind, Region, Type, UnaryOp, Value, Wrap};
+use crate::ir::{CompareOp, ConvertOp, Kernel, Label, OpKind, Region, Type, UnaryOp, Value, Wrap, eval};
 
 /// Looks for the test that counts.
 pub(super) struct Tests<'a, F> {
@@ -27,6 +28,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
     pub fn find(&self, label: Label) -> Result<CountedExit, String> {
         let mut reason = "its end depends on data that the loop computes".to_owned();
         let mut leading = true;
+        let mut skipped = false;
         for (position, op) in self.body.ops.iter().enumerate() {
             if let OpKind::If {
                 label: own,
@@ -39,8 +41,12 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                 let otherwise_leaves = leaves(otherwise, *own, label);
                 if then_leaves != otherwise_leaves {
                     match self.test(*cond, otherwise_leaves) {
+                        Ok(_) if skipped => {
+                            reason = "an iteration may go on to the next before its counting test".to_owned();
+                        }
                         Ok((param, relation, bound, steps_ahead)) => {
                             let continues_on = otherwise_leaves;
+                            let first_step_fits = self.first_step_fits(param, relation);
                             return Ok(CountedExit {
                                 param,
                                 relation,
@@ -49,6 +55,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                                 position,
                                 continues_on,
                                 leading,
+                                first_step_fits,
                             });
                         }
                         Err(Some(refusal)) => reason = refusal,
@@ -56,6 +63,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                     }
                 }
             }
+            skipped |= may_continue(op, label);
             leading &= op.kind.is_pure();
         }
         Err(reason)
@@ -132,8 +140,10 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
         let (least, constant) = match self.steps[param] {
             Step::Constant(step) => (step, Some(step)),
             Step::Value { value, scale: 1 } => {
-                let least = range(self.kernel, self.definitions, value).min;
-                (if least == 0 { 0 } else { 1 }, None)
+                let step = range(self.kernel, self.definitions, value);
+                let reads_signed = matches!(relation, Relation::Less { signed: true, .. });
+                let grows = step.min > 0 && !(reads_signed && step.max > ty.mask() >> 1);
+                (i64::from(grows), None)
             }
             _ => return Err(None),
         };
@@ -221,6 +231,38 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
         }
     }
 
+    /// Whether the counter's first value and one step do not wrap, in the reading of the test. A test of the next value
+    /// says nothing about that: `i = start - 1; while (++i < n)` begins with a value that does wrap for `start` 0.
+    fn first_step_fits(&self, param: usize, relation: Relation) -> bool {
+        let (Relation::Less { signed, .. } | Relation::Greater { signed, .. }) = relation else {
+            // Differences are counted modulo the type.
+            return true;
+        };
+        if self.promised(param, signed) {
+            return true;
+        }
+        let ty = self.kernel.ty(self.params[param]);
+        let first = range(self.kernel, self.definitions, self.initial[param]);
+        let greatest = if signed { ty.mask() >> 1 } else { ty.mask() };
+        match self.steps[param] {
+            Step::Constant(step) if signed && first.min == first.max => {
+                let next = i128::from(eval::signed(ty, first.min)) + i128::from(step);
+                (-i128::from(greatest) - 1..=i128::from(greatest)).contains(&next)
+            }
+            Step::Constant(step) if step >= 0 => {
+                first.max <= greatest && step.unsigned_abs() <= greatest - first.max
+            }
+            // A signed value of zero or more has all negative numbers as room.
+            Step::Constant(step) if signed => first.max <= greatest && step.unsigned_abs() <= greatest,
+            Step::Constant(step) => first.min >= step.unsigned_abs(),
+            Step::Value { value, scale: 1 } => {
+                let step = range(self.kernel, self.definitions, value);
+                first.max <= greatest && step.max <= greatest - first.max
+            }
+            _ => false,
+        }
+    }
+
     /// The operation that makes the next value promises not to wrap in the reading of the test.
     fn promised(&self, param: usize, signed: bool) -> bool {
         let keeps = |next: &Value| match self.inside.get(next).map(|inside| &inside.kind) {
@@ -230,16 +272,6 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
             _ => false,
         };
         self.continues.iter().all(|args| keeps(&args[param]))
-    }
-}
-
-/// Whether a side of an `if` always leaves the loop, whatever is in it.
-fn leaves(side: &Region, own: Label, looped: Label) -> bool {
-    match side.ops.last().map(|op| &op.kind) {
-        Some(OpKind::Break(label, _)) => *label != own,
-        Some(OpKind::Continue(label, _)) => *label != looped,
-        Some(OpKind::Return | OpKind::Trap) => true,
-        _ => false,
     }
 }
 

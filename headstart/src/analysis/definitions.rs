@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::ir::{Kernel, Label, OpKind, Place, Region, Value};
+use crate::ir::{ConvertOp, Kernel, Label, OpKind, Place, Region, Value};
 
 /// How a value comes about.
 #[derive(Clone, Debug)]
@@ -33,7 +33,10 @@ pub enum Definition {
 
 /// The definitions of every value of a kernel that is neither a parameter nor a constant.
 #[derive(Clone, Debug, Default)]
-pub struct Definitions(HashMap<Value, Definition>);
+pub struct Definitions {
+    values: HashMap<Value, Definition>,
+    bit_casts: bool,
+}
 
 impl Definitions {
     /// Those of a whole kernel.
@@ -56,13 +59,15 @@ impl Definitions {
                 .filter_map(|values| values.get(index).copied())
                 .collect::<Vec<Value>>()
         };
-        let mut map = HashMap::new();
+        let mut values = HashMap::new();
+        let mut bit_casts = false;
         region.walk(&mut |op| {
+            bit_casts |= matches!(op.kind, OpKind::Convert(ConvertOp::Bits, _));
             let passed = op.kind.label().and_then(|label| breaks.get(&label));
             for (index, &result) in op.results.iter().enumerate() {
                 let kind = op.kind.without_regions();
                 let passed = of_index(passed, index);
-                map.insert(
+                values.insert(
                     result,
                     Definition::Result {
                         kind,
@@ -80,7 +85,7 @@ impl Definitions {
             } = &op.kind
             {
                 for (index, (&param, &initial)) in params.iter().zip(initial).enumerate() {
-                    map.insert(
+                    values.insert(
                         param,
                         Definition::LoopParam {
                             label: *label,
@@ -92,12 +97,12 @@ impl Definitions {
                 }
             }
         });
-        Definitions(map)
+        Definitions { values, bit_casts }
     }
 
     /// The definition of a value; none for parameters, constants, and values from elsewhere.
     pub fn get(&self, value: Value) -> Option<&Definition> {
-        self.0.get(&value)
+        self.values.get(&value)
     }
 
     /// The operation that defines a value, if one does.
@@ -110,6 +115,11 @@ impl Definitions {
 
     /// Whether the value is defined in here.
     pub fn contains(&self, value: Value) -> bool {
-        self.0.contains_key(&value)
+        self.values.contains_key(&value)
+    }
+
+    /// Whether some operation takes the bits of a value for another type: integers may then hold addresses.
+    pub fn has_bit_casts(&self) -> bool {
+        self.bit_casts
     }
 }

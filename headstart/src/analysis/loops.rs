@@ -5,10 +5,12 @@
 //! compiler, with strength-reduced pointers and the test at the bottom, is treated like a Rust `for`.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::body::Reader;
 use super::counted::Tests;
 use super::definitions::Definitions;
+use super::jumps::Yielded;
 use super::remade::Remade;
 use super::steps::common_step;
 use super::trailing::Trailing;
@@ -65,8 +67,8 @@ pub struct Inside {
     pub index: usize,
     /// Where it is written.
     pub place: Place,
-    /// For an `if` whose two sides yield: what each yields for this result.
-    pub yields: Option<(Value, Value)>,
+    /// For an `if` or block: the results, as conditions choose them.
+    pub yielded: Option<Rc<Yielded>>,
     /// Defined in a loop inside this one.
     pub in_inner_loop: bool,
 }
@@ -101,6 +103,8 @@ pub enum Effect {
     Barrier(Place),
     /// A fence or atomic operation that acquires: what others released before is seen from here on.
     Acquire(Place),
+    /// A volatile or relaxed read of what others write: programs wait for a flag so, and then read what it guards.
+    Observation(Place),
     /// A wait for the launch before: what it wrote is seen from here on, even in memory that this launch only reads.
     LaunchBefore(Place),
 }
@@ -144,6 +148,9 @@ pub struct CountedExit {
     pub continues_on: bool,
     /// Nothing but pure operations comes before the test.
     pub leading: bool,
+    /// The counter's first value plus one step does not wrap. Matters where the next value is tested: if the sum may
+    /// wrap, what is counted from is the sum.
+    pub first_step_fits: bool,
 }
 
 /// Summarises the loop operation `op` of a kernel.

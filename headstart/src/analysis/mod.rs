@@ -5,6 +5,7 @@
 mod body;
 mod counted;
 pub mod definitions;
+pub mod jumps;
 pub mod loops;
 pub mod multiples;
 pub mod neighbours;

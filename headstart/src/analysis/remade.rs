@@ -10,7 +10,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::loops::{Inside, Step};
-use crate::ir::{OpKind, Value};
+use crate::ir::Value;
 
 /// Most values that such a parameter is made of: they are computed again for each early use.
 const MOST_VALUES: usize = 16;
@@ -57,8 +57,8 @@ impl Remade<'_> {
             let Some(inside) = self.inside.get(&value) else {
                 continue;
             };
-            if let (Some((then, otherwise)), OpKind::If { cond, .. }) = (inside.yields, &inside.kind) {
-                work.extend([then, otherwise, *cond]);
+            if let Some(yielded) = &inside.yielded {
+                yielded.for_each_value(inside.index, &mut |value| work.push(value));
                 continue;
             }
             if inside.in_inner_loop || !inside.kind.is_pure() {

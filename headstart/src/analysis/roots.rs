@@ -1,9 +1,17 @@
 //! Where a pointer comes from: the parameter or array that it was computed from.
+//!
+//! Address arithmetic stays in the object that it begins in, with one exception: an offset that is made of other
+//! addresses. `p + (q - p)` is `q`, and compilers write it.
 
 use std::collections::HashSet;
 
 use super::definitions::{Definition, Definitions};
-use crate::ir::{Array, ConvertOp, Kernel, OpKind, PointerFacts, Space, Value};
+use super::ranges::range;
+use crate::ir::{Array, BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, PointerFacts, Space, Value};
+
+/// Numbers below this are no addresses, whatever they were computed from: the low bits of one, as code that aligns
+/// itself asks for them.
+const SMALL: u64 = 4096;
 
 /// The object that a pointer points into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,7 +43,9 @@ pub fn root(kernel: &Kernel, definitions: &Definitions, pointer: Value) -> Optio
             }
             Definition::Result { kind, passed, .. } => match kind {
                 OpKind::ArrayAddress(array) => agree(&mut found, Root::Array(*array))?,
-                OpKind::Address { base, .. } => work.push(*base),
+                OpKind::Address { base, index, .. } if !holds_address(kernel, definitions, *index) => {
+                    work.push(*base);
+                }
                 OpKind::Convert(ConvertOp::ToGeneric | ConvertOp::FromGeneric, from) => work.push(*from),
                 OpKind::Select(_, a, b) => work.extend([*a, *b]),
                 OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => work.extend(passed),
@@ -44,6 +54,52 @@ pub fn root(kernel: &Kernel, definitions: &Definitions, pointer: Value) -> Optio
         }
     }
     found
+}
+
+/// Whether an integer may be made of the bits of an address, so that an offset by it may lead anywhere. The distance of
+/// two pointers into one object is none.
+pub fn holds_address(kernel: &Kernel, definitions: &Definitions, value: Value) -> bool {
+    if !definitions.has_bit_casts() {
+        return false;
+    }
+    let mut seen = HashSet::new();
+    let mut work = vec![value];
+    while let Some(value) = work.pop() {
+        // What a comparison gives tells nothing but which side.
+        if !seen.insert(value) || !kernel.ty(value).is_integer() {
+            continue;
+        }
+        match definitions.get(value) {
+            None => {}
+            Some(Definition::LoopParam { initial, next, .. }) => {
+                work.push(*initial);
+                work.extend(next);
+            }
+            Some(Definition::Result { kind, passed, .. }) => match kind {
+                OpKind::Convert(ConvertOp::Bits, from) if kernel.ty(*from).is_pointer() => return true,
+                _ if range(kernel, definitions, value).max < SMALL => {}
+                OpKind::Binary(BinaryOp::Sub, a, b) | OpKind::NoWrap(NoWrapOp::Sub, _, a, b)
+                    if same_object(kernel, definitions, *a, *b) => {}
+                // Memory holds no addresses that were not passed as such.
+                OpKind::Load { .. } | OpKind::Atomic { .. } => {}
+                kind => {
+                    kind.for_each_operand(|operand| work.push(operand));
+                    work.extend(passed);
+                }
+            },
+        }
+    }
+    false
+}
+
+/// Whether two integers are the bits of pointers into one object.
+fn same_object(kernel: &Kernel, definitions: &Definitions, a: Value, b: Value) -> bool {
+    let pointer = |value: Value| match definitions.op(value) {
+        Some(OpKind::Convert(ConvertOp::Bits, from)) if kernel.ty(*from).is_pointer() => Some(*from),
+        _ => None,
+    };
+    let object = |value: Value| root(kernel, definitions, pointer(value)?);
+    object(a).is_some_and(|object_a| object(b) == Some(object_a))
 }
 
 /// Notes a root; nothing if another one was found before.
@@ -84,7 +140,8 @@ impl Root {
 
     /// Whether writes through one root can change what is read through the other.
     pub fn may_alias(self, other: Root, kernel: &Kernel) -> bool {
-        let unaliased = |root: Root| root.facts(kernel).is_none_or(|facts| facts.unaliased);
+        // A pointer of which nothing is known may lead anywhere.
+        let unaliased = |root: Root| root.facts(kernel).is_some_and(|facts| facts.unaliased);
         match (self, other) {
             _ if self == other => true,
             (Root::Param(_), Root::Param(_)) => !unaliased(self) && !unaliased(other),

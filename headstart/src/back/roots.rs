@@ -1,11 +1,13 @@
 //! Which parameter a pointer was derived from.
 //!
 //! Pointers that loops carry are followed too: a pointer that is advanced each iteration still points
-//! into the buffer it started in. What comes from memory, from an integer, or from one of several
+//! into the buffer it started in. What comes from memory, from an integer, by an offset made of addresses, or from one of several
 //! parameters has no root.
 
 use std::collections::HashMap;
 
+use crate::analysis::definitions::Definitions;
+use crate::analysis::roots::holds_address;
 use crate::ir::{Kernel, Label, OpKind, Value};
 
 /// The parameter behind each pointer value that has one.
@@ -41,7 +43,12 @@ impl Roots {
                 }
             }
         };
+        let definitions = Definitions::of(kernel);
         kernel.body.walk(&mut |op| match &op.kind {
+            // An offset that is made of addresses may lead to any of them.
+            OpKind::Address { index, .. } if holds_address(kernel, &definitions, *index) => {
+                flow(&op.results, &[*index]);
+            }
             OpKind::Address { base, .. } => flow(&op.results, &[*base]),
             OpKind::Select(_, a, b) => {
                 flow(&op.results, &[*a]);

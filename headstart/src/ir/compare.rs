@@ -57,8 +57,13 @@ impl Comparison<'_> {
         }
         same("the numbers of loads", &a.loads.len(), &b.loads.len())?;
         for (x, y) in a.loads.values().zip(b.loads.values()) {
-            let LoadData { name, place } = x;
+            let LoadData {
+                name,
+                place,
+                constant,
+            } = x;
             same("the names of loads", name, &y.name)?;
+            same("the memory of loads", constant, &y.constant)?;
             self.places(*place, y.place)?;
         }
         self.regions(&a.body, &b.body)

@@ -146,6 +146,20 @@ pub struct LoadData {
     pub name: String,
     /// Where it is written.
     pub place: Place,
+    /// The program says that nothing writes what this load reads while the kernel runs, as `ld.global.nc` does. It says
+    /// nothing about other loads of the same memory.
+    pub constant: bool,
+}
+
+impl LoadData {
+    /// A load of which the program says no more than that it is there.
+    pub fn new(name: impl Into<String>, place: Place) -> LoadData {
+        LoadData {
+            name: name.into(),
+            place,
+            constant: false,
+        }
+    }
 }
 
 /// What imported code allows.

@@ -21,12 +21,22 @@ use super::growth::Growths;
 use super::legality::{self, Bounds};
 use super::limits::{Limits, passes};
 use crate::analysis::definitions::Definitions;
+use crate::analysis::jumps::Yielded;
 use crate::analysis::loops::{Inside, LoadSite, LoopSummary, Step};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, CompareOp, Kernel, NoWrapOp, OpKind, Type, Value};
 
 /// Longest chain of operations that an early value repeats.
 pub(super) const MAX_SLICE_DEPTH: u32 = 400;
+
+/// One result of an `if` or block, on the way to its value in a later iteration.
+struct Chosen {
+    index: usize,
+    ahead: u32,
+    depth: u32,
+    /// Decisions that several paths share are made once.
+    made: HashMap<*const Yielded, Value>,
+}
 
 /// Computes values of later iterations at one point of the program.
 #[derive(Clone)]
@@ -202,16 +212,19 @@ impl<'s> Early<'s> {
             let site = site.clone();
             return Ok(self.load(b, limits, &site, ahead)?[component]);
         }
-        if let Some((then, otherwise)) = inside.yields {
-            let OpKind::If { cond, .. } = inside.kind else {
-                return Err(Error::usage(
-                    "it depends on a region that is left in more than one way",
-                ));
+        if let Some(yielded) = &inside.yielded {
+            let mut chosen = Chosen {
+                index: inside.index,
+                ahead,
+                depth: depth + 1,
+                made: HashMap::new(),
             };
-            let cond = self.slice(b, limits, cond, ahead, depth + 1)?;
-            let then = self.slice(b, limits, then, ahead, depth + 1)?;
-            let otherwise = self.slice(b, limits, otherwise, ahead, depth + 1)?;
-            return Ok(b.select(cond, then, otherwise));
+            return self.chosen(b, limits, yielded, &mut chosen);
+        }
+        if inside.kind.regions().next().is_some() {
+            return Err(Error::usage(
+                "it depends on a region that is left in more than one way",
+            ));
         }
         if !inside.kind.is_pure() {
             return Err(Error::usage(
@@ -244,6 +257,40 @@ impl<'s> Early<'s> {
             } => b.address(base, index, scale, offset),
             other => b.push(other, &[ty])[0],
         })
+    }
+
+    /// What an `if` or block yields in a later iteration: both sides' values, and a selection by each condition.
+    fn chosen(
+        &mut self,
+        b: &mut Builder<'_>,
+        limits: &mut Limits,
+        yielded: &Rc<Yielded>,
+        chosen: &mut Chosen,
+    ) -> Result<Value> {
+        let (cond, then, otherwise) = match &**yielded {
+            Yielded::Values(values) => {
+                return self.slice(b, limits, values[chosen.index], chosen.ahead, chosen.depth);
+            }
+            Yielded::Chosen {
+                cond,
+                then,
+                otherwise,
+            } => (*cond, then, otherwise),
+        };
+        if let Some(&made) = chosen.made.get(&Rc::as_ptr(yielded)) {
+            return Ok(made);
+        }
+        chosen.depth += 1;
+        let cond = self.slice(b, limits, cond, chosen.ahead, chosen.depth)?;
+        let then = self.chosen(b, limits, then, chosen)?;
+        let otherwise = self.chosen(b, limits, otherwise, chosen)?;
+        chosen.depth -= 1;
+        let selected = match then == otherwise {
+            true => then,
+            false => b.select(cond, then, otherwise),
+        };
+        chosen.made.insert(Rc::as_ptr(yielded), selected);
+        Ok(selected)
     }
 
     /// By how many bytes a pointer grows each iteration, if always by as many.

@@ -129,6 +129,13 @@ impl<'s> Growths<'s> {
         }
         if let Some(index) = self.summary.params.iter().position(|&param| param == value) {
             let exit = self.summary.exit.as_ref().ok()?;
+            // Widening the first value and growing commute only if the first step does not wrap.
+            if exit.steps_ahead > 0 && !exit.first_step_fits {
+                return match self.summary.steps[index] {
+                    Step::Invariant => Some(0),
+                    _ => None,
+                };
+            }
             let same_reading = match exit.relation {
                 Relation::Less { signed, .. } | Relation::Greater { signed, .. } => signed == is_signed,
                 Relation::NotEqual => false,

@@ -4,7 +4,9 @@
 //! 2. Only global memory is fetched early.
 //! 3. Memory that the loop writes may not, nor memory that may be the same ([`Root::may_alias`]).
 //! 4. Memory that other work-items may write may not be fetched early across a barrier, nor across a fence or
-//!    atomic operation that acquires. A relaxed one is a write (rule 3) and nothing more: atomics imply no fence.
+//!    atomic operation that acquires, nor across a volatile load or an atomic operation whose result is used: by the memory
+//!    model these order nothing, but programs wait for flags with them and then read what the flags guard. A relaxed
+//!    operation whose result nobody looks at is a write (rule 3) and nothing more.
 //!    A wait for the launch before is crossed by no load at all: memory that this launch only reads may come from it.
 //! 5. An early access must be proved in bounds: by the counting test, if that is the only way out of the
 //!    loop and the conditions around the load can be repeated; else by the known length of the memory.
@@ -38,7 +40,8 @@ pub(super) enum Bounds {
     Unknown,
 }
 
-/// Whether a load may be executed before its turn: rules 1 to 4.
+/// Whether a load may be executed before its turn: rules 1 to 4. Rules 3 and 4 do not bind a load of which the program
+/// says that nothing writes what it reads.
 pub(super) fn may_move(
     kernel: &Kernel,
     definitions: &Definitions,
@@ -67,7 +70,7 @@ pub(super) fn may_move(
             ));
         }
     }
-    if from.facts(kernel).is_some_and(|facts| facts.read_only) {
+    if kernel.loads[site.id].constant || from.facts(kernel).is_some_and(|facts| facts.read_only) {
         return Ok(());
     }
     for effect in &summary.effects {
@@ -83,6 +86,12 @@ pub(super) fn may_move(
                 let place = kernel.describe_place(*place);
                 return refuse(format!(
                     "another work-item may write it before the barrier at {place}"
+                ));
+            }
+            Effect::Observation(place) => {
+                let place = kernel.describe_place(*place);
+                return refuse(format!(
+                    "another work-item may have written it before the flag that is read at {place}"
                 ));
             }
             // Looked at above.

@@ -12,7 +12,7 @@ use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{CountedExit, Relation, Step};
 use crate::analysis::ranges::range;
 use crate::error::{Error, Result};
-use crate::ir::{Builder, CompareOp, ConvertOp, Op, Type, Value};
+use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Op, Type, Value};
 
 /// Values computed once in front of the loop for the guards inside.
 #[derive(Default)]
@@ -67,9 +67,22 @@ pub(super) fn passes(
     };
     if let (Step::Value { value, .. }, true) = (step, ty.is_integer() && ty != Type::I64) {
         return Ok(passes_wide(
-            b, limits, exit, value, counter, steps, signed, or_equal,
+            b,
+            limits,
+            definitions,
+            exit,
+            value,
+            counter,
+            steps,
+            signed,
+            or_equal,
         ));
     }
+    // Where the first step may wrap, the value that the loop itself tests is counted from: from there on nothing wraps.
+    let (counter, steps) = match exit.steps_ahead > 0 && !exit.first_step_fits {
+        true => (next(b, counter, step)?, steps - exit.steps_ahead),
+        false => (counter, steps),
+    };
     let shrinking = matches!(exit.relation, Relation::Greater { .. });
     let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
     if steps == 0 {
@@ -108,11 +121,26 @@ pub(super) fn passes(
     })
 }
 
-/// The same for a narrow counter with a step known at run time: in 64 bits nothing wraps, whatever the step.
+/// The counter one step on, as the loop makes it.
+fn next(b: &mut Builder<'_>, counter: Value, step: Step) -> Result<Value> {
+    let step = match step {
+        Step::Constant(step) => {
+            let ty = b.kernel.ty(counter);
+            b.constant(ty, step as u64)
+        }
+        Step::Value { value, scale: 1 } => value,
+        _ => return Err(Error::bug("a counting test without step")),
+    };
+    Ok(b.add(counter, step))
+}
+
+/// The same for a narrow counter with a step known at run time: in 64 bits nothing wraps, whatever the step. A step that
+/// is negative leads away from the bound: then the first of the tests decides, not the last.
 #[allow(clippy::too_many_arguments)]
 fn passes_wide(
     b: &mut Builder<'_>,
     limits: &mut Limits,
+    definitions: &Definitions,
     exit: &CountedExit,
     step: Value,
     counter: Value,
@@ -129,11 +157,18 @@ fn passes_wide(
         Some(&limit) => limit,
         None => {
             let mut limit = exit.bound;
+            let most = range(b.kernel, definitions, step).max;
+            let may_shrink = signed && most > b.kernel.ty(step).mask() >> 1;
             let region = b.region(|b| {
                 let bound = b.convert(extend, Type::I64, exit.bound);
                 let step = b.convert(extend, Type::I64, step);
                 let steps = b.i64(steps);
-                let distance = b.mul(step, steps);
+                let mut distance = b.mul(step, steps);
+                if may_shrink {
+                    let first = b.i64(exit.steps_ahead);
+                    let first = b.mul(step, first);
+                    distance = b.binary(BinaryOp::MaxS, first, distance);
+                }
                 limit = b.sub(bound, distance);
             });
             limits.ops.extend(region.ops);

@@ -114,12 +114,9 @@ pub(super) fn parents(
             continue;
         }
         inside.kind.for_each_operand(|operand| work.push(operand));
-        work.extend(
-            inside
-                .yields
-                .into_iter()
-                .flat_map(|(then, otherwise)| [then, otherwise]),
-        );
+        if let Some(yielded) = &inside.yielded {
+            yielded.for_each_value(inside.index, &mut |value| work.push(value));
+        }
     }
     parents
 }

@@ -170,10 +170,7 @@ impl Generator {
             inlined_at: None,
         });
         b.at(place);
-        b.kernel.loads.push(LoadData {
-            name: name.to_owned(),
-            place,
-        })
+        b.kernel.loads.push(LoadData::new(name, place))
     }
 
     /// An index into a table: one that is known to fit, or any number made to fit.

@@ -5,8 +5,8 @@
 //! .version 9.0                                                              as it was
 //! .visible .entry gather(.param .u64 gather_param_0, …)                     as it was
 //! {
-//!     (work-groups of another size than the plan's: to the plain path)
-//!     … the body as it was …                                                only where a plan fixes the size
+//!     (a launch that is not as the plan needs it: to the plain path)
+//!     … the body as it was …                                                only where a plan needs something
 //!     { … the planned body … }
 //! }
 //! ```
@@ -36,10 +36,37 @@ pub struct DropIn {
     pub text: String,
     /// Shared memory that the entry declares beyond what it did, in bytes.
     pub added_shared_bytes: u64,
-    /// The only work-group size that gets the plan; none where all do.
-    pub group: Option<[u32; 3]>,
+    /// What a launch must be like to get the plan.
+    pub needs: Needs,
     /// What each cache hint became.
     pub hints: Vec<HintReached>,
+}
+
+/// What the entry asks of a launch before it takes the planned body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The only work-group size that gets the plan; none where all do.
+    pub group: Option<[u32; 3]>,
+    /// The only size of dynamic shared memory that gets it, in bytes: that of the launch that the entry was read with. None
+    /// where the entry does not ask for the size.
+    pub dynamic_shared_bytes: Option<u32>,
+}
+
+impl Needs {
+    fn of(original: &Original, kernel: &Kernel) -> Needs {
+        let asks = original.reads_dynamic_shared_size;
+        Needs {
+            group: kernel.group_size.filter(|_| original.required_group.is_none()),
+            dynamic_shared_bytes: asks.then_some(original.dynamic_shared_bytes),
+        }
+    }
+
+    /// The special registers that are looked at, and their values.
+    fn tests(&self) -> Vec<(&'static str, u32)> {
+        let group = self.group.into_iter().flat_map(|size| ["%ntid.x", "%ntid.y", "%ntid.z"].into_iter().zip(size));
+        let bytes = self.dynamic_shared_bytes.map(|bytes| ("%dynamic_smem_size", bytes));
+        group.chain(bytes).collect()
+    }
 }
 
 /// Puts a kernel that was derived from an entry into the entry's place, without a note.
@@ -49,26 +76,28 @@ pub struct DropIn {
 /// than an entry can declare.
 pub fn drop_in(original: &Original, kernel: &Kernel) -> Result<DropIn> {
     check_target(original)?;
-    let group = match original.required_group {
-        None => kernel.group_size,
-        Some(_) => None,
-    };
-    let block = block(original, kernel, group.is_some())?;
+    if let Some(lost) = &original.lost {
+        return Err(lost.clone());
+    }
+    let needs = Needs::of(original, kernel);
+    let tests = needs.tests();
+    let block = block(original, kernel, !tests.is_empty())?;
     let body = &original.text[original.body.clone()];
     let mut inside = String::new();
-    match group {
-        None => {
+    match tests.is_empty() {
+        true => {
             inside.push('\n');
             let (first, last) = labels_of_sections(original);
             first.iter().for_each(|label| inside.push_str(label));
             inside.push_str(&block.text);
             last.iter().for_each(|label| inside.push_str(label));
         }
-        Some(size) => {
-            write_choice(&mut inside, size);
+        false => {
+            let planned = unused_label(&original.text);
+            write_choice(&mut inside, &tests, &planned);
             // The block comes last: it names variables that the body declares.
             inside.push_str(body.trim_end());
-            inside.push_str("\n\tret;\n$headstart_planned:\n");
+            let _ = writeln!(inside, "\n\tret;\n{planned}:");
             inside.push_str(&block.text);
         }
     }
@@ -90,7 +119,7 @@ pub fn drop_in(original: &Original, kernel: &Kernel) -> Result<DropIn> {
     Ok(DropIn {
         text,
         added_shared_bytes: block.static_shared_bytes,
-        group,
+        needs,
         hints: block.hints,
     })
 }
@@ -115,22 +144,33 @@ fn labels_of_sections(original: &Original) -> (Vec<String>, Vec<String>) {
     (lines(first), lines(last))
 }
 
-/// Sends work-groups of this size to the planned body.
-fn write_choice(into: &mut String, size: [u32; 3]) {
-    into.push_str("\n\t{\n\t\t.reg .pred %headstart_p<4>;\n\t\t.reg .b32 %headstart_r<4>;\n");
-    for (dimension, axis) in ["x", "y", "z"].into_iter().enumerate() {
-        let number = dimension + 1;
-        let _ = writeln!(into, "\t\tmov.u32 %headstart_r{number}, %ntid.{axis};");
-        let combined = match dimension {
-            0 => format!("setp.eq.u32 %headstart_p1, %headstart_r1, {}", size[0]),
-            _ => format!(
-                "setp.eq.and.u32 %headstart_p{number}, %headstart_r{number}, {}, %headstart_p{dimension}",
-                size[dimension]
+/// A label that the module does not have: it may have been rewritten before.
+fn unused_label(text: &str) -> String {
+    let numbered = (2..).map(|number| format!("$headstart_planned{number}"));
+    let mut labels = std::iter::once("$headstart_planned".to_owned()).chain(numbered);
+    let is_free = |label: &String| !text.contains(label.as_str());
+    labels.find(is_free).unwrap_or_default()
+}
+
+/// Sends launches that pass these tests to the planned body.
+fn write_choice(into: &mut String, tests: &[(&str, u32)], planned: &str) {
+    let registers = tests.len() + 1;
+    let _ = writeln!(
+        into,
+        "\n\t{{\n\t\t.reg .pred %headstart_p<{registers}>;\n\t\t.reg .b32 %headstart_r<{registers}>;"
+    );
+    for (before, (register, value)) in tests.iter().enumerate() {
+        let number = before + 1;
+        let _ = writeln!(into, "\t\tmov.u32 %headstart_r{number}, {register};");
+        let _ = match before {
+            0 => writeln!(into, "\t\tsetp.eq.u32 %headstart_p1, %headstart_r1, {value};"),
+            _ => writeln!(
+                into,
+                "\t\tsetp.eq.and.u32 %headstart_p{number}, %headstart_r{number}, {value}, %headstart_p{before};"
             ),
         };
-        let _ = writeln!(into, "\t\t{combined};");
     }
-    into.push_str("\t\t@%headstart_p3 bra $headstart_planned;\n\t}\n");
+    let _ = writeln!(into, "\t\t@%headstart_p{} bra {planned};\n\t}}", tests.len());
 }
 
 /// The kernel as a block inside the module.
@@ -216,7 +256,12 @@ impl DropIn {
             note.plan
         )];
         lines.extend(note.measured.map(str::to_owned));
-        if let Some([x, y, z]) = self.group {
+        if let Some(bytes) = self.needs.dynamic_shared_bytes {
+            lines.push(format!(
+                "The plan is for launches with {bytes} bytes of dynamic shared memory; others take the body as it was."
+            ));
+        }
+        if let Some([x, y, z]) = self.needs.group {
             lines.push(format!(
                 "The plan is for work-groups of {x} x {y} x {z}; a launch with others takes the body as it was."
             ));

@@ -149,12 +149,7 @@ fn operation(
         facts: None,
     });
     let loads: Vec<_> = ["a", "b", "c"]
-        .map(|name| {
-            kernel.loads.push(LoadData {
-                name: name.into(),
-                place: Kernel::NOWHERE,
-            })
-        })
+        .map(|name| kernel.loads.push(LoadData::new(name, Kernel::NOWHERE)))
         .into();
     let mut b = Builder::new(&mut kernel, Kernel::NOWHERE);
     let (group, size, local) = (b.id(Id::Group(0)), b.id(Id::GroupSize(0)), b.id(Id::Local(0)));

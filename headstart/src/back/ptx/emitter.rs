@@ -356,7 +356,7 @@ impl<'k> Emitter<'k> {
             OpKind::Compare(compare, a, b) => self.compare(op.results[0], *compare, *a, *b),
             OpKind::Select(cond, a, b) => self.select(op.results[0], *cond, *a, *b),
             OpKind::Convert(convert, a) => self.convert(op.results[0], *convert, *a),
-            OpKind::Load { ptr, cache, .. } => self.load(&op.results, *ptr, *cache),
+            OpKind::Load { ptr, id, cache } => self.load(&op.results, *ptr, *id, *cache),
             OpKind::Store { ptr, values, cache } => self.store(*ptr, values, *cache),
             OpKind::Copy { to, from, bytes, .. } => self.copy(*to, *from, *bytes),
             OpKind::Join(_) => {}

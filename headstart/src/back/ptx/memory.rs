@@ -15,7 +15,7 @@
 use super::convert::space_name;
 use super::emitter::Emitter;
 use super::registers::Class;
-use crate::ir::{CacheUse, ConvertOp, LscControl, Op, OpKind, Space, Type, Value};
+use crate::ir::{CacheUse, ConvertOp, LoadId, LscControl, Op, OpKind, Space, Type, Value};
 
 /// The most bytes that one load or store moves.
 pub(super) const WIDEST: u32 = 16;
@@ -230,7 +230,7 @@ impl Emitter<'_> {
     // Loads and stores.
 
     /// The qualifiers between `ld` or `st` and the type.
-    fn qualifiers(&self, ptr: Value, cache: CacheUse, load: bool) -> String {
+    fn qualifiers(&self, ptr: Value, cache: CacheUse, load: Option<LoadId>) -> String {
         let space = self.ty(ptr).space().unwrap_or(Space::Generic);
         let name = match space {
             Space::Generic => String::new(),
@@ -246,7 +246,8 @@ impl Emitter<'_> {
         if !matches!(space, Space::Global | Space::Generic) {
             return name;
         }
-        let read_only = load && space == Space::Global && self.is_constant_memory(ptr);
+        let read_only = space == Space::Global
+            && load.is_some_and(|id| self.kernel.loads[id].constant || self.is_constant_memory(ptr));
         let operator = match cache {
             CacheUse::Bypass | CacheUse::Control(LscControl::L1ucL3uc | LscControl::L1ucL3c) => ".cg",
             CacheUse::Control(LscControl::L1cL3uc | LscControl::L1cL3c) => ".ca",
@@ -269,9 +270,9 @@ impl Emitter<'_> {
             .is_some_and(|facts| facts.read_only)
     }
 
-    pub(super) fn load(&mut self, results: &[Value], ptr: Value, cache: CacheUse) {
+    pub(super) fn load(&mut self, results: &[Value], ptr: Value, id: LoadId, cache: CacheUse) {
         let ty = self.ty(results[0]);
-        let qualifiers = self.qualifiers(ptr, cache, true);
+        let qualifiers = self.qualifiers(ptr, cache, Some(id));
         let per_instruction = (WIDEST / ty.bytes()).max(1) as usize;
         for (part, results) in results.chunks(per_instruction).enumerate() {
             let location = self.location_at(ptr, (part * per_instruction) as i64 * i64::from(ty.bytes()));
@@ -307,7 +308,7 @@ impl Emitter<'_> {
 
     pub(super) fn store(&mut self, ptr: Value, values: &[Value], cache: CacheUse) {
         let ty = self.ty(values[0]);
-        let qualifiers = self.qualifiers(ptr, cache, false);
+        let qualifiers = self.qualifiers(ptr, cache, None);
         let per_instruction = (WIDEST / ty.bytes()).max(1) as usize;
         for (part, values) in values.chunks(per_instruction).enumerate() {
             let location = self.location_at(ptr, (part * per_instruction) as i64 * i64::from(ty.bytes()));

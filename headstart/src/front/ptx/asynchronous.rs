@@ -195,7 +195,7 @@ impl<'t> Translator<'_, 't> {
         let from_pointer = self.address_in(b, values, from, Space::Global)?;
         let name = self.memory_name(from);
         let place = b.place();
-        let id = b.kernel.loads.push(LoadData { name, place });
+        let id = b.kernel.loads.push(LoadData::new(name, place));
         let Some(size) = size else {
             return Ok(b.copy(to, from_pointer, bytes as u32, id));
         };

@@ -18,13 +18,13 @@ use std::collections::HashMap;
 
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{Step, summarize};
-use crate::ir::{Kernel, Label, LoadId, Op, OpKind, PlaceData, Region, Type};
+use crate::ir::{Kernel, Label, LoadData, LoadId, Op, OpKind, PlaceData, Region, Type};
 
 /// Most iterations that a compiler is expected to unroll.
 const MOST_COPIES: u64 = 64;
 
-/// What copies of a load have in common: the memory, and what is read of it.
-type Kind = (String, Type, usize);
+/// What copies of a load have in common: the memory, whether the program says that nothing writes it, and what is read.
+type Kind = (String, bool, Type, usize);
 
 /// A loop without loops inside, and its loads in order.
 struct Inner {
@@ -163,6 +163,6 @@ fn load(kernel: &Kernel, op: &Op) -> Option<(LoadId, Kind)> {
     let OpKind::Load { id, .. } = op.kind else {
         return None;
     };
-    let name = kernel.loads[id].name.clone();
-    Some((id, (name, kernel.ty(op.results[0]), op.results.len())))
+    let LoadData { name, constant, .. } = kernel.loads[id].clone();
+    Some((id, (name, constant, kernel.ty(op.results[0]), op.results.len())))
 }

@@ -88,7 +88,11 @@ impl<'t> Translator<'_, 't> {
         let id = {
             let place = b.place();
             let name = self.memory_name(from);
-            b.kernel.loads.push(LoadData { name, place })
+            let constant = instruction.has("nc");
+            b.kernel.loads.push(LoadData {
+                constant,
+                ..LoadData::new(name, place)
+            })
         };
         let to = parts(to);
         let ty = moved(self, to.first(), numeric.ty);

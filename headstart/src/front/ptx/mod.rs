@@ -47,6 +47,7 @@ mod structure;
 mod tests;
 mod together;
 mod tree;
+mod unfaithful;
 mod values;
 
 pub use facts::{Facts, ParameterFacts};
@@ -171,9 +172,22 @@ fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Fa
         variables: &variables,
         slots: &slots,
         dynamic_shared_bytes: facts.dynamic_shared_bytes.unwrap_or(0),
+        reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),
+        lost: unfaithful::lost(&body, kernel.float_mode.flush_to_zero).map(about),
     })
     .map_err(about)?;
     Ok(Imported { kernel, original })
+}
+
+/// Whether a body reads a special register.
+fn reads_special(body: &Body<'_>, wanted: &str) -> bool {
+    body.statements.iter().any(|statement| match statement {
+        Statement::Instruction(instruction) => instruction
+            .operands
+            .iter()
+            .any(|operand| matches!(operand, Operand::Special(name, _) if *name == wanted)),
+        _ => false,
+    })
 }
 
 /// The variables that a body mentions, its own and the module's, by name.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::data;
 use super::slots::{From, Slots};
 use super::tree::{Function, Module, Variable};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A module and one of its entries.
 #[derive(Clone, Debug)]
@@ -36,6 +36,10 @@ pub struct Original {
     pub target: String,
     /// Bytes of dynamic shared memory that the launch asks for.
     pub dynamic_shared_bytes: u32,
+    /// The entry asks how many those are (`%dynamic_smem_size`): what was made of it holds for launches with as many.
+    pub reads_dynamic_shared_size: bool,
+    /// Why no kernel can be put in the entry's place, if none can: something of the entry would be lost.
+    pub lost: Option<Error>,
 }
 
 /// Where a parameter of a kernel comes from.
@@ -83,6 +87,10 @@ pub(super) struct Pieces<'p, 't> {
     pub variables: &'p HashMap<&'t str, &'p Variable<'t>>,
     pub slots: &'p Slots<'t>,
     pub dynamic_shared_bytes: u32,
+    /// Whether the entry asks for their number.
+    pub reads_dynamic_shared_size: bool,
+    /// Why the entry cannot be written back, if it cannot.
+    pub lost: Option<Error>,
 }
 
 /// Keeps what is needed of a module.
@@ -155,6 +163,8 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
             .map(|(version, (start, end))| (version, start..end)),
         target: module.target.to_owned(),
         dynamic_shared_bytes: pieces.dynamic_shared_bytes,
+        reads_dynamic_shared_size: pieces.reads_dynamic_shared_size,
+        lost: pieces.lost.clone(),
     })
 }
 

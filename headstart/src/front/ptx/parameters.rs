@@ -126,7 +126,8 @@ fn pointer_facts(
         From::Parameter(..) => None,
     };
     let mut elements: HashMap<Type, usize> = HashMap::new();
-    let (mut constant, mut written) = (false, false);
+    // One such load says nothing of what others read or write.
+    let (mut constant, mut other) = (false, false);
     for statement in &source.body.statements {
         let Statement::Instruction(instruction) = statement else {
             continue;
@@ -143,8 +144,10 @@ fn pointer_facts(
             if !reached || instruction.opcode == "mov" {
                 continue;
             }
-            constant |= instruction.opcode == "ld" && instruction.has("nc");
-            written |= !matches!(instruction.opcode, "ld" | "ldu" | "prefetch" | "prefetchu" | "cp");
+            let is_hint = matches!(instruction.opcode, "prefetch" | "prefetchu");
+            let is_constant = instruction.opcode == "ld" && instruction.has("nc");
+            constant |= is_constant;
+            other |= !is_constant && !is_hint;
             if let Some(ty) = element(translator, instruction) {
                 *elements.entry(ty).or_default() += 1;
             }
@@ -179,7 +182,7 @@ fn pointer_facts(
             element.bytes()
         },
         length: length.map(|length| kernel.constant(Type::I64, length as u64)),
-        read_only: given.read_only || constant && !written,
+        read_only: given.read_only || constant && !other,
         unaliased: given.unaliased,
     })
 }

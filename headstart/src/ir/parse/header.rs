@@ -208,11 +208,12 @@ impl Parser<'_> {
         }
     }
 
-    /// `load @values #1:41:18`
+    /// `load @values constant #1:41:18`
     fn load_declaration(&mut self) -> Result<()> {
         self.advance()?;
         let position = self.position;
         let name = self.global("a load's name, as in `@values`,")?;
+        let constant = self.accept_word("constant")?;
         let place = match self.at('#') {
             true => self.written_place(0)?,
             false => Kernel::NOWHERE,
@@ -220,6 +221,7 @@ impl Parser<'_> {
         let id = self.kernel.loads.push(LoadData {
             name: whole_name(name.clone()),
             place,
+            constant,
         });
         match self.loads.insert(name.clone(), id) {
             None => Ok(()),

@@ -70,13 +70,10 @@ fn every_operation_round_trips() {
         inlined_at: Some(call),
     });
     let load = kernel.loads.push(LoadData {
-        name: "values".to_owned(),
-        place,
+        constant: true,
+        ..LoadData::new("values", place)
     });
-    let other_load = kernel.loads.push(LoadData {
-        name: "values".to_owned(),
-        place: Kernel::NOWHERE,
-    });
+    let other_load = kernel.loads.push(LoadData::new("values", Kernel::NOWHERE));
     let value = |kernel: &Kernel, ty: Type| {
         let param = kernel.params.iter().find(|param| kernel.ty(param.value) == ty);
         param.expect("one of each").value
@@ -183,7 +180,7 @@ fn every_operation_round_trips() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    assert!(text.contains("load @values #0:0:0 in #1:7:0\n"), "{text}");
+    assert!(text.contains("load @values constant #0:0:0 in #1:7:0\n"), "{text}");
     assert!(text.contains("load @values.2\n"), "{text}");
 }
 

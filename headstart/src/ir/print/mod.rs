@@ -142,7 +142,8 @@ impl<'k> Printer<'k> {
         for (load, data) in &kernel.loads {
             let name = self.names.load(load);
             self.new_line();
-            self.put(format!("load @{name}"));
+            let constant = if data.constant { " constant" } else { "" };
+            self.put(format!("load @{name}{constant}"));
             self.place(data.place);
         }
         !kernel.arrays.is_empty() || !kernel.loads.is_empty() || !self.names.files.is_empty()

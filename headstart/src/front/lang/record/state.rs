@@ -212,16 +212,13 @@ impl Recorder {
     pub fn load_id(&mut self, at: At, root: usize) -> LoadId {
         let place = self.place(at);
         let name = self.roots.get(root).cloned().unwrap_or_default();
-        self.kernel.loads.push(LoadData { name, place })
+        self.kernel.loads.push(LoadData::new(name, place))
     }
 
     /// A load of the source from nobody knows which slice or array.
     pub fn load_named(&mut self, at: At, name: &str) -> LoadId {
         let place = self.place(at);
-        self.kernel.loads.push(LoadData {
-            name: name.to_owned(),
-            place,
-        })
+        self.kernel.loads.push(LoadData::new(name, place))
     }
 
     /// Notes a loop's name and wishes until its end.

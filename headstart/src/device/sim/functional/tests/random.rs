@@ -267,10 +267,7 @@ fn random_kernel(seed: u64) -> Kernel {
             facts: None,
         });
     }
-    let load = kernel.loads.push(LoadData {
-        name: "input".to_owned(),
-        place: Kernel::NOWHERE,
-    });
+    let load = kernel.loads.push(LoadData::new("input", Kernel::NOWHERE));
     let [input, output, number] = [0, 1, 2].map(|param| kernel.params[param].value);
     let mut b = Builder::new(&mut kernel, Kernel::NOWHERE);
     let local = b.id(Id::Local(0));

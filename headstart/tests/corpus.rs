@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use headstart::device::model;
 use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Options;
-use headstart::front::ptx::{self, Imported};
+use headstart::front::ptx::{self, Facts, Imported};
 use headstart::prefetch;
 use headstart::testing::ptxas::Ptxas;
-use headstart::tune::{self, FileSubject, LaunchFile, Subject, Workload};
+use headstart::tune::drop_in::drop_in;
+use headstart::tune::{self, FileSubject, Granted, LaunchFile, Subject, Workload};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
@@ -153,6 +154,7 @@ fn every_entry_is_read_run_written_and_read_again() {
                 println!("{}, {plan}: other bits\n{}", case.name, module.text);
                 differing.push(case.name.clone());
             }
+            rests_on_what_it_says(&case, &module);
             texts.push(module.text);
         }
         if let Some(ptxas) = &ptxas {
@@ -172,6 +174,40 @@ fn every_entry_is_read_run_written_and_read_again() {
             "{entries} entries, {planned} with a plan"
         );
     }
+}
+
+/// Under the facts of its note alone the same body comes out, and the note has each of them.
+fn rests_on_what_it_says(case: &Case, module: &tune::PlannedModule) {
+    let mut facts = Facts {
+        dynamic_shared_bytes: case.launch.facts().dynamic_shared_bytes,
+        ..Facts::default()
+    };
+    for granted in &module.granted {
+        let sentence = format!("// Taken for granted: {granted}.\n");
+        assert!(module.text.contains(&sentence), "{}: {sentence}", case.name);
+        let parameters = &mut facts.parameters;
+        match granted {
+            Granted::ReadOnly(name) => parameters.entry(name.clone()).or_default().read_only = true,
+            Granted::Unaliased(name) => parameters.entry(name.clone()).or_default().unaliased = true,
+            Granted::Length(name, length) => {
+                parameters.entry(name.clone()).or_default().length = Some(*length);
+            }
+            Granted::Alignment(name, bytes) => {
+                parameters.entry(name.clone()).or_default().align = Some(*bytes);
+            }
+            Granted::NoOverflow => facts.no_overflow = true,
+            Granted::DynamicSharedBytes(_) => {}
+        }
+    }
+    let imported = ptx::import(&case.text, &case.file, Some(&case.entry), &facts).expect("read again");
+    let target = prefetch::Target {
+        group_size: Some(workload(case, &case.text).group),
+        ..prefetch::Target::default()
+    };
+    let applied = prefetch::apply(&imported.kernel, &module.plan, &target);
+    let applied = applied.unwrap_or_else(|error| panic!("{}, {}: {error}", case.name, module.plan));
+    let again = drop_in(&imported.original, &applied.kernel).expect("it is written");
+    assert_eq!(again.text, module.drop_in.text, "{}, {}", case.name, module.plan);
 }
 
 /// A plan that fixes the size of work-groups leaves launches of other sizes as they were.
@@ -222,6 +258,65 @@ fn other_work_groups_take_the_plain_path() {
         others.map(str::to_owned).collect()
     };
     assert_eq!(rest(&module.text), rest(&text));
+}
+
+/// A kernel that asks for the size of its dynamic shared memory: `x[i % size]`.
+const ASKS_FOR_SIZE: &str = ".version 8.0\n.target sm_80\n.address_size 64\n\
+    .visible .entry asks(.param .u64 p, .param .u64 o, .param .u32 n)\n{\n.reg .pred %p<2>;\n.reg .b32 %r<8>;\n\
+    .reg .b64 %rd<6>;\nld.param.u64 %rd1, [p];\nld.param.u64 %rd2, [o];\nld.param.u32 %r1, [n];\n\
+    cvta.to.global.u64 %rd3, %rd1;\ncvta.to.global.u64 %rd4, %rd2;\nmov.u32 %r2, 0;\nmov.u32 %r3, 0;\n\
+    mov.u32 %r4, %dynamic_smem_size;\nLOOP:\nrem.u32 %r5, %r2, %r4;\nmul.wide.u32 %rd5, %r5, 4;\n\
+    add.s64 %rd5, %rd3, %rd5;\nld.global.nc.u32 %r6, [%rd5];\nadd.s32 %r3, %r3, %r6;\nadd.s32 %r2, %r2, 1;\n\
+    setp.lt.u32 %p1, %r2, %r1;\n@%p1 bra LOOP;\nst.global.u32 [%rd4], %r3;\nret;\n}\n";
+
+/// A launch with another size of dynamic shared memory takes the old body, and a rewritten module can be rewritten.
+#[test]
+fn other_shared_memory_takes_the_plain_path() {
+    let launch = |bytes: u32| {
+        let text = format!(
+            "groups = 1\ngroup = 1\nshared_bytes = {bytes}\n[parameters.p]\nlength = 4096\nfill = \"indices\"\n\
+             [parameters.o]\nlength = 1\noutput = \"bits\"\n[parameters.n]\nvalue = 300\n"
+        );
+        LaunchFile::parse(&text, "launch").expect("a launch file")
+    };
+    let outputs = |text: &str, bytes: u32| {
+        let imported = ptx::import(text, "asks.ptx", None, &launch(bytes).facts()).expect("an entry");
+        let workload = FileSubject::of_module(imported, launch(bytes))
+            .workload()
+            .expect("a workload");
+        let device = simulator();
+        workload
+            .bind(&device)
+            .expect("bound")
+            .run(&device, &workload.kernel)
+            .expect("it runs")
+            .1
+    };
+    let plan: prefetch::Plan = "unroll:4".parse().expect("a plan");
+    let mut text = ASKS_FOR_SIZE.to_owned();
+    for time in 1..=2 {
+        let module =
+            tune::planned_module(&text, "asks.ptx", None, &launch(64), &plan, None).expect("a module");
+        assert_eq!(module.drop_in.needs.dynamic_shared_bytes, Some(64));
+        assert!(
+            module
+                .text
+                .contains("launches with 64 bytes of dynamic shared memory")
+        );
+        for bytes in [64, 400, 16] {
+            assert_eq!(
+                outputs(&module.text, bytes),
+                outputs(ASKS_FOR_SIZE, bytes),
+                "{bytes} bytes, {time}"
+            );
+        }
+        if let Some(ptxas) = Ptxas::find() {
+            ptxas
+                .assemble_module(&module.text)
+                .unwrap_or_else(|said| panic!("{said}\n{}", module.text));
+        }
+        text = module.text;
+    }
 }
 
 /// A module of ten megabytes: to find its entries and to read one of them takes less than a second; without

@@ -136,17 +136,23 @@ impl Rule {
         let run = |kernel: &Kernel| run(&case.workload, kernel, Options::CHECKING);
         match (run(&case.workload.kernel), run(planned)) {
             (Ok(plain), Ok(planned)) if plain == planned => None,
-            (Ok(_), Ok(_)) => Some(format!("{}: the planned kernel computes something else", self.name)),
+            (Ok(_), Ok(_)) => Some(format!(
+                "{}: the planned kernel computes something else",
+                self.name
+            )),
             (Err(error), _) | (_, Err(error)) => Some(format!("{}: {error}", self.name)),
         }
     }
 
     fn bless(&self, found: &str) {
         if std::env::var_os("HEADSTART_BLESS").is_some() {
-            let lines = self.text.lines().map(|line| match line.starts_with("; refused:") {
-                true => format!("; refused: {found}\n"),
-                false => format!("{line}\n"),
-            });
+            let lines = self
+                .text
+                .lines()
+                .map(|line| match line.starts_with("; refused:") {
+                    true => format!("; refused: {found}\n"),
+                    false => format!("{line}\n"),
+                });
             fs::write(&self.path, lines.collect::<String>()).expect("writable");
         }
     }

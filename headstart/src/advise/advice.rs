@@ -163,7 +163,7 @@ impl Advice {
             instead: instead(case),
             bounds: Bounds::of(case.evidence, case.profile, case.loads.unwrap_or_default()),
             program: None,
-            notes: report.notes.clone(),
+            notes: report.remarks().collect(),
         }
     }
 

@@ -66,6 +66,9 @@ pub struct Report {
     /// How the numbers were made: simulated or measured, sampled or whole, and with which version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What every launch of the rewritten entry must fulfil beyond what its module says, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken_for_granted: Vec<String>,
 }
 
 /// One plan that was tried.
@@ -254,6 +257,13 @@ impl Trial {
 }
 
 impl Report {
+    /// What stands at the end of every output: how the numbers were made, and what the advised plan takes for granted.
+    pub fn remarks(&self) -> impl Iterator<Item = String> {
+        let granted = self.taken_for_granted.iter();
+        let granted = granted.map(|sentence| format!("The plan takes for granted: {sentence}."));
+        self.notes.iter().cloned().chain(granted)
+    }
+
     /// The trials that ran, fastest first; equal times in the order they were tried.
     pub fn fastest_first(&self) -> Vec<&Trial> {
         let mut ran: Vec<&Trial> = self
@@ -405,6 +415,7 @@ pub(crate) mod tests {
             roofline: None,
             detail: None,
             notes: vec!["simulated".to_owned()],
+            taken_for_granted: Vec::new(),
         }
     }
 

@@ -60,9 +60,9 @@ pub fn text(report: &Report) -> String {
         }
     }
     text.push_str(&rejected(report));
-    for note in &report.notes {
+    for note in report.remarks() {
         text.push('\n');
-        text.push_str(&wrapped(note, "", ""));
+        text.push_str(&wrapped(&note, "", ""));
     }
     text
 }

@@ -17,10 +17,11 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
+use super::granted::Granted;
 use crate::back::ptx::Handed;
 use crate::back::ptx::{Block, HintReached, Options, Target, Within, emit_within};
 use crate::error::{Error, Result};
-use crate::front::ptx::{Facts, Origin, Original};
+use crate::front::ptx::{Origin, Original};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
 
@@ -63,8 +64,13 @@ impl Needs {
 
     /// The special registers that are looked at, and their values.
     fn tests(&self) -> Vec<(&'static str, u32)> {
-        let group = self.group.into_iter().flat_map(|size| ["%ntid.x", "%ntid.y", "%ntid.z"].into_iter().zip(size));
-        let bytes = self.dynamic_shared_bytes.map(|bytes| ("%dynamic_smem_size", bytes));
+        let group = self
+            .group
+            .into_iter()
+            .flat_map(|size| ["%ntid.x", "%ntid.y", "%ntid.z"].into_iter().zip(size));
+        let bytes = self
+            .dynamic_shared_bytes
+            .map(|bytes| ("%dynamic_smem_size", bytes));
         group.chain(bytes).collect()
     }
 }
@@ -239,10 +245,8 @@ pub struct Note<'n> {
     pub plan: &'n Plan,
     /// What came of it, in a sentence, if it was measured.
     pub measured: Option<&'n str>,
-    /// What the caller said of the entry's launches.
-    pub facts: &'n Facts,
-    /// Whether the text would be another one if the lengths of buffers were not known.
-    pub relies_on_lengths: bool,
+    /// What every launch must fulfil.
+    pub granted: &'n [Granted],
 }
 
 impl DropIn {
@@ -283,7 +287,16 @@ impl DropIn {
                 old.0, old.1, new.0, new.1
             ));
         }
-        lines.extend(statements(note));
+        lines.extend(
+            note.granted
+                .iter()
+                .map(|granted| format!("Taken for granted: {granted}.")),
+        );
+        if takes_registers(note.plan) {
+            lines.push(
+                "It may need more registers than before: the driver may refuse launches with larger work-groups.".to_owned(),
+            );
+        }
         let mut text = String::new();
         for line in lines {
             // Names come from outside: a note must not end where it likes.
@@ -295,26 +308,7 @@ impl DropIn {
     }
 }
 
-/// What the plan takes for granted, a line each.
-fn statements(note: &Note<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (name, facts) in &note.facts.parameters {
-        if facts.read_only {
-            lines.push(format!(
-                "Taken for granted: nothing writes the memory of `{name}` during a launch."
-            ));
-        }
-        if facts.unaliased {
-            lines.push(format!(
-                "Taken for granted: no other parameter reaches the memory of `{name}`."
-            ));
-        }
-        if let Some(length) = facts.length.filter(|_| note.relies_on_lengths) {
-            lines.push(format!("Taken for granted: `{name}` has {length} elements."));
-        }
-    }
-    if note.facts.no_overflow {
-        lines.push("Taken for granted: signed loop counters do not overflow.".to_owned());
-    }
-    lines
+/// Whether a plan keeps more values at once than the entry did.
+fn takes_registers(plan: &Plan) -> bool {
+    plan.unroll().is_some() || plan.loads().iter().any(|(_, strategy)| !strategy.is_hint())
 }

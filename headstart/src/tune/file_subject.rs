@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use super::launch_file::LaunchFile;
+use super::modules::planned_module;
 use super::subject::{Reshaped, Subject};
 use super::workload::Workload;
 use crate::error::Result;
 use crate::front::ptx::{self, Imported, Original};
 use crate::ir::Kernel;
+use crate::prefetch::Plan;
 
 /// A kernel from a file, with its launch.
 #[derive(Clone, Debug)]
@@ -100,6 +102,18 @@ impl Subject for FileSubject {
             })
         });
         reshaped.collect()
+    }
+
+    fn granted(&self, plan: &Plan) -> Result<Vec<String>> {
+        match &self.original {
+            Some(original) if !plan.is_none() => {
+                let entry = Some(original.entry.as_str());
+                let planned =
+                    planned_module(&original.text, &original.file, entry, &self.launch, plan, None)?;
+                Ok(planned.granted.iter().map(ToString::to_string).collect())
+            }
+            _ => Ok(Vec::new()),
+        }
     }
 
     fn unlocking(&self) -> Vec<String> {

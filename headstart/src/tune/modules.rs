@@ -17,6 +17,7 @@ use std::fmt::Write;
 
 use super::drop_in::{DropIn, Note, drop_in};
 use super::file_subject::FileSubject;
+use super::granted::{Granted, granted};
 use super::launch_file::LaunchFile;
 use super::search::{Bench, Progress, tune};
 use crate::error::Result;
@@ -33,6 +34,8 @@ pub struct PlannedModule {
     pub plan: Plan,
     /// How the entry was rewritten.
     pub drop_in: DropIn,
+    /// What every launch must fulfil.
+    pub granted: Vec<Granted>,
 }
 
 /// A module that was tuned.
@@ -58,40 +61,33 @@ pub fn planned_module(
     measured: Option<&str>,
 ) -> Result<PlannedModule> {
     let facts = launch.facts();
+    let imported = import(text, file, entry, &facts)?;
+    let subject = FileSubject::of_module(imported, launch.clone());
+    let group = super::Subject::workload(&subject)?.group;
     let carried_out = |facts: &Facts| -> Result<_> {
         let imported = import(text, file, entry, facts)?;
-        let subject = FileSubject::of_module(imported, launch.clone());
-        let workload = super::Subject::workload(&subject)?;
         let target = prefetch::Target {
-            group_size: Some(workload.group),
+            group_size: Some(group),
             ..prefetch::Target::default()
         };
-        let applied = prefetch::apply(&workload.kernel, plan, &target)?;
-        let original = workload
-            .original
-            .ok_or_else(|| crate::Error::bug("a module got lost"))?;
-        let placed = drop_in(&original, &applied.kernel)?;
-        Ok((original, applied.plan, placed))
+        let applied = prefetch::apply(&imported.kernel, plan, &target)?;
+        let placed = drop_in(&imported.original, &applied.kernel)?;
+        Ok((imported.original, applied.plan, placed))
     };
     let (original, plan, placed) = carried_out(&facts)?;
-    // What would be the same with other lengths does not rely on them.
-    let mut other = facts.clone();
-    for facts in other.parameters.values_mut() {
-        facts.length = facts
-            .length
-            .map(|length| length.saturating_mul(2).saturating_add(6));
-    }
-    let relies_on_lengths = carried_out(&other).map_or(true, |(_, _, other)| other.text != placed.text);
+    let granted = granted(&facts, &placed, |facts| {
+        carried_out(facts).map(|(_, _, placed)| placed)
+    });
     let note = Note {
         plan: &plan,
         measured,
-        facts: &facts,
-        relies_on_lengths,
+        granted: &granted,
     };
     Ok(PlannedModule {
         text: placed.with_note(&original, &note),
         plan,
         drop_in: placed,
+        granted,
     })
 }
 

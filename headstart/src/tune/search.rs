@@ -318,6 +318,7 @@ pub fn search(
         true => doubt(verdict, &best, &trials, bounds.as_ref()),
         false => None,
     };
+    let taken_for_granted = subject.granted(&best.plan)?;
     let report = Report {
         kernel: subject.name().to_owned(),
         device: bench.device().description().name.clone(),
@@ -339,6 +340,7 @@ pub fn search(
             .chain(note)
             .chain(subject.unlocking())
             .collect(),
+        taken_for_granted,
     };
     Ok(Found { report, baseline })
 }

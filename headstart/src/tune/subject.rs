@@ -2,6 +2,7 @@
 
 use super::workload::Workload;
 use crate::error::Result;
+use crate::prefetch::Plan;
 use crate::report::Geometry;
 
 /// A kernel with its data, at the size that matters and at the sizes that checks need.
@@ -38,6 +39,14 @@ pub trait Subject: Sync {
     /// What its author could say of it to make more plans possible, a sentence each.
     fn unlocking(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What every launch of the kernel with this plan must fulfil, a sentence each.
+    ///
+    /// # Errors
+    /// The plan cannot be carried out.
+    fn granted(&self, _plan: &Plan) -> Result<Vec<String>> {
+        Ok(Vec::new())
     }
 
     /// Whether the kernel's work can be split over more work-groups without changing its results.

@@ -180,7 +180,10 @@ fn every_operation_round_trips() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    assert!(text.contains("load @values constant #0:0:0 in #1:7:0\n"), "{text}");
+    assert!(
+        text.contains("load @values constant #0:0:0 in #1:7:0\n"),
+        "{text}"
+    );
     assert!(text.contains("load @values.2\n"), "{text}");
 }
 

@@ -345,8 +345,8 @@ fn plan(page: &mut String, report: &Report) {
 
 fn footer(page: &mut String, report: &Report) {
     page.push_str("<footer>\n");
-    for note in &report.notes {
-        put(page, format_args!("<p>{}</p>\n", Escaped(note)));
+    for note in report.remarks() {
+        put(page, format_args!("<p>{}</p>\n", Escaped(&note)));
     }
     put(
         page,

@@ -1,10 +1,9 @@
 //! The kernel that a command is about: from the gallery, or from a file.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use headstart::files;
 use headstart::ir::{Kernel, limits};
 use headstart::prefetch::Plan;
 use headstart::report::Report;
@@ -206,19 +205,13 @@ fn read_text(path: &Path) -> Result<String> {
             .at(&place)
             .accepted("a file FILE.hsir or FILE.ptx[:entry]"));
     }
-    let file = File::open(path).map_err(unreadable)?;
-    if file.metadata().map_err(unreadable)?.is_dir() {
-        return Err(unreadable(std::io::Error::other("it is a folder")));
-    }
-    let mut bytes = Vec::new();
-    file.take(limits::TEXT_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    if bytes.len() > limits::TEXT_BYTES {
+    let most = limits::TEXT_BYTES as u64;
+    if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > most) {
         return Err(Error::input("the kernel's text is too long")
             .at(&place)
-            .accepted(format!("at most {} MiB", limits::TEXT_BYTES >> 20)));
+            .accepted(format!("at most {} MiB", most >> 20)));
     }
+    let bytes = files::bytes(path, most).map_err(unreadable)?;
     String::from_utf8(bytes).map_err(|error| {
         Error::input(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to())).at(&place)
     })

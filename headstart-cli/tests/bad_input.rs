@@ -558,3 +558,122 @@ fn logs_that_are_none_and_parts_that_are_none() {
     refused(&["merge", "no-such-log", "--log", &log], 2, &["no-such-log"]);
     assert!(!Path::new(&log).exists());
 }
+
+/// A device that never ends and a pipe that nobody writes into, wherever a file can be named.
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_is_not_read() {
+    let folder = folder();
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: no mkfifo");
+        return;
+    }
+    // The name decides how a kernel or model is read.
+    let named = |name: &str| {
+        let path = folder.path().join(name);
+        std::os::unix::fs::symlink(&pipe, &path).expect("linked");
+        path.to_string_lossy().into_owned()
+    };
+    let (hsir, ptx, model) = (named("a.hsir"), named("a.ptx"), named("a.toml"));
+    let pipe = pipe.to_string_lossy().into_owned();
+    let zero = folder.path().join("zero.hsir");
+    std::os::unix::fs::symlink("/dev/zero", &zero).expect("linked");
+    let zero = zero.to_string_lossy().into_owned();
+    let kernel = write(folder.path(), "k.hsir", "hsir 1\nkernel @k() {\n  return\n}\n");
+    let all: [&[&str]; 9] = [
+        &["run", &hsir],
+        &["run", &ptx],
+        &["run", &zero],
+        &["run", &kernel, "--launch", &pipe],
+        &["run", &kernel, "--launch", "/dev/zero"],
+        &["run", "gather", "--device", &model],
+        &[
+            "tune", "gather", "--set", "items=8", "--plans", "unroll:2", "--log", &pipe,
+        ],
+        &["advise", "--ncu", "/dev/zero"],
+        &["merge", &pipe, "--log", "never.jsonl"],
+    ];
+    for arguments in all {
+        let output = headstart(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            matches!(output.status.code(), Some(1 | 2)),
+            "{arguments:?}: {said}"
+        );
+        assert!(said.contains("no regular file"), "{arguments:?}: {said}");
+    }
+}
+
+/// A library of the driver's name without the driver's functions.
+#[test]
+fn a_library_that_is_no_driver() {
+    let folder = folder();
+    let source = write(folder.path(), "empty.c", "int headstart_test;\n");
+    let library = folder.path().join("libcuda.so.1");
+    let built = Command::new("cc")
+        .args(["-shared", "-o"])
+        .arg(&library)
+        .arg(source)
+        .status();
+    if !built.is_ok_and(|status| status.success()) {
+        println!("skipped: no C compiler");
+        return;
+    }
+    std::fs::copy(&library, folder.path().join("libcuda.so")).expect("copied");
+    let run = |device: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+            .args(["run", "gather", "--set", "items=4"])
+            .args(device)
+            .env("LD_LIBRARY_PATH", folder.path())
+            .output()
+            .expect("it starts");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (status, said) = run(&["--device", "cuda:0"]);
+    assert_eq!(status, Some(3), "{said}");
+    assert!(
+        said.contains("has no `cu") && !said.contains("panicked"),
+        "{said}"
+    );
+    let (status, said) = run(&[]);
+    assert_eq!(status, Some(0), "{said}");
+}
+
+#[test]
+fn numbers_of_a_model_that_divide() {
+    for (number, why) in [
+        ("registers.pooled.granule=0", "must not be 0"),
+        ("shared.granule=0", "power of two"),
+    ] {
+        let asked = [
+            "occupancy",
+            "--device",
+            "sim:h200",
+            "--group",
+            "128",
+            "--model",
+            number,
+        ];
+        refused(&asked, 2, &[why]);
+    }
+    // Nothing is kept back: a work-group without shared memory takes none.
+    let output = headstart(&[
+        "run",
+        "gather",
+        "--set",
+        "items=4",
+        "--model",
+        "shared.reserved=0",
+    ]);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

@@ -65,6 +65,7 @@ pub mod back;
 pub mod cleanup;
 pub mod device;
 pub mod error;
+pub mod files;
 pub mod front;
 pub mod ir;
 pub mod math;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use headstart::files;
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 use serde_json::{Value, json};
@@ -14,6 +15,9 @@ pub struct Runs {
     pub copy: Option<f64>,
 }
 
+/// The longest file, in bytes.
+const MAX_BYTES: u64 = 256 << 20;
+
 impl Runs {
     /// Takes what files have: of several results of one case the last one that is no error, each with the date of its run.
     ///
@@ -23,7 +27,7 @@ impl Runs {
         let mut runs = Runs::default();
         for file in files {
             let name = quoted(&file.to_string_lossy());
-            let text = std::fs::read_to_string(file)
+            let text = files::text(file, MAX_BYTES)
                 .map_err(|error| Error::usage(format!("--from {name} cannot be read: {error}")))?;
             let report: Value = serde_json::from_str(&text)
                 .map_err(|error| Error::input(format!("--from {name} is no JSON: {error}")))?;

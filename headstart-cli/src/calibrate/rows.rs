@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use headstart::files;
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -81,7 +82,7 @@ impl Measurements {
         if length > LONGEST {
             return Err(wrong(format!("{length} bytes")).accepted("at most 16 MiB"));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = files::text(path, LONGEST).map_err(|error| wrong(error.to_string()))?;
         serde_json::from_str(&text).map_err(|error| {
             wrong(error.to_string()).accepted("what `headstart calibrate --json FILE` writes")
         })

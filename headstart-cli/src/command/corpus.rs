@@ -11,7 +11,9 @@ use headstart::back::ptx::Ptx;
 use headstart::device::cuda::timing::TimingOptions;
 use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Options;
+use headstart::files;
 use headstart::front::ptx;
+use headstart::ir::limits;
 use headstart::report::Outputs;
 use headstart::tune::drop_in::drop_in;
 use headstart::tune::gpu::{GpuBench, Wanted, as_it_was, in_its_module};
@@ -44,7 +46,7 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
     let mut entries = Vec::new();
     let mut failed = 0;
     for path in modules(&options.folder)? {
-        let text = std::fs::read_to_string(&path)
+        let text = files::text(&path, limits::TEXT_BYTES as u64)
             .map_err(|error| Error::usage(format!("{}: {error}", path.display())))?;
         let file = path
             .file_name()
@@ -119,7 +121,7 @@ fn line(found: &Value) -> String {
 fn large_import(folder: &Path) -> Result<Value> {
     let mut texts = Vec::new();
     for path in modules(folder)? {
-        texts.extend(std::fs::read_to_string(path));
+        texts.extend(files::text(&path, limits::TEXT_BYTES as u64));
     }
     const ENTRY: &str = ".visible .entry ";
     let largest = texts.iter().max_by_key(|text| text.len());

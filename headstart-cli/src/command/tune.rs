@@ -60,6 +60,9 @@ pub fn run(options: &Tune) -> Result<()> {
 
     let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
     let log = options.log.as_deref().map(Log::open).transpose()?;
+    for line in log.iter().flat_map(Log::skipped) {
+        eprintln!("headstart: the log has no trial at {line}; it is made again");
+    }
     let asked = Asked {
         plans: plans.as_deref(),
         shard,

@@ -23,6 +23,7 @@
 use std::path::Path;
 
 use super::{Device, Image, Images, Library, Programs};
+use crate::files;
 use crate::{Error, Result};
 
 /// The first line of a bundle.
@@ -31,6 +32,8 @@ const HEAD: &str = "headstart bundle 1";
 /// Most images in a bundle.
 const MOST_IMAGES: usize = 1 << 16;
 
+/// The longest file, in bytes.
+const MAX_BYTES: u64 = 1 << 30;
 /// The longest key of an image, in bytes.
 const LONGEST_KEY: usize = 1 << 10;
 
@@ -134,7 +137,7 @@ impl Bundle {
     /// # Errors
     /// The file cannot be read, or holds something else.
     pub fn read(path: &Path) -> Result<Bundle> {
-        let bytes = std::fs::read(path)
+        let bytes = files::bytes(path, MAX_BYTES)
             .map_err(|error| Error::usage(format!("{} cannot be read: {error}", path.display())))?;
         Bundle::parse(&bytes).map_err(|error| error.at(path.display().to_string()))
     }

@@ -40,6 +40,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Device, Images, Program};
+use crate::files;
 use crate::ir::{self, Kernel};
 use crate::suggest::accepted;
 use crate::{Error, Result};
@@ -47,6 +48,8 @@ use crate::{Error, Result};
 /// The first line of a library's text.
 const HEAD: &str = "headstart library 1";
 
+/// The longest file, in bytes.
+const MAX_BYTES: u64 = 1 << 30;
 /// Most kernels in a library.
 const MOST_KERNELS: usize = 4096;
 
@@ -137,7 +140,7 @@ impl Library {
     /// # Errors
     /// The file cannot be read, or holds something else.
     pub fn read(path: &Path) -> Result<Library> {
-        let text = std::fs::read_to_string(path)
+        let text = files::text(path, MAX_BYTES)
             .map_err(|error| Error::usage(format!("{} cannot be read: {error}", path.display())))?;
         Library::parse(&text).map_err(|error| error.at(path.display().to_string()))
     }

@@ -45,18 +45,26 @@ impl Ptxas {
     /// # Errors
     /// What the assembler says, with the lines that it complains about.
     pub fn assemble_module(&self, text: &str) -> Result<Assembled, String> {
-        let target = text.lines().find_map(|line| line.trim().strip_prefix(".target "));
-        let target = target.and_then(|target| target.split([',', ' ']).next());
-        self.assemble_text(text, target.unwrap_or("sm_90"))
+        self.assemble_text(text, target_of(text))
     }
 
-    fn assemble_text(&self, text: &str, arch: &str) -> Result<Assembled, String> {
+    /// The machine code of a module, an ELF file, for the GPU generation that it names.
+    ///
+    /// # Errors
+    /// What the assembler says, with the lines that it complains about.
+    pub fn machine_code(&self, text: &str) -> Result<Vec<u8>, String> {
+        self.run(text, target_of(text)).map(|(_, code)| code)
+    }
+
+    /// What the assembler said of a text, and the machine code.
+    fn run(&self, text: &str, arch: &str) -> Result<(String, Vec<u8>), String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let source = folder.path().join("kernel.ptx");
         std::fs::write(&source, text).map_err(|error| error.to_string())?;
+        let code = folder.path().join("kernel.cubin");
         let output = Command::new(&self.0)
             .args(["-v", &format!("-arch={arch}"), "-o"])
-            .arg(folder.path().join("kernel.cubin"))
+            .arg(&code)
             .arg(&source)
             .output()
             .map_err(|error| format!("{}: {error}", self.0.display()))?;
@@ -66,6 +74,12 @@ impl Ptxas {
             None => return Err("the assembler crashed".to_string()),
             Some(_) => return Err(complaints(&said, text)),
         }
+        let code = std::fs::read(code).map_err(|error| error.to_string())?;
+        Ok((said.into_owned(), code))
+    }
+
+    fn assemble_text(&self, text: &str, arch: &str) -> Result<Assembled, String> {
+        let (said, _) = self.run(text, arch)?;
         let before = |word: &str| {
             let words: Vec<&str> = said
                 .split([' ', ',', '\n'])
@@ -81,6 +95,13 @@ impl Ptxas {
             shared_bytes: before("bytes smem").unwrap_or(0),
         })
     }
+}
+
+/// The GPU generation that a module names.
+fn target_of(text: &str) -> &str {
+    let target = text.lines().find_map(|line| line.trim().strip_prefix(".target "));
+    let target = target.and_then(|target| target.split([',', ' ']).next());
+    target.unwrap_or("sm_90")
 }
 
 /// The first line that reads a register which no line above writes. Emitted code is structured, so that whatever runs

@@ -1,9 +1,10 @@
 //! What a rewritten entry takes for granted beyond its module's text.
 //!
 //! Whoever asked said things of the entry's launches (lengths, `readonly`, …). Which of them the result rests on is found by
-//! leaving them out, one after the other, as long as the very same text comes out: what is left is needed, and nothing else
-//! is relied on. Each is written into the module's note and into the report.
+//! leaving them out, one after the other, as long as the very same text comes out, but for the names of registers: what is
+//! left is needed, and nothing else is relied on. Each is written into the module's note and into the report.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use super::drop_in::DropIn;
@@ -53,13 +54,14 @@ pub(super) fn granted(
     rewritten: &DropIn,
     derive: impl Fn(&Facts) -> Result<DropIn>,
 ) -> Vec<Granted> {
+    let wanted = without_names(&rewritten.text);
     let mut kept = facts.clone();
     let mut needed = Vec::new();
     let mut leave_out = |granted: Granted, less: &dyn Fn(&mut Facts)| {
         let mut without = kept.clone();
         less(&mut without);
         match derive(&without) {
-            Ok(other) if other.text == rewritten.text => kept = without,
+            Ok(other) if without_names(&other.text) == wanted => kept = without,
             _ => needed.push(granted),
         }
     };
@@ -100,4 +102,35 @@ pub(super) fn granted(
         });
     }
     needed
+}
+
+/// A text with its registers numbered in the order in which they appear.
+pub fn without_names(text: &str) -> String {
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut plain = String::with_capacity(text.len());
+    let mut pieces = text.split('%');
+    plain.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+        let end = piece.find(|c: char| !is_part(c)).unwrap_or(piece.len());
+        let next = numbers.len();
+        let number = *numbers.entry(&piece[..end]).or_insert(next);
+        plain.push('%');
+        plain.push_str(&number.to_string());
+        plain.push_str(&piece[end..]);
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_registers_do_not_matter() {
+        let text = |a: &str, b: &str| format!(".reg .b32 %{a}, %{b};\nadd.s32 %{a}, %{b}, %tid.x;\n");
+        assert_eq!(without_names(&text("r1", "p_2")), without_names(&text("x", "r1")));
+        assert_ne!(without_names(&text("r1", "r2")), without_names(&text("r1", "r1")));
+        assert_eq!(without_names("100% of %"), "100%0 of %0");
+    }
 }

@@ -86,6 +86,7 @@ use super::scalars::{Number, default_bits, scalar_bits};
 use super::workload::{Given, Workload};
 use crate::device::{Fill, Pattern};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::front::ptx::{Facts, Origin, Original, ParameterFacts};
 use crate::ir::{Kernel, Param, Type};
 use crate::suggest::{accepted, quoted};
@@ -222,7 +223,7 @@ impl LaunchFile {
                 .at(&place)
                 .accepted("at most 1 MiB"));
         }
-        let mut launch = LaunchFile::parse(&std::fs::read_to_string(path).map_err(unreadable)?, &place)?;
+        let mut launch = LaunchFile::parse(&files::text(path, MAX_BYTES).map_err(unreadable)?, &place)?;
         launch.folder = path.parent().map(Path::to_owned).unwrap_or_default();
         for (name, parameter) in &mut launch.parameters {
             let at = |error: Error| error.at(format!("{place}, parameter `{name}`"));

@@ -52,7 +52,17 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Log {
     path: PathBuf,
+    skipped: Vec<String>,
     inner: Mutex<Inner>,
+}
+
+/// The whole lines of a log.
+struct Whole {
+    entries: Vec<Entry>,
+    /// How many bytes they are.
+    bytes: u64,
+    /// Lines that are no trials: where, and why.
+    skipped: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -70,6 +80,9 @@ impl Log {
     /// The file cannot be read and written, or is no log.
     pub fn open(path: &Path) -> Result<Log> {
         let refused = |error: std::io::Error| unusable(path, &error);
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(refused(std::io::Error::other("it is no regular file")));
+        }
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -77,11 +90,16 @@ impl Log {
             .append(true)
             .open(path)
             .map_err(refused)?;
-        let (entries, whole) = read(path, &mut file)?;
-        file.set_len(whole).map_err(refused)?;
+        let Whole {
+            entries,
+            bytes,
+            skipped,
+        } = read(path, &mut file)?;
+        file.set_len(bytes).map_err(refused)?;
         let known = entries.into_iter().map(|entry| (place(&entry), entry)).collect();
         Ok(Log {
             path: path.to_owned(),
+            skipped,
             inner: Mutex::new(Inner {
                 file,
                 known,
@@ -92,6 +110,11 @@ impl Log {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lines that were no trials, and why: those are made again.
+    pub fn skipped(&self) -> &[String] {
+        &self.skipped
     }
 
     /// The trial of a plan, if it was made.
@@ -149,10 +172,14 @@ fn line(entry: &Entry) -> Result<String> {
     Ok(format!("{text}\n"))
 }
 
-/// The entries of a log, and how many of its bytes are whole lines.
-fn read(path: &Path, file: &mut File) -> Result<(Vec<Entry>, u64)> {
+/// Reads the whole lines of a log.
+fn read(path: &Path, file: &mut File) -> Result<Whole> {
     let refused = |error: std::io::Error| unusable(path, &error);
-    let length = file.metadata().map_err(refused)?.len();
+    let metadata = file.metadata().map_err(refused)?;
+    if !metadata.is_file() {
+        return Err(refused(std::io::Error::other("it is no regular file")));
+    }
+    let length = metadata.len();
     if length > MAX_BYTES {
         return Err(Error::input("the log is too large")
             .at(quoted(&path.to_string_lossy()))
@@ -160,26 +187,28 @@ fn read(path: &Path, file: &mut File) -> Result<(Vec<Entry>, u64)> {
     }
     file.seek(SeekFrom::Start(0)).map_err(refused)?;
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(refused)?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(refused)?;
     let whole = bytes
         .iter()
         .rposition(|&byte| byte == b'\n')
         .map_or(0, |last| last + 1);
     let mut entries = Vec::new();
+    let mut skipped = Vec::new();
     for (number, line) in bytes[..whole].split(|&byte| byte == b'\n').enumerate() {
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let entry = serde_json::from_slice(line).map_err(|error| {
-            Error::input(format!("not a trial of a log: {error}"))
-                .at(format!(
-                    "{}, line {}",
-                    quoted(&path.to_string_lossy()),
-                    number + 1
-                ))
-                .accepted("a file that `headstart tune --log FILE` writes")
-        })?;
-        entries.push(entry);
+        // One bad line loses that trial only: it is made again.
+        match serde_json::from_slice::<Entry>(line) {
+            Ok(entry) if is_possible(&entry) => entries.push(entry),
+            Ok(_) => skipped.push((number + 1, "a time must be more than 0".to_owned())),
+            Err(error) => skipped.push((number + 1, error.to_string())),
+        }
+    }
+    if let (Some((line, why)), true) = (skipped.first(), entries.is_empty()) {
+        return Err(Error::input(format!("not a trial of a log: {why}"))
+            .at(format!("{}, line {line}", quoted(&path.to_string_lossy())))
+            .accepted("a file that `headstart tune --log FILE` writes"));
     }
     // A file without any line break is a log that was killed at its first line, or no log.
     if whole == 0 && !bytes.is_empty() && !bytes.starts_with(b"{\"key\"") {
@@ -187,7 +216,24 @@ fn read(path: &Path, file: &mut File) -> Result<(Vec<Entry>, u64)> {
             .at(quoted(&path.to_string_lossy()))
             .accepted("a file that `headstart tune --log FILE` writes"));
     }
-    Ok((entries, whole as u64))
+    Ok(Whole {
+        entries,
+        bytes: whole as u64,
+        skipped: skipped
+            .iter()
+            .map(|(line, why)| format!("line {line}: {why}"))
+            .collect(),
+    })
+}
+
+/// Whether a trial can have happened: nothing takes no time, or no number of it.
+fn is_possible(entry: &Entry) -> bool {
+    match entry.trial.outcome {
+        Outcome::Ok { time_ns, speedup, .. } => {
+            time_ns.is_finite() && time_ns > 0.0 && speedup.is_finite() && speedup > 0.0
+        }
+        _ => true,
+    }
 }
 
 /// The lines of several logs as one: of each key and plan the last one.
@@ -198,8 +244,13 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged> {
     let mut position: HashMap<(String, String), usize> = HashMap::new();
     let mut entries: Vec<Entry> = Vec::new();
     for path in paths {
-        let mut file = File::open(path).map_err(|error| unusable(path, &error))?;
-        for entry in read(path, &mut file)?.0 {
+        let refused = |error: std::io::Error| unusable(path, &error);
+        // To open a pipe waits for whoever writes into it.
+        if !std::fs::metadata(path).map_err(refused)?.is_file() {
+            return Err(refused(std::io::Error::other("it is no regular file")));
+        }
+        let mut file = File::open(path).map_err(refused)?;
+        for entry in read(path, &mut file)?.entries {
             match position.get(&place(&entry)) {
                 Some(&known) => entries[known] = entry,
                 None => {
@@ -377,6 +428,30 @@ mod tests {
             assert!(error.contains("notes.txt") && !error.contains('\n'), "{error}");
             assert_eq!(std::fs::read_to_string(&path).expect("there"), text);
         }
+    }
+
+    #[test]
+    fn a_bad_line_loses_that_line_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log.jsonl");
+        let log = Log::open(&path).expect("a new log");
+        log.add(entry("k", "unroll:4", 500.0));
+        log.add(entry("k", "unroll:8", 250.0));
+        drop(log);
+        let text = std::fs::read_to_string(&path).expect("there");
+        let no_time = text.replace("250.0", "0.0");
+        std::fs::write(
+            &path,
+            format!("{no_time}no trial\n{}", text.replace("unroll", "x")),
+        )
+        .expect("written");
+        let log = Log::open(&path).expect("still a log");
+        let plan = |text: &str| text.parse::<Plan>().expect("a plan");
+        assert!(log.find("k", &plan("unroll:4")).is_some());
+        assert!(log.find("k", &plan("unroll:8")).is_none());
+        let lines: Vec<&str> = log.skipped().iter().map(|line| &line[..7]).collect();
+        assert_eq!(lines, ["line 2:", "line 3:", "line 4:", "line 5:"]);
+        assert_eq!(merge(&[path]).expect("a log").trials, 1);
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod elsewhere;
 mod file_subject;
 mod fills;
 pub mod gpu;
-mod granted;
+pub mod granted;
 pub mod launch_file;
 mod launch_template;
 pub mod log;

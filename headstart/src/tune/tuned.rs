@@ -46,6 +46,7 @@ use super::space::{likely_plans_of, without_shared_copies};
 use super::subject::Subject;
 use super::workload::{Given, Workload};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::ir::{Kernel, print};
 use crate::prefetch::Plan;
 use crate::report::{Report, Trial, Verdict};
@@ -158,7 +159,7 @@ impl Answers {
             return None;
         }
         // A line that was not finished, or that another version wrote, is none of ours.
-        let text = fs::read(path).ok()?;
+        let text = files::bytes(path, MAX_BYTES).ok()?;
         let lines = text.split(|&byte| byte == b'\n').rev();
         let answers = lines.filter_map(|line| serde_json::from_slice::<Answer>(line).ok());
         let answer = answers.into_iter().find(|answer| answer.key == key)?;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use headstart::advise::Bounds;
+use headstart::files;
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -112,7 +113,7 @@ impl Record {
             return Err(refused("it is too large".into()).accepted("at most 64 MiB"));
         }
         let text =
-            fs::read_to_string(path).map_err(|error| refused(format!("it cannot be read: {error}")))?;
+            files::text(path, MAX_BYTES).map_err(|error| refused(format!("it cannot be read: {error}")))?;
         if text.trim().is_empty() {
             return Ok(Record::default());
         }

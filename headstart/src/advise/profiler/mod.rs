@@ -14,6 +14,7 @@ use std::path::Path;
 use super::{Evidence, Profile};
 use crate::device::model::DeviceModel;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::suggest::quoted;
 
 /// The longest file, in bytes.
@@ -63,15 +64,13 @@ pub fn read(profiler: Profiler, path: &Path, wanted: &Wanted<'_>) -> Result<Prof
     let unreadable =
         |error: std::io::Error| Error::usage(format!("the profile cannot be read: {error}")).at(&place);
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
-    if metadata.is_dir() {
-        return Err(unreadable(std::io::Error::other("it is a folder")));
-    }
     if metadata.len() > MAX_BYTES {
         return Err(Error::input("the profile is too large")
             .at(&place)
             .accepted("at most 64 MiB"));
     }
-    parse(profiler, &std::fs::read(path).map_err(unreadable)?, wanted).map_err(|error| error.within(&place))
+    let bytes = files::bytes(path, MAX_BYTES).map_err(unreadable)?;
+    parse(profiler, &bytes, wanted).map_err(|error| error.within(&place))
 }
 
 /// Reads the bytes of a profiler's file.

@@ -48,6 +48,65 @@ pub struct GpuFacts {
     pub sub_group: u32,
 }
 
+/// What is called of the driver's library. The binding looks each up when it is first called, and panics if it is not there.
+const FUNCTIONS: &[&str] = &[
+    "cuCtxCreate_v2",
+    "cuCtxDestroy_v2",
+    "cuCtxSetCurrent",
+    "cuDeviceGet",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetCount",
+    "cuDeviceGetName",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuDevicePrimaryCtxRetain",
+    "cuDeviceTotalMem_v2",
+    "cuDriverGetVersion",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuEventElapsedTime",
+    "cuEventQuery",
+    "cuEventRecord",
+    "cuFuncGetAttribute",
+    "cuFuncSetAttribute",
+    "cuGetErrorName",
+    "cuGetErrorString",
+    "cuInit",
+    "cuLaunchKernel",
+    "cuLinkAddData_v2",
+    "cuLinkComplete",
+    "cuLinkCreate_v2",
+    "cuLinkDestroy",
+    "cuMemAlloc_v2",
+    "cuMemAllocManaged",
+    "cuMemFreeHost",
+    "cuMemFree_v2",
+    "cuMemGetInfo_v2",
+    "cuMemHostAlloc",
+    "cuMemHostGetDevicePointer_v2",
+    "cuMemcpyAsync",
+    "cuMemcpyDtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemsetD8Async",
+    "cuModuleGetFunction",
+    "cuModuleLoadData",
+    "cuModuleLoadDataEx",
+    "cuModuleUnload",
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+    "cuStreamCreate",
+    "cuStreamDestroy_v2",
+    "cuStreamSynchronize",
+];
+
+/// The first function that the library found lacks.
+fn missing_function() -> Option<&'static str> {
+    FUNCTIONS.iter().copied().find(|name| {
+        // SAFETY: the symbol is looked up, and not called.
+        let found = unsafe { sys::culib().get::<unsafe extern "C" fn()>(name.as_bytes()) };
+        found.is_err()
+    })
+}
+
 /// Opens the driver's library once. The version of CUDA that it serves, or why it cannot be used.
 fn driver() -> Result<i32, Failure> {
     static DRIVER: OnceLock<Result<i32, Failure>> = OnceLock::new();
@@ -60,6 +119,13 @@ fn driver() -> Result<i32, Failure> {
                     "this machine has no NVIDIA driver: its library libcuda.so.1 was not found",
                 )
                 .accepted("install NVIDIA's driver, or choose a simulated device such as sim:h200"));
+            }
+            if let Some(missing) = missing_function() {
+                return Err(Failure::new(
+                    FailureKind::OldDriver,
+                    format!("the library libcuda.so.1 that was found has no `{missing}`"),
+                )
+                .accepted("NVIDIA's driver for CUDA 12.0 or later, or a simulated device such as sim:h200"));
             }
             result::init().map_err(|error| Failure::of(error, "starting the NVIDIA driver"))?;
             let mut version = 0;

@@ -3,11 +3,14 @@
 //! What is timed lies in plain allocations only: managed memory moves pages during a launch, which would be timed with
 //! it.
 
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
 use cudarc::driver::{result, sys};
 
 use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
-use super::launch::Lane;
+use super::launch::{Event, Lane};
 
 /// A piece of memory that the GPU reaches. Freed when dropped.
 ///
@@ -17,6 +20,8 @@ pub struct Buffer {
     address: sys::CUdeviceptr,
     bytes: usize,
     place: Place,
+    /// Held while the host reads or writes the bytes: two of its threads never do at once.
+    host: Mutex<()>,
 }
 
 /// Where a buffer lies.
@@ -31,7 +36,7 @@ enum Place {
 
 // SAFETY: the pointer is used only through `Buffer::on_host`, which copies bytes.
 unsafe impl Send for Place {}
-// SAFETY: as above; what two threads do to the same bytes at once is theirs to avoid, and they are bytes.
+// SAFETY: as above, one thread at a time.
 unsafe impl Sync for Place {}
 
 impl Gpu {
@@ -59,6 +64,7 @@ impl Gpu {
             address,
             bytes,
             place: Place::Device,
+            host: Mutex::new(()),
         })
     }
 
@@ -83,6 +89,7 @@ impl Gpu {
             address,
             bytes,
             place: Place::Host(pointer.cast()),
+            host: Mutex::new(()),
         })
     }
 
@@ -98,6 +105,7 @@ impl Gpu {
             address,
             bytes,
             place: Place::Managed,
+            host: Mutex::new(()),
         })
     }
 }
@@ -149,8 +157,9 @@ impl Buffer {
         .map_err(|error| Failure::of(error, "copying from the GPU"))
     }
 
-    /// Copies bytes from another buffer, or from other bytes of this one, in a lane's order, without waiting. Both must
-    /// stay until the copy has ended.
+    /// Copies bytes from another buffer, or from other bytes of this one, in a lane's order; then records `end`, and waits
+    /// for it at most this long. Both buffers are borrowed until then; beyond the limit the driver waits when one is given
+    /// back.
     pub fn copy_on(
         &self,
         lane: &Lane,
@@ -158,16 +167,20 @@ impl Buffer {
         from: &Buffer,
         from_offset: usize,
         length: usize,
+        end: &mut Event,
+        limit: Duration,
     ) -> Result<(), Failure> {
         let (to, from) = (self.range(offset, length)?, from.range(from_offset, length)?);
-        if length == 0 {
-            return Ok(());
-        }
         self.gpu.enter()?;
+        if length == 0 {
+            return end.record_on(lane).and_then(|()| end.wait(limit));
+        }
         // SAFETY: both ranges lie within allocations; where each lies, the driver sees by its address.
         unsafe { sys::cuMemcpyAsync(to, from, length, lane.stream) }
             .result()
-            .map_err(|error| Failure::of(error, "copying beside the kernels"))
+            .map_err(|error| Failure::of(error, "copying beside the kernels"))?;
+        end.record_on(lane)?;
+        end.wait(limit)
     }
 
     /// The host's address of a range, for memory that it reaches.
@@ -187,16 +200,23 @@ impl Buffer {
     /// Reads bytes as the host sees them now.
     pub fn read_on_host(&self, offset: usize, to: &mut [u8]) -> Result<(), Failure> {
         let pointer = self.on_host(offset, to.len())?;
-        // SAFETY: the range lies within an allocation that the host reaches, and `to` is none of it.
-        unsafe { std::ptr::copy_nonoverlapping(pointer, to.as_mut_ptr(), to.len()) };
+        let _alone = self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        for (at, byte) in to.iter_mut().enumerate() {
+            // SAFETY: the range lies within an allocation that the host reaches. No other thread of the host writes it
+            // meanwhile; a kernel may, so each byte is read as it is at some time.
+            *byte = unsafe { pointer.add(at).read_volatile() };
+        }
         Ok(())
     }
 
     /// Writes bytes as the host sees them.
     pub fn write_on_host(&self, offset: usize, from: &[u8]) -> Result<(), Failure> {
         let pointer = self.on_host(offset, from.len())?;
-        // SAFETY: as in `read_on_host`.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), pointer, from.len()) };
+        let _alone = self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        for (at, &byte) in from.iter().enumerate() {
+            // SAFETY: as in `read_on_host`.
+            unsafe { pointer.add(at).write_volatile(byte) };
+        }
         Ok(())
     }
 

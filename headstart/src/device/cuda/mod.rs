@@ -9,6 +9,7 @@
 
 mod clock;
 pub mod device;
+mod elf;
 pub mod failure;
 mod fill;
 pub mod gpu;

@@ -8,6 +8,7 @@ use cudarc::driver::{result, sys};
 use serde::{Deserialize, Serialize};
 use sys::CUfunction_attribute_enum as Attribute;
 
+use super::elf;
 use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
 
@@ -69,16 +70,12 @@ impl Gpu {
         self.enter()?;
         let entry = CString::new(name)
             .map_err(|_| Failure::new(FailureKind::Request, "an entry's name holds a zero byte"))?;
-        // The driver takes the image's size from its ELF header, so the header must be there and tell the truth.
-        if elf_bytes(code).is_none_or(|bytes| bytes > code.len() as u64) {
-            return Err(Failure::new(
-                FailureKind::Request,
-                "machine code that is cut off, or none",
-            ));
-        }
+        // The driver gets no size: it follows what stands in the file, so all of that must lie inside.
+        elf::check(code)
+            .map_err(|why| Failure::new(FailureKind::Request, format!("no machine code: {why}")))?;
         let start = Instant::now();
         let mut module = std::ptr::null_mut();
-        // SAFETY: the image is a whole ELF file, which lives until the call returns.
+        // SAFETY: the image is a whole ELF file, all of whose parts lie inside, and it lives until the call returns.
         unsafe { sys::cuModuleLoadData(&mut module, code.as_ptr().cast()) }
             .result()
             .map_err(|error| Failure::of(error, "loading machine code"))?;
@@ -226,20 +223,6 @@ fn assemble(text: &CString) -> Result<Vec<u8>, Failure> {
     code
 }
 
-/// How long an ELF file of 64 bits is, by its header: to the end of its tables of sections and segments. None if it is
-/// none.
-fn elf_bytes(code: &[u8]) -> Option<u64> {
-    if code.len() < 64 || !code.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let wide = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| code[at + byte]));
-    let narrow = |at: usize| u64::from(u16::from_le_bytes([code[at], code[at + 1]]));
-    // e_phoff and e_phentsize × e_phnum; e_shoff and e_shentsize × e_shnum.
-    let segments = wide(32).checked_add(narrow(54) * narrow(56))?;
-    let sections = wide(40).checked_add(narrow(58) * narrow(60))?;
-    Some(segments.max(sections).max(64))
-}
-
 impl Function {
     /// The entry's name.
     pub fn name(&self) -> &str {
@@ -309,24 +292,5 @@ impl Drop for Loaded {
             // SAFETY: loaded once, unloaded once; launches hold the function until they are done.
             let _ = unsafe { result::module::unload(self.module) };
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cut_image_is_noticed() {
-        let mut code = vec![0u8; 400];
-        code[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        code[40..48].copy_from_slice(&200u64.to_le_bytes()); // sections at 200,
-        code[58..60].copy_from_slice(&64u16.to_le_bytes()); // 64 bytes each,
-        code[60..62].copy_from_slice(&3u16.to_le_bytes()); // three of them.
-        assert_eq!(elf_bytes(&code), Some(392));
-        assert_eq!(elf_bytes(&code[..63]), None);
-        assert_eq!(elf_bytes(b".version 8.0"), None);
-        code[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(elf_bytes(&code), None);
     }
 }

@@ -110,9 +110,9 @@ impl Serving {
                     &source.0,
                     from_offset as usize,
                     length as usize,
+                    &mut end,
+                    self.limit,
                 )?;
-                end.record_on(&self.lane)?;
-                end.wait(self.limit)?;
             }
         }
         end.wait(self.limit)?;

@@ -1,6 +1,6 @@
 //! What must hold between the numbers of a model, beyond each one's own range.
 
-use super::DeviceModel;
+use super::{DeviceModel, Registers};
 use crate::Error;
 
 /// Finds the first contradiction: the dotted key to blame, and the error.
@@ -21,6 +21,11 @@ pub(super) fn check(model: &DeviceModel) -> Result<(), (String, Error)> {
         if number == 0 {
             return fail(key, "this number must not be 0".into());
         }
+    }
+    if let Registers::Pooled(registers) = &model.registers
+        && *registers.granule == 0
+    {
+        return fail("registers.pooled.granule", "this number must not be 0".into());
     }
     let powers = [
         ("core.sub-group-size", u64::from(*model.core.sub_group_size)),

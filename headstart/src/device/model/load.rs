@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::DeviceModel;
 use super::check::check;
+use crate::files;
 use crate::suggest::{accepted, quoted};
 use crate::{Error, Result};
 
@@ -76,7 +77,7 @@ fn text_of(path: &Path) -> Result<(String, String)> {
     if length > LONGEST_FILE {
         return Err(unreadable(format!("{length} bytes")).accepted("at most 1 MiB"));
     }
-    let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let text = files::text(path, LONGEST_FILE).map_err(|error| unreadable(error.to_string()))?;
     Ok((text, place))
 }
 

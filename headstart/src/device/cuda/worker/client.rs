@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::output::{Line, separate};
-use super::{Contents, Given, Loaded, Module, Reply, Request};
+use super::{Contents, Given, Loaded, MARK_VARIABLE, Module, Reply, Request};
 use crate::Result;
 use crate::device::cuda::failure::{Failure, FailureKind};
 use crate::device::cuda::gpu::GpuFacts;
@@ -427,8 +427,10 @@ pub enum Argument<'a> {
 impl Process {
     fn start(program: &Path, arguments: &[OsString]) -> Result<Process, Failure> {
         let failed = |what: String| Failure::new(FailureKind::Worker, format!("no worker: {what}"));
+        let mark = mark();
         let mut child = Command::new(program)
             .args(arguments)
+            .env(MARK_VARIABLE, &mark)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -447,7 +449,7 @@ impl Process {
                 .map_err(|error| failed(error.to_string()))
         };
         spawn(Box::new(move || {
-            separate(BufReader::new(output), |line| sender.send(line).is_ok());
+            separate(BufReader::new(output), &mark, |line| sender.send(line).is_ok());
         }))?;
         // The driver may write to standard error; nobody reads it, but it must not block.
         spawn(Box::new(move || {
@@ -515,6 +517,14 @@ impl Process {
         // Without a thread the process is left to the system, which ends it with ours.
         let _ = thread::Builder::new().spawn(reap);
     }
+}
+
+/// What the replies of a new worker begin with: nobody else can know it.
+fn mark() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    // The keys of a `RandomState` come from the system's random numbers.
+    let random = RandomState::new().hash_one(std::process::id());
+    format!("\u{1}headstart worker {random:016x}: ")
 }
 
 fn written(path: &Path, bytes: &[u8]) -> Result<(), Failure> {

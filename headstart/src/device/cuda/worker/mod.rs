@@ -12,7 +12,8 @@
 //! each, one reply for each request, in order. Contents of buffers travel in files.
 //!
 //! The driver writes what kernels print to the same standard output. So each reply starts on a line of its own, with a
-//! mark that a kernel does not print by accident; everything between the replies is what was printed.
+//! mark; everything between the replies is what was printed. The mark holds a random number that the worker gets in its
+//! environment, where no kernel can see it.
 //!
 //! ```text
 //! {"open":{"device":0}}                                  {"opened":{"name":"NVIDIA H200",…}}
@@ -40,8 +41,9 @@ use super::timing::{Timing, TimingOptions};
 
 pub use client::{Argument, Checked, Found, Worker};
 
-/// What each reply's line begins with. A line's end comes before it, in case a kernel left a line without one.
-const MARK: &str = "\u{1}headstart worker: ";
+/// The variable of the worker's environment that says what each reply's line begins with. A line's end comes before it,
+/// in case a kernel left a line without one.
+const MARK_VARIABLE: &str = "HEADSTART_WORKER_MARK";
 pub use serve::serve;
 
 /// What the worker is asked.

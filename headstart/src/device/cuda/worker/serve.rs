@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::{Contents, Given, Loaded, MARK, Module, Reply, Request};
+use super::{Contents, Given, Loaded, MARK_VARIABLE, Module, Reply, Request};
 use crate::back::ptx::Target;
 use crate::device::cuda::device::refill;
 use crate::device::cuda::failure::{Failure, FailureKind};
@@ -28,6 +28,9 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
     let gone = |error: std::io::Error| {
         Error::device(format!("the process that started this worker is gone: {error}"))
     };
+    let mark = std::env::var(MARK_VARIABLE).map_err(|_| {
+        Error::usage("a worker is started by the command that needs it").accepted("`headstart tune`, …")
+    })?;
     let mut state = None;
     for line in input.lines() {
         let line = line.map_err(gone)?;
@@ -39,7 +42,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
             )),
         };
         let text = serde_json::to_string(&reply).map_err(|error| Error::bug(error.to_string()))?;
-        writeln!(output, "\n{MARK}{text}")
+        writeln!(output, "\n{mark}{text}")
             .and_then(|()| output.flush())
             .map_err(gone)?;
         if matches!(&reply, Reply::Failed(failure) if failure.kind.poisons()) {

@@ -106,7 +106,11 @@ impl NvidiaCore {
                 Limit::Registers,
                 self.groups_by_registers(footprint, registers_per_sub_group),
             ),
-            (Limit::SharedMemory, carve_out / shared_per_group),
+            // Who takes none is not limited by it.
+            (
+                Limit::SharedMemory,
+                carve_out.checked_div(shared_per_group).unwrap_or(u32::MAX),
+            ),
             (Limit::WorkGroups, self.max_groups),
         ];
         if footprint.group == 0 || footprint.group > self.max_group {

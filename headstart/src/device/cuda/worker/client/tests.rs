@@ -1,7 +1,6 @@
 //! The parent's side against workers that are shell scripts.
 
 use super::*;
-use crate::device::cuda::worker::MARK;
 use crate::device::cuda::worker::output::MOST_PRINTED;
 
 /// A worker that is a shell script.
@@ -30,7 +29,7 @@ fn opened() -> String {
 
 /// A shell's command that replies so.
 fn reply(text: &str) -> String {
-    format!("printf '\\n%s\\n' '{MARK}{text}'")
+    format!("printf '\\n%s%s\\n' \"${MARK_VARIABLE}\" '{text}'")
 }
 
 #[test]

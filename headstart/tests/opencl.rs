@@ -32,7 +32,15 @@ fn patterns_are_what_they_are_on_the_host() {
 #[test]
 fn random_kernels_compute_the_same_as_on_the_simulator() {
     let Some(opencl) = opencl() else { return };
-    let refuses = |why: &str| why.contains("may return while others wait");
+    let refuses = |why: &str| {
+        [
+            "may return while others wait",
+            "a part of a sub-group",
+            "which work-items run together",
+        ]
+        .iter()
+        .any(|reason| why.contains(reason))
+    };
     let mut unoptimized = OpenClDevice::open(0).expect("opened once");
     unoptimized.leave_unoptimized();
     device::random_kernels_compute_the_same_as_on_the_simulator(&opencl, Some(&unoptimized), 30, refuses);

@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 
 use headstart::back::spirv::{self, Options, Spirv, Target};
-use headstart::ir::Kernel;
+use headstart::ir::{Kernel, OpKind};
 use headstart::prefetch;
 use headstart::testing::spirv_val::SpirvVal;
 use headstart::testing::{self, Size};
@@ -17,8 +17,52 @@ fn emit(name: &str, kernel: &Kernel, options: &Options) -> Option<Spirv> {
     match spirv::emit(kernel, options) {
         Ok(spirv) => Some(spirv),
         Err(error) if error.what().contains("may return while others wait") => None,
+        Err(error) if parts_work_together(kernel) => {
+            let what = error.what();
+            let says =
+                what.contains("a part of a sub-group") || what.contains("which work-items run together");
+            assert!(says, "{name}: {error}");
+            None
+        }
         Err(error) => panic!("{name}: {error}"),
     }
+}
+
+/// Whether a kernel has a mask that is not everybody's, or asks for one: OpenCL has nothing of the kind.
+fn parts_work_together(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel.body.walk(&mut |op| {
+        let masks = op.kind.mask().map(|mask| kernel.as_constant(mask));
+        found |= masks.is_some_and(|mask| mask != Some(0xffff_ffff)) || op.kind == OpKind::Active;
+    });
+    found
+}
+
+#[test]
+fn masks_of_parts_are_refused_and_that_of_all_is_none() {
+    let text = |mask: &str| {
+        format!(
+            "hsir 1 kernel @k(%p: ptr.global i32[] align 4) {{ %lane = id.lane %m = shl 1:i32, %lane\n\
+             %all = vote any true{mask} %r = select %all, 1:i32, 2:i32 %i = extend.u %lane to i64\n\
+             %to = address %p + %i * 4 store %to, %r return }}"
+        )
+    };
+    let kernel = |mask: &str| headstart::ir::parse(&text(mask), "k.hsir").expect("a kernel");
+    let emitted = |mask: &str| spirv::emit(&kernel(mask), &Options::new(Target::ALL[0]));
+    let (without, with) = (emitted(""), emitted(" among -1:i32"));
+    assert_eq!(
+        without.expect("it is emitted").text,
+        with.expect("it is emitted").text
+    );
+    let error = emitted(" among %m")
+        .expect_err("a part of a sub-group")
+        .to_string();
+    assert!(
+        error.contains(
+            "a part of a sub-group of `k` shuffles, votes or meets; no mask, or the constant mask -1"
+        ),
+        "{error}"
+    );
 }
 
 #[test]

@@ -82,6 +82,7 @@ impl<'k> Walk<'k> {
             OpKind::Id(Id::Local(_) | Id::Lane)
             | OpKind::Load { .. }
             | OpKind::Atomic { .. }
+            | OpKind::Active
             | OpKind::Shuffle { .. } => {
                 for &result in &op.results {
                     self.mark(result);
@@ -153,8 +154,14 @@ impl<'k> Walk<'k> {
                     }
                 }
             }
-            // What all of them have said.
-            OpKind::Vote(..) => {}
+            // What all of them have said; who votes with another party has another result.
+            OpKind::Vote(_, _, mask) => {
+                if mask.is_some_and(|mask| self.found.differs(mask)) {
+                    for &result in &op.results {
+                        self.mark(result);
+                    }
+                }
+            }
             kind => {
                 let mut differs = false;
                 kind.for_each_operand(|operand| differs |= self.found.differs(operand));
@@ -248,5 +255,36 @@ impl Search<'_> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{parse, verify};
+
+    #[test]
+    fn a_vote_is_the_same_for_those_who_have_the_same_mask() {
+        let text = "hsir 1 kernel @k(%n: i32) { %lane = id.lane %low = lt.u %lane, %n %m = vote ballot %low
+            %all = vote any %low among %m %own = select %low, 1:i32, 2:i32 %part = vote any %low among %own
+            %constant = vote any %low among 255:i32 %here = active %together = vote any %low among %here return }";
+        let kernel = parse(text, "k.hsir").expect("a kernel");
+        verify(&kernel).expect("it verifies");
+        let (group, part) = (Divergence::of_work_group(&kernel), Divergence::of(&kernel));
+        let mut differing = Vec::new();
+        for op in &kernel.body.ops {
+            for &result in &op.results {
+                differing.push(part.differs(result));
+                let asks = op.kind.is_of_sub_group();
+                assert!(
+                    !asks || group.differs(result),
+                    "sub-groups have their own answers"
+                );
+            }
+        }
+        assert_eq!(
+            differing,
+            [true, true, false, false, true, true, false, true, true]
+        );
     }
 }

@@ -341,15 +341,31 @@ impl<'k> Builder<'k> {
         self.push(OpKind::Fence(order, scope), &[]);
     }
 
-    /// The value of another work-item of the sub-group; `by` is an `I32`.
+    /// The value of another work-item of the sub-group; `by` is an `I32`. All of them take part.
     pub fn shuffle(&mut self, op: ShuffleOp, value: Value, by: Value) -> Value {
+        self.shuffle_among(op, value, by, None)
+    }
+
+    /// The value of another work-item of those that `mask`, an `I32`, names; of the sub-group if there is none.
+    pub fn shuffle_among(&mut self, op: ShuffleOp, value: Value, by: Value, mask: Option<Value>) -> Value {
         let ty = self.ty(value);
-        self.push_one(OpKind::Shuffle { op, value, by }, ty)
+        let kind = OpKind::Shuffle { op, value, by, mask };
+        self.push_one(kind, ty)
     }
 
     /// What a `Bool` is for the whole sub-group.
     pub fn vote(&mut self, op: VoteOp, value: Value) -> Value {
-        self.push_one(OpKind::Vote(op, value), op.result())
+        self.vote_among(op, value, None)
+    }
+
+    /// What a `Bool` is for those that `mask`, an `I32`, names; for the sub-group if there is none.
+    pub fn vote_among(&mut self, op: VoteOp, value: Value, mask: Option<Value>) -> Value {
+        self.push_one(OpKind::Vote(op, value, mask), op.result())
+    }
+
+    /// The mask of those that run this together.
+    pub fn active(&mut self) -> Value {
+        self.push_one(OpKind::Active, Type::I32)
     }
 
     /// A barrier of a part of the work-group.

@@ -34,15 +34,24 @@
 //!
 //! Work-items of a work-group run independently between barriers. Work-items of a sub-group run
 //! together: lanes that part at an `If` meet again at its end, lanes that leave a region early wait at
-//! the end of the region they left to. A `Barrier` must be reached by all work-items of the group that
-//! have not returned.
+//! the end of the region they left to, unless nothing but the return is behind it: then they end at once. A `Barrier`
+//! must be reached by all work-items of the group that have not returned.
 //!
 //! An [`Atomic`](OpKind::Atomic) operation does not race with other atomic ones, and orders what its
 //! [`MemoryOrder`] says, among the work-items of its [`MemoryScope`]: a relaxed one nothing, so atomics imply no
 //! fence. A [`Fence`](OpKind::Fence) orders without touching memory. [`Shuffle`](OpKind::Shuffle) and
-//! [`Vote`](OpKind::Vote) exchange values inside a sub-group, all of which must run them together; they order
-//! no memory. A [`Meet`](OpKind::Meet) is a barrier of a part of the work-group: of a sub-group, all of which
-//! must come together, or of so many whole sub-groups at a barrier with a number.
+//! [`Vote`](OpKind::Vote) exchange values inside a sub-group; they order no memory. A [`Meet`](OpKind::Meet) is a
+//! barrier of a part of the work-group: of a sub-group or a part of it, or of so many whole sub-groups at a barrier with
+//! a number.
+//!
+//! Who takes part in a shuffle, a vote, or a sub-group's meeting is said by its mask, a value like any other. Without
+//! one the whole sub-group does, all of which must run the operation together. With one it is PTX's `.sync`: a work-item
+//! waits until all that its mask names and that have not ended have come to an operation of the same kind with the same
+//! mask; which one does not matter, so the two sides of an `if` may shuffle with each other, and iterations of a loop
+//! with those of a copy of it. A work-item must be in its own mask, and reads nobody who is not or who has ended. So a
+//! pass keeps what counts if each work-item still runs the same operations with the same masks in the same order.
+//! [`Active`](OpKind::Active) asks who runs it together, as the device happens to do it: its result holds the work-item
+//! itself, and a kernel may rely on nothing else.
 //!
 //! A [`Print`](OpKind::Print) writes a line for people. Lines of one work-item come in its order; among
 //! work-items the simulator sorts them, other devices do not. What exceeds a device's buffer is lost.

@@ -128,8 +128,8 @@ pub enum OpKind {
     },
     /// Orders this work-item's accesses before and after it, as others see them. No result.
     Fence(MemoryOrder, MemoryScope),
-    /// Some of the work-group's sub-groups wait here for each other; shared and global memory are ordered among
-    /// them. No result.
+    /// Some of the work-group's work-items wait here for each other: a sub-group, a part of it, or several
+    /// sub-groups. Shared and global memory are ordered among them. No result.
     Meet(Meeting),
     /// Launches that follow each other in a stream may overlap: says that the next may begin, or waits for the one before.
     /// Nothing that touches global memory moves across a [`Dependency::Wait`], whatever is known of that memory. No result.
@@ -142,8 +142,11 @@ pub enum OpKind {
         values: Vec<Value>,
     },
 
-    // Of the whole sub-group: none of its work-items may be elsewhere, or have ended.
-    /// The value of another work-item of the sub-group; `by` is an `I32`, unsigned, less than 32. Result: of the
+    // Of a party of the sub-group. A mask, an `I32`, names the party: bit 0 is the first work-item. Those that it
+    // names and that have not ended do it together, each with the same mask and itself in it. They may have come to
+    // different operations of the same kind. Without a mask the party is the whole sub-group: all of it run the same
+    // operation, and none has ended.
+    /// The value of another work-item of the party; `by` is an `I32`, unsigned, less than 32. Result: of the
     /// value's type.
     Shuffle {
         /// From whom.
@@ -152,9 +155,14 @@ pub enum OpKind {
         value: Value,
         /// A number, a distance, or bits.
         by: Value,
+        /// Who takes part; the whole sub-group if there is none.
+        mask: Option<Value>,
     },
-    /// What a `Bool` is for the whole sub-group. Result: a `Bool` or an `I32`.
-    Vote(VoteOp, Value),
+    /// What a `Bool` is for the party, whose mask comes last. Result: a `Bool` or an `I32`.
+    Vote(VoteOp, Value, Option<Value>),
+    /// The mask of work-items of the sub-group that run this operation together: the one itself, and which others is
+    /// left to the device. Not pure: it is neither repeated nor moved nor removed with another. Result: an `I32`.
+    Active,
 
     // Structure. Results are given by `Break`.
     /// Runs `body` once.
@@ -225,8 +233,9 @@ impl Dependency {
 /// Who meets at a [`Meet`](OpKind::Meet).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Meeting {
-    /// The work-items of the sub-group.
-    SubGroup,
+    /// The work-items of the sub-group that a mask names, as in a [`Shuffle`](OpKind::Shuffle); all of them if there is
+    /// none.
+    SubGroup(Option<Value>),
     /// So many sub-groups of the work-group, whichever come first.
     Named {
         /// Which barrier of the work-group: 1 to 15.
@@ -308,6 +317,25 @@ impl OpKind {
         )
     }
 
+    /// Whether work-items of a sub-group run it together: it stays where it is among the others of its kind, and goes into no
+    /// branch and out of none.
+    pub fn is_of_sub_group(&self) -> bool {
+        matches!(
+            self,
+            OpKind::Shuffle { .. } | OpKind::Vote(..) | OpKind::Active | OpKind::Meet(Meeting::SubGroup(_))
+        )
+    }
+
+    /// The mask that names who takes part, of an operation that has one.
+    pub fn mask(&self) -> Option<Value> {
+        match *self {
+            OpKind::Shuffle { mask, .. } | OpKind::Vote(.., mask) | OpKind::Meet(Meeting::SubGroup(mask)) => {
+                mask
+            }
+            _ => None,
+        }
+    }
+
     /// Calls `visit` on each operand of this operation itself; regions inside are not entered.
     pub fn for_each_operand(&self, mut visit: impl FnMut(Value)) {
         // One list of the operands serves reading and writing; the copy is cheap next to what passes do.
@@ -355,17 +383,22 @@ impl OpKind {
             | OpKind::ArrayAddress(_)
             | OpKind::Barrier
             | OpKind::Fence(..)
-            | OpKind::Meet(_)
+            | OpKind::Meet(Meeting::Named { .. })
+            | OpKind::Active
             | OpKind::Depend(_)
             | OpKind::Return
             | OpKind::Trap => {}
             OpKind::Block { .. } => {}
-            OpKind::Unary(_, a) | OpKind::Convert(_, a) | OpKind::Wait(a) | OpKind::Vote(_, a) => {
-                *a = map(*a);
+            OpKind::Unary(_, a) | OpKind::Convert(_, a) | OpKind::Wait(a) => *a = map(*a),
+            OpKind::Vote(_, value, mask) => {
+                *value = map(*value);
+                mask.iter_mut().for_each(|mask| *mask = map(*mask));
             }
-            OpKind::Shuffle { value, by, .. } => {
+            OpKind::Meet(Meeting::SubGroup(mask)) => mask.iter_mut().for_each(|mask| *mask = map(*mask)),
+            OpKind::Shuffle { value, by, mask, .. } => {
                 *value = map(*value);
                 *by = map(*by);
+                mask.iter_mut().for_each(|mask| *mask = map(*mask));
             }
             OpKind::Binary(_, a, b) | OpKind::NoWrap(_, _, a, b) | OpKind::Compare(_, a, b) => {
                 *a = map(*a);

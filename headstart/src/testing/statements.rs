@@ -29,6 +29,8 @@ pub(super) struct Generator {
     pub uniform: bool,
     /// The kernel has barriers, so no work-item may end early.
     exchanges: bool,
+    /// Whether parts of a sub-group work together.
+    pub(super) masks: bool,
     /// Loops that may be left or continued from here, innermost last.
     pub loops: Vec<Exits>,
     lines: u32,
@@ -66,6 +68,7 @@ impl Generator {
             depth: 0,
             uniform: true,
             exchanges: false,
+            masks: false,
             loops: Vec::new(),
             lines: 0,
         }
@@ -76,6 +79,7 @@ impl Generator {
         let mut kernel = Kernel::new(format!("random_{}", self.seed));
         let tables = Tables::declare(&mut kernel, &mut self.random, self.size.trips);
         self.exchanges = self.random.chance(30);
+        self.masks = self.random.chance(50);
         // Where no barrier will come, nothing needs to stay together.
         self.uniform = self.exchanges;
         let group = tables.group;

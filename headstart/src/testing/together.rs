@@ -7,8 +7,8 @@ use super::statements::{Frame, Generator, widened};
 use super::tables::TALLIES;
 use super::values::Pool;
 use crate::ir::{
-    AtomicOp, Builder, CacheUse, ConvertOp, Id, Kernel, MemoryOrder, MemoryScope, OpKind, ShuffleOp, Type,
-    VoteOp,
+    AtomicOp, BinaryOp, Builder, CacheUse, CompareOp, ConvertOp, Id, Kernel, Meeting, MemoryOrder,
+    MemoryScope, OpKind, ShuffleOp, Type, Value, VoteOp,
 };
 
 /// Work-items of the largest sub-group.
@@ -64,6 +64,9 @@ impl Generator {
 
     /// A value of another work-item of the sub-group, or what all of them say. All must be here.
     pub fn shuffle(&mut self, b: &mut Builder<'_>, pool: &mut Pool) {
+        if self.masks && self.random.chance(50) {
+            return self.party(b, pool);
+        }
         if self.random.chance(30) {
             let truth = pool.pick(&mut self.random, b, Type::Bool);
             let vote = *self.random.choose(VoteOp::ALL);
@@ -84,5 +87,71 @@ impl Generator {
         let op = *self.random.choose(ShuffleOp::ALL);
         let shuffled = b.shuffle(op, value, by);
         pool.add(shuffled);
+    }
+
+    /// What those do together for whom a truth value holds, while the others go another way or do the same among
+    /// themselves. All must be here.
+    fn party(&mut self, b: &mut Builder<'_>, pool: &mut Pool) {
+        let truth = pool.pick(&mut self.random, b, Type::Bool);
+        let everybody = self.random.chance(50).then(|| b.i32(-1));
+        let holding = b.vote_among(VoteOp::Ballot, truth, everybody);
+        let all = b.i32(-1);
+        let others = b.binary(BinaryOp::Xor, holding, all);
+        let own = b.select(truth, holding, others);
+        let ty = *self.random.choose(&super::statements::TYPES);
+        let value = pool.pick(&mut self.random, b, ty);
+        let asked = pool.pick(&mut self.random, b, Type::Bool);
+        let any = pool.pick(&mut self.random, b, Type::I32);
+        let (low, meets) = (b.i32(31), self.random.chance(30));
+        let any = b.and(any, low);
+        let vote = *self.random.choose(&[VoteOp::Any, VoteOp::All]);
+        let exchange = |b: &mut Builder<'_>, mask: Value| {
+            if meets {
+                b.meet(Meeting::SubGroup(Some(mask)));
+            }
+            // Who is here: a sub-group may be smaller than the mask says.
+            let yes = b.bool(true);
+            let here = b.vote_among(VoteOp::Ballot, yes, Some(mask));
+            let bit = b.binary(BinaryOp::ShrU, here, any);
+            let one = b.i32(1);
+            let bit = b.and(bit, one);
+            let there = b.compare(CompareOp::Eq, bit, one);
+            let lane = b.id(Id::Lane);
+            let from = b.select(there, any, lane);
+            let other = b.shuffle_among(ShuffleOp::Index, value, from, Some(mask));
+            vec![other, b.vote_among(vote, asked, Some(mask))]
+        };
+        let results = match self.random.below(4) {
+            // Each in a party of its own.
+            0 => exchange(b, own),
+            // One side only.
+            1 => b.if_(
+                truth,
+                &[ty, Type::Bool],
+                |b| exchange(b, holding),
+                |_| vec![value, asked],
+            ),
+            // The sides with each other: everybody waits for the same, here and there.
+            2 => b.if_(
+                truth,
+                &[ty, Type::Bool],
+                |b| exchange(b, all),
+                |b| exchange(b, all),
+            ),
+            _ => b.if_(
+                truth,
+                &[ty, Type::Bool],
+                |b| exchange(b, holding),
+                |b| exchange(b, others),
+            ),
+        };
+        let active = b.active();
+        let together = b.vote_among(VoteOp::All, truth, Some(active));
+        // Who runs it together is the device's affair; that it is somebody is not.
+        let alone = b.binary(BinaryOp::Or, together, truth);
+        let same = b.compare(CompareOp::Eq, alone, truth);
+        for result in results.into_iter().chain([same]) {
+            pool.add(result);
+        }
     }
 }

@@ -123,9 +123,13 @@ impl<'k> Facts<'k> {
     fn is_uniform_arithmetic(&self, value: Value) -> bool {
         match self.kind(value) {
             None => true,
-            Some(OpKind::Load { .. } | OpKind::Atomic { .. } | OpKind::Shuffle { .. } | OpKind::Vote(..)) => {
-                false
-            }
+            Some(
+                OpKind::Load { .. }
+                | OpKind::Atomic { .. }
+                | OpKind::Shuffle { .. }
+                | OpKind::Vote(..)
+                | OpKind::Active,
+            ) => false,
             Some(OpKind::Convert(convert, _)) => !matches!(
                 convert,
                 ConvertOp::FloatToSigned | ConvertOp::FloatToUnsigned | ConvertOp::Bits

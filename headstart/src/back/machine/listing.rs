@@ -202,6 +202,7 @@ fn operation(kind: &OpKind) -> String {
         OpKind::Depend(_) => "depend".into(),
         OpKind::Shuffle { .. } => "shuffle".into(),
         OpKind::Vote(..) => "vote".into(),
+        OpKind::Active => "active".into(),
         _ => "structure".into(),
     }
 }

@@ -1,7 +1,8 @@
 //! Shuffles and votes of a sub-group: a warp.
 //!
-//! All lanes take part. Where a work-group may end within a warp, a shuffle from a lane that is not there has
-//! no meaning in PTX; the IR says that it gives the lane's own value, so it is selected.
+//! All lanes take part, or those that a mask names. Where all do and a work-group may end within a warp, a shuffle from a
+//! lane that is not there has no meaning in PTX; the IR says that it gives the lane's own value, so it is selected. Of a
+//! party the IR asks, as PTX does, that the lane is in it.
 
 use super::emitter::Emitter;
 use super::registers::Class;
@@ -11,8 +12,24 @@ use crate::ir::{Id, ShuffleOp, Type, Value, VoteOp};
 const EVERYBODY: &str = "0xffffffff";
 
 impl Emitter<'_> {
+    /// Who takes part: a mask's register or number.
+    pub(super) fn party(&mut self, mask: Option<Value>) -> String {
+        match mask {
+            None => EVERYBODY.to_owned(),
+            Some(mask) => self.operand(mask),
+        }
+    }
+
     /// The value of another lane.
-    pub(super) fn shuffle(&mut self, result: Value, op: ShuffleOp, value: Value, by: Value) {
+    pub(super) fn shuffle(
+        &mut self,
+        result: Value,
+        op: ShuffleOp,
+        value: Value,
+        by: Value,
+        mask: Option<Value>,
+    ) {
+        let party = self.party(mask);
         let r = self.register(result);
         let operand = match self.nans.at_use(value) {
             true => self.canonical(value),
@@ -24,7 +41,7 @@ impl Emitter<'_> {
             Some(Class::Predicate) => {
                 let (word, other) = (self.temporary(Class::B32), self.temporary(Class::B32));
                 self.ins(format!("selp.u32 {word}, 1, 0, {operand}"));
-                self.shuffle_word(&other, op, &word, &distance);
+                self.shuffle_word(&other, op, &word, &distance, &party);
                 let shuffled = self.temporary(Class::Predicate);
                 self.ins(format!("setp.ne.u32 {shuffled}, {other}, 0"));
                 shuffled
@@ -32,7 +49,7 @@ impl Emitter<'_> {
             Some(Class::B16) => {
                 let (word, other) = (self.temporary(Class::B32), self.temporary(Class::B32));
                 self.ins(format!("mov.b32 {word}, {{{operand}, {operand}}}"));
-                self.shuffle_word(&other, op, &word, &distance);
+                self.shuffle_word(&other, op, &word, &distance, &party);
                 let (shuffled, rest) = (self.temporary(Class::B16), self.temporary(Class::B16));
                 self.ins(format!("mov.b32 {{{shuffled}, {rest}}}, {other}"));
                 shuffled
@@ -42,7 +59,7 @@ impl Emitter<'_> {
                 let others = [self.temporary(Class::B32), self.temporary(Class::B32)];
                 self.ins(format!("mov.b64 {{{}, {}}}, {operand}", words[0], words[1]));
                 for (word, other) in words.iter().zip(&others) {
-                    self.shuffle_word(other, op, word, &distance);
+                    self.shuffle_word(other, op, word, &distance, &party);
                 }
                 let shuffled = self.temporary(class);
                 self.ins(format!("mov.b64 {shuffled}, {{{}, {}}}", others[0], others[1]));
@@ -50,13 +67,17 @@ impl Emitter<'_> {
             }
             Some(class @ (Class::B32 | Class::F32)) => {
                 let shuffled = self.temporary(class);
-                self.shuffle_word(&shuffled, op, &operand, &distance);
+                self.shuffle_word(&shuffled, op, &operand, &distance, &party);
                 shuffled
             }
             None => return,
         };
         let class = Class::of(ty).map_or("b32", Class::ptx);
-        match self.stays_inside(op, &distance) {
+        let inside = match mask {
+            Some(_) => None,
+            None => self.stays_inside(op, &distance),
+        };
+        match inside {
             None => self.ins(format!("mov.{class} {r}, {shuffled}")),
             Some(inside) if ty == Type::Bool => {
                 let [own, other] = [Class::Predicate; 2].map(|class| self.temporary(class));
@@ -70,7 +91,7 @@ impl Emitter<'_> {
     }
 
     /// 32 bits of another lane. Where there is no such lane in a warp, `shfl` gives the lane's own.
-    fn shuffle_word(&mut self, to: &str, op: ShuffleOp, word: &str, distance: &str) {
+    fn shuffle_word(&mut self, to: &str, op: ShuffleOp, word: &str, distance: &str, party: &str) {
         let (mode, clamp) = match op {
             ShuffleOp::Index => ("idx", 31),
             ShuffleOp::Up => ("up", 0),
@@ -78,7 +99,7 @@ impl Emitter<'_> {
             ShuffleOp::Xor => ("bfly", 31),
         };
         self.ins(format!(
-            "shfl.sync.{mode}.b32 {to}, {word}, {distance}, {clamp}, {EVERYBODY}"
+            "shfl.sync.{mode}.b32 {to}, {word}, {distance}, {clamp}, {party}"
         ));
     }
 
@@ -109,14 +130,15 @@ impl Emitter<'_> {
         Some(inside)
     }
 
-    /// What a predicate is for the warp.
-    pub(super) fn vote(&mut self, result: Value, op: VoteOp, value: Value) {
+    /// What a predicate is for the warp, or for a party of it.
+    pub(super) fn vote(&mut self, result: Value, op: VoteOp, value: Value, mask: Option<Value>) {
+        let party = self.party(mask);
         let (r, operand) = (self.register(result), self.operand(value));
         let how = match op {
             VoteOp::Any => "any.pred",
             VoteOp::All => "all.pred",
             VoteOp::Ballot => "ballot.b32",
         };
-        self.ins(format!("vote.sync.{how} {r}, {operand}, {EVERYBODY}"));
+        self.ins(format!("vote.sync.{how} {r}, {operand}, {party}"));
     }
 }

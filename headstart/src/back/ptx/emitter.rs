@@ -367,7 +367,10 @@ impl<'k> Emitter<'k> {
             }
             OpKind::Prefetch { .. } => self.prefetch(op),
             OpKind::Barrier => self.ins("bar.sync 0"),
-            OpKind::Meet(Meeting::SubGroup) => self.ins("bar.warp.sync 0xffffffff"),
+            OpKind::Meet(Meeting::SubGroup(mask)) => {
+                let party = self.party(*mask);
+                self.ins(format!("bar.warp.sync {party}"));
+            }
             OpKind::Meet(Meeting::Named { number, sub_groups }) => {
                 self.ins(format!("bar.sync {number}, {}", sub_groups.saturating_mul(32)));
             }
@@ -380,10 +383,15 @@ impl<'k> Emitter<'k> {
                 op: shuffle,
                 value,
                 by,
+                mask,
             } => {
-                self.shuffle(op.results[0], *shuffle, *value, *by);
+                self.shuffle(op.results[0], *shuffle, *value, *by, *mask);
             }
-            OpKind::Vote(vote, value) => self.vote(op.results[0], *vote, *value),
+            OpKind::Vote(vote, value, mask) => self.vote(op.results[0], *vote, *value, *mask),
+            OpKind::Active => {
+                let to = self.register(op.results[0]);
+                self.ins(format!("activemask.b32 {to}"));
+            }
             OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => self.construct(op)?,
             OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return | OpKind::Trap => {
                 unreachable!("terminators are written with their region")

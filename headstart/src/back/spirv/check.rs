@@ -4,6 +4,9 @@ use super::Options;
 use crate::ir::{Kernel, Meeting, Op, OpKind, Place, Region, Space, Type};
 use crate::{Error, Result};
 
+/// The mask of all work-items of a sub-group.
+const EVERYBODY: u64 = 0xffff_ffff;
+
 /// Most bytes of private arrays: what Intel's GPUs have for a work-item's scratch space.
 const MOST_PRIVATE: u64 = 128 << 10;
 
@@ -13,7 +16,8 @@ const MOST_PRIVATE: u64 = 128 << 10;
 /// - A parameter points to shared or private memory, or a parameter is a token: a launch has nothing to give it.
 /// - A work-item may return while others still meet at a barrier: OpenCL wants all of them there.
 /// - Some sub-groups of a work-group meet at a barrier of their own: OpenCL has that only as an extension.
-/// - A work-item ends the launch with an error, or launches overlap.
+/// - A work-item ends the launch with an error, launches overlap, or it asks who runs with it.
+/// - A part of a sub-group does something together: OpenCL's shuffles and votes are of all work-items.
 /// - A sub-group size was asked for that is none of Intel's.
 pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
     for param in &kernel.params {
@@ -58,6 +62,10 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             has(kernel, |kind| matches!(kind, OpKind::Depend(_))),
             "overlaps with other launches",
         ),
+        (
+            has(kernel, |kind| matches!(kind, OpKind::Active)),
+            "asks which work-items run together",
+        ),
     ] {
         if found {
             return Err(
@@ -65,7 +73,33 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             );
         }
     }
-    if let Some(place) = returns_before_a_barrier(&kernel.body, false) {
+    let mut partial = None;
+    kernel.body.walk(&mut |op| {
+        let named = op.kind.mask().map(|mask| kernel.as_constant(mask));
+        if named.is_some_and(|mask| mask != Some(EVERYBODY)) {
+            partial.get_or_insert(op.place);
+        }
+    });
+    if let Some(place) = partial {
+        return Err(Error::device(format!(
+            "a part of a sub-group of `{}` shuffles, votes or meets",
+            kernel.name
+        ))
+        .at(kernel.describe_place(place))
+        .accepted("no mask, or the constant mask -1: in OpenCL all work-items of a sub-group take part"));
+    }
+    if let Some(place) = returns_before(&kernel.body, false, &|kind| kind.mask().is_some()) {
+        return Err(Error::device(format!(
+            "a work-item of `{}` may return while others wait for it to shuffle, vote or meet",
+            kernel.name
+        ))
+        .at(kernel.describe_place(place))
+        .accepted(
+            "in OpenCL all work-items of a sub-group take part: put what the others do alone into an `if`",
+        ));
+    }
+    let barrier = |kind: &OpKind| matches!(kind, OpKind::Barrier);
+    if let Some(place) = returns_before(&kernel.body, false, &barrier) {
         return Err(Error::device(format!(
             "a work-item of `{}` may return while others wait at a barrier",
             kernel.name
@@ -79,31 +113,32 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The first place where a work-item returns although a barrier may still come, for itself or for those that went another
-/// way. `later`: one comes behind the region.
-fn returns_before_a_barrier(region: &Region, later: bool) -> Option<Place> {
+/// The first place where a work-item returns although what `waits` for it may still come, for itself or for those that
+/// went another way. `later`: it comes behind the region.
+fn returns_before(region: &Region, later: bool, waits: &dyn Fn(&OpKind) -> bool) -> Option<Place> {
+    let waits_in = |op: &Op| {
+        let mut found = waits(&op.kind);
+        for region in op.kind.regions() {
+            region.walk(&mut |op| found |= waits(&op.kind));
+        }
+        found
+    };
     for (at, op) in region.ops.iter().enumerate() {
         if matches!(op.kind, OpKind::Return) && later {
             return Some(op.place);
         }
         // What a loop does it may do again.
-        let again = matches!(op.kind, OpKind::Loop { .. }) && waits(op);
-        let later = later || again || region.ops[at + 1..].iter().any(waits);
+        let again = matches!(op.kind, OpKind::Loop { .. }) && waits_in(op);
+        let later = later || again || region.ops[at + 1..].iter().any(waits_in);
         for (number, inner) in op.kind.regions().enumerate() {
             let mut others = op.kind.regions().enumerate();
-            let beside = others.any(|(other, region)| other != number && region.ops.iter().any(waits));
-            if let Some(place) = returns_before_a_barrier(inner, later || beside) {
+            let beside = others.any(|(other, region)| other != number && region.ops.iter().any(waits_in));
+            if let Some(place) = returns_before(inner, later || beside, waits) {
                 return Some(place);
             }
         }
     }
     None
-}
-
-/// Whether there is a barrier of the work-group in an operation.
-fn waits(op: &Op) -> bool {
-    let mut inside = op.kind.regions();
-    matches!(op.kind, OpKind::Barrier) || inside.any(|region| region.ops.iter().any(waits))
 }
 
 fn has(kernel: &Kernel, wanted: impl Fn(&OpKind) -> bool) -> bool {

@@ -284,12 +284,13 @@ impl<'k> Emitter<'k> {
                 op: shuffle,
                 value,
                 by,
+                mask: _,
             } => Some(self.shuffle(*shuffle, *value, *by)),
-            OpKind::Vote(vote, value) => Some(self.vote(*vote, *value)),
+            OpKind::Vote(vote, value, _) => Some(self.vote(*vote, *value)),
             OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => {
                 unreachable!("structure is written by its region")
             }
-            OpKind::Depend(_) => unreachable!("`check` refuses it"),
+            OpKind::Depend(_) | OpKind::Active => unreachable!("`check` refuses it"),
             OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return | OpKind::Trap => {
                 unreachable!("terminators are written with their region")
             }

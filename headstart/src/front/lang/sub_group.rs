@@ -162,6 +162,6 @@ pub struct sub_group_barrier {}
 impl sub_group_barrier {
     #[doc(hidden)]
     pub fn device(at: At) {
-        super::record::recorder(|recorder| recorder.build(at, |b| b.meet(Meeting::SubGroup)));
+        super::record::recorder(|recorder| recorder.build(at, |b| b.meet(Meeting::SubGroup(None))));
     }
 }

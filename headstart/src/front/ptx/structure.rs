@@ -556,6 +556,7 @@ impl<'t> Translator<'_, 't> {
             | "griddepcontrol" => self.together(b, values, instruction),
             "cp" | "wait" | super::asynchronous::TOKEN => self.asynchronous(b, values, instruction),
             "prefetch" => self.prefetch(b, values, instruction),
+            "bar" if instruction.has("warp") => self.meet(b, values, instruction),
             "bar" | "barrier" => self.barrier(b, instruction),
             "mov" => self.mov(b, values, instruction),
             "cvta" => self.cvta(b, values, instruction),

@@ -1,15 +1,15 @@
 //! What work-items do together: `atom`, `red`, fences, shuffles, votes; and launches: `griddepcontrol`.
 //!
-//! The IR knows no smaller party than a whole sub-group. A mask that names a part of it decides whose votes count; the
-//! instruction itself must be reached by all work-items together, each with its own mask, which the simulator checks.
+//! Masks are kept as they are, constants and values of the run: they become the masks of the IR's operations. What PTX
+//! has and the IR has not (`match`, `elect`, `vote.uni`) is made of votes among those that the same mask names.
 
 use super::structure::{Translator, Values};
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
 use crate::ir::{
-    AtomicOp, BinaryOp, Builder, CompareOp, Dependency, Id, MemoryOrder, MemoryScope, OpKind, ShuffleOp,
-    Space, Type, Value, VoteOp,
+    AtomicOp, BinaryOp, Builder, CompareOp, Dependency, Id, Meeting, MemoryOrder, MemoryScope, OpKind,
+    ShuffleOp, Space, Type, UnaryOp, Value, VoteOp,
 };
 
 /// Words that say how an atomic operation orders, for whom, and where.
@@ -77,9 +77,8 @@ impl<'t> Translator<'_, 't> {
             "match" => self.match_(b, values, instruction),
             "activemask" => {
                 let [to] = operands::<1>(instruction)?;
-                let yes = b.bool(true);
-                let all = b.vote(VoteOp::Ballot, yes);
-                self.set(b, values, to, all, false)
+                let active = b.active();
+                self.set(b, values, to, active, false)
             }
             "elect" => self.elect(b, values, instruction),
             "vote" => self.vote(b, values, instruction),
@@ -218,8 +217,8 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
-    /// `shfl.sync.down.b32 d|p, a, b, c, mask`. The number of the source is computed as PTX defines it; where
-    /// the whole sub-group takes part that is one of the IR's own ways.
+    /// `shfl.sync.down.b32 d|p, a, b, c, mask`. The number of the source is computed as PTX defines it; between all lanes
+    /// of a sub-group that is one of the IR's own ways.
     fn shuffle(
         &mut self,
         b: &mut Builder<'_>,
@@ -228,20 +227,12 @@ impl<'t> Translator<'_, 't> {
     ) -> Result<()> {
         only(instruction, &["sync", "up", "down", "bfly", "idx"])?;
         let [to, from, by, limits, mask] = operands::<5>(instruction)?;
-        self.party(b, values, instruction, mask)?;
+        let party = self.party(b, values, instruction, mask)?;
         let (to, within) = match to {
             Operand::Pair(to, within) => (&**to, Some(&**within)),
             to => (to, None),
         };
         let limits = self.value(b, values, limits, Type::I32)?;
-        let Some(limits) = b.kernel.as_constant(limits) else {
-            return Err(Error::input(format!(
-                "`{}` between parts of a sub-group that only the run tells",
-                instruction.spelling()
-            ))
-            .accepted("a constant as the fourth operand"));
-        };
-        let (clamp, segment) = (limits as u32 & 31, limits as u32 >> 8 & 31);
         let value = match from {
             Operand::Register(register) => self.get(b, values, *register)?,
             other => self.value(b, values, other, Type::I32)?,
@@ -261,22 +252,25 @@ impl<'t> Translator<'_, 't> {
             Some("idx") => ShuffleOp::Index,
             _ => return Err(refused(instruction)),
         };
-        let whole = segment == 0 && clamp == if up { 0 } else { 31 };
+        let clamp = b.and(limits, low);
+        let eight = b.i32(8);
+        let segment = b.binary(BinaryOp::ShrU, limits, eight);
+        let segment = b.and(segment, low);
+        let below = b.binary(BinaryOp::Xor, segment, low);
+        let known = |b: &Builder<'_>, value: Value| b.kernel.as_constant(value);
+        let last_of_all = if up { 0 } else { 31 };
+        let whole = known(b, segment) == Some(0) && known(b, clamp) == Some(last_of_all);
         let lane = b.id(Id::Lane);
-        let inside = |b: &mut Builder<'_>, bits: u32, value: Value| {
-            let bits = b.i32(bits as i32);
-            b.and(value, bits)
-        };
         // The numbers of PTX: the first and last of the lane's own part.
-        let first = inside(b, segment, lane);
-        let rest = b.i32((clamp & !segment) as i32);
+        let first = b.and(lane, segment);
+        let rest = b.and(clamp, below);
         let last = b.binary(BinaryOp::Or, first, rest);
         let source = match op {
             ShuffleOp::Up => b.sub(lane, by),
             ShuffleOp::Down => b.add(lane, by),
             ShuffleOp::Xor => b.binary(BinaryOp::Xor, lane, by),
             ShuffleOp::Index => {
-                let own = inside(b, 31 & !segment, by);
+                let own = b.and(by, below);
                 b.binary(BinaryOp::Or, first, own)
             }
         };
@@ -285,10 +279,10 @@ impl<'t> Translator<'_, 't> {
             false => b.compare(CompareOp::LeS, source, last),
         };
         let result = match whole {
-            true => b.shuffle(op, value, by),
+            true => b.shuffle_among(op, value, by, Some(party)),
             false => {
                 let source = b.select(is_there, source, lane);
-                b.shuffle(ShuffleOp::Index, value, source)
+                b.shuffle_among(ShuffleOp::Index, value, source, Some(party))
             }
         };
         if let Some(within) = within {
@@ -297,14 +291,14 @@ impl<'t> Translator<'_, 't> {
         self.set(b, values, to, result, false)
     }
 
-    /// Who takes part: a mask, or nothing if it is the whole sub-group.
+    /// The mask of who takes part.
     fn party(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,
         instruction: &Instruction<'t>,
         mask: &Operand<'t>,
-    ) -> Result<Option<Value>> {
+    ) -> Result<Value> {
         if !instruction.has("sync") {
             return Err(Error::input(format!(
                 "`{}` does not say who takes part",
@@ -312,9 +306,21 @@ impl<'t> Translator<'_, 't> {
             ))
             .accepted("`.sync` with a mask"));
         }
-        let mask = self.value(b, values, mask, Type::I32)?;
-        let is_all = b.kernel.as_constant(mask) == Some(Type::I32.mask());
-        Ok((!is_all).then_some(mask))
+        self.value(b, values, mask, Type::I32)
+    }
+
+    /// `bar.warp.sync mask`.
+    pub fn meet(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
+        only(instruction, &["warp", "sync"])?;
+        let [mask] = operands::<1>(instruction)?;
+        let party = self.party(b, values, instruction, mask)?;
+        b.meet(Meeting::SubGroup(Some(party)));
+        Ok(())
     }
 
     /// `vote.sync.any.pred p, q, mask`.
@@ -326,40 +332,31 @@ impl<'t> Translator<'_, 't> {
     ) -> Result<()> {
         only(instruction, &["sync", "all", "any", "uni", "ballot"])?;
         let [to, from, mask] = operands::<3>(instruction)?;
-        let party = self.party(b, values, instruction, mask)?;
+        let party = Some(self.party(b, values, instruction, mask)?);
         let asked = self.value(b, values, from, Type::Bool)?;
-        let how = instruction.modifiers.get(1).copied();
-        let result = match (how, party) {
-            (Some("all"), None) => b.vote(VoteOp::All, asked),
-            (Some("any"), None) => b.vote(VoteOp::Any, asked),
-            (Some("ballot"), None) => b.vote(VoteOp::Ballot, asked),
-            (Some("uni"), None) => {
-                let all = b.vote(VoteOp::All, asked);
-                let any = b.vote(VoteOp::Any, asked);
+        let result = match instruction.modifiers.get(1).copied() {
+            Some("all") => b.vote_among(VoteOp::All, asked, party),
+            Some("any") => b.vote_among(VoteOp::Any, asked, party),
+            Some("ballot") => b.vote_among(VoteOp::Ballot, asked, party),
+            Some("uni") => {
+                let all = b.vote_among(VoteOp::All, asked, party);
+                let any = b.vote_among(VoteOp::Any, asked, party);
                 b.compare(CompareOp::Eq, all, any)
-            }
-            // Of all votes those of the party count.
-            (Some(how @ ("all" | "any" | "ballot" | "uni")), Some(party)) => {
-                let votes = b.vote(VoteOp::Ballot, asked);
-                let votes = b.and(votes, party);
-                let none = b.i32(0);
-                match how {
-                    "ballot" => votes,
-                    "any" => b.compare(CompareOp::Ne, votes, none),
-                    "all" => b.compare(CompareOp::Eq, votes, party),
-                    _ => {
-                        let all = b.compare(CompareOp::Eq, votes, party);
-                        let nobody = b.compare(CompareOp::Eq, votes, none);
-                        b.binary(BinaryOp::Or, all, nobody)
-                    }
-                }
             }
             _ => return Err(refused(instruction)),
         };
         self.set(b, values, to, result, false)
     }
 
-    /// `match.sync.any.b32 d, a, mask`: who of the party has the same value. Every work-item is asked in turn.
+    /// Who of those that a mask names takes part: the others have ended.
+    fn here(&self, b: &mut Builder<'_>, party: Value) -> Value {
+        let yes = b.bool(true);
+        b.vote_among(VoteOp::Ballot, yes, Some(party))
+    }
+
+    /// `match.sync.any.b32 d, a, mask`: who of the party has the same value. Everybody in it is asked in turn; instead of
+    /// those that are not in it a work-item asks itself. (Votes on each bit would do, but ptxas 13.0 runs out of predicate
+    /// registers where there are a hundred.)
     fn match_(
         &mut self,
         b: &mut Builder<'_>,
@@ -371,23 +368,29 @@ impl<'t> Translator<'_, 't> {
         let party = self.party(b, values, instruction, mask)?;
         let ty = last_type(instruction)?.ty;
         let own = self.value(b, values, from, ty)?;
-        let mut same = b.i32(0);
-        for lane in 0..32 {
-            let number = b.i32(lane);
-            let other = b.shuffle(ShuffleOp::Index, own, number);
+        let here = self.here(b, party);
+        let (lane, one, none) = (b.id(Id::Lane), b.i32(1), b.i32(0));
+        let mut same = none;
+        for number in 0..32 {
+            let number = b.i32(number);
+            let is_here = b.binary(BinaryOp::ShrU, here, number);
+            let is_here = b.and(is_here, one);
+            let all_bits = b.sub(none, is_here);
+            let other = b.binary(BinaryOp::Xor, lane, number);
+            let other = b.and(other, all_bits);
+            let asked = b.binary(BinaryOp::Xor, lane, other);
+            let other = b.shuffle_among(ShuffleOp::Index, own, asked, Some(party));
             let equal = b.compare(CompareOp::Eq, own, other);
-            let (bit, none) = (b.i32(1i32.wrapping_shl(lane as u32)), b.i32(0));
+            let bit = b.binary(BinaryOp::Shl, one, number);
             let bit = b.select(equal, bit, none);
             same = b.binary(BinaryOp::Or, same, bit);
         }
-        let party = party.unwrap_or_else(|| b.i32(-1));
-        let same = b.and(same, party);
+        let same = b.and(same, here);
         if instruction.has("any") {
             return self.set(b, values, to, same, false);
         }
-        let everybody = b.compare(CompareOp::Eq, same, party);
-        let none = b.i32(0);
-        let found = b.select(everybody, party, none);
+        let everybody = b.compare(CompareOp::Eq, same, here);
+        let found = b.select(everybody, here, none);
         match to {
             Operand::Pair(to, holds) => {
                 self.set(b, values, to, found, false)?;
@@ -406,9 +409,9 @@ impl<'t> Translator<'_, 't> {
     ) -> Result<()> {
         let [to, mask] = operands::<2>(instruction)?;
         let party = self.party(b, values, instruction, mask)?;
-        let party = party.unwrap_or_else(|| b.i32(-1));
-        let reversed = b.unary(crate::ir::UnaryOp::ReverseBits, party);
-        let first = b.unary(crate::ir::UnaryOp::CountLeadingZeros, reversed);
+        let here = self.here(b, party);
+        let reversed = b.unary(UnaryOp::ReverseBits, here);
+        let first = b.unary(UnaryOp::CountLeadingZeros, reversed);
         let Operand::Pair(to, chosen) = to else {
             return Err(refused(instruction));
         };

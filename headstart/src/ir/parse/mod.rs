@@ -41,6 +41,8 @@
 //!   `readonly`, `unaliased`. After the parameters: `group`, `sub_group`, `flush_to_zero`, `may_contract`,
 //!   `any_nan`.
 //! - `load @p` declares a load, `load @p constant` one of memory that nothing writes while the kernel runs.
+//! - `among %mask` after a shuffle, a vote or `meet subgroup` names who takes part; without it the whole sub-group
+//!   does.
 //! - `#1:41:18 in #1:60:5` is the source place: file 1, line 41, column 18, inlined at line 60. File 0 is
 //!   the unknown one.
 //!

@@ -144,13 +144,15 @@ impl Parser<'_> {
             "shuffle" => {
                 let op = self.tabled("a kind of shuffle", ShuffleOp::ALL, ShuffleOp::name)?;
                 let [value, by] = self.operands()?;
-                OpKind::Shuffle { op, value, by }
+                let mask = self.party()?;
+                OpKind::Shuffle { op, value, by, mask }
             }
             "vote" => {
                 let op = self.tabled("a kind of vote", VoteOp::ALL, VoteOp::name)?;
                 let [value] = self.operands()?;
-                OpKind::Vote(op, value)
+                OpKind::Vote(op, value, self.party()?)
             }
+            "active" => OpKind::Active,
             "depend" => {
                 OpKind::Depend(self.tabled("`launch` or `wait`", Dependency::ALL, Dependency::name)?)
             }
@@ -442,11 +444,19 @@ impl Parser<'_> {
         Ok((kind, named))
     }
 
-    /// `meet subgroup`, `meet 3 of 4`
+    /// `among %mask`, or nothing where the whole sub-group takes part.
+    fn party(&mut self) -> Result<Option<Value>> {
+        match self.accept_word("among")? {
+            true => self.operands().map(|[mask]| Some(mask)),
+            false => Ok(None),
+        }
+    }
+
+    /// `meet subgroup`, `meet subgroup among %mask`, `meet 3 of 4`
     fn meeting(&mut self) -> Result<OpKind> {
         if self.token == Token::Word("subgroup") {
             self.advance()?;
-            return Ok(OpKind::Meet(Meeting::SubGroup));
+            return Ok(OpKind::Meet(Meeting::SubGroup(self.party()?)));
         }
         let number = self.small_number("the number of a barrier", 0, u32::MAX)?;
         self.expect_word("of")?;

@@ -187,6 +187,46 @@ fn every_operation_round_trips() {
     assert!(text.contains("load @values.2\n"), "{text}");
 }
 
+#[test]
+fn masks_round_trip() {
+    let text = "hsir 1
+
+kernel @k(
+  %m: i32,
+) {
+  %a = active
+  %b = vote any true among %a
+  %c = vote ballot %b among -1:i32
+  %d = vote all %b
+  %e = shuffle down %c, 1:i32 among %m
+  %f = shuffle index %e, 0:i32
+  meet subgroup
+  meet subgroup among %f
+  return
+}
+";
+    let kernel = parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(round_trip(&kernel), text);
+    // The mask is an operand like the others.
+    let mut operands = Vec::new();
+    kernel
+        .body
+        .walk(&mut |op| op.kind.for_each_operand(|value| operands.push(value)));
+    assert!(operands.contains(&kernel.params[0].value));
+    let error = error_of(&text.replace("meet subgroup among %f", "meet subgroup among"));
+    assert!(error.contains("an operand"), "{error}");
+    let wide = text.replace("%m: i32", "%m: i64");
+    let kernel = parse(&wide, "k.hsir");
+    let refused = kernel.map_or_else(
+        |error| error.to_string(),
+        |kernel| format!("{:?}", verify(&kernel)),
+    );
+    assert!(
+        refused.contains("the mask of who takes part in a `shuffle` is an i32, not i64"),
+        "{refused}"
+    );
+}
+
 /// Appends the operation if its types are right.
 fn try_push(b: &mut Builder<'_>, kind: OpKind, named: Option<Type>) {
     let count = match kind {

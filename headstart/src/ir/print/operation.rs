@@ -140,7 +140,10 @@ impl<'k> Printer<'k> {
             OpKind::Wait(token) => self.named("wait", &[*token]),
             OpKind::Prefetch { .. } => self.prefetch(&op.kind),
             OpKind::Barrier => self.put("barrier"),
-            OpKind::Meet(Meeting::SubGroup) => self.put("meet subgroup"),
+            OpKind::Meet(Meeting::SubGroup(mask)) => {
+                self.put("meet subgroup");
+                self.among(*mask);
+            }
             OpKind::Meet(Meeting::Named { number, sub_groups }) => {
                 self.put(format!("meet {number} of {sub_groups}"));
             }
@@ -166,10 +169,15 @@ impl<'k> Printer<'k> {
                 self.named(&format!("{} {}", order.name(), scope.name()), &operands);
             }
             OpKind::Fence(order, scope) => self.put(format!("fence {} {}", order.name(), scope.name())),
-            OpKind::Shuffle { op, value, by } => {
+            OpKind::Shuffle { op, value, by, mask } => {
                 self.named(&format!("shuffle {}", op.name()), &[*value, *by]);
+                self.among(*mask);
             }
-            OpKind::Vote(op, value) => self.named(&format!("vote {}", op.name()), &[*value]),
+            OpKind::Vote(op, value, mask) => {
+                self.named(&format!("vote {}", op.name()), &[*value]);
+                self.among(*mask);
+            }
+            OpKind::Active => self.put("active"),
             OpKind::Block { label, .. } => {
                 self.put("block");
                 self.label_name(*label);
@@ -245,6 +253,14 @@ impl<'k> Printer<'k> {
     fn named(&mut self, name: &str, operands: &[Value]) {
         self.put(name);
         self.values(operands);
+    }
+
+    /// Who takes part, unless it is the whole sub-group.
+    fn among(&mut self, mask: Option<Value>) {
+        if let Some(mask) = mask {
+            let text = self.value_text(mask);
+            self.put(format!(" among {text}"));
+        }
     }
 
     fn labelled(&mut self, name: &str, label: Label, operands: &[Value]) {

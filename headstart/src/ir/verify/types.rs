@@ -113,7 +113,8 @@ pub(super) fn results_of(
             })?;
             Ok(Vec::new())
         }
-        OpKind::Shuffle { value, by, .. } => {
+        OpKind::Shuffle { value, by, mask, .. } => {
+            party("shuffle", mask.as_ref().map(ty))?;
             let (value, by) = (ty(value), ty(by));
             Rule::Collective.check(by == Type::I32, || {
                 format!("`shuffle` goes by an i32, not by {by}")
@@ -123,14 +124,21 @@ pub(super) fn results_of(
             })?;
             one(value)
         }
-        OpKind::Vote(op, value) => {
+        OpKind::Vote(op, value, mask) => {
+            party("vote", mask.as_ref().map(ty))?;
             let value = ty(value);
             Rule::Collective.check(value == Type::Bool, || {
                 format!("`vote` takes a bool, not {value}")
             })?;
             one(op.result())
         }
-        OpKind::Meet(meeting) => meet(*meeting).map(|()| Vec::new()),
+        OpKind::Active => one(Type::I32),
+        OpKind::Meet(Meeting::SubGroup(mask)) => {
+            party("meet subgroup", mask.as_ref().map(ty)).map(|()| Vec::new())
+        }
+        OpKind::Meet(Meeting::Named { number, sub_groups }) => {
+            meet(*number, *sub_groups).map(|()| Vec::new())
+        }
         OpKind::Print { text, values } => {
             let types: Vec<Type> = values.iter().map(ty).collect();
             print(text, &types).map(|()| Vec::new())
@@ -353,10 +361,17 @@ fn atomic(op: AtomicOp, ptr: Type, values: &[Type], order: MemoryOrder, named: O
     Ok(ty)
 }
 
-fn meet(meeting: Meeting) -> Check<()> {
-    let Meeting::Named { number, sub_groups } = meeting else {
-        return Ok(());
-    };
+/// Who takes part is named by 32 bits.
+fn party(name: &str, mask: Option<Type>) -> Check<()> {
+    match mask {
+        None | Some(Type::I32) => Ok(()),
+        Some(other) => Err(Rule::Collective.broken(format!(
+            "the mask of who takes part in a `{name}` is an i32, not {other}"
+        ))),
+    }
+}
+
+fn meet(number: u32, sub_groups: u32) -> Check<()> {
     let fits = (1..=limits::NAMED_BARRIERS).contains(&number) && sub_groups > 0;
     Rule::Collective.check(fits, || {
         format!(

@@ -7,7 +7,7 @@ use super::record::{Node, Record, Stored};
 use super::terms::{NOT_GLOBAL, OPERATION, Term, TermMemory};
 use crate::device::sim::functional::{
     LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
-    shuffle_sources,
+    parties_of, shuffle_sources,
 };
 use crate::ir::{BinaryOp, ConvertOp, LoadId, NoWrapOp, Place, Space};
 
@@ -166,15 +166,9 @@ fn unique(space: Space, address: u64, item: u32) -> u64 {
     }
 }
 
-impl Observer for TermObserver {
-    fn op(
-        &mut self,
-        op: &LaneOp,
-        registers: &Registers,
-        mask: Mask,
-        sub_group: &SubGroup,
-        _group: &WorkGroup<'_>,
-    ) {
+impl TermObserver {
+    /// What an operation makes. Other lanes of its results may change.
+    fn follow(&mut self, op: &LaneOp, registers: &Registers, mask: Mask, sub_group: &SubGroup) {
         let mut compute = |what: Operation, to: Slot, operands: &[Slot]| {
             self.compute(what, to, operands, registers, mask, sub_group, op.place);
         };
@@ -349,7 +343,7 @@ impl Observer for TermObserver {
             }
             LaneOpKind::Prefetch { .. }
             | LaneOpKind::Fence { .. }
-            | LaneOpKind::MeetSubGroup
+            | LaneOpKind::MeetSubGroup { .. }
             | LaneOpKind::Print { .. } => {}
             LaneOpKind::Atomic {
                 op: atomic,
@@ -388,21 +382,72 @@ impl Observer for TermObserver {
                 to,
                 value,
                 by,
+                mask: party,
+                ..
             } => {
                 let terms = self.get(sub_group, value);
-                let sources = shuffle_sources(shuffle, registers.get(by), mask);
+                // A mask decides who may be asked, not what they answer.
+                let size = match party {
+                    Some(_) => LANES as u32,
+                    None => mask.count(),
+                };
+                let sources = shuffle_sources(shuffle, registers.get(by), size);
                 *self.slot(sub_group, to) = sources.map(|source| terms[source]);
             }
-            LaneOpKind::Vote { op: vote, to, value } => {
+            LaneOpKind::Vote {
+                op: vote,
+                to,
+                value,
+                mask: party,
+            } => {
                 let (terms, bits) = (self.get(sub_group, value), registers.get(value));
-                let result = match mask.lanes().all(|lane| terms[lane].is_known()) {
-                    true => Term::KNOWN,
-                    false => {
-                        let parts = mask.lanes().map(|lane| terms[lane].part(bits[lane]));
-                        Term::made(VOTE + vote as u64, parts)
+                let result = |of: Mask, named: Option<(Term, u64)>| {
+                    let known = of.lanes().all(|lane| terms[lane].is_known());
+                    if known && named.is_none_or(|(term, _)| term.is_known()) {
+                        return Term::KNOWN;
+                    }
+                    let named = named.map(|(term, bits)| term.part(bits));
+                    let votes = of.lanes().map(|lane| terms[lane].part(bits[lane]));
+                    Term::made(VOTE + vote as u64, named.into_iter().chain(votes))
+                };
+                *self.slot(sub_group, to) = match party {
+                    None => [result(mask, None); LANES],
+                    Some(party) => {
+                        let (names, masks) = (self.get(sub_group, party), registers.get(party));
+                        let parties = parties_of(masks, mask);
+                        std::array::from_fn(|lane| result(parties[lane], Some((names[lane], masks[lane]))))
                     }
                 };
-                *self.slot(sub_group, to) = [result; LANES];
+            }
+            LaneOpKind::Active { to } => *self.slot(sub_group, to) = [Term::KNOWN; LANES],
+        }
+    }
+}
+
+impl Observer for TermObserver {
+    fn op(
+        &mut self,
+        op: &LaneOp,
+        registers: &Registers,
+        mask: Mask,
+        sub_group: &SubGroup,
+        _group: &WorkGroup<'_>,
+    ) {
+        if mask == sub_group.mask() {
+            return self.follow(op, registers, mask, sub_group);
+        }
+        // Other lanes may be anywhere, and need what is in their registers.
+        let results = op.results();
+        let before: Vec<(Slot, [Term; LANES])> = results
+            .as_slice()
+            .iter()
+            .map(|&slot| (slot, self.get(sub_group, slot)))
+            .collect();
+        self.follow(op, registers, mask, sub_group);
+        for (slot, before) in before {
+            let after = self.slot(sub_group, slot);
+            for lane in (0..LANES).filter(|&lane| !mask.contains(lane)) {
+                after[lane] = before[lane];
             }
         }
     }

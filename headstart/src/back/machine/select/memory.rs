@@ -134,14 +134,14 @@ impl Selector<'_, '_> {
             }
             // A sub-group issues together; and nobody times what prints.
             OpKind::Fence(..)
-            | OpKind::Meet(Meeting::SubGroup)
+            | OpKind::Meet(Meeting::SubGroup(_))
             | OpKind::Depend(_)
             | OpKind::Print { .. } => {
                 let uses = self.read_operands(op).into_iter().flatten().collect();
                 let draft = self.access(Class::Fence, op, uses, None);
                 self.emit(Draft { fixed: true, ..draft });
             }
-            OpKind::Shuffle { .. } | OpKind::Vote(..) => self.exchange(op),
+            OpKind::Shuffle { .. } | OpKind::Vote(..) | OpKind::Active => self.exchange(op),
             // What is left is a barrier; the timer takes a named one for one of the whole work-group.
             _ => {
                 let draft = self.access(Class::Barrier, op, Vec::new(), None);

@@ -142,16 +142,24 @@ pub enum LaneOpKind {
     },
     Shuffle {
         op: ShuffleOp,
+        ty: Type,
         to: Slot,
         value: Slot,
         by: Slot,
+        mask: Option<Slot>,
     },
     Vote {
         op: VoteOp,
         to: Slot,
         value: Slot,
+        mask: Option<Slot>,
     },
-    MeetSubGroup,
+    Active {
+        to: Slot,
+    },
+    MeetSubGroup {
+        mask: Option<Slot>,
+    },
     Print {
         text: Box<str>,
         values: Box<[(Type, Slot)]>,
@@ -191,6 +199,15 @@ impl SlotList {
 }
 
 impl LaneOpKind {
+    /// What people call an operation that a sub-group, or a party of it, runs together.
+    pub(super) fn of_sub_group(&self) -> &'static str {
+        match self {
+            LaneOpKind::Shuffle { .. } => "shuffle",
+            LaneOpKind::Vote { .. } => "vote",
+            _ => "sub-group barrier",
+        }
+    }
+
     /// Whether it is arithmetic or a comparison in binary32.
     fn is_single_arithmetic(&self) -> bool {
         match *self {
@@ -349,18 +366,23 @@ impl LaneOp {
                 op: shuffle,
                 value,
                 by,
+                mask,
             } => LaneOpKind::Shuffle {
                 op: *shuffle,
+                ty: into,
                 to,
                 value: slot(*value),
                 by: slot(*by),
+                mask: mask.map(slot),
             },
-            OpKind::Vote(vote, value) => LaneOpKind::Vote {
+            OpKind::Vote(vote, value, mask) => LaneOpKind::Vote {
                 op: *vote,
                 to,
                 value: slot(*value),
+                mask: mask.map(slot),
             },
-            OpKind::Meet(Meeting::SubGroup) => LaneOpKind::MeetSubGroup,
+            OpKind::Active => LaneOpKind::Active { to },
+            OpKind::Meet(Meeting::SubGroup(mask)) => LaneOpKind::MeetSubGroup { mask: mask.map(slot) },
             OpKind::Print { text, values } => LaneOpKind::Print {
                 text: text.as_str().into(),
                 values: values
@@ -386,10 +408,52 @@ impl LaneOp {
         })
     }
 
+    /// The register with the mask of those who take part, of an operation that has one.
+    pub fn party(&self) -> Option<Slot> {
+        match self.kind {
+            LaneOpKind::Shuffle { mask, .. }
+            | LaneOpKind::Vote { mask, .. }
+            | LaneOpKind::MeetSubGroup { mask } => mask,
+            _ => None,
+        }
+    }
+
+    /// The registers that it writes.
+    pub fn results(&self) -> SlotList {
+        let one = match &self.kind {
+            LaneOpKind::Load { to, .. } => return *to,
+            LaneOpKind::Atomic { to, .. } => *to,
+            LaneOpKind::Store { .. }
+            | LaneOpKind::Wait { .. }
+            | LaneOpKind::Prefetch { .. }
+            | LaneOpKind::Fence { .. }
+            | LaneOpKind::MeetSubGroup { .. }
+            | LaneOpKind::Print { .. } => None,
+            LaneOpKind::Id { to, .. }
+            | LaneOpKind::ArrayAddress { to, .. }
+            | LaneOpKind::Unary { to, .. }
+            | LaneOpKind::Binary { to, .. }
+            | LaneOpKind::NoWrap { to, .. }
+            | LaneOpKind::Fma { to, .. }
+            | LaneOpKind::Compare { to, .. }
+            | LaneOpKind::Select { to, .. }
+            | LaneOpKind::Convert { to, .. }
+            | LaneOpKind::Address { to, .. }
+            | LaneOpKind::Copy { to, .. }
+            | LaneOpKind::Join { to, .. }
+            | LaneOpKind::Shuffle { to, .. }
+            | LaneOpKind::Vote { to, .. }
+            | LaneOpKind::Active { to } => Some(*to),
+        };
+        SlotList::new(one.into_iter())
+    }
+
     /// Calls `map` on each slot that the operation reads or writes.
     pub fn map_slots(&mut self, mut map: impl FnMut(&mut Slot)) {
         match &mut self.kind {
-            LaneOpKind::Id { to, .. } | LaneOpKind::ArrayAddress { to, .. } => map(to),
+            LaneOpKind::Id { to, .. } | LaneOpKind::ArrayAddress { to, .. } | LaneOpKind::Active { to } => {
+                map(to);
+            }
             LaneOpKind::Unary { to, a, .. } | LaneOpKind::Convert { to, a, .. } => {
                 map(to);
                 map(a);
@@ -441,16 +505,23 @@ impl LaneOp {
                 map(ptr);
                 to.as_mut().map(map);
             }
-            LaneOpKind::Fence { .. } | LaneOpKind::MeetSubGroup => {}
+            LaneOpKind::Fence { .. } => {}
+            LaneOpKind::MeetSubGroup { mask } => {
+                mask.as_mut().map(map);
+            }
             LaneOpKind::Print { values, .. } => values.iter_mut().for_each(|(_, slot)| map(slot)),
-            LaneOpKind::Shuffle { to, value, by, .. } => {
+            LaneOpKind::Shuffle {
+                to, value, by, mask, ..
+            } => {
                 map(to);
                 map(value);
                 map(by);
+                mask.as_mut().map(map);
             }
-            LaneOpKind::Vote { to, value, .. } => {
+            LaneOpKind::Vote { to, value, mask, .. } => {
                 map(to);
                 map(value);
+                mask.as_mut().map(map);
             }
             LaneOpKind::Join { to, tokens } => {
                 map(to);

@@ -98,6 +98,11 @@ impl Registers {
         self.0[slot.0 as usize] = [bits; LANES];
     }
 
+    /// Gives the lanes of `mask` what they held before.
+    pub(super) fn restore(&mut self, slot: Slot, before: &Lanes, mask: Mask) {
+        merge(self.get_mut(slot), before, mask);
+    }
+
     /// The lanes of `within` where a `Bool` is true.
     pub fn truth(&self, slot: Slot, within: Mask) -> Mask {
         let lanes = self.get(slot);

@@ -1,7 +1,8 @@
 //! The functional engine: runs the IR, as fast as an interpreter can, and checks what it does.
 //!
 //! A kernel is compiled to a `tape`: a flat list of steps on register slots. A `sub_group` runs it,
-//! 32 lanes at a time, with a mask of active lanes and a stack of those that wait. Sub-groups make a
+//! 32 lanes at a time, with a mask of active lanes and a stack of those that wait; lanes that wait for others of their
+//! sub-group leave the rest to go on. Sub-groups make a
 //! [`WorkGroup`], which owns shared and private memory and the records of the checks; work-groups run in
 //! parallel ([`CompiledKernel::run`]) on global memory ([`BufferMemory`]).
 //!
@@ -10,7 +11,8 @@
 //! In checking mode the engine reports, with source place and work-item: accesses out of bounds,
 //! misaligned, of memory that was never written; races in shared and global memory; touching the target
 //! of an asynchronous copy in flight, writing its source, not waiting for it; barriers that not all reach;
-//! shuffles and votes that not all of a sub-group run together;
+//! shuffles and votes that not all of a sub-group, or of those that a mask names, run together, or that take values from
+//! who is not there;
 //! prefetches of shared or private memory, out of bounds to L1, or of a group whose work-items do not all want the same;
 //! broken no-wrap promises; writes through read-only parameters; endless loops; too much memory. In fast
 //! mode only the bounds, alignment and endless loops.
@@ -27,6 +29,7 @@ mod lane_op;
 mod lanes;
 mod launch_shadow;
 mod no_wrap;
+mod parts;
 mod prefetch;
 mod printed;
 mod pure;
@@ -42,7 +45,7 @@ mod tests;
 mod touch;
 mod work_group;
 
-pub(crate) use collective::sources as shuffle_sources;
+pub(crate) use collective::{named as parties_of, sources as shuffle_sources};
 pub(crate) use fault::describe_work_item;
 
 pub use address::{Layout, array_address, buffer_address, from_generic, to_generic};

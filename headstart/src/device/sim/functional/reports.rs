@@ -9,6 +9,17 @@ use super::work_group::{SubGroup, WorkGroup};
 use crate::Error;
 use crate::ir::{Array, Place, ShuffleOp, Space, Type};
 
+/// A work-item that waits for others of its sub-group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartyMember {
+    /// Its number in the work-group.
+    pub item: u32,
+    /// Where it waits.
+    pub place: Place,
+    /// For whom, if a mask says that.
+    pub mask: Option<u32>,
+}
+
 impl WorkGroup<'_> {
     pub(super) fn describe(&self, item: u32) -> String {
         let item = Item {
@@ -236,6 +247,60 @@ impl WorkGroup<'_> {
         );
         fault::error(self.state.kernel, place, what)
             .accepted("all work-items of a sub-group run it together, and none has ended before")
+    }
+
+    /// A lane runs an operation of a party that it is not in.
+    #[cold]
+    pub(super) fn outside_its_party(
+        &self,
+        what: &str,
+        sub_group: &SubGroup,
+        lane: usize,
+        mask: u32,
+        place: Place,
+    ) -> Error {
+        let what = format!(
+            "{} runs a {what} with the mask {mask:#010x}, which does not name it",
+            self.describe(sub_group.work_item(lane))
+        );
+        fault::error(self.state.kernel, place, what).accepted("who runs it must be in its mask")
+    }
+
+    /// A lane takes a value from one that gives none.
+    #[cold]
+    pub(super) fn shuffled_from_absent(
+        &self,
+        sub_group: &SubGroup,
+        lane: usize,
+        from: usize,
+        place: Place,
+    ) -> Error {
+        let what = format!(
+            "{} shuffles from lane {from}, which has ended or is not in its mask",
+            self.describe(sub_group.work_item(lane))
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("the number of one that its mask names and that runs the shuffle with it")
+    }
+
+    /// Who waits for whom, when nobody of a sub-group can go on: `waiting` runs an operation with a mask that names
+    /// `missing`, who waits elsewhere.
+    #[cold]
+    pub(super) fn party_incomplete(&self, what: &str, waiting: PartyMember, missing: PartyMember) -> Error {
+        let mask = waiting.mask.unwrap_or_default();
+        let there = self.state.kernel.describe_place(missing.place);
+        let elsewhere = match missing.mask {
+            Some(other) => format!("waits at {there} with the mask {other:#010x}"),
+            None => format!("waits at {there}"),
+        };
+        let what = format!(
+            "{} runs a {what} with the mask {mask:#010x}, which names work-item {}, and that one {elsewhere}",
+            self.describe(waiting.item),
+            missing.item
+        );
+        fault::error(self.state.kernel, waiting.place, what).accepted(
+            "all work-items that the mask names and that have not ended run an operation of the same kind with the same mask",
+        )
     }
 
     /// A block's elements do not follow each other: one of the work-items has another one.

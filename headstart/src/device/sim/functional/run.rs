@@ -9,7 +9,7 @@ use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterato
 use super::state::{LaunchState, Options};
 use super::sub_group::{Observer, Runner, Stop, Unobserved};
 use super::tape::Tape;
-use super::work_group::{SubGroup, WorkGroup};
+use super::work_group::WorkGroup;
 use crate::device::{Counters, Launch};
 use crate::ir::Kernel;
 use crate::{Error, Result};
@@ -314,11 +314,11 @@ impl<'l> Worker<'l> {
             for &member in members {
                 stops[member] = None;
             }
-            let groups: Vec<SubGroup> = members
-                .iter()
-                .map(|&member| self.runners[member].sub_group.clone())
-                .collect();
-            self.group.met(&groups);
+            let met = members.iter().map(|&member| {
+                let sub_group = &self.runners[member].sub_group;
+                (sub_group.clone(), sub_group.mask())
+            });
+            self.group.met(&met.collect::<Vec<_>>());
             any = true;
         }
         Ok(any)

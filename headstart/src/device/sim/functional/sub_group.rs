@@ -12,10 +12,12 @@
 //! | end | those that a break sent here |
 //! | end of loop | those that continued, if any: the body again; else those that a break sent here |
 //!
-//! Where no lane is active, the steps up to the next close are skipped.
+//! Where no lane is active, the steps up to the next close are skipped. Lanes that wait for others of the sub-group
+//! which may be elsewhere leave the rest to go on ([`parts`](super::parts)).
 
 use super::lane_op::LaneOp;
-use super::lanes::{Mask, Registers, Slot};
+use super::lanes::{Lanes, Mask, Registers, Slot};
+use super::parts::{Next, Part};
 use super::tape::{Step, Tape};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
@@ -53,23 +55,39 @@ impl Observer for Unobserved {}
 /// A sub-group that runs, or waits at a barrier.
 pub(super) struct Runner {
     pub sub_group: SubGroup,
-    registers: Registers,
-    step: usize,
-    active: Mask,
+    pub(super) registers: Registers,
+    pub(super) step: usize,
+    pub(super) active: Mask,
     /// Those that have not returned.
-    alive: Mask,
-    scopes: Vec<Waiting>,
+    pub(super) alive: Mask,
+    pub(super) scopes: Vec<Waiting>,
+    /// Those that are neither active nor wait in a scope.
+    pub(super) parts: Vec<Part>,
     /// Steps taken and operations run.
     pub steps: u64,
     pub operations: u64,
 }
 
 /// The lanes that wait in an open scope.
-#[derive(Clone, Copy, Default)]
-struct Waiting {
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waiting {
     otherwise: Mask,
     left: Mask,
     next: Mask,
+}
+
+impl Waiting {
+    /// Whether any wait.
+    pub fn has_lanes(&self) -> bool {
+        !self.otherwise.or(self.left).or(self.next).is_empty()
+    }
+
+    /// Those of another part of the sub-group wait here, too.
+    pub fn join(&mut self, other: Waiting) {
+        self.otherwise = self.otherwise.or(other.otherwise);
+        self.left = self.left.or(other.left);
+        self.next = self.next.or(other.next);
+    }
 }
 
 /// Why a sub-group stopped.
@@ -102,6 +120,7 @@ impl Runner {
             active: Mask::NONE,
             alive: Mask::NONE,
             scopes: Vec::new(),
+            parts: Vec::new(),
             steps: 0,
             operations: 0,
             sub_group,
@@ -116,6 +135,7 @@ impl Runner {
         self.active = sub_group.mask();
         self.alive = self.active;
         self.scopes.clear();
+        self.parts.clear();
         self.steps = 0;
         self.operations = 0;
         self.sub_group = sub_group;
@@ -124,7 +144,8 @@ impl Runner {
     /// Runs until the next barrier or the end.
     ///
     /// # Errors
-    /// A check failed; the limit on operations is passed; a barrier is reached by some lanes only.
+    /// A check failed; the limit on operations is passed; a barrier, or an operation with a mask, is reached by some
+    /// of the lanes only that must reach it.
     pub fn run(
         &mut self,
         tape: &Tape,
@@ -137,10 +158,24 @@ impl Runner {
             self.steps += 1;
             match &tape.steps[step] {
                 Step::Op(op) => {
-                    self.operations += u64::from(self.active.count());
-                    observer.op(op, &self.registers, self.active, &self.sub_group, group);
-                    group.execute(op, &mut self.registers, &self.sub_group, self.active)?;
+                    self.execute(op, group, observer)?;
                     step += 1;
+                }
+                Step::Together { op, outside } => {
+                    if let Some(mask) = op.party() {
+                        let masks = self.registers.get(mask);
+                        group.are_in_their_parties(op, masks, &self.sub_group, self.active)?;
+                        let waiting = self.active.without(self.complete(masks));
+                        if !waiting.is_empty() {
+                            self.leave(waiting, step);
+                        }
+                    }
+                    if self.active.is_empty() {
+                        step = *outside;
+                    } else {
+                        self.execute(op, group, observer)?;
+                        step += 1;
+                    }
                 }
                 Step::Assign(moves) => {
                     observer.assign(moves, &self.registers, self.active, &self.sub_group);
@@ -160,14 +195,23 @@ impl Runner {
                     self.active = holds;
                     step = if holds.is_empty() { *otherwise } else { step + 1 };
                 }
+                Step::Else { .. } | Step::End { .. } | Step::EndLoop { .. } | Step::Finish
+                    if !self.parts.is_empty()
+                        && let Some(behind) = self.gather(step) =>
+                {
+                    step = behind;
+                }
                 Step::Else { end } => {
                     if let Some(scope) = self.scopes.last_mut() {
                         self.active = std::mem::take(&mut scope.otherwise);
                     }
                     step = if self.active.is_empty() { *end } else { step + 1 };
                 }
-                Step::End { outside } => {
+                Step::End { first, outside } => {
                     self.active = self.scopes.pop().unwrap_or_default().left;
+                    if !self.parts.is_empty() {
+                        self.pass(tape, *first, step, group)?;
+                    }
                     step = if self.active.is_empty() {
                         *outside
                     } else {
@@ -185,6 +229,9 @@ impl Runner {
                     let next = scope.map_or(Mask::NONE, |scope| std::mem::take(&mut scope.next));
                     if next.is_empty() {
                         self.active = self.scopes.pop().unwrap_or_default().left;
+                        if !self.parts.is_empty() {
+                            self.pass(tape, *body, step, group)?;
+                        }
                         step = if self.active.is_empty() {
                             *outside
                         } else {
@@ -212,10 +259,16 @@ impl Runner {
                     step += 1;
                 }
                 Step::Trap { place } => return Err(group.trapped(&self.sub_group, self.active, *place)),
-                Step::Barrier { place, named } => {
-                    let missing = self.alive.without(self.active);
-                    if let Some(lane) = missing.lanes().next() {
-                        return Err(group.divergent_barrier(&self.sub_group, self.active, lane, *place));
+                Step::Barrier {
+                    place,
+                    named,
+                    outside,
+                } => {
+                    if !self.alive.without(self.active).is_empty() {
+                        // They may be about to end.
+                        self.leave(self.active, step);
+                        step = *outside;
+                        continue;
                     }
                     self.step = step + 1;
                     return Ok(Stop::Barrier {
@@ -224,11 +277,38 @@ impl Runner {
                         named: *named,
                     });
                 }
-                Step::Finish => {
-                    self.step = step;
-                    return Ok(Stop::Ended);
-                }
+                Step::Finish => match self.next(tape, group, observer, step)? {
+                    Next::Step(behind) => step = behind,
+                    Next::Stop(stop) => return Ok(stop),
+                },
             }
         }
+    }
+
+    /// Runs an operation on the active lanes.
+    pub(super) fn execute(
+        &mut self,
+        op: &LaneOp,
+        group: &mut WorkGroup<'_>,
+        observer: &mut impl Observer,
+    ) -> Result<()> {
+        self.operations += u64::from(self.active.count());
+        observer.op(op, &self.registers, self.active, &self.sub_group, group);
+        if self.parts.is_empty() {
+            return group.execute(op, &mut self.registers, &self.sub_group, self.active);
+        }
+        // The other parts may be anywhere, and need what is in their lanes.
+        let results = op.results();
+        let before: Vec<(Slot, Lanes)> = results
+            .as_slice()
+            .iter()
+            .map(|&slot| (slot, *self.registers.get(slot)))
+            .collect();
+        group.execute(op, &mut self.registers, &self.sub_group, self.active)?;
+        for (slot, before) in &before {
+            let others = self.sub_group.mask().without(self.active);
+            self.registers.restore(*slot, before, others);
+        }
+        Ok(())
     }
 }

@@ -34,12 +34,20 @@ pub(super) struct Tape {
     /// Where each parameter's value is wanted.
     pub params: Vec<Slot>,
     pub has_barriers: bool,
+    /// Registers that no step names: a result and three operands of what lanes do together that have come to different
+    /// steps.
+    pub between: [Slot; 4],
 }
 
 /// One step. `depth` counts the scopes around, 0 is the outermost.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Op(LaneOp),
+    /// An operation of those that a mask names. `outside` closes the region around: there the others may be.
+    Together {
+        op: LaneOp,
+        outside: usize,
+    },
     /// Opens a scope.
     Open,
     /// Opens a scope, and goes on with the lanes where the condition holds. `otherwise` is its `Else`.
@@ -51,8 +59,9 @@ pub(super) enum Step {
     Else {
         end: usize,
     },
-    /// Closes a block or `if`. `outside` closes the region around.
+    /// Closes a block or `if` that begins with step `first`. `outside` closes the region around.
     End {
+        first: usize,
         outside: usize,
     },
     /// Closes a loop whose first step is `body`.
@@ -78,6 +87,8 @@ pub(super) enum Step {
         place: Place,
         /// For a named one: its number, and how many sub-groups meet there.
         named: Option<(u32, u32)>,
+        /// Closes the region around: there the others may be.
+        outside: usize,
     },
     /// The end of the tape.
     Finish,
@@ -92,10 +103,12 @@ impl Tape {
             scopes: Vec::new(),
             ranges: Vec::new(),
             unresolved: Vec::new(),
+            breaks: Vec::new(),
             has_barriers: false,
         };
         writer.region(&kernel.body);
         writer.steps.push(Step::Finish);
+        writer.return_at_once();
         let Writer {
             mut steps,
             ranges,
@@ -108,7 +121,8 @@ impl Tape {
         }
         Tape {
             steps,
-            slots: assignment.count,
+            slots: assignment.count + 4,
+            between: [0, 1, 2, 3].map(|extra| Slot(assignment.count + extra)),
             params: kernel
                 .params
                 .iter()
@@ -124,7 +138,7 @@ impl Tape {
     /// The source of the first operation from a step on.
     pub fn place(&self, step: usize) -> Place {
         let places = self.steps[step..].iter().filter_map(|step| match step {
-            Step::Op(op) => Some(op.place),
+            Step::Op(op) | Step::Together { op, .. } => Some(op.place),
             Step::Barrier { place, .. } | Step::Trap { place } => Some(*place),
             _ => None,
         });
@@ -156,6 +170,8 @@ struct Scope<'k> {
     label: Label,
     results: &'k [Value],
     params: &'k [Value],
+    /// Its number in [`Writer::ranges`].
+    range: usize,
 }
 
 struct Writer<'k> {
@@ -163,8 +179,10 @@ struct Writer<'k> {
     steps: Vec<Step>,
     scopes: Vec<Scope<'k>>,
     ranges: Vec<ScopeRange>,
-    /// Ends of scopes in regions that are not closed yet.
+    /// Steps in regions that are not closed yet, which name the close.
     unresolved: Vec<usize>,
+    /// The steps that leave a scope, and the scope's number in `ranges`.
+    breaks: Vec<(usize, usize)>,
     has_barriers: bool,
 }
 
@@ -178,7 +196,11 @@ impl<'k> Writer<'k> {
         }
         let close = self.steps.len();
         for index in self.unresolved.drain(before..) {
-            if let Step::End { outside } | Step::EndLoop { outside, .. } = &mut self.steps[index] {
+            if let Step::End { outside, .. }
+            | Step::EndLoop { outside, .. }
+            | Step::Together { outside, .. }
+            | Step::Barrier { outside, .. } = &mut self.steps[index]
+            {
                 *outside = close;
             }
         }
@@ -187,9 +209,9 @@ impl<'k> Writer<'k> {
     fn op(&mut self, op: &'k Op) {
         match &op.kind {
             OpKind::Block { label, body } => {
-                self.open(*label, op, &[], &[], Step::Open);
+                let first = self.open(*label, op, &[], &[], Step::Open);
                 self.region(body);
-                self.end(Step::End { outside: 0 });
+                self.end(Step::End { first, outside: 0 });
             }
             OpKind::Loop {
                 label,
@@ -223,12 +245,13 @@ impl<'k> Writer<'k> {
                 };
                 self.steps.push(Step::Else { end: 0 });
                 self.region(otherwise);
-                let end = self.end(Step::End { outside: 0 });
+                let end = self.end(Step::End { first, outside: 0 });
                 self.steps[middle] = Step::Else { end };
             }
             OpKind::Break(label, values) => {
                 let depth = self.depth(*label);
                 self.assign(self.scopes[depth].results, values);
+                self.breaks.push((self.steps.len(), self.scopes[depth].range));
                 self.steps.push(Step::Break { depth });
             }
             OpKind::Continue(label, values) => {
@@ -242,21 +265,48 @@ impl<'k> Writer<'k> {
             OpKind::Depend(_) => {}
             OpKind::Barrier => {
                 self.has_barriers = true;
-                self.steps.push(Step::Barrier {
+                self.waits(Step::Barrier {
                     place: op.place,
                     named: None,
+                    outside: 0,
                 });
             }
             OpKind::Meet(Meeting::Named { number, sub_groups }) => {
                 self.has_barriers = true;
-                self.steps.push(Step::Barrier {
+                self.waits(Step::Barrier {
                     place: op.place,
                     named: Some((*number, *sub_groups)),
+                    outside: 0,
                 });
             }
-            _ => self
-                .steps
-                .extend(LaneOp::new(self.kernel, op, virtual_slot).map(Step::Op)),
+            _ => match LaneOp::new(self.kernel, op, virtual_slot) {
+                Some(op) if op.party().is_some() => self.waits(Step::Together { op, outside: 0 }),
+                Some(op) => self.steps.push(Step::Op(op)),
+                None => {}
+            },
+        }
+    }
+
+    /// Writes a step at which lanes may wait while others go on.
+    fn waits(&mut self, step: Step) {
+        self.unresolved.push(self.steps.len());
+        self.steps.push(step);
+    }
+
+    /// Lanes that leave a scope behind which there is nothing but the way to a return, return: nobody need wait for
+    /// them. That is what a jump to the last instruction of a program does.
+    fn return_at_once(&mut self) {
+        // The last ones first: what is behind a scope comes after it.
+        let mut breaks = std::mem::take(&mut self.breaks);
+        breaks.sort_unstable();
+        for (at, range) in breaks.into_iter().rev() {
+            let mut behind = self.ranges[range].last + 1;
+            while matches!(self.steps.get(behind), Some(Step::Assign(_))) {
+                behind += 1;
+            }
+            if matches!(self.steps.get(behind), Some(Step::Return)) {
+                self.steps[at] = Step::Return;
+            }
         }
     }
 
@@ -277,6 +327,7 @@ impl<'k> Writer<'k> {
             label,
             results: &op.results,
             params,
+            range: self.ranges.len(),
         });
         self.ranges.push(ScopeRange {
             first,
@@ -330,7 +381,7 @@ impl Step {
     /// Calls `map` on each slot that the step reads or writes.
     pub fn map_slots(&mut self, map: &mut impl FnMut(&mut Slot)) {
         match self {
-            Step::Op(op) => op.map_slots(map),
+            Step::Op(op) | Step::Together { op, .. } => op.map_slots(map),
             Step::If { cond, .. } => map(cond),
             Step::Assign(moves) => moves.iter_mut().for_each(|(to, from)| {
                 map(to);

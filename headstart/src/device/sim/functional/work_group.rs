@@ -4,6 +4,7 @@ use super::address::{array_address, from_generic, to_generic};
 use super::atomics::Atomic;
 use super::buffer::POISON;
 use super::checks::Checks;
+use super::collective::voted;
 use super::copies::Copies;
 use super::fault::{self, Access};
 use super::lane_op::{LaneOp, LaneOpKind};
@@ -171,12 +172,12 @@ impl<'l> WorkGroup<'l> {
         }
     }
 
-    /// These sub-groups have met: each work-item of them sees what ran before.
-    pub(super) fn met(&mut self, sub_groups: &[SubGroup]) {
+    /// These lanes of sub-groups have met: each work-item of them sees what ran before.
+    pub(super) fn met(&mut self, members: &[(SubGroup, Mask)]) {
         let Some(checks) = &mut self.checks else { return };
         checks.clock += 1;
-        for sub_group in sub_groups {
-            for lane in sub_group.mask().lanes() {
+        for (sub_group, mask) in members {
+            for lane in mask.lanes() {
                 if let Some(acquired) = checks.acquired.get_mut(sub_group.work_item(lane) as usize) {
                     *acquired = checks.clock;
                 }
@@ -321,20 +322,28 @@ impl<'l> WorkGroup<'l> {
                 to,
                 value,
                 by,
+                ..
             } => {
+                let parties = self.parties(op, registers, sub_group, mask)?;
                 let (value, by) = (registers.get(value), registers.get(by));
-                let result = self.shuffle(shuffle, value, by, sub_group, mask, op.place)?;
+                let result = self.shuffle(shuffle, value, by, parties.as_ref(), sub_group, mask, op.place)?;
                 *registers.get_mut(to) = result;
                 Ok(())
             }
-            LaneOpKind::Vote { op: vote, to, value } => {
-                let result = self.vote(vote, registers.get(value), sub_group, mask, op.place)?;
-                registers.broadcast(to, result);
+            LaneOpKind::Vote {
+                op: vote, to, value, ..
+            } => {
+                let parties = self.parties(op, registers, sub_group, mask)?;
+                *registers.get_mut(to) = voted(vote, registers.get(value), parties.as_ref(), mask);
                 Ok(())
             }
-            LaneOpKind::MeetSubGroup => {
-                self.all_are_here("sub-group barrier", sub_group, mask, op.place)?;
-                self.met(std::slice::from_ref(sub_group));
+            LaneOpKind::Active { to } => {
+                registers.broadcast(to, u64::from(mask.0));
+                Ok(())
+            }
+            LaneOpKind::MeetSubGroup { .. } => {
+                self.parties(op, registers, sub_group, mask)?;
+                self.met(&[(sub_group.clone(), mask)]);
                 Ok(())
             }
             LaneOpKind::Print { ref text, ref values } => {

@@ -78,6 +78,8 @@ impl Needed {
                 OpKind::Shuffle { by, .. } => search.need(by),
                 _ => {}
             }
+            // They fail where this does not name who runs them.
+            op.kind.mask().into_iter().for_each(|mask| search.need(mask));
         }
         search.close(program);
         search.needed
@@ -96,7 +98,9 @@ impl Needed {
             OpKind::Copy { .. } => self.holds(Some(Space::Shared)),
             OpKind::Wait(_) if !self.holds(Some(Space::Shared)) => return Need::Nothing,
             // These may fail, whatever their values are.
-            OpKind::Atomic { .. } | OpKind::Shuffle { .. } | OpKind::Vote(..) => return Need::All,
+            OpKind::Atomic { .. } | OpKind::Shuffle { .. } | OpKind::Vote(..) | OpKind::Active => {
+                return Need::All;
+            }
             // Nobody reads it while time is told.
             OpKind::Print { .. } => return Need::Nothing,
             OpKind::Wait(_) | OpKind::Prefetch { .. } | OpKind::Barrier | OpKind::Meet(_) => {

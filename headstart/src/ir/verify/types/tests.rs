@@ -5,7 +5,7 @@ use cranelift_entity::EntityRef;
 use super::*;
 use crate::ir::hint::LscControl;
 use crate::ir::kernel::{LoadId, Value};
-use crate::ir::op::{NoWrapOp, Wrap};
+use crate::ir::op::{Meeting, NoWrapOp, Wrap};
 use crate::ir::together::{MemoryScope, ShuffleOp, VoteOp};
 
 const GLOBAL: Type = Type::Ptr(Space::Global);
@@ -228,17 +228,35 @@ fn collectives_take_their_types() {
         op: ShuffleOp::Xor,
         value: of(value),
         by: of(by),
+        mask: None,
     };
     refused(Rule::Collective, shuffle(Type::F32, Type::I64), 1, None);
     refused(Rule::Collective, shuffle(GLOBAL, Type::I32), 1, None);
     refused(Rule::Collective, shuffle(Type::Token, Type::I32), 1, None);
     refused(
         Rule::Collective,
-        OpKind::Vote(VoteOp::All, of(Type::I32)),
+        OpKind::Vote(VoteOp::All, of(Type::I32), None),
         1,
         None,
     );
-    let ballot = OpKind::Vote(VoteOp::Ballot, of(Type::Bool));
+    for mask in [Type::I64, Type::Bool] {
+        let mask = Some(of(mask));
+        let shuffle = OpKind::Shuffle {
+            op: ShuffleOp::Up,
+            value: of(Type::F32),
+            by: of(Type::I32),
+            mask,
+        };
+        refused(Rule::Collective, shuffle, 1, None);
+        refused(
+            Rule::Collective,
+            OpKind::Vote(VoteOp::Any, of(Type::Bool), mask),
+            1,
+            None,
+        );
+        refused(Rule::Collective, OpKind::Meet(Meeting::SubGroup(mask)), 0, None);
+    }
+    let ballot = OpKind::Vote(VoteOp::Ballot, of(Type::Bool), Some(of(Type::I32)));
     assert!(results_of(&one_of_each(), &ballot, 1, None).is_ok_and(|types| types == [Type::I32]));
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the engine as a whole.
 
 mod faults;
+mod masks;
 mod prefetches;
 mod random;
 mod reference;

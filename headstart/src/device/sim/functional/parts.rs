@@ -1,0 +1,374 @@
+//! Lanes of a sub-group that are apart from those that run: who waits for whom, and who goes on next.
+//!
+//! An operation with a mask, and a barrier, waits for lanes that may be in another branch, or behind. Those that came to
+//! it become a [`Part`] that waits there; the rest goes on where the region ends. When nobody is left that can run, the
+//! parties that are complete do together what they waited for, though they may have come to different operations of a
+//! kind. Then those of the lowest step go on first, and parts that come to the end of the same region go on together.
+//!
+//! ```text
+//! if %low {                          lanes 0 to 15 wait here, and 16 to 31 take the other side;
+//!   %a = vote any %x among -1: i32   when they wait, too, the party is complete: all of them vote,
+//! } else {                           lanes 0 to 15 go on to the end of the `if`,
+//!   %b = vote any %y among -1: i32   then 16 to 31, and from there all together
+//! }
+//! ```
+
+use super::lane_op::{LaneOp, LaneOpKind};
+use super::lanes::{LANES, Mask, Slot};
+use super::reports::PartyMember;
+use super::sub_group::{Observer, Runner, Stop, Waiting};
+use super::tape::{Step, Tape};
+use super::work_group::WorkGroup;
+use crate::ir::{Place, ShuffleOp, VoteOp};
+use crate::{Error, Result};
+
+/// Lanes that are somewhere else than those that run.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub step: usize,
+    pub active: Mask,
+    pub scopes: Vec<Waiting>,
+    /// Whether they wait at an operation with a mask or at a barrier; else they can run.
+    pub waits: bool,
+}
+
+/// Where a lane waits.
+#[derive(Clone, Copy)]
+struct Stand {
+    step: usize,
+    place: Place,
+    /// At an operation with a mask: which, and the mask.
+    party: Option<(Collective, u32)>,
+}
+
+/// Operations with a mask that lanes do together, though each may have come to another one of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Collective {
+    /// Of values of so many bytes.
+    Shuffle(ShuffleOp, u32),
+    Vote(VoteOp),
+    Meet,
+}
+
+impl Collective {
+    fn of(op: &LaneOp) -> Option<Collective> {
+        match op.kind {
+            LaneOpKind::Shuffle { op, ty, .. } => Some(Collective::Shuffle(op, ty.bytes())),
+            LaneOpKind::Vote { op, .. } => Some(Collective::Vote(op)),
+            LaneOpKind::MeetSubGroup { .. } => Some(Collective::Meet),
+            _ => None,
+        }
+    }
+}
+
+/// How a sub-group goes on.
+pub(super) enum Next {
+    Step(usize),
+    Stop(Stop),
+}
+
+impl Runner {
+    /// Leaves lanes behind, to wait at a step; the rest of the active ones stay active.
+    pub(super) fn leave(&mut self, waiting: Mask, step: usize) {
+        self.parts.push(Part {
+            step,
+            active: waiting,
+            scopes: vec![Waiting::default(); self.scopes.len()],
+            waits: true,
+        });
+        self.active = self.active.without(waiting);
+    }
+
+    /// Those of the active lanes whose party is complete: all that the masks name and that have not ended are here with
+    /// the same mask.
+    pub(super) fn complete(&self, masks: &[u64; LANES]) -> Mask {
+        let mut complete = Mask::NONE;
+        for lane in self.active.lanes() {
+            let party = Mask(masks[lane] as u32).and(self.alive);
+            let here = party.without(self.active).is_empty();
+            if here
+                && party
+                    .lanes()
+                    .all(|other| masks[other] as u32 == masks[lane] as u32)
+            {
+                complete = complete.or(Mask(1 << lane));
+            }
+        }
+        complete
+    }
+
+    /// At the end of a region: takes those along who wait here, and lets those go first who can run and are behind. The
+    /// step that they are at.
+    pub(super) fn gather(&mut self, step: usize) -> Option<usize> {
+        loop {
+            let ready = self.parts.iter().enumerate().filter(|(_, part)| !part.waits);
+            let (index, behind) = ready
+                .min_by_key(|(_, part)| part.step)
+                .map(|(i, part)| (i, part.step))?;
+            if behind > step {
+                return None;
+            }
+            let part = self.parts.swap_remove(index);
+            if behind == step {
+                self.take_along(&part);
+                continue;
+            }
+            let has_lanes = !self.active.is_empty() || self.scopes.iter().any(Waiting::has_lanes);
+            let here = Part {
+                step,
+                active: self.active,
+                scopes: std::mem::replace(&mut self.scopes, part.scopes),
+                waits: false,
+            };
+            if has_lanes {
+                self.parts.push(here);
+            }
+            self.active = part.active;
+            return Some(behind);
+        }
+    }
+
+    /// The lanes of a part at the same step go on with the active ones.
+    fn take_along(&mut self, part: &Part) {
+        self.active = self.active.or(part.active);
+        for (scope, other) in self.scopes.iter_mut().zip(&part.scopes) {
+            scope.join(*other);
+        }
+    }
+
+    /// Lanes have left the region between two steps: nobody may wait at a barrier inside.
+    ///
+    /// # Errors
+    /// Somebody does, whom these do not join there.
+    pub(super) fn pass(&self, tape: &Tape, first: usize, end: usize, group: &WorkGroup<'_>) -> Result<()> {
+        let Some(passing) = self.active.lanes().next() else {
+            return Ok(());
+        };
+        let inside = |part: &&Part| part.waits && (first..end).contains(&part.step);
+        for part in self.parts.iter().filter(inside) {
+            if let Step::Barrier { place, .. } = tape.steps[part.step] {
+                return Err(group.divergent_barrier(&self.sub_group, part.active, passing, place));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody is left that can run: how the sub-group goes on.
+    ///
+    /// # Errors
+    /// It does not: those that wait are waited for elsewhere. Or what a party does together is not allowed.
+    pub(super) fn next(
+        &mut self,
+        tape: &Tape,
+        group: &mut WorkGroup<'_>,
+        observer: &mut impl Observer,
+        finish: usize,
+    ) -> Result<Next> {
+        if self.parts.is_empty() {
+            self.step = finish;
+            return Ok(Next::Stop(Stop::Ended));
+        }
+        let mut stands: [Option<Stand>; LANES] = [None; LANES];
+        for part in &self.parts {
+            for lane in part.active.lanes() {
+                stands[lane] = self.stand(tape, part.step, lane);
+            }
+        }
+        let mut waiting = None;
+        let mut complete = Mask::NONE;
+        for lane in self.alive.lanes() {
+            let Some((_, mask)) = stands[lane].and_then(|stand| stand.party) else {
+                continue;
+            };
+            let party = Mask(mask).and(self.alive);
+            let joins = |other: usize| {
+                stands[other].and_then(|stand| stand.party) == stands[lane].and_then(|stand| stand.party)
+            };
+            let missing = party.lanes().find(|&other| !joins(other));
+            match missing {
+                Some(missing) => waiting = waiting.or(Some((lane, missing))),
+                None if complete.contains(lane) => {}
+                None => {
+                    self.do_together(tape, party, group, observer)?;
+                    complete = complete.or(party);
+                }
+            }
+        }
+        if complete.is_empty() {
+            return match waiting {
+                Some((lane, missing)) => Err(self.incomplete(tape, &stands, lane, missing, group)),
+                None => self.stop_at_barrier(tape, &stands, group).map(Next::Stop),
+            };
+        }
+        self.let_go(complete);
+        self.scopes.clear();
+        let first = self.parts.iter().enumerate().filter(|(_, part)| !part.waits);
+        let index = first.min_by_key(|(_, part)| part.step).map(|(index, _)| index);
+        let part = self
+            .parts
+            .swap_remove(index.ok_or_else(|| Error::bug("nobody was let go"))?);
+        self.active = part.active;
+        self.scopes = part.scopes;
+        Ok(Next::Step(part.step))
+    }
+
+    /// Where a lane waits that has come to this step.
+    fn stand(&self, tape: &Tape, step: usize, lane: usize) -> Option<Stand> {
+        match &tape.steps[step] {
+            Step::Together { op, .. } => Some(Stand {
+                step,
+                place: op.place,
+                party: Collective::of(op).zip(op.party().map(|mask| self.registers.get(mask)[lane] as u32)),
+            }),
+            Step::Barrier { place, .. } => Some(Stand {
+                step,
+                place: *place,
+                party: None,
+            }),
+            _ => None,
+        }
+    }
+
+    /// What a party does together, though its lanes may have come to different operations of a kind: their operands go
+    /// to registers that no operation has, and its results from there to each one's.
+    fn do_together(
+        &mut self,
+        tape: &Tape,
+        party: Mask,
+        group: &mut WorkGroup<'_>,
+        observer: &mut impl Observer,
+    ) -> Result<()> {
+        let [to, value, by, mask] = tape.between;
+        let mut at: Vec<(&LaneOp, Mask)> = Vec::new();
+        for part in &self.parts {
+            let lanes = part.active.and(party);
+            if let Step::Together { op, .. } = &tape.steps[part.step]
+                && !lanes.is_empty()
+            {
+                at.push((op, lanes));
+            }
+        }
+        let Some(&(first, _)) = at.first() else {
+            return Err(Error::bug("a party of nobody"));
+        };
+        for (op, lanes) in &at {
+            let mut moves: Vec<(Slot, Slot)> = op.party().map(|own| (mask, own)).into_iter().collect();
+            match op.kind {
+                LaneOpKind::Shuffle {
+                    value: own,
+                    by: own_by,
+                    ..
+                } => moves.extend([(value, own), (by, own_by)]),
+                LaneOpKind::Vote { value: own, .. } => moves.push((value, own)),
+                _ => {}
+            }
+            observer.assign(&moves, &self.registers, *lanes, &self.sub_group);
+            self.registers.assign(&moves, *lanes);
+        }
+        let mut joint = first.clone();
+        match &mut joint.kind {
+            LaneOpKind::Shuffle {
+                to: own,
+                value: own_value,
+                by: own_by,
+                mask: own_mask,
+                ..
+            } => (*own, *own_value, *own_by, *own_mask) = (to, value, by, Some(mask)),
+            LaneOpKind::Vote {
+                to: own,
+                value: own_value,
+                mask: own_mask,
+                ..
+            } => (*own, *own_value, *own_mask) = (to, value, Some(mask)),
+            LaneOpKind::MeetSubGroup { mask: own } => *own = Some(mask),
+            _ => return Err(Error::bug("an operation without a party waits for one")),
+        }
+        self.active = party;
+        self.execute(&joint, group, observer)?;
+        self.active = Mask::NONE;
+        for (op, lanes) in &at {
+            let moves: Vec<(Slot, Slot)> = op.results().as_slice().iter().map(|&own| (own, to)).collect();
+            observer.assign(&moves, &self.registers, *lanes, &self.sub_group);
+            self.registers.assign(&moves, *lanes);
+        }
+        Ok(())
+    }
+
+    /// Lanes whose parties were complete go on with what comes behind.
+    fn let_go(&mut self, complete: Mask) {
+        for mut part in std::mem::take(&mut self.parts) {
+            let going = part.active.and(complete);
+            if !going.is_empty() {
+                let behind = part.step + 1;
+                let same = |other: &&mut Part| !other.waits && other.step == behind;
+                match self.parts.iter_mut().find(same) {
+                    Some(other) => other.active = other.active.or(going),
+                    None => self.parts.push(Part {
+                        step: behind,
+                        active: going,
+                        scopes: part.scopes.clone(),
+                        waits: false,
+                    }),
+                }
+            }
+            part.active = part.active.without(complete);
+            if !part.active.is_empty() {
+                self.parts.push(part);
+            }
+        }
+    }
+
+    /// All wait at a barrier of the work-group.
+    ///
+    /// # Errors
+    /// They wait at different ones.
+    fn stop_at_barrier(
+        &mut self,
+        tape: &Tape,
+        stands: &[Option<Stand>; LANES],
+        group: &WorkGroup<'_>,
+    ) -> Result<Stop> {
+        let Some(first) = self.parts.first() else {
+            return Err(Error::bug("nobody waits"));
+        };
+        let step = first.step;
+        let Step::Barrier { place, named, .. } = tape.steps[step] else {
+            return Err(Error::bug("a sub-group waits at what is no barrier"));
+        };
+        let elsewhere = |&lane: &usize| stands[lane].is_none_or(|stand| stand.step != step);
+        if let Some(lane) = self.alive.lanes().find(elsewhere) {
+            return Err(group.divergent_barrier(&self.sub_group, first.active, lane, place));
+        }
+        self.scopes = first.scopes.clone();
+        self.active = self.alive;
+        self.parts.clear();
+        self.step = step + 1;
+        Ok(Stop::Barrier { step, place, named })
+    }
+
+    /// A lane waits for another that waits elsewhere.
+    fn incomplete(
+        &self,
+        tape: &Tape,
+        stands: &[Option<Stand>; LANES],
+        lane: usize,
+        missing: usize,
+        group: &WorkGroup<'_>,
+    ) -> Error {
+        let member = |lane: usize| {
+            stands[lane].map(|stand| PartyMember {
+                item: self.sub_group.work_item(lane),
+                place: stand.place,
+                mask: stand.party.map(|(_, mask)| mask),
+            })
+        };
+        let what = match stands[lane].map(|stand| &tape.steps[stand.step]) {
+            Some(Step::Together { op, .. }) => op.kind.of_sub_group(),
+            _ => "barrier",
+        };
+        match (member(lane), member(missing)) {
+            (Some(waiting), Some(missing)) => group.party_incomplete(what, waiting, missing),
+            _ => Error::bug("a work-item of a sub-group is lost"),
+        }
+    }
+}

@@ -19,6 +19,8 @@
 //! out, and changes no bit of any launch.
 //!
 //! A second test reads the source of `prefetch` and of the analyses behind it: each message there is asserted by a file here.
+//! `scripts/mutants` runs these tests with each safety condition negated, dropped or off by one; what survives is argued for in
+//! `tests/pass/equivalent-mutants.md`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -71,6 +71,8 @@ pub struct Inside {
     pub yielded: Option<Rc<Yielded>>,
     /// Defined in a loop inside this one.
     pub in_inner_loop: bool,
+    /// Some iterations may skip it and yet go on: it is under a condition, or a jump may lead past it.
+    pub conditional: bool,
 }
 
 /// A load in a loop's body.

@@ -219,6 +219,7 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
     }
     let tests = Tests {
         kernel,
+        label: *label,
         definitions,
         params,
         initial,
@@ -228,7 +229,7 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
         continues: &continues,
         body,
     };
-    let exit = tests.find(*label);
+    let exit = tests.find();
     let position = exit.as_ref().ok().map(|exit| exit.position);
     // The counting test is one way out; a second way out inside the same `if` is another.
     let counting = exits.iter().position(|exit| Some(exit.at) == position);

@@ -73,7 +73,7 @@ impl<'k> Reader<'k> {
     ) {
         for (number, op) in region.ops.iter().enumerate() {
             let at = top.unwrap_or(number);
-            self.record(op, in_inner_loop);
+            self.record(op, in_inner_loop, !conditions.is_empty() || self.diverted);
             match &op.kind {
                 OpKind::Load {
                     cache: CacheUse::Volatile,
@@ -158,7 +158,7 @@ impl<'k> Reader<'k> {
         }
     }
 
-    fn record(&mut self, op: &Op, in_inner_loop: bool) {
+    fn record(&mut self, op: &Op, in_inner_loop: bool, conditional: bool) {
         let yielded = if op.results.is_empty() { None } else { yielded(op) };
         let mut insert = |value: Value, index: usize, in_inner_loop: bool| {
             let kind = op.kind.without_regions();
@@ -170,6 +170,7 @@ impl<'k> Reader<'k> {
                     place: op.place,
                     yielded: yielded.clone(),
                     in_inner_loop,
+                    conditional,
                 },
             );
         };
@@ -185,6 +186,7 @@ impl<'k> Reader<'k> {
                     place: op.place,
                     yielded: None,
                     in_inner_loop: true,
+                    conditional,
                 };
                 self.inside.insert(param, inside);
             }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::definitions::Definitions;
-use super::jumps::{leaves, may_continue};
+use super::jumps::{jumps_out, leaves, may_continue};
 use super::loops::{CountedExit, Inside, Relation, Step};
 use super::multiples::low_zeros;
 use super::ranges::range;
@@ -13,6 +13,7 @@ use crate::ir::{CompareOp, ConvertOp, Kernel, Label, OpKind, Region, Type, Unary
 /// Looks for the test that counts.
 pub(super) struct Tests<'a, F> {
     pub kernel: &'a Kernel,
+    pub label: Label,
     pub definitions: &'a Definitions,
     pub params: &'a [Value],
     pub initial: &'a [Value],
@@ -24,8 +25,9 @@ pub(super) struct Tests<'a, F> {
 }
 
 impl<F: Fn(Value) -> bool> Tests<'_, F> {
-    /// The test that ends the loop with this label, or why none counts.
-    pub fn find(&self, label: Label) -> Result<CountedExit, String> {
+    /// The test that ends the loop, or why none counts.
+    pub fn find(&self) -> Result<CountedExit, String> {
+        let label = self.label;
         let mut reason = "its end depends on data that the loop computes".to_owned();
         let mut leading = true;
         let mut skipped = false;
@@ -151,11 +153,12 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
             Relation::NotEqual if constant.is_some_and(|step| self.divides(param, bound, step)) => {
                 return found;
             }
-            // A step that jumped over the bound would have to break its promise before the loop ends.
+            // A step that jumped over the bound would have to break its promise before the loop ends, if nothing else ends it.
             Relation::NotEqual
                 if constant.is_some_and(|step| step.unsigned_abs().is_power_of_two())
                     && self.kernel.ty(bound) == ty
-                    && self.promised(param, true) =>
+                    && self.promised(param, true)
+                    && self.one_way_out() =>
             {
                 return found;
             }
@@ -174,6 +177,13 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                  is a slice's length, cannot",
             )
         }
+    }
+
+    /// Nothing but one jump leaves the loop.
+    fn one_way_out(&self) -> bool {
+        let leaves = |kind: &OpKind| !matches!(kind, OpKind::Continue(label, _) if *label == self.label);
+        let jumps = jumps_out(self.body);
+        jumps.iter().filter(|jump| leaves(&jump.kind)).count() == 1
     }
 
     /// The step is a power of two that leads exactly to the bound.

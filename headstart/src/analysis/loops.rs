@@ -71,6 +71,8 @@ pub struct Inside {
     pub yielded: Option<Rc<Yielded>>,
     /// Defined in a loop inside this one.
     pub in_inner_loop: bool,
+    /// Some iterations may skip it and yet go on: it is under a condition, or a jump may lead past it.
+    pub conditional: bool,
 }
 
 /// A load in a loop's body.
@@ -217,6 +219,7 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
     }
     let tests = Tests {
         kernel,
+        label: *label,
         definitions,
         params,
         initial,
@@ -226,7 +229,7 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
         continues: &continues,
         body,
     };
-    let exit = tests.find(*label);
+    let exit = tests.find();
     let position = exit.as_ref().ok().map(|exit| exit.position);
     // The counting test is one way out; a second way out inside the same `if` is another.
     let counting = exits.iter().position(|exit| Some(exit.at) == position);

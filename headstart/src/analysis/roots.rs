@@ -3,6 +3,7 @@
 //! Address arithmetic stays in the object that it begins in, with one exception: an offset that is made of other
 //! addresses. `p + (q - p)` is `q`, and compilers write it.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use super::definitions::{Definition, Definitions};
@@ -12,6 +13,11 @@ use crate::ir::{Array, BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, PointerFac
 /// Numbers below this are no addresses, whatever they were computed from: the low bits of one, as code that aligns
 /// itself asks for them.
 const SMALL: u64 = 4096;
+/// Pointers whose distances lead to further pointers: beyond so many in a row, or for a pointer that is made of its own
+/// distance to another, nothing is known.
+const MOST_DISTANCES: u32 = 8;
+/// Values looked at before nothing is known: distances that share parts would take exponential time.
+const VISITS: u32 = 10_000;
 
 /// The object that a pointer points into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,82 +30,126 @@ pub enum Root {
 
 /// The root of a pointer, if address arithmetic, loops and regions alone lead to it.
 pub fn root(kernel: &Kernel, definitions: &Definitions, pointer: Value) -> Option<Root> {
-    let mut seen = HashSet::new();
-    let mut work = vec![pointer];
-    let mut found = None;
-    // A pointer that comes from several places has a root if all of them have the same.
-    while let Some(pointer) = work.pop() {
-        if !seen.insert(pointer) {
-            continue;
-        }
-        if let Some(index) = kernel.params.iter().position(|param| param.value == pointer) {
-            agree(&mut found, Root::Param(index))?;
-            continue;
-        }
-        match definitions.get(pointer)? {
-            Definition::LoopParam { initial, next, .. } => {
-                work.push(*initial);
-                work.extend(next);
-            }
-            Definition::Result { kind, passed, .. } => match kind {
-                OpKind::ArrayAddress(array) => agree(&mut found, Root::Array(*array))?,
-                OpKind::Address { base, index, .. } if !holds_address(kernel, definitions, *index) => {
-                    work.push(*base);
-                }
-                OpKind::Convert(ConvertOp::ToGeneric | ConvertOp::FromGeneric, from) => work.push(*from),
-                OpKind::Select(_, a, b) => work.extend([*a, *b]),
-                OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => work.extend(passed),
-                _ => return None,
-            },
-        }
-    }
-    found
+    let search = Search {
+        kernel,
+        definitions,
+        visits: Cell::new(VISITS),
+    };
+    search.root(pointer, 0)
 }
 
 /// Whether an integer may be made of the bits of an address, so that an offset by it may lead anywhere. The distance of
 /// two pointers into one object is none.
 pub fn holds_address(kernel: &Kernel, definitions: &Definitions, value: Value) -> bool {
-    if !definitions.has_bit_casts() {
-        return false;
-    }
-    let mut seen = HashSet::new();
-    let mut work = vec![value];
-    while let Some(value) = work.pop() {
-        // What a comparison gives tells nothing but which side.
-        if !seen.insert(value) || !kernel.ty(value).is_integer() {
-            continue;
-        }
-        match definitions.get(value) {
-            None => {}
-            Some(Definition::LoopParam { initial, next, .. }) => {
-                work.push(*initial);
-                work.extend(next);
-            }
-            Some(Definition::Result { kind, passed, .. }) => match kind {
-                OpKind::Convert(ConvertOp::Bits, from) if kernel.ty(*from).is_pointer() => return true,
-                _ if range(kernel, definitions, value).max < SMALL => {}
-                OpKind::Binary(BinaryOp::Sub, a, b) | OpKind::NoWrap(NoWrapOp::Sub, _, a, b)
-                    if same_object(kernel, definitions, *a, *b) => {}
-                // Memory holds no addresses that were not passed as such.
-                OpKind::Load { .. } | OpKind::Atomic { .. } => {}
-                kind => {
-                    kind.for_each_operand(|operand| work.push(operand));
-                    work.extend(passed);
-                }
-            },
-        }
-    }
-    false
+    let search = Search {
+        kernel,
+        definitions,
+        visits: Cell::new(VISITS),
+    };
+    search.holds_address(value, 0)
 }
 
-/// Whether two integers are the bits of pointers into one object.
-fn same_object(kernel: &Kernel, definitions: &Definitions, a: Value, b: Value) -> bool {
-    let pointer = |value: Value| match definitions.op(value) {
-        Some(OpKind::Convert(ConvertOp::Bits, from)) if kernel.ty(*from).is_pointer() => Some(*from),
-        _ => None,
-    };
-    let object = |value: Value| root(kernel, definitions, pointer(value)?);
-    object(a).is_some_and(|object_a| object(b) == Some(object_a))
+/// A search that follows pointers and the distances between them.
+struct Search<'k> {
+    kernel: &'k Kernel,
+    definitions: &'k Definitions,
+    visits: Cell<u32>,
+}
+
+impl Search<'_> {
+    /// Counts a visit; false if there were too many.
+    fn visit(&self) -> bool {
+        let left = self.visits.get();
+        self.visits.set(left.saturating_sub(1));
+        left > 0
+    }
+
+    fn root(&self, pointer: Value, depth: u32) -> Option<Root> {
+        let (kernel, definitions) = (self.kernel, self.definitions);
+        let mut seen = HashSet::new();
+        let mut work = vec![pointer];
+        let mut found = None;
+        // A pointer that comes from several places has a root if all of them have the same.
+        while let Some(pointer) = work.pop() {
+            if !seen.insert(pointer) {
+                continue;
+            }
+            if !self.visit() {
+                return None;
+            }
+            if let Some(index) = kernel.params.iter().position(|param| param.value == pointer) {
+                agree(&mut found, Root::Param(index))?;
+                continue;
+            }
+            match definitions.get(pointer)? {
+                Definition::LoopParam { initial, next, .. } => {
+                    work.push(*initial);
+                    work.extend(next);
+                }
+                Definition::Result { kind, passed, .. } => match kind {
+                    OpKind::ArrayAddress(array) => agree(&mut found, Root::Array(*array))?,
+                    OpKind::Address { base, index, .. } if !self.holds_address(*index, depth) => {
+                        work.push(*base);
+                    }
+                    OpKind::Convert(ConvertOp::ToGeneric | ConvertOp::FromGeneric, from) => work.push(*from),
+                    OpKind::Select(_, a, b) => work.extend([*a, *b]),
+                    OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => work.extend(passed),
+                    _ => return None,
+                },
+            }
+        }
+        found
+    }
+
+    fn holds_address(&self, value: Value, depth: u32) -> bool {
+        let (kernel, definitions) = (self.kernel, self.definitions);
+        if !definitions.has_bit_casts() {
+            return false;
+        }
+        let mut seen = HashSet::new();
+        let mut work = vec![value];
+        while let Some(value) = work.pop() {
+            // What a comparison gives tells nothing but which side. A floating-point number may be the bits of an integer.
+            let ty = kernel.ty(value);
+            if !seen.insert(value) || !(ty.is_integer() || ty.is_float()) {
+                continue;
+            }
+            if !self.visit() {
+                return true;
+            }
+            match definitions.get(value) {
+                None => {}
+                Some(Definition::LoopParam { initial, next, .. }) => {
+                    work.push(*initial);
+                    work.extend(next);
+                }
+                Some(Definition::Result { kind, passed, .. }) => match kind {
+                    OpKind::Convert(ConvertOp::Bits, from) if kernel.ty(*from).is_pointer() => return true,
+                    _ if range(kernel, definitions, value).max < SMALL => {}
+                    OpKind::Binary(BinaryOp::Sub, a, b) | OpKind::NoWrap(NoWrapOp::Sub, _, a, b)
+                        if self.same_object(*a, *b, depth) => {}
+                    // Memory holds no addresses that were not passed as such.
+                    OpKind::Load { .. } | OpKind::Atomic { .. } => {}
+                    kind => {
+                        kind.for_each_operand(|operand| work.push(operand));
+                        work.extend(passed);
+                    }
+                },
+            }
+        }
+        false
+    }
+
+    /// Whether two integers are the bits of pointers into one object.
+    fn same_object(&self, a: Value, b: Value, depth: u32) -> bool {
+        let (kernel, definitions) = (self.kernel, self.definitions);
+        let pointer = |value: Value| match definitions.op(value) {
+            Some(OpKind::Convert(ConvertOp::Bits, from)) if kernel.ty(*from).is_pointer() => Some(*from),
+            _ => None,
+        };
+        let object = |value: Value| self.root(pointer(value)?, depth + 1);
+        depth < MOST_DISTANCES && object(a).is_some_and(|object_a| object(b) == Some(object_a))
+    }
 }
 
 /// Notes a root; nothing if another one was found before.

@@ -181,7 +181,7 @@ impl<'s> Early<'s> {
         ahead: u32,
         depth: u32,
     ) -> Result<Value> {
-        if inside.in_inner_loop {
+        if inside.in_inner_loop || matches!(inside.kind, OpKind::Loop { .. }) {
             return Err(Error::usage("it depends on a loop inside this one"));
         }
         // What grows evenly is its present value plus a constant: one register, immediate offsets.
@@ -203,7 +203,7 @@ impl<'s> Early<'s> {
                 .loads
                 .iter()
                 .find(|site| site.results.contains(&value));
-            let site = site.ok_or_else(|| Error::usage("it depends on a load in a loop inside this one"))?;
+            let site = site.ok_or_else(|| Error::bug("a load of the loop that its summary lacks"))?;
             let component = site
                 .results
                 .iter()

@@ -164,11 +164,13 @@ impl<'s> Growths<'s> {
         };
         match inside.kind {
             OpKind::NoWrap(op, wrap, a, c) => {
-                let promised = match wrap {
-                    Wrap::Neither => true,
-                    Wrap::NotSigned => is_signed,
-                    Wrap::NotUnsigned => !is_signed,
-                };
+                // The promise must hold in this iteration, too, for its value is what grows.
+                let promised = !inside.conditional
+                    && match wrap {
+                        Wrap::Neither => true,
+                        Wrap::NotSigned => is_signed,
+                        Wrap::NotUnsigned => !is_signed,
+                    };
                 if !promised {
                     return None;
                 }

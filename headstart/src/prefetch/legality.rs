@@ -115,10 +115,11 @@ pub(super) fn may_hint(kernel: &Kernel, definitions: &Definitions, site: &LoadSi
         return Ok(());
     }
     let name = &kernel.loads[site.id].name;
-    Err(Error::usage(format!(
-        "`{name}` is not in global memory, which alone has caches to fill"
-    ))
-    .at(kernel.describe_place(site.place)))
+    let why = match site.volatile {
+        true => "is loaded as volatile, past the caches that a hint would fill",
+        false => "is not in global memory, which alone has caches to fill",
+    };
+    Err(Error::usage(format!("`{name}` {why}")).at(kernel.describe_place(site.place)))
 }
 
 /// Where an access lies, if its address is an index into memory of known length.

@@ -58,12 +58,21 @@ pub(super) fn passes(
         } else {
             b.sub(tested, bound)
         };
-        let distance = (steps - exit.steps_ahead).wrapping_mul(step.saturating_abs());
-        let distance = b.constant(ty, distance as u64);
+        let distance = i128::from(steps - exit.steps_ahead) * i128::from(step.unsigned_abs());
+        // No way is longer than once round the type.
+        let Some(distance) = u64::try_from(distance).ok().filter(|&far| far <= ty.mask()) else {
+            return Ok(b.bool(false));
+        };
+        let distance = b.constant(ty, distance);
         return Ok(b.compare(CompareOp::LtU, distance, remaining));
     }
     let (Relation::Less { signed, or_equal } | Relation::Greater { signed, or_equal }) = exit.relation else {
         return Err(Error::bug("a counting test without relation"));
+    };
+    // Where the first step may wrap, the value that the loop itself tests is counted from: from there on nothing wraps.
+    let (counter, steps, first) = match exit.steps_ahead > 0 && !exit.first_step_fits {
+        true => (next(b, counter, step)?, steps - exit.steps_ahead, 0),
+        false => (counter, steps, exit.steps_ahead),
     };
     if let (Step::Value { value, .. }, true) = (step, ty.is_integer() && ty != Type::I64) {
         return Ok(passes_wide(
@@ -74,15 +83,11 @@ pub(super) fn passes(
             value,
             counter,
             steps,
+            first,
             signed,
             or_equal,
         ));
     }
-    // Where the first step may wrap, the value that the loop itself tests is counted from: from there on nothing wraps.
-    let (counter, steps) = match exit.steps_ahead > 0 && !exit.first_step_fits {
-        true => (next(b, counter, step)?, steps - exit.steps_ahead),
-        false => (counter, steps),
-    };
     let shrinking = matches!(exit.relation, Relation::Greater { .. });
     let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
     if steps == 0 {
@@ -135,7 +140,7 @@ fn next(b: &mut Builder<'_>, counter: Value, step: Step) -> Result<Value> {
 }
 
 /// The same for a narrow counter with a step known at run time: in 64 bits nothing wraps, whatever the step. A step that
-/// is negative leads away from the bound: then the first of the tests decides, not the last.
+/// is negative leads away from the bound: then the first of the tests decides, not the last; it is `first` steps ahead.
 #[allow(clippy::too_many_arguments)]
 fn passes_wide(
     b: &mut Builder<'_>,
@@ -145,6 +150,7 @@ fn passes_wide(
     step: Value,
     counter: Value,
     steps: i64,
+    first: i64,
     signed: bool,
     or_equal: bool,
 ) -> Value {
@@ -165,7 +171,7 @@ fn passes_wide(
                 let steps = b.i64(steps);
                 let mut distance = b.mul(step, steps);
                 if may_shrink {
-                    let first = b.i64(exit.steps_ahead);
+                    let first = b.i64(first);
                     let first = b.mul(step, first);
                     distance = b.binary(BinaryOp::MaxS, first, distance);
                 }

@@ -64,6 +64,9 @@ fn main() {
     }
     let seconds = begun.elapsed().as_secs_f64();
     println!("seeds {start} to {next}, {seconds:.0} s: {counts}");
+    for (route, [kernels, accepted, differences]) in &counts.routes {
+        println!("{route:?}: {kernels} kernels, {accepted} plans accepted, {differences} differences");
+    }
     for (rule, count) in &counts.rules {
         println!("{count:8} {rule}");
     }

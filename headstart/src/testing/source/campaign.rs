@@ -65,6 +65,8 @@ pub struct Counts {
     pub runs: u64,
     /// Runs and plans that were wrong.
     pub differences: u64,
+    /// Kernels, accepted plans and differences by the way to IR.
+    pub routes: BTreeMap<Route, [u64; 3]>,
     /// What refused plans, by the rule's first words.
     pub rules: BTreeMap<String, u64>,
 }
@@ -81,6 +83,10 @@ impl Counts {
         self.refused += other.refused;
         self.runs += other.runs;
         self.differences += other.differences;
+        for (route, more) in &other.routes {
+            let counts = self.routes.entry(*route).or_default();
+            (0..3).for_each(|number| counts[number] += more[number]);
+        }
         for (rule, count) in &other.rules {
             *self.rules.entry(rule.clone()).or_default() += count;
         }
@@ -217,6 +223,18 @@ impl Subject {
 
     /// Tries plans; `shrinks` makes what fails smaller.
     pub fn check(&self, random: &mut Random, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
+        let accepted = counts.accepted;
+        let found = self.found(random, counts, shrinks);
+        let route = counts.routes.entry(self.route).or_default();
+        *route = [
+            route[0] + 1,
+            route[1] + counts.accepted - accepted,
+            route[2] + found.len() as u64,
+        ];
+        found
+    }
+
+    fn found(&self, random: &mut Random, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
         counts.kernels += 1;
         let plain = CompiledKernel::new(Arc::new(self.kernel.clone()));
         for tried in &self.tried {
@@ -379,7 +397,10 @@ impl Prepared {
             Ok(kernel) => kernel,
             Err(error) => {
                 counts.unread += 1;
-                *counts.rules.entry(format!("not read: {}", rule(&error))).or_default() += 1;
+                *counts
+                    .rules
+                    .entry(format!("not read: {}", rule(&error)))
+                    .or_default() += 1;
                 return Vec::new();
             }
         };

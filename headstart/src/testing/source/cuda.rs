@@ -267,7 +267,12 @@ impl Printer<'_> {
                 format!("{} {} {}", self.expr(left), sign(*relation), self.expr(right))
             }
             Condition::Pointers(relation, left, right) => {
-                format!("{} {} {}", self.pointer(left), sign(*relation), self.pointer(right))
+                format!(
+                    "{} {} {}",
+                    self.pointer(left),
+                    sign(*relation),
+                    self.pointer(right)
+                )
             }
             Condition::Not(inner) => format!("!({})", self.condition(inner)),
             Condition::And(left, right) => {
@@ -294,7 +299,7 @@ impl Printer<'_> {
                 let (from, address) = (self.pointer(from), self.pointer(to));
                 let element = name(self.program.element_of(to));
                 let number = "unsigned long long";
-                format!("((const {element}*)(({number}){from} + (({number}){address} - ({number}){from})))")
+                format!("(({element}*)(({number}){from} + (({number}){address} - ({number}){from})))")
             }
             Pointer::Step(local, by, after) => format!("({})", step(*local, *by, *after)),
         }

@@ -4,8 +4,8 @@
 //! counters below bounds of loops, masked numbers, or elements of an array of indices.
 
 use super::tree::{
-    Access, Arithmetic, ArrayParameter, Condition, Content, Exchange, Expr, Local, Pointer, Program, Relation,
-    Role, Scalar, ScalarParameter, Statement, Switch,
+    Access, Arithmetic, ArrayParameter, Condition, Content, Exchange, Expr, Local, Pointer, Program,
+    Relation, Role, Scalar, ScalarParameter, Statement, Switch,
 };
 use crate::testing::Random;
 
@@ -70,6 +70,8 @@ pub(super) struct Generator {
     pub together: bool,
     /// The program has barriers and exchanges.
     pub exchanges: bool,
+    /// Some work-items of a warp may have returned.
+    pub partial: bool,
     pub scalars: Vec<ScalarParameter>,
 }
 
@@ -102,7 +104,7 @@ pub fn program(seed: u64) -> Program {
         named("flag", Scalar::I32, Role::Start),
     ];
     let (groups, group) = match exchanges {
-        true => (1, 32),
+        true => (1, *random.choose(&[32, 32, 64])),
         false => (random.between(1, 2) as u32, *random.choose(&[2, 4, 8])),
     };
     let items = u64::from(groups * group);
@@ -158,10 +160,12 @@ pub fn program(seed: u64) -> Program {
         blocks: Vec::new(),
         together: exchanges,
         exchanges,
+        partial: false,
         scalars: scalars.clone(),
     };
     let mut body = Vec::new();
     if generator.random.chance(20) {
+        generator.partial = generator.random.chance(50);
         body.extend(generator.early_return());
     }
     for _ in 0..generator.random.between(1, 2) {
@@ -303,9 +307,9 @@ impl Generator {
             54..64 if !self.loops.is_empty() && !self.together => self.way_out(),
             64..70 if nested => self.switch(),
             70..78 if nested => self.loop_statement(),
-            78..84 => self.rows(),
-            84..88 => self.pointer_moves(),
-            88..91 if self.together => self.together_statement(),
+            78..86 => self.rows(),
+            86..89 => self.pointer_moves(),
+            89..91 if self.together => self.together_statement(),
             91..93 => vec![Statement::Assign(local::DONE, self.small())],
             _ => self.accumulate(),
         }
@@ -476,7 +480,11 @@ impl Generator {
                 if self.random.chance(30) {
                     let inner = self.condition(1);
                     let value = self.address_value();
-                    then.push(Statement::If(inner, vec![Statement::Assign(to, value)], Vec::new()));
+                    then.push(Statement::If(
+                        inner,
+                        vec![Statement::Assign(to, value)],
+                        Vec::new(),
+                    ));
                 }
                 let mut otherwise = Vec::new();
                 if self.random.chance(30) {
@@ -642,7 +650,7 @@ impl Generator {
         let mut statements = Vec::new();
         if self.random.chance(70) {
             let array = *self.random.choose(&[array::ROWS, array::OTHER_ROWS]);
-            let (index, access) = match array == array::OTHER_ROWS && self.random.chance(25) {
+            let (index, access) = match array == array::OTHER_ROWS && self.random.chance(35) {
                 true => (at(self, ROW / 2 - 1, ROW as i64 / 2), Access::Constant),
                 false => (at(self, ROW - 1, 0), Access::Plain),
             };
@@ -660,7 +668,12 @@ impl Generator {
         if self.random.chance(60) {
             let index = at(self, ROW / 2 - 1, 0);
             let value = Expr::Cast(Scalar::I32, Box::new(Expr::Variable(local::SUM)));
-            statements.push(Statement::Store(Pointer::Array(array::ROWS), index, value));
+            let to = Box::new(Pointer::Array(array::ROWS));
+            let to = match self.random.chance(12) {
+                true => Pointer::Across(Box::new(Pointer::Array(array::FLAGS)), to),
+                false => *to,
+            };
+            statements.push(Statement::Store(to, index, value));
         }
         if self.random.chance(50) {
             statements.reverse();
@@ -693,7 +706,7 @@ impl Generator {
 
     /// `if (…) return;` in front of everything.
     fn early_return(&mut self) -> Vec<Statement> {
-        let condition = match self.exchanges {
+        let condition = match self.exchanges && !self.partial {
             // All of a group, or none.
             true => compare(
                 Relation::Greater,
@@ -703,12 +716,7 @@ impl Generator {
             ),
             false => {
                 let item = self.cast(Scalar::I32, Expr::Item);
-                compare(
-                    Relation::Equal,
-                    Scalar::I32,
-                    item,
-                    Expr::Parameter(scalar::FLAG),
-                )
+                compare(Relation::Equal, Scalar::I32, item, Expr::Parameter(scalar::FLAG))
             }
         };
         vec![Statement::If(condition, vec![Statement::Return], Vec::new())]
@@ -716,9 +724,12 @@ impl Generator {
 
     /// A barrier, or an exchange inside the warp.
     pub fn together_statement(&mut self) -> Vec<Statement> {
-        match self.random.below(4) {
+        match self.random.below(8) {
             0 => vec![Statement::Barrier],
-            1 => {
+            1..4 => self.pass_on(),
+            // All of the warp must be there.
+            _ if self.partial => vec![Statement::Barrier],
+            4 => {
                 let condition = self.condition(1);
                 let ballot = self.new_local(Local::Number(Scalar::U32));
                 let sum = binary(
@@ -742,6 +753,47 @@ impl Generator {
                 vec![Statement::Shuffle(local::OTHER_SUM, exchange, value, by)]
             }
         }
+    }
+
+    /// Writes an element, and reads the one that another work-item wrote, with barriers between.
+    fn pass_on(&mut self) -> Vec<Statement> {
+        let low = match self.counter() {
+            Some((counter, _)) => self.masked(Expr::Variable(counter), ROW / 2 - 1),
+            None => number(Scalar::U32, 0),
+        };
+        let at = |item: Expr| {
+            let row = binary(
+                Arithmetic::Mul,
+                Scalar::U32,
+                item,
+                number(Scalar::U32, ROW as i64),
+            );
+            binary(Arithmetic::Add, Scalar::U32, row, low.clone())
+        };
+        let value = Expr::Cast(Scalar::I32, Box::new(Expr::Variable(local::SUM)));
+        let distance = *self.random.choose(&[1, 1, 2, 16]);
+        let other = binary(
+            Arithmetic::Xor,
+            Scalar::U32,
+            Expr::Item,
+            number(Scalar::U32, distance),
+        );
+        let array = *self.random.choose(&[array::ROWS, array::OTHER_ROWS]);
+        let theirs = Expr::Load(Pointer::Array(array), Box::new(at(other)), Access::Plain);
+        let theirs = Expr::Cast(Scalar::U32, Box::new(theirs));
+        let scaled = binary(
+            Arithmetic::Mul,
+            Scalar::U32,
+            Expr::Variable(local::SUM),
+            number(Scalar::U32, 5),
+        );
+        let sum = binary(Arithmetic::Add, Scalar::U32, scaled, theirs);
+        vec![
+            Statement::Store(Pointer::Array(array::ROWS), at(Expr::Item), value),
+            Statement::Barrier,
+            Statement::Assign(local::SUM, sum),
+            Statement::Barrier,
+        ]
     }
 
     /// A condition that joins up to so many others.
@@ -783,12 +835,7 @@ impl Generator {
                 let low = self.masked(Expr::Variable(counter), 255);
                 let low = self.cast(Scalar::I32, low);
                 let rest = binary(Arithmetic::Rem, Scalar::I32, low, Expr::Parameter(scalar::SMALL));
-                compare(
-                    Relation::Less,
-                    Scalar::I32,
-                    rest,
-                    Expr::Parameter(scalar::FLAG),
-                )
+                compare(Relation::Less, Scalar::I32, rest, Expr::Parameter(scalar::FLAG))
             }
             (45..75, _) => {
                 let index = self.index();
@@ -804,12 +851,7 @@ impl Generator {
             (75..85, _) => {
                 let load = self.load();
                 let load = self.cast(Scalar::I32, load);
-                compare(
-                    Relation::Less,
-                    Scalar::I32,
-                    load,
-                    Expr::Parameter(scalar::SMALL),
-                )
+                compare(Relation::Less, Scalar::I32, load, Expr::Parameter(scalar::SMALL))
             }
             (85..90, _) => compare(
                 Relation::Equal,

@@ -156,10 +156,30 @@ impl Writer<'_> {
             false => self.random.below(count as u64) as usize,
         };
         let first = self.blocks.len();
+        // Most loops have no other way out than their test.
+        let leaves = self.random.chance(35);
         let mut members = Vec::new();
         for number in 0..count {
-            let around = if self.random.chance(85) { Some(counter) } else { outer };
-            let steps = self.steps(around.or(Some(counter)));
+            let around = match self.random.chance(85) {
+                true => Some(counter),
+                false => outer,
+            };
+            let mut steps = self.steps(around.or(Some(counter)));
+            if number == 0 {
+                // Registers that no iteration takes from the one before.
+                for to in 0..self.random.between(1, 3) as usize {
+                    let constant = self.random.below(64) as u32;
+                    steps.push(match self.random.below(3) {
+                        0 => Step::Counter { to, counter },
+                        1 => Step::Constant { to, constant },
+                        _ => Step::Load {
+                            to,
+                            array: self.random.below(INPUTS),
+                            at: Address::Counter(counter),
+                        },
+                    });
+                }
+            }
             members.push((self.push(steps, End::Done), number));
             if depth > 0 && self.random.chance(20) {
                 let inner = self.looped(depth - 1, Some(counter));
@@ -183,7 +203,8 @@ impl Writer<'_> {
                 0..5 => next,
                 5..8 => *writer.random.choose(&behind),
                 8 => latch,
-                _ => out,
+                _ if leaves => out,
+                _ => next,
             };
             self.blocks[block].end = match number == tested {
                 true => {
@@ -312,7 +333,10 @@ fn text(graph: &Graph, name: &str) -> String {
             End::Branch(test, one, other) => {
                 let _ = match test {
                     Test::Bit { register, bit } => {
-                        writeln!(text, "and.b32 %r9, %r{register}, {bit};\nsetp.ne.u32 %p1, %r9, 0;")
+                        writeln!(
+                            text,
+                            "and.b32 %r9, %r{register}, {bit};\nsetp.ne.u32 %p1, %r9, 0;"
+                        )
                     }
                     Test::Below { register, scalar } => {
                         writeln!(
@@ -507,7 +531,11 @@ pub(super) fn subject(seed: u64, counts: &mut Counts) -> Option<(Subject, Random
         Err(error) => {
             counts.unread += 1;
             let known = graph.irreducible && error.to_string().contains("irreducible");
-            let rule = if known { "irreducible".to_owned() } else { error.to_string() };
+            let rule = if known {
+                "irreducible".to_owned()
+            } else {
+                error.to_string()
+            };
             *counts.rules.entry(format!("not read: {rule}")).or_default() += 1;
             None
         }

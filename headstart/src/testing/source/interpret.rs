@@ -180,7 +180,11 @@ impl Machine<'_> {
 
     /// Whether all of every warp are here.
     fn whole_warps(&self, items: &[usize]) -> Outcome<()> {
-        let of_warp = |item: usize| items.iter().filter(move |&&other| other as u64 / WARP == item as u64 / WARP);
+        let of_warp = |item: usize| {
+            items
+                .iter()
+                .filter(move |&&other| other as u64 / WARP == item as u64 / WARP)
+        };
         match items.iter().all(|&item| of_warp(item).count() as u64 == WARP) {
             true => Ok(()),
             false => Err(Invalid::Together),

@@ -112,6 +112,9 @@ pub fn launches(
                 false => &random.choose(&found).launch,
             };
             launch = varied(random, program, base, aliased);
+            if random.chance(20) {
+                turn(random, program, &mut launch);
+            }
         }
         match interpret(program, &launch) {
             Ok(results) => found.push(Tried {
@@ -125,12 +128,7 @@ pub fn launches(
 }
 
 /// The launch with other scalars, or other data, or both.
-fn varied(
-    random: &mut Random,
-    program: &Program,
-    base: &Launch,
-    aliased: Option<(usize, usize)>,
-) -> Launch {
+fn varied(random: &mut Random, program: &Program, base: &Launch, aliased: Option<(usize, usize)>) -> Launch {
     let mut launch = base.clone();
     if random.chance(75) {
         let all = random.chance(35);
@@ -156,6 +154,23 @@ fn varied(
         }
     }
     launch
+}
+
+/// No iterations, or the last ones before a type's end: bounds, starts and steps go with each other.
+fn turn(random: &mut Random, program: &Program, launch: &mut Launch) {
+    let ends = random.chance(35);
+    for (number, scalar) in program.scalars.iter().enumerate() {
+        let mask = scalar.ty.ir().mask();
+        let greatest = if scalar.ty.is_signed() { mask >> 1 } else { mask };
+        launch.scalars[number] = match (scalar.role, ends) {
+            (Role::Bound, false) => scalar.ty.bits_of(random.below(4) as i64 - 2),
+            (Role::Step, false) => scalar.ty.bits_of(-(random.between(1, 4) as i64)),
+            (Role::Bound, true) => greatest - random.below(3),
+            (Role::Start, true) => greatest - random.between(2, 9),
+            (Role::Step, true) => random.between(1, 3),
+            _ => continue,
+        };
+    }
 }
 
 /// A value with which loops run some iterations.

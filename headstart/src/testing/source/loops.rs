@@ -94,7 +94,7 @@ impl Generator {
         };
         let start = match self.random.below(4) {
             0 if ty == self.scalars[scalar::START].ty => Expr::Parameter(scalar::START),
-            1 => self.cast(ty, Expr::Item),
+            1 if !self.together => self.cast(ty, Expr::Item),
             _ => zero(),
         };
         let up = |by: Expr| Statement::Assign(counter, binary(Arithmetic::Add, ty, variable(), by));
@@ -133,7 +133,10 @@ impl Generator {
                         Relation::GreaterEqual,
                         binary(Arithmetic::Sub, ty, bound(), one()),
                     ),
-                    false => (*self.random.choose(&[Relation::Greater, Relation::NotEqual]), bound()),
+                    false => (
+                        *self.random.choose(&[Relation::Greater, Relation::NotEqual]),
+                        bound(),
+                    ),
                 };
                 let test = compare(relation, ty, variable(), zero());
                 let test = self.joined(test, own);
@@ -313,7 +316,9 @@ impl Generator {
     fn pointer_loop(&mut self) -> Vec<Statement> {
         let label = self.label();
         let pointer = self.new_local(Local::Pointer(Scalar::I32, array::NUMBERS));
-        let from = *self.random.choose(&[array::NUMBERS, array::NUMBERS, array::FLAGS]);
+        let from = *self
+            .random
+            .choose(&[array::NUMBERS, array::NUMBERS, array::FLAGS]);
         let first = Box::new(Pointer::Array(from));
         let bound = Expr::Parameter(scalar::BOUND);
         let ty = self.scalars[scalar::BOUND].ty;
@@ -410,8 +415,7 @@ impl Generator {
                     true => vec![take(walk(-1, true))],
                     false => {
                         let by = Expr::Parameter(scalar::SMALL);
-                        let step =
-                            Pointer::Moved(Box::new(Pointer::Variable(pointer)), Box::new(by));
+                        let step = Pointer::Moved(Box::new(Pointer::Variable(pointer)), Box::new(by));
                         vec![take(here()), Statement::Point(pointer, step)]
                     }
                 };

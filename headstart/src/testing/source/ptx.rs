@@ -26,7 +26,10 @@ pub fn ptx(program: &Program, eager: bool) -> String {
     writer.parameters();
     writer.statements(&program.body);
     let Writer { text, registers, .. } = writer;
-    let parameters = program.arrays.iter().map(|array| format!(".param .u64 {}", array.name));
+    let parameters = program
+        .arrays
+        .iter()
+        .map(|array| format!(".param .u64 {}", array.name));
     let scalars = program.scalars.iter();
     let scalars = scalars.map(|scalar| format!(".param .{} {}", memory_type(scalar.ty), scalar.name));
     let parameters: Vec<String> = parameters.chain(scalars).collect();
@@ -220,7 +223,9 @@ impl Writer<'_> {
                     match case {
                         Some(value) => {
                             let truth = self.register(3);
-                            self.line(&format!("setp.eq.s32 {truth}, {on}, {value};\n@{truth} bra {label};"));
+                            self.line(&format!(
+                                "setp.eq.s32 {truth}, {on}, {value};\n@{truth} bra {label};"
+                            ));
                         }
                         None => default.clone_from(label),
                     }
@@ -303,7 +308,10 @@ impl Writer<'_> {
                     (Relation::NotEqual, Scalar::F32) => "neu",
                     _ => relation_name(*relation),
                 };
-                self.line(&format!("setp.{relation}.{} {truth}, {left}, {right};", wide_type(*ty)));
+                self.line(&format!(
+                    "setp.{relation}.{} {truth}, {left}, {right};",
+                    wide_type(*ty)
+                ));
                 truth
             }
             Condition::Pointers(relation, left, right) => {
@@ -333,7 +341,9 @@ impl Writer<'_> {
                 let (truth, number, no) = (self.register(3), self.register(4), self.label());
                 self.line(&format!("mov.u32 {number}, 0;"));
                 self.jump(condition, false, &no);
-                self.line(&format!("mov.u32 {number}, 1;\n{no}:\nsetp.ne.u32 {truth}, {number}, 0;"));
+                self.line(&format!(
+                    "mov.u32 {number}, 1;\n{no}:\nsetp.ne.u32 {truth}, {number}, 0;"
+                ));
                 truth
             }
         }
@@ -436,7 +446,9 @@ impl Writer<'_> {
     fn cast(&mut self, from: Scalar, to: Scalar, value: String) -> String {
         let result = self.register_of(to);
         match (is_wide(from), is_wide(to)) {
-            _ if to == Scalar::F32 => self.line(&format!("cvt.rn.f32.{} {result}, {value};", wide_type(from))),
+            _ if to == Scalar::F32 => {
+                self.line(&format!("cvt.rn.f32.{} {result}, {value};", wide_type(from)))
+            }
             (false, true) => {
                 let kind = if from.is_signed() { "s64.s32" } else { "u64.u32" };
                 self.line(&format!("cvt.{kind} {result}, {value};"));

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use super::ptx::is_free;
 use super::tree::{
-    Access, Arithmetic, Condition, Exchange, Expr, Local, Loop, Pointer, Program, Relation, Scalar, Statement,
-    Switch,
+    Access, Arithmetic, Condition, Exchange, Expr, Local, Loop, Pointer, Program, Relation, Scalar,
+    Statement, Switch,
 };
 use crate::cleanup;
 use crate::error::Result;
@@ -84,7 +84,9 @@ pub fn translate(program: &Program, known: &[Known], style: Style) -> Result<Ker
         arrays.push(declare(array.name, Type::Ptr(Space::Global), None));
     }
     let scalars = program.scalars.iter();
-    let scalars: Vec<Value> = scalars.map(|scalar| declare(scalar.name, scalar.ty.ir(), None)).collect();
+    let scalars: Vec<Value> = scalars
+        .map(|scalar| declare(scalar.name, scalar.ty.ir(), None))
+        .collect();
     for (number, array) in program.arrays.iter().enumerate() {
         let known = known[number];
         let length = known.length.then(|| kernel.constant(Type::I64, array.length));
@@ -96,13 +98,17 @@ pub fn translate(program: &Program, known: &[Known], style: Style) -> Result<Ker
             unaliased: known.unaliased,
         });
     }
-    let locals = program.locals.iter().enumerate().map(|(number, local)| VariableData {
-        ty: match local {
-            Local::Number(ty) => ty.ir(),
-            Local::Pointer(..) => Type::Ptr(Space::Global),
-        },
-        name: Some(format!("v{number}")),
-    });
+    let locals = program
+        .locals
+        .iter()
+        .enumerate()
+        .map(|(number, local)| VariableData {
+            ty: match local {
+                Local::Number(ty) => ty.ir(),
+                Local::Pointer(..) => Type::Ptr(Space::Global),
+            },
+            name: Some(format!("v{number}")),
+        });
     let mut translator = Translator {
         program,
         style,
@@ -165,11 +171,7 @@ impl Translator<'_> {
     /// Computes the work-item's number, and gives every variable its first value.
     fn begin(&mut self) {
         let item = self.build(|b| {
-            let (group, size, local) = (
-                b.id(Id::Group(0)),
-                b.id(Id::GroupSize(0)),
-                b.id(Id::Local(0)),
-            );
+            let (group, size, local) = (b.id(Id::Group(0)), b.id(Id::GroupSize(0)), b.id(Id::Local(0)));
             let first = b.mul(group, size);
             b.add(first, local)
         });
@@ -301,7 +303,10 @@ impl Translator<'_> {
     }
 
     fn conditional(&mut self, condition: &Condition, then: &[Statement], otherwise: &[Statement]) {
-        let lazy = matches!(condition, Condition::And(..) | Condition::Or(..) | Condition::Not(_));
+        let lazy = matches!(
+            condition,
+            Condition::And(..) | Condition::Or(..) | Condition::Not(_)
+        );
         if !lazy || self.style.eager {
             let cond = self.truth(condition);
             self.branch(cond, |t| t.statements(then), |t| t.statements(otherwise));
@@ -361,7 +366,8 @@ impl Translator<'_> {
         let on = self.expr(&switch.on);
         let out = self.target();
         self.of_label.insert(switch.label, out);
-        let body = self.body(|translator| translator.cases(switch, on, out, switch.cases.len(), &mut Vec::new()));
+        let body =
+            self.body(|translator| translator.cases(switch, on, out, switch.cases.len(), &mut Vec::new()));
         let place = Kernel::NOWHERE;
         self.nodes.push(Node::Block {
             target: out,
@@ -414,7 +420,8 @@ impl Translator<'_> {
                 if one {
                     self.jump(left, sense, target);
                     self.jump(right, sense, target);
-                } else if self.style.leaves_last && !matches!(**left, Condition::And(..) | Condition::Or(..)) {
+                } else if self.style.leaves_last && !matches!(**left, Condition::And(..) | Condition::Or(..))
+                {
                     self.block(|translator, skip| {
                         let left = translator.truth(left);
                         let go_on = |_: &mut Self| {};

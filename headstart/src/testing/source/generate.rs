@@ -183,6 +183,7 @@ pub fn program(seed: u64) -> Program {
         body,
         groups,
         group,
+        partial: exchanges && generator.partial,
     }
 }
 

@@ -447,6 +447,7 @@ fn shell(seed: u64, group: u32) -> Program {
         body: Vec::new(),
         groups: 1,
         group,
+        partial: false,
     }
 }
 

@@ -345,6 +345,8 @@ pub struct Program {
     pub groups: u32,
     /// Work-items of a work-group.
     pub group: u32,
+    /// Some of a work-group return in front of its barriers.
+    pub partial: bool,
 }
 
 impl Program {

@@ -539,7 +539,11 @@ impl Translator<'_> {
                     column: 1,
                     inlined_at: None,
                 });
-                let id = self.kernel.loads.push(LoadData { name, place });
+                let id = self.kernel.loads.push(LoadData {
+                    name,
+                    place,
+                    constant: *access == Access::Constant,
+                });
                 let cache = match access {
                     Access::Volatile => CacheUse::Volatile,
                     Access::Plain | Access::Constant => CacheUse::Default,

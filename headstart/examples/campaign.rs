@@ -67,6 +67,9 @@ fn main() {
     for (route, [kernels, accepted, differences]) in &counts.routes {
         println!("{route:?}: {kernels} kernels, {accepted} plans accepted, {differences} differences");
     }
+    for (strategy, count) in &counts.strategies {
+        println!("{count:8} accepted with {strategy}");
+    }
     for (rule, count) in &counts.rules {
         println!("{count:8} {rule}");
     }

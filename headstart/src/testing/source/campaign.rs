@@ -18,8 +18,9 @@ use crate::ir::{self, Kernel};
 use crate::prefetch::{Plan, Target, apply};
 use crate::testing::{Random, random_plan, shrink};
 
-/// Operations of a sub-group after which a kernel counts as endless.
-const OPERATIONS: u64 = 1 << 20;
+/// Operations of a sub-group after which a kernel counts as endless: a plan may make a hundred of each of the plain
+/// kernel's, which are bounded by the interpreter.
+const OPERATIONS: u64 = 1 << 26;
 /// The sub-group size.
 const SUB_GROUP: u32 = 32;
 /// Shared memory that no device has.
@@ -67,6 +68,8 @@ pub struct Counts {
     pub differences: u64,
     /// Kernels, accepted plans and differences by the way to IR.
     pub routes: BTreeMap<Route, [u64; 3]>,
+    /// Accepted plans by each of their strategies.
+    pub strategies: BTreeMap<String, u64>,
     /// What refused plans, by the rule's first words.
     pub rules: BTreeMap<String, u64>,
 }
@@ -86,6 +89,9 @@ impl Counts {
         for (route, more) in &other.routes {
             let counts = self.routes.entry(*route).or_default();
             (0..3).for_each(|number| counts[number] += more[number]);
+        }
+        for (name, count) in &other.strategies {
+            *self.strategies.entry(name.clone()).or_default() += count;
         }
         for (rule, count) in &other.rules {
             *self.rules.entry(rule.clone()).or_default() += count;
@@ -272,6 +278,14 @@ impl Subject {
             }
         };
         counts.accepted += 1;
+        for part in plan.to_string().split(',') {
+            let strategy = part.split('=').next_back().unwrap_or(part);
+            let name = match strategy {
+                "unroll:full" => strategy,
+                _ => strategy.split(':').next().unwrap_or(strategy),
+            };
+            *counts.strategies.entry(name.to_owned()).or_default() += 1;
+        }
         let derived = CompiledKernel::new(Arc::new(applied.kernel));
         for tried in &self.tried {
             counts.runs += 1;

@@ -9,8 +9,8 @@ use super::tree::{
     Arithmetic, Condition, Exchange, Expr, Local, Loop, Pointer, Program, Relation, Scalar, Statement, Switch,
 };
 
-/// Statements that one launch may run, in work-items.
-const STEPS: u64 = 60_000;
+/// Statements that a work-item may run, on average.
+const STEPS: u64 = 8_000;
 /// Work-items of a warp.
 const WARP: u64 = 32;
 

@@ -208,7 +208,11 @@ impl Generator {
                     };
                 }
                 let leave = Statement::If(test, vec![Statement::Leave(label)], Vec::new());
-                let at = self.random.below(body.len() as u64 + 1) as usize;
+                let at = match self.together {
+                    // What stands between barriers belongs together.
+                    true => self.random.below(2) as usize * body.len(),
+                    false => self.random.below(body.len() as u64 + 1) as usize,
+                };
                 body.insert(at, leave);
                 match self.random.chance(60) {
                     true => vec![begin, looped(None, body, vec![up(step)], None)],

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use headstart::testing::source::campaign::{Counts, Difference, prepared, trial};
-use headstart::testing::source::cuda;
-use headstart::testing::{self, tools};
+use headstart::testing::source::{cuda, launches, program};
+use headstart::testing::{self, Random, tools};
 use rayon::prelude::*;
 
 /// Kernels in one file for a compiler.
@@ -169,4 +169,65 @@ fn compilers_agree_and_plans_change_no_bit() {
     }
     settle(&counts, &differences);
     assert!(compilers.is_empty() || counts.runs > counts.kernels, "{counts}");
+}
+
+/// What people write, as it stands in the text.
+const WRITTEN: [&str; 20] = [
+    "goto out",
+    "goto next",
+    "continue;",
+    "break;",
+    "return;",
+    "switch (",
+    "do {",
+    "||",
+    "&&",
+    "!(",
+    "++v",
+    "--v",
+    "v7--",
+    "__ldg(",
+    "__shfl_",
+    "__ballot_sync",
+    "__syncthreads",
+    " ? ",
+    "signed char v",
+    "unsigned long long v",
+];
+
+#[test]
+fn everything_is_written() {
+    let texts: Vec<String> = (0..400).map(|seed| cuda(&program(seed))).collect();
+    for wanted in WRITTEN {
+        assert!(
+            texts.iter().any(|text| text.contains(wanted)),
+            "no program has `{wanted}`"
+        );
+    }
+}
+
+#[test]
+fn launches_differ_and_mean_something() {
+    // The array that may be the same memory as an earlier one, and the array of results.
+    const SHARING: (usize, usize) = (9, 8);
+    const RESULTS: usize = 10;
+    let (mut tried, mut dropped, mut distinct, mut aliased) = (0, 0, 0, 0);
+    for seed in 0..100 {
+        let mut random = Random::new(seed);
+        let (found, more) = launches(&mut random, &program(seed), Some(SHARING), 8);
+        dropped += more;
+        tried += found.len();
+        aliased += found
+            .iter()
+            .filter(|tried| tried.launch.aliases[SHARING.0].is_some())
+            .count();
+        let mut results: Vec<_> = found.iter().map(|tried| &tried.results[RESULTS]).collect();
+        results.sort();
+        results.dedup();
+        distinct += results.len();
+    }
+    println!("{tried} launches, {dropped} dropped, {aliased} with shared memory, {distinct} results");
+    assert!(tried > 600 && aliased > 100);
+    assert!(distinct * 2 > tried);
+    assert!(dropped < 2 * tried as u64);
 }

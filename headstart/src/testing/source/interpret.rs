@@ -330,7 +330,7 @@ impl Machine<'_> {
             Pointer::Moved(inner, index) => {
                 let (array, at) = self.pointer(inner, item)?;
                 let by = self.signed_number(index, item)?;
-                (array, at.checked_add(by).ok_or(Invalid::Bounds)?)
+                (array, self.moved(array, at, by)?)
             }
             Pointer::Choose(condition, one, other) => match self.truth(condition, item)? {
                 true => self.pointer(one, item)?,
@@ -339,11 +339,20 @@ impl Machine<'_> {
             Pointer::Across(_, to) => self.pointer(to, item)?,
             Pointer::Step(local, by, after) => {
                 let (array, at) = self.pointer_in(*local, item)?;
-                let moved = at.checked_add(*by).ok_or(Invalid::Bounds)?;
+                let moved = self.moved(array, at, *by)?;
                 self.locals[item][*local] = Cell::Pointer(array, moved);
                 (array, if *after { moved } else { at })
             }
         })
+    }
+
+    /// An offset that goes on by so many elements: inside the array, or right behind it.
+    fn moved(&self, array: usize, at: i64, by: i64) -> Outcome<i64> {
+        let moved = at.checked_add(by).ok_or(Invalid::Bounds)?;
+        match u64::try_from(moved) {
+            Ok(element) if element <= self.program.arrays[array].length => Ok(moved),
+            _ => Err(Invalid::Bounds),
+        }
     }
 
     fn pointer_in(&self, local: usize, item: usize) -> Outcome<(usize, i64)> {

@@ -550,7 +550,7 @@ impl Generator {
     /// `if (…) break;`, `continue;`, `return;`, out of whatever is around.
     fn way_out(&mut self) -> Vec<Statement> {
         let condition = self.condition(2);
-        let label = match self.random.chance(75) {
+        let label = match self.random.chance(50) {
             true => self.loops[self.loops.len() - 1],
             false => *self.random.choose(&self.loops.clone()),
         };

@@ -19,6 +19,7 @@ pub mod ptxas;
 mod random;
 mod run;
 mod shrink;
+pub mod source;
 pub mod spirv_val;
 mod statements;
 mod tables;

@@ -72,12 +72,19 @@ fn strategy(random: &mut Random, group: u32) -> String {
         false => *random.choose(&[1, 1, 2, 2, 3, 4, 5, 8, 16, 21]),
     };
     let layout = *random.choose(&["", "/plain", "/padded", "/interleaved"]);
-    match random.below(8) {
+    match random.below(9) {
         0 => format!("batched-registers:{distance}"),
         1 => format!("rolling-registers:{distance}"),
         2 => format!("batched-shared:{distance}{layout}"),
         3 => format!("rolling-shared:{distance}{layout}"),
         4..7 => format!("rolling-async:{distance}{layout}"),
+        7 if random.chance(40) => match random.chance(50) {
+            true => format!("bulk:L2:{distance}"),
+            false => {
+                let scope = *random.choose(&["", "/group"]);
+                format!("joint:L{}:{distance}{scope}", random.between(1, 2))
+            }
+        },
         _ => {
             let level = random.between(1, 4);
             let nontemporal = if random.chance(30) { "/nt" } else { "" };

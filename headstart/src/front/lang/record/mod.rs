@@ -20,15 +20,15 @@ pub mod hints;
 pub mod lsc;
 mod memory;
 pub mod methods;
-mod needless;
+pub(crate) mod needless;
 pub mod placed;
 pub mod places;
 pub mod pointers;
 pub mod print;
 mod range;
-mod ssa;
+pub(crate) mod ssa;
 mod state;
-mod tree;
+pub(crate) mod tree;
 mod values;
 pub mod views;
 

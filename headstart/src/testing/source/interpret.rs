@@ -1,0 +1,439 @@
+//! What a program means, computed from its syntax tree alone: the third opinion beside nvcc's and the translators'.
+//!
+//! Work-items run a statement together, those that take the same way; who leaves a loop waits behind it. What C leaves
+//! undefined (an access out of bounds, a signed overflow, a division by zero, a barrier that not all reach) and what
+//! takes too long makes a launch invalid: such launches are not tried.
+
+use super::launches::Launch;
+use super::tree::{
+    Arithmetic, Condition, Exchange, Expr, Local, Loop, Pointer, Program, Relation, Scalar, Statement, Switch,
+};
+
+/// Statements that a work-item may run, on average.
+const STEPS: u64 = 8_000;
+/// Work-items of a warp.
+const WARP: u64 = 32;
+
+/// Why a launch is none that may be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invalid {
+    /// An access out of bounds.
+    Bounds,
+    /// Arithmetic without a result.
+    Arithmetic,
+    /// Not all are there that must be.
+    Together,
+    /// It takes too long.
+    Steps,
+}
+
+/// A number's or pointer's bits; a pointer is an array and an offset in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cell {
+    Number(u64),
+    Pointer(usize, i64),
+}
+
+/// What a work-item does after a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    On,
+    Leave(u32),
+    Next(u32),
+    Return,
+}
+
+struct Machine<'p> {
+    program: &'p Program,
+    launch: &'p Launch,
+    memory: Vec<Vec<u64>>,
+    locals: Vec<Vec<Cell>>,
+    ways: Vec<Way>,
+    steps: u64,
+}
+
+type Outcome<T> = Result<T, Invalid>;
+
+/// What the arrays hold after the launch, in the order of the parameters.
+///
+/// # Errors
+/// The launch does something that has no meaning.
+pub fn interpret(program: &Program, launch: &Launch) -> Result<Vec<Vec<u64>>, Invalid> {
+    let initial = |local: &Local| match local {
+        Local::Number(_) => Cell::Number(0),
+        Local::Pointer(_, array) => Cell::Pointer(*array, 0),
+    };
+    let items = program.items() as usize;
+    let mut machine = Machine {
+        program,
+        launch,
+        memory: launch.contents.clone(),
+        locals: vec![program.locals.iter().map(initial).collect(); items],
+        ways: vec![Way::On; items],
+        steps: STEPS * items as u64,
+    };
+    let everybody: Vec<usize> = (0..items).collect();
+    machine.statements(&program.body, &everybody)?;
+    for array in 0..machine.memory.len() {
+        let buffer = launch.buffer(array);
+        if buffer != array {
+            machine.memory[array] = machine.memory[buffer].clone();
+        }
+    }
+    Ok(machine.memory)
+}
+
+impl Machine<'_> {
+    fn statements(&mut self, statements: &[Statement], items: &[usize]) -> Outcome<()> {
+        let mut items = items.to_vec();
+        for statement in statements {
+            if items.is_empty() {
+                break;
+            }
+            self.steps = self.steps.checked_sub(items.len() as u64).ok_or(Invalid::Steps)?;
+            self.statement(statement, &items)?;
+            items.retain(|&item| self.ways[item] == Way::On);
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self, statement: &Statement, items: &[usize]) -> Outcome<()> {
+        match statement {
+            Statement::Assign(local, value) => {
+                for &item in items {
+                    let value = self.number(value, item)?;
+                    self.locals[item][*local] = Cell::Number(value);
+                }
+            }
+            Statement::Point(local, pointer) => {
+                for &item in items {
+                    let (array, at) = self.pointer(pointer, item)?;
+                    self.locals[item][*local] = Cell::Pointer(array, at);
+                }
+            }
+            Statement::Store(pointer, index, value) => {
+                for &item in items {
+                    let value = self.number(value, item)?;
+                    let (array, at) = self.place(pointer, index, item)?;
+                    self.memory[array][at] = value;
+                }
+            }
+            Statement::If(condition, then, otherwise) => {
+                let (yes, no) = self.split(condition, items)?;
+                self.statements(then, &yes)?;
+                self.statements(otherwise, &no)?;
+            }
+            Statement::Loop(looped) => self.looped(looped, items)?,
+            Statement::Switch(switch) => self.switch(switch, items)?,
+            Statement::Block(label, body) => {
+                self.statements(body, items)?;
+                self.arrive(Way::Leave(*label), items);
+            }
+            Statement::Leave(label) => self.go(Way::Leave(*label), items),
+            Statement::Next(label) => self.go(Way::Next(*label), items),
+            Statement::Return => self.go(Way::Return, items),
+            Statement::Barrier => {
+                let group = u64::from(self.program.group);
+                let here = |item: u64| items.contains(&(item as usize));
+                let missing = |item: u64| !here(item) && self.ways[item as usize] != Way::Return;
+                let first = |item: usize| item as u64 / group * group;
+                if items
+                    .iter()
+                    .any(|&item| (first(item)..first(item) + group).any(missing))
+                {
+                    return Err(Invalid::Together);
+                }
+            }
+            Statement::Shuffle(to, exchange, value, by) => {
+                self.whole_warps(items)?;
+                let mut given = vec![0; self.ways.len()];
+                for &item in items {
+                    given[item] = self.number(value, item)?;
+                }
+                for &item in items {
+                    let lane = item as u64 % WARP;
+                    let by = u64::from(*by);
+                    let from = match exchange {
+                        Exchange::Index => Some(by),
+                        Exchange::Up => lane.checked_sub(by),
+                        Exchange::Down => Some(lane + by),
+                        Exchange::Xor => Some(lane ^ by),
+                    };
+                    let from = from.filter(|&from| from < WARP).unwrap_or(lane);
+                    let from = given[item - lane as usize + from as usize];
+                    self.locals[item][*to] = Cell::Number(from);
+                }
+            }
+            Statement::Ballot(to, condition) => {
+                self.whole_warps(items)?;
+                let (yes, _) = self.split(condition, items)?;
+                for &item in items {
+                    let warp = item as u64 / WARP;
+                    let of_warp = yes.iter().filter(|&&other| other as u64 / WARP == warp);
+                    let ballot = of_warp.fold(0u64, |ballot, &other| ballot | 1 << (other as u64 % WARP));
+                    self.locals[item][*to] = Cell::Number(ballot);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all of every warp are here.
+    fn whole_warps(&self, items: &[usize]) -> Outcome<()> {
+        let of_warp = |item: usize| {
+            items
+                .iter()
+                .filter(move |&&other| other as u64 / WARP == item as u64 / WARP)
+        };
+        match items.iter().all(|&item| of_warp(item).count() as u64 == WARP) {
+            true => Ok(()),
+            false => Err(Invalid::Together),
+        }
+    }
+
+    fn go(&mut self, way: Way, items: &[usize]) {
+        items.iter().for_each(|&item| self.ways[item] = way);
+    }
+
+    /// Those of them who went this way are there.
+    fn arrive(&mut self, way: Way, items: &[usize]) {
+        for &item in items {
+            if self.ways[item] == way {
+                self.ways[item] = Way::On;
+            }
+        }
+    }
+
+    fn looped(&mut self, looped: &Loop, all: &[usize]) -> Outcome<()> {
+        let mut items = all.to_vec();
+        loop {
+            if let Some(condition) = &looped.before {
+                items = self.split(condition, &items)?.0;
+            }
+            if items.is_empty() {
+                break;
+            }
+            self.steps = self.steps.checked_sub(items.len() as u64).ok_or(Invalid::Steps)?;
+            self.statements(&looped.body, &items)?;
+            self.arrive(Way::Next(looped.label), &items);
+            items.retain(|&item| self.ways[item] == Way::On);
+            self.statements(&looped.step, &items)?;
+            if let Some(condition) = &looped.after {
+                items = self.split(condition, &items)?.0;
+            }
+        }
+        self.arrive(Way::Leave(looped.label), all);
+        Ok(())
+    }
+
+    fn switch(&mut self, switch: &Switch, items: &[usize]) -> Outcome<()> {
+        let mut entering = vec![Vec::new(); switch.cases.len()];
+        for &item in items {
+            let value = self.number(&switch.on, item)?;
+            let chosen = switch
+                .cases
+                .iter()
+                .position(|(case, _)| case.map(u64::from) == Some(value));
+            let default = switch.cases.iter().position(|(case, _)| case.is_none());
+            if let Some(case) = chosen.or(default) {
+                entering[case].push(item);
+            }
+        }
+        let mut inside: Vec<usize> = Vec::new();
+        for ((_, body), entering) in switch.cases.iter().zip(entering) {
+            inside.extend(entering);
+            self.statements(body, &inside)?;
+            inside.retain(|&item| self.ways[item] == Way::On);
+        }
+        self.arrive(Way::Leave(switch.label), items);
+        Ok(())
+    }
+
+    fn split(&mut self, condition: &Condition, items: &[usize]) -> Outcome<(Vec<usize>, Vec<usize>)> {
+        let (mut yes, mut no) = (Vec::new(), Vec::new());
+        for &item in items {
+            match self.truth(condition, item)? {
+                true => yes.push(item),
+                false => no.push(item),
+            }
+        }
+        Ok((yes, no))
+    }
+
+    fn truth(&mut self, condition: &Condition, item: usize) -> Outcome<bool> {
+        Ok(match condition {
+            Condition::Compare(relation, ty, left, right) => {
+                let (left, right) = (self.number(left, item)?, self.number(right, item)?);
+                compared(*relation, *ty, left, right)
+            }
+            Condition::Pointers(relation, left, right) => {
+                let (left, right) = (self.pointer(left, item)?, self.pointer(right, item)?);
+                if left.0 != right.0 {
+                    return Err(Invalid::Bounds);
+                }
+                related(*relation, &left.1, &right.1)
+            }
+            Condition::Not(inner) => !self.truth(inner, item)?,
+            Condition::And(left, right) => self.truth(left, item)? && self.truth(right, item)?,
+            Condition::Or(left, right) => self.truth(left, item)? || self.truth(right, item)?,
+        })
+    }
+
+    fn number(&mut self, expr: &Expr, item: usize) -> Outcome<u64> {
+        Ok(match expr {
+            Expr::Number(_, bits) => *bits,
+            Expr::Variable(local) => self.local(*local, item),
+            Expr::Parameter(number) => self.launch.scalars[*number],
+            Expr::Item => item as u64,
+            Expr::Binary(op, ty, left, right) => {
+                let (left, right) = (self.number(left, item)?, self.number(right, item)?);
+                computed(*op, *ty, left, right).ok_or(Invalid::Arithmetic)?
+            }
+            Expr::Cast(ty, inner) => {
+                let bits = self.number(inner, item)?;
+                let number = self.program.type_of(inner).number(bits);
+                match ty {
+                    Scalar::F32 => u64::from((number as f32).to_bits()),
+                    _ => number as u64 & ty.ir().mask(),
+                }
+            }
+            Expr::Choose(condition, then, otherwise) => match self.truth(condition, item)? {
+                true => self.number(then, item)?,
+                false => self.number(otherwise, item)?,
+            },
+            Expr::Load(pointer, index, _) => {
+                let (array, at) = self.place(pointer, index, item)?;
+                self.memory[array][at]
+            }
+            Expr::Step(local, up, after) => {
+                let ty = self.program.type_of(expr);
+                let old = self.local(*local, item);
+                let op = if *up { Arithmetic::Add } else { Arithmetic::Sub };
+                let new = computed(op, ty, old, ty.bits_of(1)).ok_or(Invalid::Arithmetic)?;
+                self.locals[item][*local] = Cell::Number(new);
+                if *after { new } else { old }
+            }
+        })
+    }
+
+    fn local(&self, local: usize, item: usize) -> u64 {
+        match self.locals[item][local] {
+            Cell::Number(bits) => bits,
+            Cell::Pointer(..) => 0,
+        }
+    }
+
+    fn pointer(&mut self, pointer: &Pointer, item: usize) -> Outcome<(usize, i64)> {
+        Ok(match pointer {
+            Pointer::Array(array) => (*array, 0),
+            Pointer::Variable(local) => self.pointer_in(*local, item)?,
+            Pointer::Moved(inner, index) => {
+                let (array, at) = self.pointer(inner, item)?;
+                let by = self.signed_number(index, item)?;
+                (array, self.moved(array, at, by)?)
+            }
+            Pointer::Choose(condition, one, other) => match self.truth(condition, item)? {
+                true => self.pointer(one, item)?,
+                false => self.pointer(other, item)?,
+            },
+            Pointer::Across(_, to) => self.pointer(to, item)?,
+            Pointer::Step(local, by, after) => {
+                let (array, at) = self.pointer_in(*local, item)?;
+                let moved = self.moved(array, at, *by)?;
+                self.locals[item][*local] = Cell::Pointer(array, moved);
+                (array, if *after { moved } else { at })
+            }
+        })
+    }
+
+    /// An offset that goes on by so many elements: inside the array, or right behind it.
+    fn moved(&self, array: usize, at: i64, by: i64) -> Outcome<i64> {
+        let moved = at.checked_add(by).ok_or(Invalid::Bounds)?;
+        match u64::try_from(moved) {
+            Ok(element) if element <= self.program.arrays[array].length => Ok(moved),
+            _ => Err(Invalid::Bounds),
+        }
+    }
+
+    fn pointer_in(&self, local: usize, item: usize) -> Outcome<(usize, i64)> {
+        match self.locals[item][local] {
+            Cell::Pointer(array, at) => Ok((array, at)),
+            Cell::Number(_) => Err(Invalid::Bounds),
+        }
+    }
+
+    fn signed_number(&mut self, expr: &Expr, item: usize) -> Outcome<i64> {
+        let bits = self.number(expr, item)?;
+        let number = self.program.type_of(expr).number(bits);
+        i64::try_from(number).map_err(|_| Invalid::Bounds)
+    }
+
+    /// A buffer's number, and an element inside.
+    fn place(&mut self, pointer: &Pointer, index: &Expr, item: usize) -> Outcome<(usize, usize)> {
+        let (array, at) = self.pointer(pointer, item)?;
+        let index = self.signed_number(index, item)?;
+        let at = at.checked_add(index).ok_or(Invalid::Bounds)?;
+        let array = self.launch.buffer(array);
+        match usize::try_from(at) {
+            Ok(at) if at < self.memory[array].len() => Ok((array, at)),
+            _ => Err(Invalid::Bounds),
+        }
+    }
+}
+
+fn related<T: PartialOrd>(relation: Relation, left: &T, right: &T) -> bool {
+    match relation {
+        Relation::Less => left < right,
+        Relation::LessEqual => left <= right,
+        Relation::Greater => left > right,
+        Relation::GreaterEqual => left >= right,
+        Relation::Equal => left == right,
+        Relation::NotEqual => left != right,
+    }
+}
+
+fn float(bits: u64) -> f32 {
+    f32::from_bits(bits as u32)
+}
+
+fn compared(relation: Relation, ty: Scalar, left: u64, right: u64) -> bool {
+    match ty {
+        Scalar::F32 => related(relation, &float(left), &float(right)),
+        _ => related(relation, &ty.number(left), &ty.number(right)),
+    }
+}
+
+/// The result in the type's bits, if there is one.
+fn computed(op: Arithmetic, ty: Scalar, left: u64, right: u64) -> Option<u64> {
+    if ty == Scalar::F32 {
+        let (left, right) = (float(left), float(right));
+        let result = match op {
+            Arithmetic::Add => left + right,
+            Arithmetic::Sub => left - right,
+            Arithmetic::Mul => left * right,
+            _ => return None,
+        };
+        // What overflows soon makes a NaN, and whose bits that has is the device's affair.
+        return result.is_finite().then_some(u64::from(result.to_bits()));
+    }
+    let width = i128::from(ty.ir().bits());
+    let (left, right) = (ty.number(left), ty.number(right));
+    let exact = match op {
+        Arithmetic::Add => left + right,
+        Arithmetic::Sub => left - right,
+        // Of 64 unsigned bits the low half of the product is right, whatever becomes of the rest.
+        Arithmetic::Mul => left.wrapping_mul(right),
+        Arithmetic::Div => left.checked_div(right)?,
+        Arithmetic::Rem => left.checked_rem(right)?,
+        Arithmetic::And => left & right,
+        Arithmetic::Or => left | right,
+        Arithmetic::Xor => left ^ right,
+        Arithmetic::Shl | Arithmetic::Shr if right < 0 || right >= width => return None,
+        Arithmetic::Shl => left << right,
+        Arithmetic::Shr => left >> right,
+    };
+    let bits = exact as u64 & ty.ir().mask();
+    let wraps = ty.number(bits) != exact;
+    let may_wrap = !matches!(ty, Scalar::I32 | Scalar::I64);
+    (may_wrap || !wraps).then_some(bits)
+}

@@ -193,7 +193,9 @@ impl Perturbed {
         if *not_for > 0 {
             checked.push_str(&format!(", and is not for {not_for} of them"));
         }
-        checked.push_str(&format!("; {dropped} more were dropped, in which the plain kernel itself goes wrong."));
+        checked.push_str(&format!(
+            "; {dropped} more were dropped, in which the plain kernel itself goes wrong."
+        ));
         let mut sentences = vec![checked];
         if !weakly_checked.is_empty() {
             sentences.push(format!("Weakly checked: {}.", weakly_checked.join("; ")));

@@ -219,7 +219,9 @@ impl Trying<'_> {
             .copied()
             .filter(|&index| !self.memory.has(pairs[index].1))
             .collect();
-        let checked = threads::map(&new, |&index| shielded(|| check(checks, self.perturbed, pairs[index].1)));
+        let checked = threads::map(&new, |&index| {
+            shielded(|| check(checks, self.perturbed, pairs[index].1))
+        });
         let mut checked: Vec<(usize, Result<(Derived, Outputs)>)> =
             new.iter().copied().zip(checked).collect();
         // What is kept is kept as it is made.

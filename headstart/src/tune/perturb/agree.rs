@@ -40,7 +40,9 @@ impl Engine {
         }
         let size = self.sub_group(kernel);
         let limit = steps(&kept.variant, size).saturating_mul(MORE_STEPS);
-        let (launch, memories) = kept.variant.bind(limit, |position| kept.inputs[position].clone())?;
+        let (launch, memories) = kept
+            .variant
+            .bind(limit, |position| kept.inputs[position].clone())?;
         launch.check(kernel, &self.description)?;
         match derived.run(&launch, size, self.options, &Groups::All) {
             Ok(_) => {}
@@ -89,12 +91,15 @@ fn same(
             let length = size.min(memory.bytes() - start) as usize;
             memory.copy_out(start, &mut bytes[..length])?;
         }
-        return compare.check(element, &both[0][..size as usize], &both[1][..size as usize]).map(|_| ()).map_err(
-            |error| {
-                let what = error.what().replacen("element 0", &format!("element {}", start / size), 1);
+        return compare
+            .check(element, &both[0][..size as usize], &both[1][..size as usize])
+            .map(|_| ())
+            .map_err(|error| {
+                let what = error
+                    .what()
+                    .replacen("element 0", &format!("element {}", start / size), 1);
                 Error::input(what)
-            },
-        );
+            });
     }
     // Bytes that neither wrote are the same: what both have is compared whole.
     let length = right.bytes().min(found.bytes()) as usize;

@@ -18,6 +18,8 @@ pub(super) struct Own {
     fill: Fill,
     /// The least and the greatest of the elements that were looked at, as signed integers; floats have none.
     range: Option<(i64, i64)>,
+    /// Numbers that the kernel compares with.
+    words: Arc<[u64]>,
 }
 
 /// How a buffer's contents are changed.
@@ -45,6 +47,8 @@ pub(super) enum Change {
     Steps(u64),
     /// Any bits.
     Bits(u64),
+    /// Some elements are numbers that the kernel compares with.
+    Words(u64),
     /// Numbers that are special: zeros of both signs, infinities, NaNs, subnormal ones, the largest.
     Special(u64),
 }
@@ -54,11 +58,17 @@ const SAMPLES: u64 = 256;
 
 impl Own {
     pub fn new(element: Type, length: u64, fill: Fill) -> Own {
+        Own::with_words(element, length, fill, Arc::from([]))
+    }
+
+    /// The same, for a kernel that compares with these numbers.
+    pub fn with_words(element: Type, length: u64, fill: Fill, words: Arc<[u64]>) -> Own {
         let mut own = Own {
             element,
             length: length.max(1),
             fill,
             range: None,
+            words,
         };
         if element.is_integer() {
             let step = own.length.div_ceil(SAMPLES).max(1);
@@ -109,9 +119,7 @@ impl Own {
                 Fill::Pattern(pattern) => Fill::Pattern(pattern.clone()),
                 Fill::Bytes(_) => function(Box::new(move |index| own.bits(index))),
             },
-            Change::Reversed => {
-                function(Box::new(move |index| own.bits(length - 1 - index % length)))
-            }
+            Change::Reversed => function(Box::new(move |index| own.bits(length - 1 - index % length))),
             Change::Permuted(seed) => {
                 let step = coprime(length, seed);
                 let start = splitmix64(1, seed) % length;
@@ -122,7 +130,9 @@ impl Own {
             }
             Change::Constant(bits) => Fill::Pattern(Pattern::Constant(bits & mask)),
             Change::Alternating(one, other) => {
-                function(Box::new(move |index| if index.is_multiple_of(2) { one } else { other }))
+                function(Box::new(
+                    move |index| if index.is_multiple_of(2) { one } else { other },
+                ))
             }
             Change::Between(low, high, seed) => function(Box::new(move |index| {
                 let random = splitmix64(index, seed);
@@ -148,10 +158,19 @@ impl Own {
             }
             Change::Steps(step) => Fill::Pattern(Pattern::Steps { first: 0, step }),
             Change::Bits(seed) => Fill::Pattern(Pattern::Bits { seed }),
+            Change::Words(seed) => function(Box::new(move |index| {
+                let random = splitmix64(index, seed);
+                match own.words.get((random >> 8) as usize % own.words.len().max(1)) {
+                    Some(&word) if random.is_multiple_of(4) => word,
+                    _ => own.bits(index),
+                }
+            })),
             Change::Special(seed) => {
                 let special = specials(element);
                 let count = special.len() as u64;
-                function(Box::new(move |index| special[(splitmix64(index, seed) % count) as usize]))
+                function(Box::new(move |index| {
+                    special[(splitmix64(index, seed) % count) as usize]
+                }))
             }
         }
     }
@@ -185,6 +204,10 @@ impl Own {
             Change::Steps(1 + random.below(4)),
             Change::Bits(random.bits()),
         ]);
+        if !self.words.is_empty() {
+            // Before what hardly any kernel takes.
+            changes.insert(2, Change::Words(random.bits()));
+        }
         changes
     }
 
@@ -194,7 +217,8 @@ impl Own {
         if self.element.is_integer() && random.percent(40) {
             let (least, most) = self.range.unwrap_or((0, 1));
             let small = random.below(12) as i64;
-            return match random.below(5) {
+            return match random.below(6) {
+                5 if !self.words.is_empty() => Change::Words(random.bits()),
                 0 => Change::Constant(small as u64),
                 1 => Change::Between(0, small, random.bits()),
                 2 => Change::Between(-small, small, random.bits()),
@@ -226,6 +250,7 @@ impl std::fmt::Display for Change {
             }
             Change::Steps(step) => write!(f, "multiples of {step}"),
             Change::Bits(_) => f.write_str("random bits"),
+            Change::Words(_) => f.write_str("mixed with what the kernel compares with"),
             Change::Special(_) => f.write_str("special numbers"),
         }
     }
@@ -259,14 +284,34 @@ fn float_bits(element: Type, number: f64) -> u64 {
 /// The bits of special numbers of a type.
 pub(super) fn specials(element: Type) -> Vec<u64> {
     match element {
-        Type::F64 => [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MAX, 5e-324]
-            .iter()
-            .map(|number| number.to_bits())
-            .collect(),
-        Type::F32 => [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MAX, 1e-45]
-            .iter()
-            .map(|number| u64::from(number.to_bits()))
-            .collect(),
+        Type::F64 => [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+            f64::MAX,
+            5e-324,
+        ]
+        .iter()
+        .map(|number| number.to_bits())
+        .collect(),
+        Type::F32 => [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            f32::NAN,
+            f32::MAX,
+            1e-45,
+        ]
+        .iter()
+        .map(|number| u64::from(number.to_bits()))
+        .collect(),
         // Sign, exponent and fraction of the same numbers.
         Type::F16 => vec![0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e00, 0x7bff, 1],
         Type::Bf16 => vec![0, 0x8000, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc0, 0x7f7f, 1],
@@ -308,7 +353,11 @@ mod tests {
         assert_eq!(changed(Change::Constant(u64::MAX))[..2], [-1, -1]);
         assert_eq!(changed(Change::Prefix(2, 1, 0))[..4], [1, 1, 0, 0]);
         assert_eq!(changed(Change::Alternating(1, 9))[..3], [1, 9, 1]);
-        assert!(changed(Change::Between(-5, 7, 3)).iter().all(|value| (-5..=7).contains(value)));
+        assert!(
+            changed(Change::Between(-5, 7, 3))
+                .iter()
+                .all(|value| (-5..=7).contains(value))
+        );
         assert!(changed(Change::Between(-1, 1, 3)).contains(&-1));
         let mut permuted = changed(Change::Permuted(11))[..4].to_vec();
         permuted.sort_unstable();
@@ -317,7 +366,11 @@ mod tests {
 
     #[test]
     fn a_change_of_a_gigabyte_is_a_function() {
-        let own = Own::new(Type::I32, 1 << 28, Fill::Pattern(Pattern::Below { bound: 9, seed: 1 }));
+        let own = Own::new(
+            Type::I32,
+            1 << 28,
+            Fill::Pattern(Pattern::Below { bound: 9, seed: 1 }),
+        );
         let fill = own.changed(&Change::Permuted(5));
         assert!(matches!(fill, Fill::Pattern(Pattern::Function(_))));
         assert!(elements(&fill, Type::I32, 100).iter().all(|&bits| bits < 9));
@@ -330,9 +383,17 @@ mod tests {
         assert!(changes.iter().any(|change| matches!(change, Change::Special(_))));
         let fill = own.changed(&Change::Between(-2, 2, 1));
         let numbers = elements(&fill, Type::F32, 64);
-        assert!(numbers.iter().all(|&bits| f32::from_bits(bits as u32).abs() <= 2.0));
+        assert!(
+            numbers
+                .iter()
+                .all(|&bits| f32::from_bits(bits as u32).abs() <= 2.0)
+        );
         for element in [Type::F16, Type::Bf16, Type::F32, Type::F64, Type::I8, Type::I64] {
-            assert!(specials(element).iter().all(|bits| *bits & element.mask() == *bits || !element.is_float()));
+            assert!(
+                specials(element)
+                    .iter()
+                    .all(|bits| *bits & element.mask() == *bits || !element.is_float())
+            );
         }
     }
 }

@@ -1,18 +1,21 @@
 //! Launches derived from one: one thing changed at a time, all of them, or several at random.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::data::{Change, Own, specials};
 use super::launch::{Part, Promise, Role, Variant, roles};
 use super::random::Random;
 use crate::device::Description;
-use crate::ir::{Kernel, Param, Type};
+use crate::ir::{Kernel, OpKind, Param, Type};
 use crate::tune::compare::Compare;
 
 /// The most other scalars that one is set beside.
 const BESIDE: usize = 4;
 /// The most pairs of buffers that share their memory.
 const PAIRS: usize = 12;
+/// The most numbers of a kernel that are looked at.
+const MOST_WORDS: usize = 24;
 /// The most launches in which two scalars are changed together.
 const MOST_PAIRED: usize = 72;
 /// Something is changed at random at most so many times.
@@ -32,6 +35,8 @@ pub(super) struct Deriving {
     shared: Vec<u32>,
     /// Numbers of iterations that are wanted.
     targets: Vec<u64>,
+    /// Numbers that the kernel compares with, and those beside them.
+    words: Arc<[u64]>,
     /// What was tried at random, and how often the plain kernel took it.
     taken: HashMap<Touched, (u32, u32)>,
 }
@@ -49,10 +54,19 @@ pub(super) enum Touched {
 }
 
 impl Deriving {
-    pub fn new(kernel: &Kernel, base: &Variant, device: &Description, targets: &[u64], shared: Vec<u32>) -> Deriving {
+    pub fn new(
+        kernel: &Kernel,
+        base: &Variant,
+        device: &Description,
+        targets: &[u64],
+        shared: Vec<u32>,
+    ) -> Deriving {
+        let words: Arc<[u64]> = words(kernel).into();
         let own = |part: &Part| match part {
             Part::Scalar(..) => None,
-            Part::Buffer(contents) => Some(Own::new(contents.element, contents.length, contents.fill.clone())),
+            Part::Buffer(contents) => {
+                Some(Own::new(contents.element, contents.length, contents.fill.clone()))
+            }
         };
         Deriving {
             names: kernel.params.iter().map(|param| param.name.clone()).collect(),
@@ -66,6 +80,7 @@ impl Deriving {
             shared,
             targets: targets.to_vec(),
             taken: HashMap::new(),
+            words,
         }
     }
 
@@ -79,14 +94,19 @@ impl Deriving {
             return;
         }
         let length = variant.buffer(first).map_or(0, |contents| contents.length);
-        let Some(contents) = variant.buffer_mut(second) else { return };
+        let Some(contents) = variant.buffer_mut(second) else {
+            return;
+        };
         contents.same_as = Some(first);
         let longer = contents.length.max(length);
         let first = variant.memory_of(first);
         if let Some(contents) = variant.buffer_mut(first) {
             contents.length = longer;
         }
-        variant.also(format!("`{}` is the memory of `{}`", self.names[second], self.names[first]));
+        variant.also(format!(
+            "`{}` is the memory of `{}`",
+            self.names[second], self.names[first]
+        ));
     }
 
     /// Whether results are compared by their bits: then data may be as odd as they like.
@@ -122,7 +142,8 @@ impl Deriving {
     pub fn in_pairs(&self, base: &Variant, random: &mut Random) -> Vec<Variant> {
         const CORNERS: [u64; 3] = [0, 1, u64::MAX];
         let is_integer = |&position: &usize| {
-            self.roles[position] == Role::Scalar && base.scalar(position).is_some_and(|(ty, _)| ty.is_integer())
+            self.roles[position] == Role::Scalar
+                && base.scalar(position).is_some_and(|(ty, _)| ty.is_integer())
         };
         let scalars: Vec<usize> = (0..self.roles.len()).filter(is_integer).collect();
         let mut variants = Vec::new();
@@ -178,6 +199,7 @@ impl Deriving {
                 values.extend(near);
                 values.extend([u64::MAX, 2, 3, 7, least - 1, least]);
                 values.extend([random.below(64), random.below(64), random.bits()]);
+                values.extend(self.words.iter());
                 values.extend(self.beside(base, position));
                 values
             }
@@ -197,7 +219,8 @@ impl Deriving {
         let items = |dimensions: [u32; 3]| dimensions.iter().map(|&count| u64::from(count)).product::<u64>();
         let (group, all) = (items(base.group), items(base.group) * items(base.groups));
         let mut around = vec![all, all - group + 1, group];
-        let others = (0..self.roles.len()).filter(|&other| other != position && self.roles[other] == Role::Scalar);
+        let others =
+            (0..self.roles.len()).filter(|&other| other != position && self.roles[other] == Role::Scalar);
         let integers = others.filter_map(|other| base.scalar(other).filter(|(ty, _)| ty.is_integer()));
         around.extend(integers.map(|(_, bits)| bits).take(BESIDE));
         around
@@ -211,7 +234,7 @@ impl Deriving {
         let Some((_, own)) = base.scalar(position) else {
             return Vec::new();
         };
-        let mut lengths = vec![own + 1, own.saturating_sub(1), 1, 0];
+        let mut lengths = vec![own.saturating_add(1), own.saturating_sub(1), 1, 0];
         lengths.extend(self.targets.iter().take(8));
         lengths
             .into_iter()
@@ -251,7 +274,7 @@ impl Deriving {
         }
         let mut variant = base.clone();
         let contents = variant.buffer_mut(position)?;
-        contents.length += 1;
+        contents.length = contents.length.saturating_add(1);
         if let Role::Buffer(Promise::Parameter(parameter)) = self.roles[position] {
             let length = contents.length;
             variant.set(parameter, length);
@@ -262,7 +285,9 @@ impl Deriving {
 
     fn geometries(&self, base: &Variant) -> Vec<(Touched, Variant)> {
         let mut variants = Vec::new();
-        let others = [1, 2, 3, 5].into_iter().filter(|&groups| groups != base.groups[0]);
+        let others = [1, 2, 3, 5]
+            .into_iter()
+            .filter(|&groups| groups != base.groups[0]);
         for groups in others {
             let mut variant = base.clone();
             variant.groups[0] = groups;
@@ -308,7 +333,9 @@ impl Deriving {
         let changes = 1 + random.below(MOST_CHANGES);
         for _ in 0..changes {
             for _ in 0..8 {
-                let Some(candidate) = self.candidate(random) else { break };
+                let Some(candidate) = self.candidate(random) else {
+                    break;
+                };
                 // What the plain kernel hardly ever takes is tried more rarely.
                 let (tried, taken) = self.taken.get(&candidate).copied().unwrap_or((0, 0));
                 if random.below(u64::from(tried) + 2) < u64::from(taken) + 2 || random.percent(8) {
@@ -401,7 +428,9 @@ impl Deriving {
 
     /// Any value of a scalar; small ones most often, since loops end then.
     fn value(&self, variant: &Variant, position: usize, random: &mut Random) -> u64 {
-        let Some((ty, own)) = variant.scalar(position) else { return 0 };
+        let Some((ty, own)) = variant.scalar(position) else {
+            return 0;
+        };
         if !ty.is_integer() {
             let values = self.values(variant, position, random);
             return random.choose(&values).copied().unwrap_or(own);
@@ -463,7 +492,9 @@ fn beside_float(ty: Type, own: u64) -> Vec<u64> {
     match ty {
         Type::F32 => {
             let own = f32::from_bits(own as u32);
-            [own + 1.0, own - 1.0].map(|value| u64::from(value.to_bits())).to_vec()
+            [own + 1.0, own - 1.0]
+                .map(|value| u64::from(value.to_bits()))
+                .to_vec()
         }
         Type::F64 => {
             let own = f64::from_bits(own);
@@ -480,7 +511,11 @@ fn is_odd(change: &Change) -> bool {
 
 /// Pairs of buffers that the kernel's facts do not keep apart, one of which may be written.
 fn pairs(kernel: &Kernel, base: &Variant) -> Vec<(usize, usize)> {
-    let promised = |param: &Param| param.facts.is_some_and(|facts| facts.read_only || facts.unaliased);
+    let promised = |param: &Param| {
+        param
+            .facts
+            .is_some_and(|facts| facts.read_only || facts.unaliased)
+    };
     let size = |position: usize| base.buffer(position).map(|contents| contents.element.bytes());
     let count = kernel.params.len();
     let all = (0..count).flat_map(|first| (first + 1..count).map(move |second| (first, second)));
@@ -491,14 +526,36 @@ fn pairs(kernel: &Kernel, base: &Variant) -> Vec<(usize, usize)> {
     .collect()
 }
 
+/// Integers that a kernel compares with, and those beside them.
+fn words(kernel: &Kernel) -> Vec<u64> {
+    let mut words = BTreeSet::new();
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Compare(_, a, b) = op.kind {
+            let constants = [a, b].into_iter().filter(|&value| kernel.ty(value).is_integer());
+            for constant in constants.filter_map(|value| kernel.as_constant(value)) {
+                words.extend([constant, constant.wrapping_add(1), constant.wrapping_sub(1)]);
+            }
+        }
+    });
+    words.into_iter().take(MOST_WORDS).collect()
+}
+
 /// Other sizes of work-groups: one work-item, part of a sub-group, one more than a sub-group, several.
 fn sizes(own: [u32; 3], device: &Description) -> Vec<[u32; 3]> {
     let sub_group = device.default_sub_group_size;
     let mut sizes: Vec<[u32; 3]> = match own {
-        [_, 1, 1] => [1, sub_group, sub_group + 1, 2 * sub_group, sub_group - 1, 7, 3 * sub_group]
-            .into_iter()
-            .map(|items| [items, 1, 1])
-            .collect(),
+        [_, 1, 1] => [
+            1,
+            sub_group,
+            sub_group + 1,
+            2 * sub_group,
+            sub_group - 1,
+            7,
+            3 * sub_group,
+        ]
+        .into_iter()
+        .map(|items| [items, 1, 1])
+        .collect(),
         [x, y, z] => vec![
             [1, 1, 1],
             [x.div_ceil(2), y, z],

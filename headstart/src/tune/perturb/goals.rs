@@ -16,7 +16,11 @@ const NAMED: usize = 3;
 
 /// Whether a run reached what others did not.
 pub(super) fn is_new(so_far: &Covered, run: &Covered) -> bool {
-    let way = run.ways.iter().enumerate().any(|(way, &taken)| taken && !so_far.ways.get(way).copied().unwrap_or(false));
+    let way = run
+        .ways
+        .iter()
+        .enumerate()
+        .any(|(way, &taken)| taken && !so_far.ways.get(way).copied().unwrap_or(false));
     let trips = run.trips.iter().enumerate().any(|(number, trips)| {
         let known = so_far.trips.get(number);
         trips.0.iter().any(|&count| {
@@ -29,14 +33,26 @@ pub(super) fn is_new(so_far: &Covered, run: &Covered) -> bool {
 
 /// The numbers of iterations at which any of these plans may go wrong.
 pub(super) fn targets<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Vec<u64> {
-    let all: BTreeSet<u64> = plans.into_iter().flat_map(iterations).chain([0, 1, 2, 3]).collect();
-    all.into_iter().filter(|&count| count <= MOST_ITERATIONS).collect()
+    let all: BTreeSet<u64> = plans
+        .into_iter()
+        .flat_map(iterations)
+        .chain([0, 1, 2, 3])
+        .collect();
+    all.into_iter()
+        .filter(|&count| count <= MOST_ITERATIONS)
+        .collect()
 }
 
 /// How far ahead a plan goes: its distances and groups.
 fn distances(plan: &Plan) -> BTreeSet<u64> {
-    let loads = plan.loads().iter().map(|(_, strategy)| u64::from(strategy.distance().get()));
-    let group = plan.unroll().and_then(|unroll| unroll.iterations()).map(u64::from);
+    let loads = plan
+        .loads()
+        .iter()
+        .map(|(_, strategy)| u64::from(strategy.distance().get()));
+    let group = plan
+        .unroll()
+        .and_then(|unroll| unroll.iterations())
+        .map(u64::from);
     loads.chain(group).collect()
 }
 
@@ -51,7 +67,10 @@ pub(super) fn left_out(plain: &Compiled, launches: &Launches, plan: &Plan) -> Ve
     if kept < dropped {
         let most = launches.dropped.iter().max_by_key(|(_, count)| **count);
         let why = most.map_or("", |(reason, _)| reason.why());
-        reasons.push(format!("{dropped} of {} launches were dropped, most because {why}", kept + dropped));
+        reasons.push(format!(
+            "{dropped} of {} launches were dropped, most because {why}",
+            kept + dropped
+        ));
     }
     reasons.extend(ways_left_out(plain, kernel, &launches.covered));
     for (site, trips) in plain.sites.loops.iter().zip(&launches.covered.trips) {
@@ -63,7 +82,12 @@ pub(super) fn left_out(plain: &Compiled, launches: &Launches, plan: &Plan) -> Ve
 }
 
 fn ways_left_out(plain: &Compiled, kernel: &Kernel, covered: &Covered) -> Option<String> {
-    let left = plain.sites.ways.iter().zip(&covered.ways).filter(|(way, taken)| !**taken && !way.traps);
+    let left = plain
+        .sites
+        .ways
+        .iter()
+        .zip(&covered.ways)
+        .filter(|(way, taken)| !**taken && !way.traps);
     let places: BTreeSet<String> = left
         .map(|(way, _)| {
             let place = kernel.describe_place(way.place);
@@ -91,7 +115,11 @@ fn is_planned(kernel: &Kernel, plan: &Plan, site: &LoopSite) -> bool {
     }
     let named: BTreeSet<LoadId> = prefetch::candidates(kernel)
         .into_iter()
-        .filter(|candidate| plan.loads().iter().any(|(name, _)| name.param() == candidate.name.param()))
+        .filter(|candidate| {
+            plan.loads()
+                .iter()
+                .any(|(name, _)| name.param() == candidate.name.param())
+        })
         .map(|candidate| candidate.id)
         .collect();
     site.loads.intersection(&named).next().is_some()
@@ -116,7 +144,11 @@ fn trips_left_out(kernel: &Kernel, site: &LoopSite, trips: &BTreeSet<u32>, plan:
         .chain((!trips.iter().any(|&count| u64::from(count) > most)).then(|| format!("more than {most}")))
         .collect();
     (!missing.is_empty()).then(|| {
-        format!("the loop at {} never had {} iterations", kernel.describe_place(site.place), missing.join(", "))
+        format!(
+            "the loop at {} never had {} iterations",
+            kernel.describe_place(site.place),
+            missing.join(", ")
+        )
     })
 }
 

@@ -71,20 +71,27 @@ pub(super) fn roles(kernel: &Kernel) -> Vec<Role> {
         };
         match kernel.params.iter().position(|param| param.value == length) {
             Some(parameter) => Promise::Parameter(parameter),
-            None => kernel.as_constant(length).map_or(Promise::Nothing, Promise::Elements),
+            None => kernel
+                .as_constant(length)
+                .map_or(Promise::Nothing, Promise::Elements),
         }
     };
     let is_length = |position: usize| {
         let value = Some(kernel.params[position].value);
-        kernel.params.iter().any(|param| param.facts.is_some_and(|facts| facts.length == value))
+        kernel
+            .params
+            .iter()
+            .any(|param| param.facts.is_some_and(|facts| facts.length == value))
     };
     let positions = 0..kernel.params.len();
     positions
-        .map(|position| match kernel.ty(kernel.params[position].value).is_pointer() {
-            true => Role::Buffer(promise(position)),
-            false if is_length(position) => Role::Length,
-            false => Role::Scalar,
-        })
+        .map(
+            |position| match kernel.ty(kernel.params[position].value).is_pointer() {
+                true => Role::Buffer(promise(position)),
+                false if is_length(position) => Role::Length,
+                false => Role::Scalar,
+            },
+        )
         .collect()
 }
 
@@ -192,7 +199,9 @@ impl Variant {
     pub fn is_written(&self, memory: usize) -> bool {
         (0..self.parts.len()).any(|position| {
             self.memory_of(position) == memory
-                && self.buffer(position).is_some_and(|contents| contents.compare.is_some())
+                && self
+                    .buffer(position)
+                    .is_some_and(|contents| contents.compare.is_some())
         })
     }
 

@@ -211,7 +211,10 @@ impl Perturbed {
                 }),
             };
             // What a kernel was told of a length may be built into it.
-            if kept.beyond && (thoroughness == Thoroughness::Quick || *relies.get_or_insert_with(|| self.relies(plan, derived))) {
+            if kept.beyond
+                && (thoroughness == Thoroughness::Quick
+                    || *relies.get_or_insert_with(|| self.relies(plan, derived)))
+            {
                 agreed.not_for += 1;
                 continue;
             }
@@ -255,7 +258,9 @@ impl Perturbed {
         for target in super::check::iterations(plan) {
             let reaches = |&&number: &&usize| {
                 let trips = &self.launches.kept[number].covered.trips;
-                trips.iter().any(|trips| trips.0.last().is_some_and(|&most| u64::from(most) == target))
+                trips
+                    .iter()
+                    .any(|trips| trips.0.last().is_some_and(|&most| u64::from(most) == target))
             };
             if let Some(&number) = self.order.iter().find(reaches)
                 && !first.contains(&number)
@@ -264,7 +269,12 @@ impl Perturbed {
             }
         }
         // Both lists take turns, so that a short budget sees some of each.
-        let rest: Vec<usize> = self.order.iter().copied().filter(|number| !first.contains(number)).collect();
+        let rest: Vec<usize> = self
+            .order
+            .iter()
+            .copied()
+            .filter(|number| !first.contains(number))
+            .collect();
         let mut order = Vec::with_capacity(self.order.len());
         let longest = first.len().max(rest.len());
         for rank in 0..longest {
@@ -385,7 +395,10 @@ fn without_lengths(kernel: &Kernel) -> Kernel {
 fn dynamic_arrays(workload: &Workload) -> Vec<String> {
     let original = workload.original.iter();
     let arrays = original.flat_map(|original| &original.arrays);
-    arrays.filter(|array| array.is_dynamic).map(|array| array.name.clone()).collect()
+    arrays
+        .filter(|array| array.is_dynamic)
+        .map(|array| array.name.clone())
+        .collect()
 }
 
 /// The plain kernel for other amounts of dynamic shared memory; nothing where a kernel has none, or would be another one.
@@ -395,7 +408,11 @@ fn other_shared(
     plain: &Kernel,
     dynamic: &[String],
 ) -> BTreeMap<u32, Arc<Compiled>> {
-    let Some(own) = workload.original.as_ref().map(|original| original.dynamic_shared_bytes) else {
+    let Some(own) = workload
+        .original
+        .as_ref()
+        .map(|original| original.dynamic_shared_bytes)
+    else {
         return BTreeMap::new();
     };
     if own == 0 && dynamic.is_empty() {

@@ -24,8 +24,10 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Buffers whose lengths the kernel does not know have as many bytes from the start.
 const AT_LEAST_BYTES: u64 = 1 << 14;
 
-/// Preparing a launch takes as long as so many operations.
+/// Preparing a launch takes as long as so many operations of a sub-group, and one more for so many bytes, of which the
+/// pages are counted and none is made.
 const LAUNCH: u64 = 200;
+const BYTES: u64 = 1 << 21;
 
 /// What kernels run on: the functional engine with a device's rules and limits.
 #[derive(Clone, Debug)]
@@ -78,6 +80,15 @@ impl Compiled {
     }
 }
 
+/// What preparing a launch costs, in operations of sub-groups.
+fn preparing(variant: &Variant) -> u64 {
+    let buffers = variant
+        .memories()
+        .into_iter()
+        .filter_map(|memory| variant.buffer(memory));
+    LAUNCH + buffers.map(bytes).fold(0, u64::saturating_add) / BYTES
+}
+
 /// The steps that a sub-group of a launch may take.
 pub(super) fn steps(variant: &Variant, sub_group: u32) -> u64 {
     let items: u64 = variant.group.iter().map(|&items| u64::from(items)).product();
@@ -89,7 +100,9 @@ pub(super) fn steps(variant: &Variant, sub_group: u32) -> u64 {
 impl Engine {
     /// The sub-group size that a kernel runs with.
     pub(super) fn sub_group(&self, kernel: &Kernel) -> u32 {
-        kernel.sub_group_size.unwrap_or(self.description.default_sub_group_size)
+        kernel
+            .sub_group_size
+            .unwrap_or(self.description.default_sub_group_size)
     }
 
     /// Runs the plain kernel; with what came of it, the cost of all tries.
@@ -113,8 +126,10 @@ impl Engine {
             if launch.check(kernel, &self.description).is_err() {
                 return (Err(Dropped::Launch), cost);
             }
-            let (ran, covered) = plain.kernel.run_covering(&plain.sites, &launch, size, self.options);
-            cost += LAUNCH + covered.operations;
+            let (ran, covered) = plain
+                .kernel
+                .run_covering(&plain.sites, &launch, size, self.options);
+            cost += preparing(&variant) + covered.operations;
             let Err(error) = ran else {
                 return (Ok(Kept::new(variant, covered, &roles, memories)), cost);
             };
@@ -197,7 +212,9 @@ fn lengthened(variant: &mut Variant, covered: &Covered, roles: &[Role]) -> bool 
 }
 
 fn bytes(contents: &Contents) -> u64 {
-    contents.length.saturating_mul(u64::from(contents.element.bytes()))
+    contents
+        .length
+        .saturating_mul(u64::from(contents.element.bytes()))
 }
 
 impl Kept {
@@ -213,7 +230,9 @@ impl Kept {
                 .filter(|&position| variant.memory_of(position) == memory)
                 .filter_map(|position| match roles[position] {
                     Role::Buffer(Promise::Elements(told)) => Some(told),
-                    Role::Buffer(Promise::Parameter(parameter)) => variant.scalar(parameter).map(|(_, told)| told),
+                    Role::Buffer(Promise::Parameter(parameter)) => {
+                        variant.scalar(parameter).map(|(_, told)| told)
+                    }
                     _ => None,
                 })
                 .max();
@@ -224,7 +243,8 @@ impl Kept {
             beyond |= told.is_some_and(|told| touched > told);
             contents.length = touched.max(told.unwrap_or(0)).max(1);
         }
-        let is_result = |position: usize| variant.memory_of(position) == position && variant.is_written(position);
+        let is_result =
+            |position: usize| variant.memory_of(position) == position && variant.is_written(position);
         let results = memories
             .into_iter()
             .enumerate()
@@ -235,7 +255,9 @@ impl Kept {
             if contents.same_as.is_some() || is_result(position) {
                 return None;
             }
-            BufferMemory::new(contents.element, contents.length, contents.fill.clone()).ok().map(Arc::new)
+            BufferMemory::new(contents.element, contents.length, contents.fill.clone())
+                .ok()
+                .map(Arc::new)
         };
         let inputs = (0..variant.parts.len()).map(input).collect();
         Kept {
@@ -249,6 +271,6 @@ impl Kept {
 
     /// What running it costs, in operations of sub-groups.
     pub fn cost(&self) -> u64 {
-        self.covered.operations + LAUNCH
+        self.covered.operations + preparing(&self.variant)
     }
 }

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use super::agree::Agreement;
 use super::launch::{Part, Variant};
 use super::plain::{Compiled, Dropped, Engine};
-use crate::device::sim::functional::CompiledKernel;
 use crate::device::Fill;
+use crate::device::sim::functional::CompiledKernel;
 use crate::error::{Error, Result};
 use crate::ir::eval::signed;
 use crate::ir::{self, Kernel, Type};
@@ -101,13 +101,21 @@ impl Difference<'_> {
     fn write_beneath(&self, parent: &Path) -> std::io::Result<PathBuf> {
         let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let kernel: String = self.plain.name.chars().filter(is_part).take(64).collect();
-        let own = hash(&format!("{} {} {}", self.plan, self.variant.what, ir::print(self.derived)));
+        let own = hash(&format!(
+            "{} {} {}",
+            self.plan,
+            self.variant.what,
+            ir::print(self.derived)
+        ));
         let own = &own[..own.len().min(16)];
         let folder = parent.join(format!("headstart-bug-{kernel}-{own}"));
         fs::create_dir_all(&folder)?;
         fs::write(folder.join("plain.hsir"), ir::print(self.plain))?;
         fs::write(folder.join("planned.hsir"), ir::print(self.derived))?;
-        let mut launch = format!("groups = {:?}\ngroup = {:?}\n", self.variant.groups, self.variant.group);
+        let mut launch = format!(
+            "groups = {:?}\ngroup = {:?}\n",
+            self.variant.groups, self.variant.group
+        );
         for (position, part) in self.variant.parts.iter().enumerate() {
             let param = &self.plain.params[position];
             let _ = writeln!(launch, "\n[parameters.{:?}]", param.name);
@@ -120,7 +128,9 @@ impl Difference<'_> {
                     if let Some(compare) = contents.compare {
                         let _ = writeln!(launch, "output = {}", output(compare));
                     }
-                    let bytes = contents.length.saturating_mul(u64::from(contents.element.bytes()));
+                    let bytes = contents
+                        .length
+                        .saturating_mul(u64::from(contents.element.bytes()));
                     if contents.same_as.is_none() && bytes <= MOST_BYTES {
                         let file = format!("{position}.raw");
                         let bytes = match &contents.fill {

@@ -197,8 +197,12 @@ impl Search<'_> {
                 for position in scalars {
                     self.reach_with(first, base, deriving, (number, position), target as i64);
                 }
-                let buffers: Vec<usize> =
-                    self.buffers.iter().filter(|(looped, _)| *looped == number).map(|key| key.1).collect();
+                let buffers: Vec<usize> = self
+                    .buffers
+                    .iter()
+                    .filter(|(looped, _)| *looped == number)
+                    .map(|key| key.1)
+                    .collect();
                 let changes = [
                     Change::Steps(target),
                     Change::Constant(target),
@@ -206,7 +210,9 @@ impl Search<'_> {
                     Change::Prefix(target, 0, 1),
                 ];
                 let variants = buffers.iter().flat_map(|&position| {
-                    changes.iter().filter_map(move |change| deriving.with_contents(base, position, change))
+                    changes
+                        .iter()
+                        .filter_map(move |change| deriving.with_contents(base, position, change))
                 });
                 for variant in variants.take(TRIES) {
                     if self.has(number, target as i64) || self.is_over(80) {
@@ -260,11 +266,18 @@ impl Search<'_> {
 
 /// Where a loop may have so many iterations, after values at which the iterations are known; none where all such were tried.
 fn value_at(known: &BTreeMap<i64, i64>, target: i64) -> Option<i64> {
-    let below = known.iter().filter(|(_, trips)| **trips < target).max_by_key(|(_, trips)| **trips);
-    let above = known.iter().filter(|(_, trips)| **trips > target).min_by_key(|(_, trips)| **trips);
+    let below = known
+        .iter()
+        .filter(|(_, trips)| **trips < target)
+        .max_by_key(|(_, trips)| **trips);
+    let above = known
+        .iter()
+        .filter(|(_, trips)| **trips > target)
+        .min_by_key(|(_, trips)| **trips);
     let value = match (below, above) {
         (Some((&low, &few)), Some((&high, &many))) => {
-            let along = i128::from(target - few) * (i128::from(high) - i128::from(low)) / i128::from(many - few);
+            let along =
+                i128::from(target - few) * (i128::from(high) - i128::from(low)) / i128::from(many - few);
             let value = i128::from(low) + along;
             match value == i128::from(low) || value == i128::from(high) {
                 true => (i128::from(low) + i128::from(high)) / 2,
@@ -280,7 +293,16 @@ fn value_at(known: &BTreeMap<i64, i64>, target: i64) -> Option<i64> {
             let along = i128::from(target - most) * (i128::from(furthest) - i128::from(start));
             i128::from(furthest) + 2 * along / i128::from(most - least)
         }
-        _ => return None,
+        // Everything is too far: the same in the other direction.
+        (None, Some((&nearest, &least))) => {
+            let (&start, &most) = known.iter().max_by_key(|(_, trips)| **trips)?;
+            if most == least {
+                return None;
+            }
+            let along = i128::from(least - target) * (i128::from(nearest) - i128::from(start));
+            i128::from(nearest) + 2 * along / i128::from(most - least)
+        }
+        (None, None) => return None,
     };
     let value = i64::try_from(value).ok()?;
     (!known.contains_key(&value)).then_some(value)
@@ -306,7 +328,10 @@ mod tests {
     #[test]
     fn lines_are_followed_to_where_a_loop_has_so_many_iterations() {
         for target in [12, 40, 70] {
-            assert!(tries(|value| value, &[8, 9], target).is_some_and(|tries| tries <= 3), "{target}");
+            assert!(
+                tries(|value| value, &[8, 9], target).is_some_and(|tries| tries <= 3),
+                "{target}"
+            );
             let strided = |value: i64| (value + 31) / 32;
             assert!(tries(strided, &[8, 9, 64, 100], target).is_some(), "{target}");
             let down = |value: i64| (100 - value).max(0);

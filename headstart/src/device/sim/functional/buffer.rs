@@ -233,7 +233,10 @@ impl BufferMemory {
     pub(crate) fn first_difference(&self, other: &BufferMemory) -> Option<u64> {
         let end = self.bytes.min(other.bytes);
         (0..end.div_ceil(PAGE)).find_map(|number| {
-            let (one, two) = (self.pages[number as usize].get(), other.pages[number as usize].get());
+            let (one, two) = (
+                self.pages[number as usize].get(),
+                other.pages[number as usize].get(),
+            );
             let made;
             let (one, two) = match (one, two) {
                 (None, None) => return None,

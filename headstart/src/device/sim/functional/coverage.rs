@@ -395,13 +395,21 @@ impl Observer for Watching<'_> {
         self.own.operations += 1;
         let seen = Seen { registers, mask };
         match &op.kind {
-            LaneOpKind::Load { to, ty, space, ptr, .. } => {
+            LaneOpKind::Load {
+                to, ty, space, ptr, ..
+            } => {
                 self.touched(*space, *ptr, ty.bytes() * to.length(), false, seen);
             }
             LaneOpKind::Store {
-                values, ty, space, ptr, ..
+                values,
+                ty,
+                space,
+                ptr,
+                ..
             } => self.touched(*space, *ptr, ty.bytes() * values.length(), true, seen),
-            LaneOpKind::Atomic { op, ty, space, ptr, .. } => {
+            LaneOpKind::Atomic {
+                op, ty, space, ptr, ..
+            } => {
                 self.touched(*space, *ptr, ty.bytes(), *op != AtomicOp::Load, seen);
             }
             LaneOpKind::Copy { source, bytes, .. } => {
@@ -473,5 +481,104 @@ impl Drop for Watching<'_> {
             all.end = all.end.max(own.end);
             all.written = all.written.max(own.written);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::device::sim::functional::BufferMemory;
+    use crate::device::{Argument, Buffer, Fill, Pattern};
+    use crate::ir::{Type, parse, verify};
+
+    /// Runs one work-group of four work-items on `p`, which holds 0, 1, 2, …, and `n`.
+    fn covered(body: &str, n: u64) -> (Sites, Covered) {
+        let text = format!(
+            "hsir 1\nkernel @k(%p: ptr.global i32[] align 4, %n: i32) {{\n  load @p\n  %lane = id.local.x\n{body}  return\n}}\n"
+        );
+        let kernel = parse(&text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
+        verify(&kernel).unwrap_or_else(|error| panic!("{error}"));
+        let compiled = CompiledKernel::new(Arc::new(kernel));
+        let fill = Fill::Pattern(Pattern::Steps { first: 0, step: 1 });
+        let memory = Arc::new(BufferMemory::new(Type::I32, 64, fill).expect("fits"));
+        let buffer = Argument::Buffer(Buffer::new(Type::I32, 64, memory));
+        let launch = Launch::new(1, 4, vec![buffer, Argument::Scalar(Type::I32, n)]);
+        let sites = compiled.sites();
+        let (ran, covered) = compiled.run_covering(&sites, &launch, 32, Options::CHECKING);
+        ran.unwrap_or_else(|error| panic!("{error}"));
+        (sites, covered)
+    }
+
+    const WHILE: &str = "  loop 'l (%i = %lane) {
+    %more = lt.s %i, %n
+    if %more { yield } else { break 'l }
+    %wide = extend.u %i to i64
+    %at = address %p + %wide * 4
+    %x = load i32 %at, @p
+    %odd = eq %x, 5:i32
+    if %odd { break 'l } else { yield }
+    %next = add %i, 1:i32
+    continue 'l %next
+  }
+";
+
+    #[test]
+    fn each_work_item_has_its_number_of_iterations() {
+        let (sites, covered) = covered(WHILE, 3);
+        assert!(sites.loops[0].tested_first && !sites.loops[0].is_outer && sites.loops[0].loads.len() == 1);
+        assert_eq!(covered.trips[0].0, BTreeSet::from([0, 1, 2, 3]));
+        assert_eq!(covered.extents[0].end, 12);
+        assert_eq!(covered.extents[0].written, 0);
+        // Both branches have two sides, and there are two ways out.
+        let taken = |kind| {
+            let ways = sites
+                .ways
+                .iter()
+                .zip(&covered.ways)
+                .filter(|(way, _)| way.kind == kind);
+            ways.map(|(_, taken)| *taken).collect::<Vec<_>>()
+        };
+        assert_eq!(taken(WayKind::Then), [true, false]);
+        assert_eq!(taken(WayKind::Otherwise), [true, true]);
+        assert_eq!(taken(WayKind::Exit), [true, false]);
+    }
+
+    #[test]
+    fn what_one_run_leaves_out_another_may_reach() {
+        let (_, mut all) = covered(WHILE, 3);
+        let (sites, more) = covered(WHILE, 9);
+        all.merge(&more);
+        assert_eq!(all.ways, vec![true; sites.ways.len()]);
+        assert!(all.trips[0].0.contains(&5));
+    }
+
+    #[test]
+    fn a_loop_that_is_tested_at_its_end_and_passed_by_has_no_iterations() {
+        let body = "  %any = lt.s %lane, %n
+  if %any {
+    loop 'l (%i = 0:i32) {
+      %wide = extend.u %i to i64
+      %at = address %p + %wide * 4
+      store %at, %i
+      %next = add %i, 1:i32
+      %more = lt.s %next, %n
+      if %more { yield } else { break 'l }
+      continue 'l %next
+    }
+    yield
+  } else { yield }
+";
+        let body = body.replace("store %at, %i", "%x = load i32 %at, @p");
+        let (sites, found) = covered(&body, 2);
+        assert!(!sites.loops[0].tested_first);
+        assert_eq!(
+            found.trips[0].0,
+            BTreeSet::from([0, 2]),
+            "two of the four work-items pass it by"
+        );
+        let (_, found) = covered(&body, 7);
+        assert_eq!(found.trips[0].0, BTreeSet::from([7]));
     }
 }

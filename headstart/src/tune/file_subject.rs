@@ -108,8 +108,15 @@ impl Subject for FileSubject {
         match &self.original {
             Some(original) if !plan.is_none() => {
                 let entry = Some(original.entry.as_str());
-                let planned =
-                    placed_module(&original.text, &original.file, entry, &self.launch, plan, None, None)?;
+                let planned = placed_module(
+                    &original.text,
+                    &original.file,
+                    entry,
+                    &self.launch,
+                    plan,
+                    None,
+                    None,
+                )?;
                 Ok(planned.granted.iter().map(ToString::to_string).collect())
             }
             _ => Ok(Vec::new()),

@@ -104,6 +104,7 @@ pub struct Perturbed {
     engine: Engine,
     plain: Arc<Compiled>,
     /// The kernel as read with other amounts of dynamic shared memory, and the arrays that get it.
+    shared: BTreeMap<u32, Arc<Compiled>>,
     dynamic: Vec<String>,
     launches: Launches,
     /// The launches, those that reached something new first.
@@ -177,6 +178,7 @@ impl Perturbed {
         Ok(Perturbed {
             engine,
             plain: compiled,
+            shared,
             dynamic,
             launches,
             order,
@@ -192,7 +194,7 @@ impl Perturbed {
     pub fn check(&self, plan: &Plan, derived: &Arc<Kernel>, thoroughness: Thoroughness) -> Result<Agreed> {
         let mut agreed = Agreed::default();
         let compiled = CompiledKernel::new(Arc::clone(derived));
-        let mut resized: BTreeMap<u32, CompiledKernel> = BTreeMap::new();
+        let mut resized: BTreeMap<u32, Option<CompiledKernel>> = BTreeMap::new();
         let budget = match thoroughness {
             Thoroughness::Quick => self.settings.quick_operations,
             Thoroughness::All => u64::MAX,
@@ -206,9 +208,21 @@ impl Perturbed {
             let kernel = match kept.variant.shared_bytes {
                 None => &compiled,
                 Some(_) if thoroughness == Thoroughness::Quick => continue,
-                Some(bytes) => resized.entry(bytes).or_insert_with(|| {
-                    CompiledKernel::new(Arc::new(with_shared(derived, &self.dynamic, bytes)))
-                }),
+                Some(bytes) => {
+                    let resized = resized.entry(bytes).or_insert_with(|| {
+                        let resized = with_shared(derived, &self.dynamic, bytes);
+                        // An amount that is built into the kernel is one that it takes for granted.
+                        self.is_derived_with(plan, &resized, bytes)
+                            .then(|| CompiledKernel::new(Arc::new(resized)))
+                    });
+                    match resized {
+                        Some(resized) => &*resized,
+                        None => {
+                            agreed.not_for += 1;
+                            continue;
+                        }
+                    }
+                }
             };
             // What a kernel was told of a length may be built into it.
             if kept.beyond
@@ -237,6 +251,13 @@ impl Perturbed {
             }
         }
         Ok(agreed)
+    }
+
+    /// Whether a plan gives this kernel where the launch asks for so many bytes of dynamic shared memory, too.
+    fn is_derived_with(&self, plan: &Plan, resized: &Kernel, bytes: u32) -> bool {
+        let other = self.shared.get(&bytes).map(|plain| plain.kernel.kernel());
+        let applied = other.and_then(|plain| prefetch::apply(plain, plan, &self.engine.target).ok());
+        applied.is_some_and(|applied| print(&applied.kernel) == print(resized))
     }
 
     /// Whether a plan's kernel would be another one if the lengths were not known that the plain kernel was read with.

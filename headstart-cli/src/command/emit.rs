@@ -4,7 +4,8 @@ use std::path::Path;
 
 use headstart::back::{machine, ptx, spirv};
 use headstart::prefetch::Plan;
-use headstart::{Error, Result, ir, tune};
+use headstart::tune::{self, perturb::Engine};
+use headstart::{Error, Result, ir};
 
 use crate::arguments::{Emit, EmitTarget};
 use crate::device::Chosen;
@@ -38,6 +39,15 @@ pub fn run(options: &Emit) -> Result<()> {
                 .unwrap_or(refusal));
         }
     };
+    let module = match options.target {
+        EmitTarget::Ptx => Module::of(kernel_options)?,
+        _ => None,
+    };
+    // What is taken away has to be right for other launches, too. A module's entry is checked where it is rewritten.
+    if !plan.is_none() && module.is_none() {
+        let engine = Engine::of(bench, &workload);
+        tune::perturb::check(subject.as_ref(), &plain, engine, &plan, &kernel)?;
+    }
     let text = match options.target {
         EmitTarget::Ir => ir::print(&kernel),
         EmitTarget::Ptx => {
@@ -52,7 +62,7 @@ pub fn run(options: &Emit) -> Result<()> {
                     .or_else(|| device.groups_promised(&workload)),
                 ..ptx::Options::new(target)
             };
-            match Module::of(kernel_options)? {
+            match module {
                 // What came as a module goes as one.
                 Some(module) => module.planned(&plan)?,
                 None => ptx::emit(&kernel, &how)?.text,

@@ -2,8 +2,8 @@
 
 use headstart::Result;
 use headstart::prefetch::Plan;
-use headstart::report::number;
-use headstart::tune;
+use headstart::report::{Perturbed, number};
+use headstart::tune::{self, perturb::Engine};
 use headstart_gallery::micro;
 use serde_json::json;
 
@@ -29,6 +29,17 @@ pub fn run(options: &Run) -> Result<()> {
     let workload = subject.workload()?;
     let plain = tune::plain(bench, &workload)?;
     let derived = tune::derive(bench, &workload, &plain, &plan)?;
+    // A plan that is right for this launch may be wrong for the next.
+    let checked = match derived.plan.is_none() {
+        true => None,
+        false => Some(tune::perturb::check(
+            subject.as_ref(),
+            &plain,
+            Engine::of(bench, &workload),
+            &derived.plan,
+            &derived.kernel,
+        )?),
+    };
     let bound = workload.bind(bench.device())?;
     // Everything is computed and checked first: a kernel that goes wrong has no time.
     let (outcome, outputs) = bound.run(bench.device(), &derived.kernel)?;
@@ -78,6 +89,7 @@ pub fn run(options: &Run) -> Result<()> {
                 "why": hint.why,
                 "cost": hint.cost,
             })).collect::<Vec<_>>(),
+            "perturbed": checked,
             "notes": outcome.notes,
         }))?);
     }
@@ -101,6 +113,9 @@ pub fn run(options: &Run) -> Result<()> {
     }
     for hint in &prefetches {
         text.push_str(&format!("prefetch  {hint}\n"));
+    }
+    for sentence in checked.iter().flat_map(Perturbed::sentences) {
+        text.push_str(&format!("checked   {sentence}\n"));
     }
     for note in &outcome.notes {
         text.push_str(&format!("note      {note}\n"));

@@ -63,6 +63,9 @@ pub struct Report {
     /// Both kernels side by side, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<detail::Detail>,
+    /// On how many launches, derived from the one that was timed, the best plan agreed with the plain kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perturbed: Option<Perturbed>,
     /// How the numbers were made: simulated or measured, sampled or whole, and with which version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -152,6 +155,53 @@ pub enum Verdict {
     /// Leave the kernel as it is.
     #[serde(rename = "leave it")]
     LeaveIt,
+}
+
+/// A plan beside the plain kernel on launches with other scalars, data and geometries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Perturbed {
+    /// What the launches follow from.
+    pub seed: u64,
+    /// Launches in which the plain kernel is right.
+    pub launches: u64,
+    /// Those that were dropped: in them the plain kernel goes wrong or takes too long.
+    pub dropped: u64,
+    /// Launches on which the plan left the same as the plain kernel.
+    pub agreed: u64,
+    /// Launches that the plan is not for: of other work-groups than it is made for, or with other lengths than it relies on.
+    pub not_for: u64,
+    /// Why these launches say little; empty where they reached what they should.
+    #[serde(default)]
+    pub weakly_checked: Vec<String>,
+}
+
+impl Perturbed {
+    /// What there is to say of them, in sentences.
+    pub fn sentences(&self) -> Vec<String> {
+        let Perturbed {
+            seed,
+            launches,
+            dropped,
+            agreed,
+            not_for,
+            weakly_checked,
+        } = self;
+        let mut checked = format!(
+            "Checked with {launches} perturbed launches (seed {seed}): the plan left the same bits as the plain kernel in \
+             {agreed}"
+        );
+        if *not_for > 0 {
+            checked.push_str(&format!(", and is not for {not_for} of them"));
+        }
+        checked.push_str(&format!(
+            "; {dropped} more were dropped, in which the plain kernel itself goes wrong."
+        ));
+        let mut sentences = vec![checked];
+        if !weakly_checked.is_empty() {
+            sentences.push(format!("Weakly checked: {}.", weakly_checked.join("; ")));
+        }
+        sentences
+    }
 }
 
 /// How a kernel is launched.
@@ -257,11 +307,13 @@ impl Trial {
 }
 
 impl Report {
-    /// What stands at the end of every output: how the numbers were made, and what the advised plan takes for granted.
+    /// What stands at the end of every output: on what the advised plan was checked, how the numbers were made, and what
+    /// the plan takes for granted.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         let granted = self.taken_for_granted.iter();
         let granted = granted.map(|sentence| format!("The plan takes for granted: {sentence}."));
-        self.notes.iter().cloned().chain(granted)
+        let checked = self.perturbed.iter().flat_map(Perturbed::sentences);
+        checked.chain(self.notes.iter().cloned()).chain(granted)
     }
 
     /// The trials that ran, fastest first; equal times in the order they were tried.
@@ -414,6 +466,7 @@ pub(crate) mod tests {
             bounds: None,
             roofline: None,
             detail: None,
+            perturbed: None,
             notes: vec!["simulated".to_owned()],
             taken_for_granted: Vec::new(),
         }

@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::front::ptx::{Origin, Original};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
+use crate::report::Perturbed;
 
 /// The oldest PTX version that has what planned kernels use.
 const OLDEST_VERSION: (u32, u32) = (8, 0);
@@ -245,6 +246,8 @@ pub struct Note<'n> {
     pub plan: &'n Plan,
     /// What came of it, in a sentence, if it was measured.
     pub measured: Option<&'n str>,
+    /// On what launches it was checked, if it was.
+    pub checked: Option<&'n Perturbed>,
     /// What every launch must fulfil.
     pub granted: &'n [Granted],
 }
@@ -260,6 +263,7 @@ impl DropIn {
             note.plan
         )];
         lines.extend(note.measured.map(str::to_owned));
+        lines.extend(note.checked.into_iter().flat_map(Perturbed::sentences));
         if let Some(bytes) = self.needs.dynamic_shared_bytes {
             lines.push(format!(
                 "The plan is for launches with {bytes} bytes of dynamic shared memory; others take the body as it was."

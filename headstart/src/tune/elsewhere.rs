@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::choose::THRESHOLD;
+use super::perturb::{Engine, Perturbed, Settings};
 use super::proposals::Proposals;
 use super::search::{Bench, Derived, Progress, derive, plain};
 use super::subject::{Reshaped, Subject};
@@ -90,6 +91,18 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     });
     let pairs: Vec<Pair<'_>> = plans.iter().zip(&derived).collect();
     let bound = shape.workload.bind(here.bench.device())?;
+    // The same kernel in work-groups of the same size was checked on such launches already.
+    let legal = derived.iter().flatten().map(|derived| &derived.plan);
+    let perturbed = match is_other {
+        true => Some(Perturbed::new(
+            &shape.workload,
+            &kernel,
+            Engine::of(here.bench, &shape.workload),
+            legal,
+            Settings::default(),
+        )?),
+        false => None,
+    };
     let trying = Trying {
         subject: &shape.workload,
         bench: here.bench,
@@ -97,6 +110,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         kernel: &kernel,
         bound: &bound,
         memory: &Memory::new(here.log, here.bench, &shape.workload, &kernel),
+        perturbed: perturbed.as_ref(),
         progress: &Unseen,
     };
     let tried = match here.bench.times_at_once() {

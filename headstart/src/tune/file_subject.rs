@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::launch_file::LaunchFile;
-use super::modules::planned_module;
+use super::modules::placed_module;
 use super::subject::{Reshaped, Subject};
 use super::workload::Workload;
 use crate::error::Result;
-use crate::front::ptx::{self, Imported, Original};
+use crate::front::ptx::{self, Facts, Imported, Original};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
 
@@ -108,12 +108,31 @@ impl Subject for FileSubject {
         match &self.original {
             Some(original) if !plan.is_none() => {
                 let entry = Some(original.entry.as_str());
-                let planned =
-                    planned_module(&original.text, &original.file, entry, &self.launch, plan, None)?;
+                let planned = placed_module(
+                    &original.text,
+                    &original.file,
+                    entry,
+                    &self.launch,
+                    plan,
+                    None,
+                    None,
+                )?;
                 Ok(planned.granted.iter().map(ToString::to_string).collect())
             }
             _ => Ok(Vec::new()),
         }
+    }
+
+    fn with_shared_bytes(&self, bytes: u32) -> Result<Option<Arc<Kernel>>> {
+        let Some(original) = &self.original else {
+            return Ok(None);
+        };
+        let facts = Facts {
+            dynamic_shared_bytes: Some(bytes),
+            ..self.launch.facts()
+        };
+        let imported = ptx::import(&original.text, &original.file, Some(&original.entry), &facts)?;
+        Ok(Some(Arc::new(imported.kernel)))
     }
 
     fn unlocking(&self) -> Vec<String> {

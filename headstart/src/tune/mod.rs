@@ -9,6 +9,7 @@
 //! | `trying` | the trials of a search, side by side or in turns |
 //! | `proposals` | which plans are measured, where only a few are |
 //! | `check`, `compare` | whether a derived kernel computes what the plain one computes |
+//! | `perturb` | the same on launches derived from the one at hand |
 //! | `simulated`, `measured`, `gpu`, `opencl` | what times a kernel: a model, a GPU, an OpenCL device |
 //! | `several` | several GPUs at once |
 //! | `detail` | both kernels side by side, for a page |
@@ -35,6 +36,7 @@ pub mod log;
 pub mod measured;
 mod modules;
 pub mod opencl;
+pub mod perturb;
 mod proposals;
 mod scalars;
 pub mod search;

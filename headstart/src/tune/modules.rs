@@ -14,16 +14,18 @@
 //! ```
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use super::drop_in::{DropIn, Note, drop_in};
 use super::file_subject::FileSubject;
 use super::granted::{Granted, granted};
 use super::launch_file::LaunchFile;
+use super::perturb::{self, Engine};
 use super::search::{Bench, Progress, tune};
 use crate::error::Result;
 use crate::front::ptx::{Facts, import};
 use crate::prefetch::{self, Plan};
-use crate::report::{Report, Trial};
+use crate::report::{Perturbed, Report, Trial};
 
 /// A module with a plan carried out on one of its entries.
 #[derive(Clone, Debug)]
@@ -50,8 +52,11 @@ pub struct TunedModule {
 /// Carries out a plan on an entry of a module; `measured` is a sentence for the note. `entry` may be left out where the
 /// module has only one.
 ///
+/// The planned kernel is checked against the plain one on [perturbed launches](super::perturb) first.
+///
 /// # Errors
-/// The entry cannot be read, the plan is not legal for it, or the kernel cannot stand in the module.
+/// The entry cannot be read, the plan is not legal for it, the kernel cannot stand in the module, or it computes something
+/// else than the plain one, which is a bug of ours.
 pub fn planned_module(
     text: &str,
     file: &str,
@@ -59,6 +64,33 @@ pub fn planned_module(
     launch: &LaunchFile,
     plan: &Plan,
     measured: Option<&str>,
+) -> Result<PlannedModule> {
+    let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
+    let workload = super::Subject::workload(&subject)?;
+    let engine = Engine::of_no_device(workload.group);
+    let applied = prefetch::apply(&workload.kernel, plan, &engine.target)?;
+    let checked = match plan.is_none() {
+        true => None,
+        false => Some(perturb::check(
+            &subject,
+            &workload.kernel,
+            engine,
+            &applied.plan,
+            &Arc::new(applied.kernel),
+        )?),
+    };
+    placed_module(text, file, entry, launch, plan, measured, checked.as_ref())
+}
+
+/// Carries out a plan that was checked, or that nobody takes away.
+pub(super) fn placed_module(
+    text: &str,
+    file: &str,
+    entry: Option<&str>,
+    launch: &LaunchFile,
+    plan: &Plan,
+    measured: Option<&str>,
+    checked: Option<&Perturbed>,
 ) -> Result<PlannedModule> {
     let facts = launch.facts();
     let imported = import(text, file, entry, &facts)?;
@@ -81,6 +113,7 @@ pub fn planned_module(
     let note = Note {
         plan: &plan,
         measured,
+        checked,
         granted: &granted,
     };
     Ok(PlannedModule {
@@ -144,5 +177,18 @@ pub fn best_module(
         noted.push_str(text);
         return Ok(noted);
     }
-    planned_module(text, file, entry, launch, &report.best.plan, Some(&measured)).map(|module| module.text)
+    let module = match &report.perturbed {
+        Some(checked) => placed_module(
+            text,
+            file,
+            entry,
+            launch,
+            &report.best.plan,
+            Some(&measured),
+            Some(checked),
+        ),
+        // A report of an earlier version does not say on what the plan was checked.
+        None => planned_module(text, file, entry, launch, &report.best.plan, Some(&measured)),
+    };
+    module.map(|module| module.text)
 }

@@ -41,6 +41,10 @@ pub(super) fn scalar_bits(ty: Type, value: Number) -> Result<u64> {
         (Type::F64, Number::Integer(value)) => Ok((value as f64).to_bits()),
         (Type::F32, Number::Float(value)) => Ok(u64::from((value as f32).to_bits())),
         (Type::F32, Number::Integer(value)) => Ok(u64::from((value as f32).to_bits())),
+        (Type::F16, Number::Float(value)) => Ok(u64::from(half::f16::from_f64(value).to_bits())),
+        (Type::F16, Number::Integer(value)) => Ok(u64::from(half::f16::from_f64(value as f64).to_bits())),
+        (Type::Bf16, Number::Float(value)) => Ok(u64::from(half::bf16::from_f64(value).to_bits())),
+        (Type::Bf16, Number::Integer(value)) => Ok(u64::from(half::bf16::from_f64(value as f64).to_bits())),
         (Type::I8 | Type::I16 | Type::I32 | Type::I64, Number::Integer(value)) => {
             // As signed or as unsigned: integers of the IR have no sign.
             let bits = ty.bits();

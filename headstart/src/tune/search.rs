@@ -7,14 +7,16 @@ use super::doubt::doubt;
 use super::drop_in::drop_in;
 use super::elsewhere::{self, Here};
 use super::log::{Log, Shard};
+use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::space::{default_plans, likely_plans_of, shared_plans, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
-use super::trying::{Memory, Pair, Tried, Trying, shielded};
+use super::trying::{self, Memory, Pair, Tried, Trying, shielded};
 use super::workload::{Bound, Workload};
 use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, loop_loads, reasons};
 use crate::back::hints::HintReached;
 use crate::device::Device;
+use crate::device::sim::functional::Options;
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch::plan::{Distance, LoadName, Strategy};
@@ -36,6 +38,11 @@ pub trait Bench: Sync {
 
     /// The cache levels that the device tells apart, by the names that plans give them.
     fn levels(&self) -> Vec<CacheLevel>;
+
+    /// What the functional engine looks out for.
+    fn engine_options(&self) -> Options {
+        Options::CHECKING
+    }
 
     /// What becomes of each prefetch of a kernel.
     fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
@@ -144,7 +151,7 @@ pub fn derive(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Pla
     })
 }
 
-fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::Target {
+pub(super) fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::Target {
     prefetch::Target {
         group_size: Some(workload.group),
         ..bench.target()
@@ -232,6 +239,18 @@ pub fn search(
     let derived: Vec<Result<Derived>> = threads::map(&plans, derive);
     let bound = workload.bind(bench.device())?;
     let pairs: Vec<Pair<'_>> = plans.iter().zip(&derived).collect();
+    let legal = derived.iter().filter_map(|derived| derived.as_ref().ok());
+    let legal: Vec<&Plan> = legal.map(|derived| &derived.plan).collect();
+    let perturbed = match legal.is_empty() {
+        true => None,
+        false => Some(Perturbed::new(
+            subject,
+            &kernel,
+            Engine::of(bench, &workload),
+            legal,
+            Settings::default(),
+        )?),
+    };
     let trying = Trying {
         subject,
         bench,
@@ -239,6 +258,7 @@ pub fn search(
         kernel: &kernel,
         bound: &bound,
         memory: &memory,
+        perturbed: perturbed.as_ref(),
         progress,
     };
     let Tried {
@@ -257,7 +277,7 @@ pub fn search(
 
     asked.log.map_or(Ok(()), Log::check)?;
     let (trials, runs): (Vec<Trial>, Vec<Option<Timed>>) = tried.into_iter().unzip();
-    let trials: Vec<Trial> = std::iter::once(none).chain(trials).collect();
+    let mut trials: Vec<Trial> = std::iter::once(none).chain(trials).collect();
     let (profile, loads) = (baseline.profile.as_ref(), loop_loads(&kernel));
     let bounds = Bounds::of(&baseline.evidence, profile, &loads);
     let plain_best = elsewhere::plain_best(subject, bench, baseline_ns)?;
@@ -280,13 +300,27 @@ pub fn search(
         _ => None,
     };
     let plain_best = plain_best.map(|(there, _)| there);
-    let (verdict, best) = choose(
-        baseline_ns,
-        &trials,
-        plain_best.as_ref(),
-        best_elsewhere.as_ref(),
-        subject.may_be_split(),
-    );
+    // What is to be used has to agree with the plain kernel on every launch, not only on those that say most.
+    let (verdict, best, agreed) = loop {
+        let (verdict, best) = choose(
+            baseline_ns,
+            &trials,
+            plain_best.as_ref(),
+            best_elsewhere.as_ref(),
+            subject.may_be_split(),
+        );
+        let of_best = derived.iter().flatten().find(|derived| derived.plan == best.plan);
+        let (Some(perturbed), Some(of_best)) = (&perturbed, of_best) else {
+            break (verdict, best, None);
+        };
+        match shielded(|| perturbed.check(&of_best.plan, &of_best.kernel, Thoroughness::All)) {
+            Ok(agreed) => {
+                let summary = perturbed.summary(&of_best.plan, agreed);
+                break (verdict, best, Some(summary));
+            }
+            Err(error) => refute(&mut trials, &best.plan, &error),
+        }
+    };
     let findings = Findings {
         verdict,
         best: (&best.plan, best.speedup),
@@ -336,6 +370,7 @@ pub fn search(
         bounds,
         roofline,
         detail: None,
+        perturbed: agreed,
         notes: std::iter::once(baseline.note.clone())
             .chain(note)
             .chain(subject.unlocking())
@@ -343,6 +378,13 @@ pub fn search(
         taken_for_granted,
     };
     Ok(Found { report, baseline })
+}
+
+/// A plan that was tried is not accepted after all.
+fn refute(trials: &mut [Trial], plan: &Plan, error: &Error) {
+    for trial in trials.iter_mut().filter(|trial| trial.plan == *plan) {
+        trial.outcome = trying::went_wrong(error);
+    }
 }
 
 /// The loads that plans of the default space name: those that can be fetched early and lead to no other such load.

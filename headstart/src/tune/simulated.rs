@@ -86,6 +86,10 @@ impl Bench for SimulatedBench {
         }
     }
 
+    fn engine_options(&self) -> Options {
+        Options::checking(&self.model)
+    }
+
     fn levels(&self) -> Vec<CacheLevel> {
         // Of the levels that reach the same cache the first is asked for; those that reach none are left out.
         let mut seen = vec![Reached::Nothing];

@@ -1,7 +1,10 @@
 //! What is tuned: a kernel with its data, at full size and small.
 
+use std::sync::Arc;
+
 use super::workload::Workload;
 use crate::error::Result;
+use crate::ir::Kernel;
 use crate::prefetch::Plan;
 use crate::report::Geometry;
 
@@ -47,6 +50,15 @@ pub trait Subject: Sync {
     /// The plan cannot be carried out.
     fn granted(&self, _plan: &Plan) -> Result<Vec<String>> {
         Ok(Vec::new())
+    }
+
+    /// The kernel as it is when launches ask for another amount of dynamic shared memory, in bytes; none where it has none.
+    ///
+    /// # Errors
+    /// As for [`Subject::workload`].
+    fn with_shared_bytes(&self, bytes: u32) -> Result<Option<Arc<Kernel>>> {
+        let _ = bytes;
+        Ok(None)
     }
 
     /// Whether the kernel's work can be split over more work-groups without changing its results.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::check::{Checks, compare};
 use super::log::{self, Entry, Log};
+use super::perturb::{Perturbed, Thoroughness};
 use super::proposals::{BATCH, Proposals};
 use super::search::{Bench, Derived, Progress, Timed};
 use super::subject::Subject;
@@ -33,6 +34,8 @@ pub struct Trying<'a> {
     pub kernel: &'a Arc<Kernel>,
     pub bound: &'a Bound,
     pub memory: &'a Memory<'a>,
+    /// Launches derived from this one, where plans are checked on those, too.
+    pub perturbed: Option<&'a Perturbed>,
     pub progress: &'a dyn Progress,
 }
 
@@ -97,7 +100,7 @@ impl Trying<'_> {
                 return known;
             }
             let run = || -> Result<(Timed, Outputs)> {
-                let (derived, mut outputs) = check(&checks, pair.1)?;
+                let (derived, mut outputs) = check(&checks, self.perturbed, pair.1)?;
                 let timed = self.bench.time(self.bound, &derived.kernel)?;
                 if let (Some(right), Some(found)) = (&baseline.outputs, &timed.outputs)
                     && compare(self.workload, right, found).map_err(|error| Error::bug(error.to_string()))?
@@ -216,7 +219,9 @@ impl Trying<'_> {
             .copied()
             .filter(|&index| !self.memory.has(pairs[index].1))
             .collect();
-        let checked = threads::map(&new, |&index| shielded(|| check(checks, pairs[index].1)));
+        let checked = threads::map(&new, |&index| {
+            shielded(|| check(checks, self.perturbed, pairs[index].1))
+        });
         let mut checked: Vec<(usize, Result<(Derived, Outputs)>)> =
             new.iter().copied().zip(checked).collect();
         // What is kept is kept as it is made.
@@ -297,9 +302,17 @@ impl Trying<'_> {
     }
 }
 
-fn check(checks: &Checks<'_>, derived: &Result<Derived>) -> Result<(Derived, Outputs)> {
+fn check(
+    checks: &Checks<'_>,
+    perturbed: Option<&Perturbed>,
+    derived: &Result<Derived>,
+) -> Result<(Derived, Outputs)> {
     let derived = derived.as_ref().map_err(Error::clone)?;
-    Ok((derived.clone(), checks.check(&derived.plan, &derived.kernel)?))
+    let outputs = checks.check(&derived.plan, &derived.kernel)?;
+    if let Some(perturbed) = perturbed {
+        perturbed.check(&derived.plan, &derived.kernel, Thoroughness::Quick)?;
+    }
+    Ok((derived.clone(), outputs))
 }
 
 /// The log, as one search sees it.
@@ -426,13 +439,18 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
             (Trial { plan, outcome }, Some(timed))
         }
         Err(error) => {
-            // The status says whose fault it is.
-            let reason = error.to_string().replacen("a bug in Headstart: ", "", 1);
-            let outcome = match error.fault() {
-                Fault::Usage | Fault::Device => Outcome::Rejected { reason },
-                Fault::Input | Fault::Bug => Outcome::Failed { reason },
-            };
+            let outcome = went_wrong(&error);
             (Trial { plan, outcome }, None)
         }
+    }
+}
+
+/// What came of a trial that went wrong.
+pub fn went_wrong(error: &Error) -> Outcome {
+    // The status says whose fault it is.
+    let reason = error.to_string().replacen("a bug in Headstart: ", "", 1);
+    match error.fault() {
+        Fault::Usage | Fault::Device => Outcome::Rejected { reason },
+        Fault::Input | Fault::Bug => Outcome::Failed { reason },
     }
 }

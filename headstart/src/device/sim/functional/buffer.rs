@@ -78,7 +78,8 @@ impl BufferMemory {
 
     /// Bytes that exist.
     pub fn resident_bytes(&self) -> u64 {
-        self.pages.iter().filter(|page| page.get().is_some()).count() as u64 * PAGE
+        let words = self.pages.iter().filter_map(|page| Some(page.get()?.words.len()));
+        words.sum::<usize>() as u64 * 4
     }
 
     /// Whether some of it may not have been written yet.
@@ -184,9 +185,15 @@ impl BufferMemory {
                 })
             })
         };
-        let written = if self.starts_uninitialized() { PAGE / 64 } else { 0 };
+        // The last page holds no more than there is, in whole words of 8 bytes.
+        let bytes = PAGE.min(self.bytes - start);
+        let written = if self.starts_uninitialized() {
+            bytes.div_ceil(64)
+        } else {
+            0
+        };
         Page {
-            words: (0..PAGE / 4).map(word).collect(),
+            words: (0..bytes.div_ceil(8) * 2).map(word).collect(),
             written: (0..written).map(|_| AtomicU64::new(0)).collect(),
         }
     }
@@ -219,6 +226,42 @@ impl BufferMemory {
             (None, Some(page)) => page.is_same(&self.page(index as u64)),
         };
         alike && self.element == other.element && self.bytes == other.bytes && (0..self.pages.len()).all(same)
+    }
+
+    /// The first byte that differs from another buffer's, up to the end of the shorter one. Both must have been filled
+    /// alike: what neither has touched is the same.
+    pub(crate) fn first_difference(&self, other: &BufferMemory) -> Option<u64> {
+        let end = self.bytes.min(other.bytes);
+        (0..end.div_ceil(PAGE)).find_map(|number| {
+            let (one, two) = (
+                self.pages[number as usize].get(),
+                other.pages[number as usize].get(),
+            );
+            let made;
+            let (one, two) = match (one, two) {
+                (None, None) => return None,
+                (Some(one), Some(two)) => (one, two),
+                (Some(one), None) => {
+                    made = other.page(number);
+                    (one, &made)
+                }
+                (None, Some(two)) => {
+                    made = self.page(number);
+                    (&made, two)
+                }
+            };
+            let start = number * PAGE;
+            let words = one.words.iter().zip(&two.words);
+            let differs = |(one, two): (&AtomicU32, &AtomicU32)| {
+                one.load(Ordering::Relaxed) ^ two.load(Ordering::Relaxed)
+            };
+            let mut differing = words.map(differs).enumerate().filter(|(_, bits)| *bits != 0);
+            differing.find_map(|(word, bits)| {
+                let bytes = (0..4).filter(|byte| bits >> (byte * 8) & 0xff != 0);
+                let mut bytes = bytes.map(|byte| start + word as u64 * 4 + byte);
+                bytes.find(|&byte| byte < end)
+            })
+        })
     }
 
     /// Copies bytes out, from `offset` on; they must lie inside.
@@ -395,6 +438,37 @@ mod tests {
         assert!(one.is_same(&other));
         let ones = BufferMemory::new(Type::I32, 1 << 16, Fill::Pattern(Pattern::Constant(1)));
         assert!(!ones.expect("fits").is_same(&zeros()), "other fills");
+    }
+
+    #[test]
+    fn buffers_of_two_lengths_differ_where_both_have_bytes() {
+        let steps = |length: u64| {
+            let fill = Fill::Pattern(Pattern::Steps { first: 5, step: 1 });
+            BufferMemory::new(Type::I16, length, fill).expect("fits")
+        };
+        let (long, short) = (steps(1 << 17), steps(40_001));
+        assert_eq!(long.first_difference(&short), None);
+        long.write(2 * 40_000, 2, 40_005);
+        assert_eq!(long.first_difference(&short), None, "the same bits over the fill");
+        long.write(2 * 40_001, 2, 1);
+        assert_eq!(short.first_difference(&long), None, "beyond the end of one");
+        short.write(2 * 39_999, 2, 40_004 ^ 0x100);
+        assert_eq!(short.first_difference(&long), Some(2 * 39_999 + 1));
+        assert_eq!(long.first_difference(&short), Some(2 * 39_999 + 1));
+    }
+
+    #[test]
+    fn the_last_page_is_as_long_as_what_is_left() {
+        let fill = Fill::Pattern(Pattern::Constant(3));
+        let memory = BufferMemory::new(Type::I8, 21, fill).expect("fits");
+        memory.write(20, 1, 9);
+        assert_eq!(memory.resident_bytes(), 24);
+        let mut bytes = [0; 21];
+        memory.copy_out(0, &mut bytes).expect("filled");
+        assert_eq!((bytes[19], bytes[20]), (3, 9));
+        let memory = BufferMemory::new(Type::I8, 70, Fill::Uninitialized).expect("fits");
+        memory.copy_in(69, &[1]);
+        assert!(memory.is_written(69, 1) && !memory.is_written(68, 1));
     }
 
     #[test]

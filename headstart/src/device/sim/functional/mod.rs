@@ -24,6 +24,7 @@ mod buffer;
 mod checks;
 mod collective;
 mod copies;
+mod coverage;
 mod fault;
 mod lane_op;
 mod lanes;
@@ -47,6 +48,8 @@ mod work_group;
 
 pub(crate) use collective::{named as parties_of, sources as shuffle_sources};
 pub(crate) use fault::describe_work_item;
+
+pub(crate) use coverage::{Covered, LoopSite, Sites, WayKind};
 
 pub use address::{Layout, array_address, buffer_address, from_generic, to_generic};
 pub use buffer::BufferMemory;

@@ -46,6 +46,10 @@ impl CompiledKernel {
         CompiledKernel { kernel, tape }
     }
 
+    pub(super) fn tape(&self) -> &Tape {
+        &self.tape
+    }
+
     /// The kernel.
     pub fn kernel(&self) -> &Arc<Kernel> {
         &self.kernel
@@ -111,7 +115,8 @@ impl CompiledKernel {
             error
         };
         let error = match groups {
-            Groups::All if state.in_order => {
+            // One work-group needs no other thread.
+            Groups::All if state.in_order || launch.group_count() == 1 => {
                 let mut worker = None;
                 (0..launch.group_count()).find_map(|number| run(&mut worker, number))
             }

@@ -23,7 +23,7 @@ use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{Kernel, Place};
 
-/// Watches a sub-group: the symbolic checker does.
+/// Watches a sub-group: the symbolic checker and whoever measures coverage do. Steps are numbers on the kernel's tape.
 pub(crate) trait Observer {
     /// An operation is about to run on the lanes of `mask`.
     fn op(
@@ -35,6 +35,18 @@ pub(crate) trait Observer {
         _group: &WorkGroup<'_>,
     ) {
     }
+
+    /// The scope that is this step opens, on the lanes of `mask`.
+    fn open(&mut self, _step: usize, _mask: Mask, _sub_group: &SubGroup) {}
+
+    /// The `if` that is this step parts the lanes.
+    fn branch(&mut self, _step: usize, _then: Mask, _otherwise: Mask, _sub_group: &SubGroup) {}
+
+    /// The lanes of `mask` take the `break`, `continue` or `return` that is this step.
+    fn jump(&mut self, _step: usize, _mask: Mask, _sub_group: &SubGroup) {}
+
+    /// No lane is left in the loop that ends at this step.
+    fn end_loop(&mut self, _step: usize, _sub_group: &SubGroup) {}
 
     /// Each first slot is about to take what each second one holds, on the lanes of `mask`.
     fn assign(
@@ -183,11 +195,13 @@ impl Runner {
                     step += 1;
                 }
                 Step::Open => {
+                    observer.open(step, self.active, &self.sub_group);
                     self.scopes.push(Waiting::default());
                     step += 1;
                 }
                 Step::If { cond, otherwise } => {
                     let holds = self.registers.truth(*cond, self.active);
+                    observer.branch(step, holds, self.active.without(holds), &self.sub_group);
                     self.scopes.push(Waiting {
                         otherwise: self.active.without(holds),
                         ..Waiting::default()
@@ -228,6 +242,7 @@ impl Runner {
                     let scope = self.scopes.last_mut();
                     let next = scope.map_or(Mask::NONE, |scope| std::mem::take(&mut scope.next));
                     if next.is_empty() {
+                        observer.end_loop(step, &self.sub_group);
                         self.active = self.scopes.pop().unwrap_or_default().left;
                         if !self.parts.is_empty() {
                             self.pass(tape, *body, step, group)?;
@@ -243,16 +258,19 @@ impl Runner {
                     }
                 }
                 Step::Break { depth } => {
+                    observer.jump(step, self.active, &self.sub_group);
                     let left = &mut self.scopes[*depth].left;
                     *left = left.or(std::mem::take(&mut self.active));
                     step += 1;
                 }
                 Step::Continue { depth } => {
+                    observer.jump(step, self.active, &self.sub_group);
                     let next = &mut self.scopes[*depth].next;
                     *next = next.or(std::mem::take(&mut self.active));
                     step += 1;
                 }
                 Step::Return => {
+                    observer.jump(step, self.active, &self.sub_group);
                     group.return_(&self.sub_group, self.active)?;
                     self.alive = self.alive.without(self.active);
                     self.active = Mask::NONE;

@@ -137,13 +137,16 @@ impl Tape {
 impl Tape {
     /// The source of the first operation from a step on.
     pub fn place(&self, step: usize) -> Place {
-        let places = self.steps[step..].iter().filter_map(|step| match step {
-            Step::Op(op) | Step::Together { op, .. } => Some(op.place),
-            Step::Barrier { place, .. } | Step::Trap { place } => Some(*place),
-            _ => None,
-        });
+        let mut places = self.steps[step..].iter().filter_map(Step::place);
         places
-            .into_iter()
+            .find(|&place| place != Kernel::NOWHERE)
+            .unwrap_or(Kernel::NOWHERE)
+    }
+
+    /// The source of the last operation before a step.
+    pub fn place_before(&self, step: usize) -> Place {
+        let mut places = self.steps[..step].iter().rev().filter_map(Step::place);
+        places
             .find(|&place| place != Kernel::NOWHERE)
             .unwrap_or(Kernel::NOWHERE)
     }
@@ -373,6 +376,15 @@ impl<'k> Writer<'k> {
 }
 
 impl Step {
+    /// Where it was written, if it does something itself.
+    fn place(&self) -> Option<Place> {
+        match self {
+            Step::Op(op) | Step::Together { op, .. } => Some(op.place),
+            Step::Barrier { place, .. } | Step::Trap { place } => Some(*place),
+            _ => None,
+        }
+    }
+
     /// Calls `visit` on each slot that the step reads or writes.
     pub fn for_each_slot(&self, visit: &mut impl FnMut(Slot)) {
         self.clone().map_slots(&mut |slot| visit(*slot));

@@ -1,0 +1,165 @@
+//! What launches should reach before a plan counts as checked, and what they left out.
+
+use std::collections::BTreeSet;
+
+use super::plain::{Compiled, Dropped};
+use super::search::Launches;
+use crate::device::sim::functional::{Covered, LoopSite, WayKind};
+use crate::ir::{Kernel, LoadId};
+use crate::prefetch::{self, Plan};
+use crate::tune::check::iterations;
+
+/// The longest loop that a launch is looked for.
+const MOST_ITERATIONS: u64 = 80;
+/// How many places are named in one sentence.
+const NAMED: usize = 3;
+
+/// Whether a run reached what others did not.
+pub(super) fn is_new(so_far: &Covered, run: &Covered) -> bool {
+    let way = run
+        .ways
+        .iter()
+        .enumerate()
+        .any(|(way, &taken)| taken && !so_far.ways.get(way).copied().unwrap_or(false));
+    let trips = run.trips.iter().enumerate().any(|(number, trips)| {
+        let known = so_far.trips.get(number);
+        trips.0.iter().any(|&count| {
+            // Of long loops one is like another.
+            u64::from(count) <= MOST_ITERATIONS && !known.is_some_and(|known| known.0.contains(&count))
+        })
+    });
+    way || trips
+}
+
+/// The numbers of iterations at which any of these plans may go wrong.
+pub(super) fn targets<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Vec<u64> {
+    let all: BTreeSet<u64> = plans
+        .into_iter()
+        .flat_map(iterations)
+        .chain([0, 1, 2, 3])
+        .collect();
+    all.into_iter()
+        .filter(|&count| count <= MOST_ITERATIONS)
+        .collect()
+}
+
+/// How far ahead a plan goes: its distances and groups.
+fn distances(plan: &Plan) -> BTreeSet<u64> {
+    let loads = plan
+        .loads()
+        .iter()
+        .map(|(_, strategy)| u64::from(strategy.distance().get()));
+    let group = plan
+        .unroll()
+        .and_then(|unroll| unroll.iterations())
+        .map(u64::from);
+    loads.chain(group).collect()
+}
+
+/// Why launches say little about a plan; empty where they say enough.
+pub(super) fn left_out(plain: &Compiled, launches: &Launches, plan: &Plan) -> Vec<String> {
+    let kernel = plain.kernel.kernel();
+    let mut reasons = Vec::new();
+    let (kept, dropped) = (launches.kept.len() as u64, launches.dropped.values().sum::<u64>());
+    if kept == 0 {
+        return vec!["the plain kernel went through no launch as small as these".to_owned()];
+    }
+    if kept < dropped {
+        let most = launches.dropped.iter().max_by_key(|(_, count)| **count);
+        let why = most.map_or("", |(reason, _)| reason.why());
+        reasons.push(format!(
+            "{dropped} of {} launches were dropped, most because {why}",
+            kept + dropped
+        ));
+    }
+    reasons.extend(ways_left_out(plain, kernel, &launches.covered));
+    for (site, trips) in plain.sites.loops.iter().zip(&launches.covered.trips) {
+        if is_planned(kernel, plan, site) {
+            reasons.extend(trips_left_out(kernel, site, &trips.0, plan));
+        }
+    }
+    reasons
+}
+
+fn ways_left_out(plain: &Compiled, kernel: &Kernel, covered: &Covered) -> Option<String> {
+    let left = plain
+        .sites
+        .ways
+        .iter()
+        .zip(&covered.ways)
+        .filter(|(way, taken)| !**taken && !way.traps);
+    let places: BTreeSet<String> = left
+        .map(|(way, _)| {
+            let place = kernel.describe_place(way.place);
+            match way.kind {
+                WayKind::Then | WayKind::Otherwise => format!("the branch to {place}"),
+                WayKind::Exit => format!("the way out of a loop after {place}"),
+            }
+        })
+        .collect();
+    if places.is_empty() {
+        return None;
+    }
+    let named: Vec<&str> = places.iter().map(String::as_str).take(NAMED).collect();
+    let more = match places.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("no launch took {}{more}", named.join(", ")))
+}
+
+/// Whether a plan changes a loop: one of its loads is read there, or it is unrolled.
+fn is_planned(kernel: &Kernel, plan: &Plan, site: &LoopSite) -> bool {
+    if plan.loads().is_empty() {
+        return plan.unroll().is_some() && !site.loads.is_empty() && !site.is_outer;
+    }
+    let named: BTreeSet<LoadId> = prefetch::candidates(kernel)
+        .into_iter()
+        .filter(|candidate| {
+            plan.loads()
+                .iter()
+                .any(|(name, _)| name.param() == candidate.name.param())
+        })
+        .map(|candidate| candidate.id)
+        .collect();
+    site.loads.intersection(&named).next().is_some()
+}
+
+/// The numbers of iterations that a plan's loop never had.
+fn trips_left_out(kernel: &Kernel, site: &LoopSite, trips: &BTreeSet<u32>, plan: &Plan) -> Option<String> {
+    // A loop that always takes as many iterations, or none, whatever the launch, has no others.
+    if trips.iter().filter(|&&count| count > 0).count() <= 1 {
+        return None;
+    }
+    let distances = distances(plan);
+    let mut wanted: BTreeSet<u64> = BTreeSet::from([0, 1]);
+    for &distance in &distances {
+        wanted.extend([distance.saturating_sub(1), distance, distance + 1]);
+    }
+    let most = distances.last().map_or(1, |distance| distance + 1);
+    let missing: Vec<String> = wanted
+        .into_iter()
+        .filter(|&count| !trips.contains(&(count as u32)))
+        .map(|count| count.to_string())
+        .chain((!trips.iter().any(|&count| u64::from(count) > most)).then(|| format!("more than {most}")))
+        .collect();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "the loop at {} never had {} iterations",
+            kernel.describe_place(site.place),
+            missing.join(", ")
+        )
+    })
+}
+
+impl Dropped {
+    /// The reason as the rest of a sentence.
+    pub fn why(self) -> &'static str {
+        match self {
+            Dropped::Bounds => "the plain kernel leaves its buffers",
+            Dropped::Steps => "the plain kernel takes too many steps",
+            Dropped::Rules => "the plain kernel breaks a rule: a race, a promise, a trap",
+            Dropped::Launch => "the device has no such launch",
+        }
+    }
+}

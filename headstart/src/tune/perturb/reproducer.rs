@@ -1,0 +1,217 @@
+//! A difference between the plain and a derived kernel, as a folder that repeats it.
+//!
+//! ```text
+//! headstart-bug-gather-0123456789abcdef/
+//!     about.json      plan, seed, number and description of the launch, what differed, buffers that share their memory
+//!     plain.hsir      headstart run plain.hsir --launch launch.toml
+//!     planned.hsir    headstart run planned.hsir --launch launch.toml
+//!     launch.toml     geometry, scalars, buffers
+//!     0.raw …         what the buffers hold
+//! ```
+//!
+//! [`repeat`] runs both again. A launch file has no words for buffers that share their memory, so launches with such are
+//! repeated by it alone.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::agree::Agreement;
+use super::launch::{Part, Variant};
+use super::plain::{Compiled, Dropped, Engine};
+use crate::device::Fill;
+use crate::device::sim::functional::CompiledKernel;
+use crate::error::{Error, Result};
+use crate::ir::eval::signed;
+use crate::ir::{self, Kernel, Type};
+use crate::prefetch::Plan;
+use crate::suggest::quoted;
+use crate::tune::compare::Compare;
+use crate::tune::launch_file::LaunchFile;
+use crate::tune::log::hash;
+
+/// The longest buffer that is written down, in bytes.
+const MOST_BYTES: u64 = 1 << 26;
+
+/// A launch on which a derived kernel differs from the plain one.
+pub(super) struct Difference<'a> {
+    pub plan: &'a Plan,
+    pub plain: &'a Arc<Kernel>,
+    pub derived: &'a Arc<Kernel>,
+    pub variant: &'a Variant,
+    pub seed: u64,
+    /// The launch's number among those that were kept.
+    pub number: usize,
+    /// What differs.
+    pub error: &'a Error,
+}
+
+/// What a reproducer's folder says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct About {
+    plan: Plan,
+    seed: u64,
+    launch: u64,
+    what: String,
+    difference: String,
+    /// Parameters that get the memory of another one: its name, then whose.
+    #[serde(default)]
+    shared: Vec<(String, String)>,
+    headstart: String,
+}
+
+impl Difference<'_> {
+    /// The refusal of the plan, with the folder that repeats it.
+    pub fn refuse(&self) -> Error {
+        let launch = match self.variant.what.as_str() {
+            "" => "the launch in few work-groups".to_owned(),
+            what => format!("the launch with {what}"),
+        };
+        let kept = match self.write_beneath(&std::env::temp_dir()) {
+            // Whole, however long it is: somebody wants to go there.
+            Ok(folder) => format!("to repeat it: `{}`", folder.to_string_lossy()),
+            Err(error) => format!("it could not be written down: {error}"),
+        };
+        Error::bug(format!(
+            "{launch} (seed {}, number {}): {}; {kept}",
+            self.seed, self.number, self.error
+        ))
+    }
+
+    fn about(&self) -> About {
+        let name = |position: usize| self.plain.params[position].name.clone();
+        let shared = (0..self.variant.parts.len())
+            .filter(|&position| self.variant.memory_of(position) != position)
+            .map(|position| (name(position), name(self.variant.memory_of(position))));
+        About {
+            plan: self.plan.clone(),
+            seed: self.seed,
+            launch: self.number as u64,
+            what: self.variant.what.clone(),
+            difference: self.error.to_string(),
+            shared: shared.collect(),
+            headstart: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    /// Writes the folder into another one.
+    fn write_beneath(&self, parent: &Path) -> std::io::Result<PathBuf> {
+        let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let kernel: String = self.plain.name.chars().filter(is_part).take(64).collect();
+        let own = hash(&format!(
+            "{} {} {}",
+            self.plan,
+            self.variant.what,
+            ir::print(self.derived)
+        ));
+        let own = &own[..own.len().min(16)];
+        let folder = parent.join(format!("headstart-bug-{kernel}-{own}"));
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("plain.hsir"), ir::print(self.plain))?;
+        fs::write(folder.join("planned.hsir"), ir::print(self.derived))?;
+        let mut launch = format!(
+            "groups = {:?}\ngroup = {:?}\n",
+            self.variant.groups, self.variant.group
+        );
+        for (position, part) in self.variant.parts.iter().enumerate() {
+            let param = &self.plain.params[position];
+            let _ = writeln!(launch, "\n[parameters.{:?}]", param.name);
+            match part {
+                Part::Scalar(ty, bits) => {
+                    let _ = writeln!(launch, "value = {}", number(*ty, *bits));
+                }
+                Part::Buffer(contents) => {
+                    let _ = writeln!(launch, "length = {}", contents.length);
+                    if let Some(compare) = contents.compare {
+                        let _ = writeln!(launch, "output = {}", output(compare));
+                    }
+                    let bytes = contents
+                        .length
+                        .saturating_mul(u64::from(contents.element.bytes()));
+                    if contents.same_as.is_none() && bytes <= MOST_BYTES {
+                        let file = format!("{position}.raw");
+                        let bytes = match &contents.fill {
+                            Fill::Pattern(pattern) => pattern.bytes(contents.element, 0, contents.length),
+                            Fill::Bytes(bytes) => bytes.to_vec(),
+                            Fill::Uninitialized => vec![0; bytes as usize],
+                        };
+                        fs::write(folder.join(&file), bytes)?;
+                        let _ = writeln!(launch, "file = {file:?}");
+                    }
+                }
+            }
+        }
+        fs::write(folder.join("launch.toml"), launch)?;
+        let about = serde_json::to_string_pretty(&self.about()).map_err(std::io::Error::other)?;
+        fs::write(folder.join("about.json"), about + "\n")?;
+        Ok(folder)
+    }
+}
+
+/// A scalar as a launch file has it.
+fn number(ty: Type, bits: u64) -> String {
+    let float = |value: f64| match value {
+        value if value.is_nan() => "nan".to_owned(),
+        value if value.is_infinite() && value > 0.0 => "inf".to_owned(),
+        value if value.is_infinite() => "-inf".to_owned(),
+        value => format!("{value:?}"),
+    };
+    match ty {
+        Type::Bool => (bits & 1 == 1).to_string(),
+        Type::F64 => float(f64::from_bits(bits)),
+        Type::F32 => float(f64::from(f32::from_bits(bits as u32))),
+        Type::F16 => float(half::f16::from_bits(bits as u16).to_f64()),
+        Type::Bf16 => float(half::bf16::from_bits(bits as u16).to_f64()),
+        _ => signed(ty, bits).to_string(),
+    }
+}
+
+fn output(compare: Compare) -> String {
+    match compare {
+        Compare::Bits | Compare::BitsOrNan => "\"bits\"".to_owned(),
+        Compare::Multiset => "\"multiset\"".to_owned(),
+        Compare::Relative(share) | Compare::OfLargest(share) => format!("{share:?}"),
+    }
+}
+
+/// Runs both kernels of a reproducer's folder again; what differs, or nothing if nothing does any more.
+///
+/// # Errors
+/// The folder is no reproducer, or the plain kernel goes wrong on its launch.
+pub fn repeat(folder: &Path, engine: &Engine) -> Result<Option<String>> {
+    let shown = quoted(&folder.to_string_lossy());
+    let unreadable =
+        |error: &dyn std::fmt::Display| Error::usage(format!("{shown} is no reproducer: {error}"));
+    let text = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| unreadable(&error));
+    let about: About = serde_json::from_str(&text("about.json")?).map_err(|error| unreadable(&error))?;
+    let read = |name: &str| -> Result<Arc<Kernel>> {
+        let kernel = ir::read(&text(name)?, name)?;
+        ir::verify(&kernel).map_err(|error| error.at(name))?;
+        Ok(Arc::new(kernel))
+    };
+    let (plain, planned) = (read("plain.hsir")?, read("planned.hsir")?);
+    let launch = LaunchFile::read(&folder.join("launch.toml"))?;
+    let workload = launch.workload(&plain)?;
+    let mut variant = Variant::of(&workload, &about.what, u32::MAX);
+    variant.groups = workload.groups;
+    let position = |name: &str| plain.params.iter().position(|param| param.name == name);
+    for (own, other) in &about.shared {
+        let (Some(own), Some(other)) = (position(own), position(other)) else {
+            return Err(unreadable(&"it names parameters that its kernel has not"));
+        };
+        if let Some(contents) = variant.buffer_mut(own) {
+            contents.same_as = (other < own).then_some(other);
+        }
+    }
+    let compiled = Compiled::new(&plain);
+    let kept = engine.run_plain(&compiled, variant).0;
+    let kept = kept.map_err(|reason: Dropped| Error::input(format!("{shown}: {}", reason.why())))?;
+    match engine.compare(&CompiledKernel::new(planned), &kept)? {
+        Agreement::Same => Ok(None),
+        Agreement::NotForIt => Err(unreadable(&"its planned kernel is for other work-groups")),
+        Agreement::Different(error) => Ok(Some(error.to_string())),
+    }
+}

@@ -168,7 +168,7 @@ fn entries() -> Vec<Entry> {
         ),
         Entry::new("sides", vec![Counting(192), Output(32), Number(6)], move |lane| {
             summed(6, |sum, row| {
-                let first = |value: u32| value % 3 == 0;
+                let first = |value: u32| value.is_multiple_of(3);
                 let other = row * 32 + (lane ^ 9);
                 let given = if first(other) { other * 7 } else { other + 1 };
                 match first(row * 32 + lane) {

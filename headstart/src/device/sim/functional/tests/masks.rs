@@ -79,7 +79,7 @@ fn two_sides_of_a_branch_work_together() {
     let expected: Vec<i32> = (0..8)
         .map(|lane| {
             let (a, b) = (given(lane), given(lane) + own(lane).1);
-            ((b * a + given(lane ^ 4)) * 256 | votes) - b
+            (((b * a + given(lane ^ 4)) * 256) | votes) - b
         })
         .collect();
     assert_eq!(

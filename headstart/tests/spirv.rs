@@ -17,6 +17,7 @@ fn emit(name: &str, kernel: &Kernel, options: &Options) -> Option<Spirv> {
     match spirv::emit(kernel, options) {
         Ok(spirv) => Some(spirv),
         Err(error) if error.what().contains("may return while others wait") => None,
+        Err(error) if error.what().contains("rounds other than to nearest") => None,
         Err(error) if parts_work_together(kernel) => {
             let what = error.what();
             let says =

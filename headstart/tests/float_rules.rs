@@ -54,22 +54,29 @@ fn module(lines: &[&str]) -> String {
 /// A float instruction with its modifiers in order, as far as they say how it computes: which comparison it is and in
 /// which order its operands stand is for the back end, and `.rn` is what stands where nothing does.
 fn spelled(line: &str) -> Option<String> {
-    let word = line.trim().split_whitespace().next()?;
+    let word = line.split_whitespace().next()?;
     let word = if word.starts_with('@') {
-        line.trim().split_whitespace().nth(1)?
+        line.split_whitespace().nth(1)?
     } else {
         word
     };
     let (opcode, rest) = word.trim_end_matches(';').split_once('.')?;
     let mut modifiers: Vec<&str> = rest.split('.').collect();
-    if !modifiers.iter().any(|word| matches!(*word, "f16" | "bf16" | "f32" | "f64")) {
+    if !modifiers
+        .iter()
+        .any(|word| matches!(*word, "f16" | "bf16" | "f32" | "f64"))
+    {
         return None;
     }
     match opcode {
         "setp" => {
             modifiers.remove(0);
         }
-        "add" | "sub" | "mul" if !modifiers.iter().any(|word| matches!(*word, "rn" | "rz" | "rm" | "rp")) => {
+        "add" | "sub" | "mul"
+            if !modifiers
+                .iter()
+                .any(|word| matches!(*word, "rn" | "rz" | "rm" | "rp")) =>
+        {
             modifiers.push("rn");
         }
         "ld" | "st" | "mov" | "selp" => return None,
@@ -93,7 +100,9 @@ fn workload(text: &str) -> Workload {
     let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
     let imported = import(text, "k.ptx", Some("k"), &launch.facts());
     let imported = imported.unwrap_or_else(|error| panic!("{error}\n{text}"));
-    FileSubject::of_module(imported, launch).workload().expect("a workload")
+    FileSubject::of_module(imported, launch)
+        .workload()
+        .expect("a workload")
 }
 
 fn outputs(text: &str) -> Vec<(String, Vec<u8>)> {
@@ -105,7 +114,9 @@ fn planned(text: &str, plan: &str) -> String {
     let plan: Plan = plan.parse().expect("a plan");
     let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
     let module = tune::planned_module(text, "k.ptx", Some("k"), &launch, &plan, None);
-    module.unwrap_or_else(|error| panic!("{plan}: {error}\n{text}")).text
+    module
+        .unwrap_or_else(|error| panic!("{plan}: {error}\n{text}"))
+        .text
 }
 
 /// Checks that these instructions come back as they are, as often as the loop is there.
@@ -120,7 +131,11 @@ fn come_back_under(plans: &[&str], lines: &[&str]) {
     let ptxas = Ptxas::find();
     for &plan in plans {
         let written = planned(&text, plan);
-        let found = counted(written.lines().filter(|line| !line.trim_start().starts_with("//")));
+        let found = counted(
+            written
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//")),
+        );
         let names: Vec<&String> = found.keys().collect();
         assert_eq!(names, expected.keys().collect::<Vec<_>>(), "{plan}\n{written}");
         let (first, once) = expected.iter().next().expect("an instruction");
@@ -128,7 +143,7 @@ fn come_back_under(plans: &[&str], lines: &[&str]) {
         for (name, count) in &found {
             assert_eq!(*count, expected[name] * copies, "{name}, {plan}\n{written}");
         }
-        assert!(copies >= 1 + u32::from(plan == "unroll:2"), "{plan}: {copies} copies");
+        assert!(copies > u32::from(plan == "unroll:2"), "{plan}: {copies} copies");
         assert_eq!(outputs(&written), right, "{plan}: other bits\n{written}");
         if let Some(ptxas) = &ptxas {
             ptxas
@@ -145,7 +160,11 @@ fn kernels_that_only_compare_select_or_convert_flush() {
     come_back(&["setp.gt.ftz.f32 %q, %f1, 0f00000000;"]);
     come_back(&["cvt.ftz.f64.f32 %e, %f1;", "add.rn.f64 %e, %e, %d1;"]);
     come_back(&["cvt.rn.ftz.f32.f64 %g, %d1;"]);
-    come_back(&["neg.ftz.f32 %g, %f1;", "min.ftz.f32 %g, %g, %f2;", "cvt.rzi.ftz.s32.f32 %t, %f1;"]);
+    come_back(&[
+        "neg.ftz.f32 %g, %f1;",
+        "min.ftz.f32 %g, %g, %f2;",
+        "cvt.rzi.ftz.s32.f32 %t, %f1;",
+    ]);
     come_back(&["cvt.ftz.f32.f32 %g, %f1;"]);
 }
 
@@ -166,7 +185,11 @@ fn what_does_not_flush_does_not_where_other_arithmetic_does() {
 
 #[test]
 fn approximations_are_the_instructions_that_were_read() {
-    come_back(&["rsqrt.approx.f64 %e, %d1;", "rsqrt.approx.ftz.f64 %e, %d1;", "rcp.approx.ftz.f64 %e, %d1;"]);
+    come_back(&[
+        "rsqrt.approx.f64 %e, %d1;",
+        "rsqrt.approx.ftz.f64 %e, %d1;",
+        "rcp.approx.ftz.f64 %e, %d1;",
+    ]);
     come_back(&[
         "rcp.approx.ftz.f32 %g, %f1;",
         "rcp.approx.f32 %g, %f1;",
@@ -196,7 +219,10 @@ fn approximations_are_the_instructions_that_were_read() {
 #[test]
 fn approximations_of_constants_stay() {
     // They move in front of the loop.
-    let lines = ["rcp.approx.ftz.f32 %g, 0f40400000;", "div.full.f32 %g, 0f3F800000, 0f40400000;"];
+    let lines = [
+        "rcp.approx.ftz.f32 %g, 0f40400000;",
+        "div.full.f32 %g, 0f3F800000, 0f40400000;",
+    ];
     come_back_under(&["none"], &lines);
 }
 
@@ -251,7 +277,12 @@ fn what_may_be_fused_stays_open_and_nothing_else_does() {
         "add.rn.f32 %g, %f3, %g;",
     ]);
     let written = planned(&text, "none");
-    let count = |word: &str| written.lines().filter(|line| line.trim().starts_with(word)).count();
+    let count = |word: &str| {
+        written
+            .lines()
+            .filter(|line| line.trim().starts_with(word))
+            .count()
+    };
     assert_eq!(count("mul.f32 "), 2, "{written}");
     assert_eq!(count("add.f32 "), 1, "{written}");
     assert_eq!(count("mul.rn.f32 "), 1, "{written}");
@@ -268,16 +299,35 @@ fn other_rules_are_other_operations() {
         "add.rz.f32 %g, %f2, %f1;",
     ]);
     let written = planned(&text, "none");
-    let count = |word: &str| written.lines().filter(|line| line.trim().starts_with(word)).count();
+    let count = |word: &str| {
+        written
+            .lines()
+            .filter(|line| line.trim().starts_with(word))
+            .count()
+    };
     // Of the last one there is an equal one.
-    assert_eq!([count("add.rn.f32 "), count("add.rz.f32 "), count("add.rn.ftz.f32 ")], [1, 1, 1], "{written}");
+    assert_eq!(
+        [
+            count("add.rn.f32 "),
+            count("add.rz.f32 "),
+            count("add.rn.ftz.f32 ")
+        ],
+        [1, 1, 1],
+        "{written}"
+    );
 }
 
 #[test]
 fn what_ptx_does_not_have_is_refused() {
     for (line, why) in [
-        ("add.ftz.f64 %e, %d1, %d2;", "PTX has no `add` with these modifiers"),
-        ("add.rz.f16 %h, %i1, %i2;", "PTX has no `add` with these modifiers"),
+        (
+            "add.ftz.f64 %e, %d1, %d2;",
+            "PTX has no `add` with these modifiers",
+        ),
+        (
+            "add.rz.f16 %h, %i1, %i2;",
+            "PTX has no `add` with these modifiers",
+        ),
         ("min.rz.f32 %g, %f1, %f2;", "modifier `.rz` is not supported"),
         ("add.rz.rp.f32 %g, %f1, %f2;", "not supported"),
         ("rcp.f32 %g, %f1;", "not supported"),

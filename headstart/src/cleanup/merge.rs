@@ -17,8 +17,8 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
 use crate::ir::{
-    Array, BinaryOp, CompareOp, ConvertOp, FloatRule, Id, Kernel, Label, NoWrapOp, Op, OpKind, Region, Type, UnaryOp,
-    Value, eval,
+    Array, BinaryOp, CompareOp, ConvertOp, FloatRule, Id, Kernel, Label, NoWrapOp, Op, OpKind, Region, Type,
+    UnaryOp, Value, eval,
 };
 
 /// Merges what is equal, in the whole kernel.

@@ -7,10 +7,10 @@
 use super::eval;
 use super::hint::{CacheHint, CacheUse, HintSource, PrefetchScope};
 use super::kernel::{Array, Kernel, Label, LoadId, Place, Region, Value};
-use super::rule::FloatRule;
 use super::op::{
     BinaryOp, CompareOp, ConvertOp, Id, LoopWishes, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
 };
+use super::rule::FloatRule;
 use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 use super::types::Type;
 

@@ -4,8 +4,8 @@
 //! [`eval`](super::eval), which is the specification in code).
 
 pub use super::arithmetic::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
-use super::hint::{CacheHint, CacheUse, HintSource, PrefetchScope};
 use super::eval;
+use super::hint::{CacheHint, CacheUse, HintSource, PrefetchScope};
 use super::kernel::{Array, Kernel, Label, LoadId, Place, Region, Value};
 use super::rule::FloatRule;
 use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};

@@ -5,8 +5,9 @@ use super::random::Random;
 use super::tables::{Table, Tables};
 use super::values::{Bounded, Pool, constant};
 use crate::ir::{
-    Array, ArrayData, BinaryOp, Builder, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, FloatRule, Id,
-    Kernel, Label, LoadData, LoadId, OpKind, PlaceData, Region, Rounding, Space, Type, UnaryOp, Value, verify,
+    Array, ArrayData, BinaryOp, Builder, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, FloatRule,
+    Id, Kernel, Label, LoadData, LoadId, OpKind, PlaceData, Region, Rounding, Space, Type, UnaryOp, Value,
+    verify,
 };
 use crate::tune::Workload;
 

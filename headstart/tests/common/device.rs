@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use headstart::device::sim::functional::Options;
 use headstart::device::{Argument, Command, Device, Fill, Launch, Pattern};
-use headstart::ir::{Rounding, Type};
 use headstart::ir::eval::LEAST_OF_NORMAL_SQRT;
+use headstart::ir::{Rounding, Type};
 use headstart::prefetch::{self, Plan};
 use headstart::testing::{self, Random, Size};
 

@@ -1,8 +1,8 @@
 //! One small kernel for each pure operation and type, with what it must compute.
 
 use headstart::ir::{
-    self, BinaryOp, Builder, CompareOp, ConvertOp, FloatRule, Id, Kernel, LoadData, OpKind, Param, PointerFacts,
-    Rounding, Space, Type, UnaryOp, Value, eval,
+    self, BinaryOp, Builder, CompareOp, ConvertOp, FloatRule, Id, Kernel, LoadData, OpKind, Param,
+    PointerFacts, Rounding, Space, Type, UnaryOp, Value, eval,
 };
 
 /// A kernel `result[i] = operation(a[i], b[i], c[i])`, and the operation as the IR specifies it.

@@ -14,7 +14,8 @@ use crate::back::banked::BankedConstants;
 use crate::back::nan::NanPlan;
 use crate::back::roots::Roots;
 use crate::ir::{
-    BinaryOp, ConvertOp, Dependency, FloatRule, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type, Value,
+    BinaryOp, ConvertOp, Dependency, FloatRule, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type,
+    Value,
 };
 
 /// A predicate register, or its opposite, under which instructions with an effect run.

@@ -58,7 +58,11 @@ impl Emitter<'_> {
             UnaryOp::FNeg | UnaryOp::FAbs if self.rule.flush => self.flushed_sign(result, &r, op, &x),
             UnaryOp::FNeg | UnaryOp::FAbs => self.sign(result, &r, op, &x),
             UnaryOp::ApproximateExp2 | UnaryOp::ApproximateTanh => {
-                let name = if op == UnaryOp::ApproximateExp2 { "ex2" } else { "tanh" };
+                let name = if op == UnaryOp::ApproximateExp2 {
+                    "ex2"
+                } else {
+                    "tanh"
+                };
                 let ftz = self.ftz();
                 self.ins(format!("{name}.approx{ftz}.{} {r}, {x}", ty.name()));
             }

@@ -322,7 +322,8 @@ fn check(kernel: &Kernel, options: &Options) -> Result<()> {
     }
     let mut newer = None;
     kernel.body.walk(&mut |op| {
-        if let OpKind::Unary(function @ (UnaryOp::ApproximateExp2 | UnaryOp::ApproximateTanh), a) = op.kind.plain()
+        if let OpKind::Unary(function @ (UnaryOp::ApproximateExp2 | UnaryOp::ApproximateTanh), a) =
+            op.kind.plain()
             && kernel.ty(*a) == Type::Bf16
         {
             newer = newer.or(Some((function.name(), op.place)));

@@ -82,7 +82,10 @@ impl<'t> Translator<'_, 't> {
             match name {
                 // False where either is a NaN, unlike the IR's.
                 "ne" => {
-                    let (below, above) = (compare(b, CompareOp::FLt, x, y)?, compare(b, CompareOp::FLt, y, x)?);
+                    let (below, above) = (
+                        compare(b, CompareOp::FLt, x, y)?,
+                        compare(b, CompareOp::FLt, y, x)?,
+                    );
                     return Ok(b.binary(BinaryOp::Or, below, above));
                 }
                 "equ" => {

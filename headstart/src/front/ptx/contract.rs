@@ -89,8 +89,10 @@ impl Fuser<'_> {
                             op.kind = OpKind::Fma(x, y, a).ruled(rule);
                         }
                         _ => {
-                            let products: Vec<Value> =
-                                [a, b].into_iter().filter(|value| self.products.contains(value)).collect();
+                            let products: Vec<Value> = [a, b]
+                                .into_iter()
+                                .filter(|value| self.products.contains(value))
+                                .collect();
                             if !products.is_empty() {
                                 self.left.extend(products);
                                 self.left.insert(op.results[0]);
@@ -164,7 +166,10 @@ mod tests {
     #[test]
     fn what_flushes_is_fused_with_what_flushes() {
         let kernel = contracted("mul.ftz.f32 %f4, %f1, %f2;\nadd.ftz.f32 %f6, %f3, %f4;");
-        assert!(kernel.contains("= fma.ftz ") && !kernel.contains("fmul"), "{kernel}");
+        assert!(
+            kernel.contains("= fma.ftz ") && !kernel.contains("fmul"),
+            "{kernel}"
+        );
         let kernel = contracted("mul.ftz.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f3, %f4;");
         assert!(kernel.contains("fmul.ftz.contract"), "{kernel}");
         assert!(kernel.contains("fadd.contract"), "{kernel}");
@@ -177,6 +182,9 @@ mod tests {
              mul.rn.f32 %f7, %f6, %f6;\nadd.rn.f32 %f6, %f7, %f1;",
         );
         assert_eq!(kernel.matches(".contract").count(), 3, "{kernel}");
-        assert!(kernel.contains("= fmul ") && kernel.contains("= fadd "), "{kernel}");
+        assert!(
+            kernel.contains("= fmul ") && kernel.contains("= fadd "),
+            "{kernel}"
+        );
     }
 }

@@ -153,7 +153,10 @@ fn whole(
     };
     let ty = b.kernel.ty(value);
     let flush = rule.flush && ty == Type::F32;
-    let on_value = FloatRule { flush, ..FloatRule::EXACT };
+    let on_value = FloatRule {
+        flush,
+        ..FloatRule::EXACT
+    };
     let whole = ruled(b, instruction, on_value, OpKind::Unary(op, value), ty)?;
     let rest = FloatRule {
         flush: rule.flush && !flush,
@@ -176,7 +179,13 @@ fn float_to_float(
     }
     let result = match (target == source, rule) {
         (true, FloatRule::EXACT) => value,
-        _ => ruled(b, instruction, rule, OpKind::Convert(ConvertOp::FloatToFloat, value), target)?,
+        _ => ruled(
+            b,
+            instruction,
+            rule,
+            OpKind::Convert(ConvertOp::FloatToFloat, value),
+            target,
+        )?,
     };
     saturated_float(b, instruction, target, result)
 }

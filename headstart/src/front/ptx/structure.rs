@@ -27,7 +27,8 @@ use super::{copies, countdown, counters, kinds, parameters as given};
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{
-    Array, Builder, FloatMode, Kernel, Label, LoopWishes, Op, OpKind, Place, PlaceData, Type, UnrollWish, Value, limits,
+    Array, Builder, FloatMode, Kernel, Label, LoopWishes, Op, OpKind, Place, PlaceData, Type, UnrollWish,
+    Value, limits,
 };
 
 /// What an entry is made of.

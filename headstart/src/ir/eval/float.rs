@@ -173,18 +173,21 @@ pub(super) fn approximate_unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
         return 0;
     }
     let x = to_double(ty, a);
-    from_double(ty, match op {
-        UnaryOp::ApproximateReciprocal => 1.0 / x,
-        UnaryOp::ApproximateRsqrt => 1.0 / x.sqrt(),
-        UnaryOp::ApproximateSqrt => x.sqrt(),
-        // One library for every host: the same bits everywhere.
-        UnaryOp::ApproximateExp2 => libm::exp2(x),
-        UnaryOp::ApproximateLog2 => libm::log2(x),
-        UnaryOp::ApproximateSin => libm::sin(x),
-        UnaryOp::ApproximateCos => libm::cos(x),
-        UnaryOp::ApproximateTanh => libm::tanh(x),
-        _ => 0.0,
-    })
+    from_double(
+        ty,
+        match op {
+            UnaryOp::ApproximateReciprocal => 1.0 / x,
+            UnaryOp::ApproximateRsqrt => 1.0 / x.sqrt(),
+            UnaryOp::ApproximateSqrt => x.sqrt(),
+            // One library for every host: the same bits everywhere.
+            UnaryOp::ApproximateExp2 => libm::exp2(x),
+            UnaryOp::ApproximateLog2 => libm::log2(x),
+            UnaryOp::ApproximateSin => libm::sin(x),
+            UnaryOp::ApproximateCos => libm::cos(x),
+            UnaryOp::ApproximateTanh => libm::tanh(x),
+            _ => 0.0,
+        },
+    )
 }
 
 /// The approximations in binary64 of which NVIDIA's GPUs compute the upper 32 bits, from the upper 32 bits.

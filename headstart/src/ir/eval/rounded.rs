@@ -164,7 +164,8 @@ pub(super) fn fma(ty: Type, rounding: Rounding, a: u64, b: u64, c: u64) -> u64 {
         (Parts::Infinite { negative }, Parts::Infinite { negative: other }) => Parts::Infinite {
             negative: negative != other,
         },
-        (Parts::Infinite { negative }, Parts::Finite(x)) | (Parts::Finite(x), Parts::Infinite { negative }) => {
+        (Parts::Infinite { negative }, Parts::Finite(x))
+        | (Parts::Finite(x), Parts::Infinite { negative }) => {
             if x.magnitude == 0 {
                 return nan(ty);
             }
@@ -186,7 +187,9 @@ fn add(ty: Type, rounding: Rounding, x: Parts, y: Parts) -> u64 {
     match (x, y) {
         (Parts::Nan, _) | (_, Parts::Nan) => nan(ty),
         (Parts::Infinite { negative }, Parts::Infinite { negative: other }) if negative != other => nan(ty),
-        (Parts::Infinite { negative }, _) | (_, Parts::Infinite { negative }) => sign(ty, negative) | infinity(ty),
+        (Parts::Infinite { negative }, _) | (_, Parts::Infinite { negative }) => {
+            sign(ty, negative) | infinity(ty)
+        }
         (Parts::Finite(x), Parts::Finite(y)) => match (x.magnitude, y.magnitude) {
             (0, 0) if x.negative == y.negative => sign(ty, x.negative),
             (0, 0) => sign(ty, zero_is_negative(rounding)),
@@ -229,7 +232,7 @@ pub(super) fn quotient(ty: Type, rounding: Rounding, a: u64, b: u64) -> u64 {
                     negative,
                     magnitude: dividend / divisor,
                     exponent: x.exponent - room - y.exponent,
-                    more: dividend % divisor != 0,
+                    more: !dividend.is_multiple_of(divisor),
                 };
                 round(ty, rounding, exact)
             }

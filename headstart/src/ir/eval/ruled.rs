@@ -135,19 +135,31 @@ mod tests {
             MINUS,
             "the sign of what is flushed stays"
         );
-        assert_eq!(binary(rule, BinaryOp::FMul, Type::F32, least, single(-0.5)), MINUS);
+        assert_eq!(
+            binary(rule, BinaryOp::FMul, Type::F32, least, single(-0.5)),
+            MINUS
+        );
         // 2⁻¹²⁶ less a quarter of its last digit rounds to a normal number.
         let below = single(1.0) - 1;
         assert_eq!(
             fma(rule, Type::F32, least, below, 0),
             flushed(Type::F32, fma(FloatRule::EXACT, Type::F32, least, below, 0))
         );
-        assert_eq!(binary(rule, BinaryOp::FMax, Type::F32, SUBNORMAL, MINUS | SUBNORMAL), 0);
-        assert_eq!(binary(rule, BinaryOp::FMin, Type::F32, SUBNORMAL, MINUS | SUBNORMAL), MINUS);
+        assert_eq!(
+            binary(rule, BinaryOp::FMax, Type::F32, SUBNORMAL, MINUS | SUBNORMAL),
+            0
+        );
+        assert_eq!(
+            binary(rule, BinaryOp::FMin, Type::F32, SUBNORMAL, MINUS | SUBNORMAL),
+            MINUS
+        );
         assert_eq!(unary(rule, UnaryOp::FNeg, Type::F32, SUBNORMAL), MINUS);
         assert_eq!(unary(rule, UnaryOp::FAbs, Type::F32, MINUS | SUBNORMAL), 0);
         assert_eq!(unary(rule, UnaryOp::Ceil, Type::F32, SUBNORMAL), 0);
-        assert_eq!(unary(FloatRule::EXACT, UnaryOp::Ceil, Type::F32, SUBNORMAL), single(1.0));
+        assert_eq!(
+            unary(FloatRule::EXACT, UnaryOp::Ceil, Type::F32, SUBNORMAL),
+            single(1.0)
+        );
     }
 
     #[test]
@@ -155,9 +167,18 @@ mod tests {
         let rule = FloatRule::FLUSHED;
         assert!(!compare(rule, CompareOp::FLt, Type::F32, 0, SUBNORMAL));
         assert!(compare(FloatRule::EXACT, CompareOp::FLt, Type::F32, 0, SUBNORMAL));
-        assert!(compare(rule, CompareOp::FEq, Type::F32, SUBNORMAL, MINUS | SUBNORMAL));
+        assert!(compare(
+            rule,
+            CompareOp::FEq,
+            Type::F32,
+            SUBNORMAL,
+            MINUS | SUBNORMAL
+        ));
         let infinity = single(f32::INFINITY);
-        assert_eq!(binary(rule, BinaryOp::FDiv, Type::F32, single(1.0), SUBNORMAL), infinity);
+        assert_eq!(
+            binary(rule, BinaryOp::FDiv, Type::F32, single(1.0), SUBNORMAL),
+            infinity
+        );
         assert_eq!(
             unary(rule, UnaryOp::ApproximateReciprocal, Type::F32, MINUS | SUBNORMAL),
             MINUS | infinity
@@ -180,7 +201,10 @@ mod tests {
     fn halves_are_flushed_as_halves() {
         let rule = FloatRule::FLUSHED;
         assert_eq!(binary(rule, BinaryOp::FAdd, Type::F16, 0x03ff, 0x0001), 0);
-        assert_eq!(binary(FloatRule::EXACT, BinaryOp::FAdd, Type::F16, 0x03ff, 0x0001), 0x0400);
+        assert_eq!(
+            binary(FloatRule::EXACT, BinaryOp::FAdd, Type::F16, 0x03ff, 0x0001),
+            0x0400
+        );
         assert_eq!(unary(rule, UnaryOp::FAbs, Type::F16, 0x8001), 0);
     }
 
@@ -192,12 +216,42 @@ mod tests {
             assert_eq!(y as u32, 0);
             assert!((f64::from_bits(y) * x - 1.0).abs() < 2.0f64.powi(-19), "{x}");
             let y = unary(rule, UnaryOp::ApproximateRsqrt, Type::F64, x.abs().to_bits());
-            assert!((f64::from_bits(y) * x.abs().sqrt() - 1.0).abs() < 2.0f64.powi(-19), "{x}");
+            assert!(
+                (f64::from_bits(y) * x.abs().sqrt() - 1.0).abs() < 2.0f64.powi(-19),
+                "{x}"
+            );
         }
         let tiny = 1u64;
         let infinity = f64::INFINITY.to_bits();
-        assert_eq!(unary(rule, UnaryOp::ApproximateReciprocal, Type::F64, tiny), infinity);
+        assert_eq!(
+            unary(rule, UnaryOp::ApproximateReciprocal, Type::F64, tiny),
+            infinity
+        );
         let kept = unary(FloatRule::EXACT, UnaryOp::ApproximateRsqrt, Type::F64, tiny);
         assert_eq!(f64::from_bits(kept), 2.0f64.powi(537));
+    }
+
+    #[test]
+    fn constants_are_folded_by_the_rule_and_approximations_never() {
+        let mut kernel = crate::ir::Kernel::new("k");
+        let [one, tiny, third] = [1.0, 1e-40, 1e-20].map(|x: f32| kernel.constant(Type::F32, single(x)));
+        let up = FloatRule {
+            rounding: Rounding::Up,
+            ..FloatRule::EXACT
+        };
+        let folded = |kind: OpKind, rule: FloatRule| kind.folded(rule, &kernel, Type::F32);
+        let sum = OpKind::Binary(BinaryOp::FAdd, one, third);
+        assert_eq!(folded(sum.clone(), up), Some(single(1.0) + 1));
+        assert_eq!(folded(sum.clone(), FloatRule::EXACT), Some(single(1.0)));
+        let scaled = OpKind::Binary(BinaryOp::FMul, one, tiny);
+        assert_eq!(folded(scaled.clone(), FloatRule::FLUSHED), Some(0));
+        assert_eq!(folded(scaled, FloatRule::EXACT), Some(single(1e-40)));
+        let open = FloatRule {
+            contract: true,
+            ..FloatRule::EXACT
+        };
+        assert_eq!(folded(sum, open), None);
+        let approximate = OpKind::Unary(UnaryOp::ApproximateReciprocal, one);
+        assert_eq!(folded(approximate, FloatRule::FLUSHED), None);
     }
 }

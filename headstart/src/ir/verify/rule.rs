@@ -34,7 +34,10 @@ pub(super) fn ruled(kernel: &Kernel, rule: FloatRule, plain: &OpKind, named: Opt
         return broken(format!("`{name}` has a rule that says nothing"));
     }
     let refused = [
-        (rule.rounding != Rounding::Nearest && !permitted.rounds, "be rounded otherwise"),
+        (
+            rule.rounding != Rounding::Nearest && !permitted.rounds,
+            "be rounded otherwise",
+        ),
         (rule.flush && !permitted.flushes, "flush subnormal numbers"),
         (rule.contract && !permitted.contracts, "be fused with another"),
     ];
@@ -51,7 +54,11 @@ pub(super) fn exact(op: UnaryOp, ty: Type) -> Check<()> {
         (UnaryOp::ApproximateReciprocal, Type::F64) | (UnaryOp::ApproximateExp2, Type::Bf16)
     );
     Rule::Floats.check(!flushes_always, || {
-        format!("`{}` of {ty} flushes subnormal numbers: write `{}.ftz`", op.name(), op.name())
+        format!(
+            "`{}` of {ty} flushes subnormal numbers: write `{}.ftz`",
+            op.name(),
+            op.name()
+        )
     })
 }
 

@@ -59,7 +59,9 @@ pub(super) fn results_of(
             let made = match (&**plain, named) {
                 // What cannot do without a rule has one.
                 (OpKind::Unary(op, a), _) => unary(*op, ty(a)).and_then(one)?,
-                (OpKind::Convert(op, a), Some(to)) => rule::conversion(*rule, *op, ty(a), to).and_then(one)?,
+                (OpKind::Convert(op, a), Some(to)) => {
+                    rule::conversion(*rule, *op, ty(a), to).and_then(one)?
+                }
                 _ => results_of(kernel, plain, results, named)?,
             };
             rule::ruled(kernel, *rule, plain, named).map(|()| made)

@@ -2,9 +2,9 @@
 
 use super::lanes::Slot;
 use crate::ir::{
-    Array, AtomicOp, BinaryOp, CacheLevel, CacheUse, CompareOp, ConvertOp, FloatRule, Id, Kernel, LoadId, Meeting,
-    MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ShuffleOp, Space, Type, UnaryOp,
-    Value, VoteOp, Wrap,
+    Array, AtomicOp, BinaryOp, CacheLevel, CacheUse, CompareOp, ConvertOp, FloatRule, Id, Kernel, LoadId,
+    Meeting, MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ShuffleOp, Space, Type,
+    UnaryOp, Value, VoteOp, Wrap,
 };
 
 /// One operation of a sub-group. Control flow and barriers are not among them: who runs the operations

@@ -63,9 +63,15 @@ pub(super) fn execute_ruled(rule: FloatRule, kind: &LaneOpKind, registers: &mut 
     match *kind {
         LaneOpKind::Unary { op, ty, to, a } => map1(registers, to, a, |a| ruled::unary(rule, op, ty, a)),
         LaneOpKind::Binary { op, ty, to, a, b } => match (op, ty, rule) {
-            (BinaryOp::FAdd, Type::F32, FloatRule::FLUSHED) => flushed_singles(registers, to, a, b, |a, b| a + b),
-            (BinaryOp::FSub, Type::F32, FloatRule::FLUSHED) => flushed_singles(registers, to, a, b, |a, b| a - b),
-            (BinaryOp::FMul, Type::F32, FloatRule::FLUSHED) => flushed_singles(registers, to, a, b, |a, b| a * b),
+            (BinaryOp::FAdd, Type::F32, FloatRule::FLUSHED) => {
+                flushed_singles(registers, to, a, b, |a, b| a + b)
+            }
+            (BinaryOp::FSub, Type::F32, FloatRule::FLUSHED) => {
+                flushed_singles(registers, to, a, b, |a, b| a - b)
+            }
+            (BinaryOp::FMul, Type::F32, FloatRule::FLUSHED) => {
+                flushed_singles(registers, to, a, b, |a, b| a * b)
+            }
             _ => map2(registers, to, a, b, |a, b| ruled::binary(rule, op, ty, a, b)),
         },
         LaneOpKind::Fma { ty, to, a, b, c } => {

@@ -160,7 +160,11 @@ impl Dyadic {
 /// A float's place in the order of all of its type; both zeros have one.
 fn place(ty: Type, bits: u64) -> i64 {
     let magnitude = (bits & (sign(ty, true) - 1)) as i64;
-    if bits & sign(ty, true) != 0 { -magnitude } else { magnitude }
+    if bits & sign(ty, true) != 0 {
+        -magnitude
+    } else {
+        magnitude
+    }
 }
 
 fn at_place(ty: Type, place: i64) -> u64 {
@@ -192,10 +196,18 @@ fn check(ty: Type, rounding: Rounding, found: u64, exact: impl Fn(&Dyadic) -> Or
     };
     if down {
         assert_ne!(against(at), Ordering::Greater, "{what}: it lies above");
-        assert_eq!(against(at + 1), Ordering::Greater, "{what}: the next one is no more above");
+        assert_eq!(
+            against(at + 1),
+            Ordering::Greater,
+            "{what}: the next one is no more above"
+        );
     } else {
         assert_ne!(against(at), Ordering::Less, "{what}: it lies below");
-        assert_eq!(against(at - 1), Ordering::Less, "{what}: the next one is no more below");
+        assert_eq!(
+            against(at - 1),
+            Ordering::Less,
+            "{what}: the next one is no more below"
+        );
     }
 }
 
@@ -276,7 +288,13 @@ fn sums() {
             let exact = Dyadic::of(ty, a).plus(&Dyadic::of(ty, other));
             if exact.sign() != Ordering::Equal {
                 let found = sum_of(ty, rounding, a, b, subtracts);
-                check(ty, rounding, found, |x| x.compare(&exact), &format!("{a:#x} + {other:#x}"));
+                check(
+                    ty,
+                    rounding,
+                    found,
+                    |x| x.compare(&exact),
+                    &format!("{a:#x} + {other:#x}"),
+                );
             }
         }
     });
@@ -288,7 +306,13 @@ fn products_and_fused_sums() {
         let exact = Dyadic::of(ty, a).times(&Dyadic::of(ty, b));
         if exact.sign() != Ordering::Equal {
             let found = product(ty, rounding, a, b);
-            check(ty, rounding, found, |x| x.compare(&exact), &format!("{a:#x} × {b:#x}"));
+            check(
+                ty,
+                rounding,
+                found,
+                |x| x.compare(&exact),
+                &format!("{a:#x} × {b:#x}"),
+            );
         }
         // Often the sum cancels: what is added is the product rounded.
         for c in [c, product(ty, Rounding::Nearest, a, b) ^ sign(ty, true)] {
@@ -313,7 +337,11 @@ fn quotients() {
             // x is below a ÷ b where x × b is below a, or above if b is negative.
             let against = |x: &Dyadic| {
                 let compared = x.times(&divisor).compare(&dividend);
-                if divisor.negative { compared.reverse() } else { compared }
+                if divisor.negative {
+                    compared.reverse()
+                } else {
+                    compared
+                }
             };
             let found = quotient(ty, rounding, a, b);
             check(ty, rounding, found, against, &format!("{a:#x} ÷ {b:#x}"));
@@ -350,7 +378,7 @@ fn conversions() {
                 // Most are numbers that the other type has about.
                 let a = match case % 3 {
                     0 => numbers.number(from, 0),
-                    _ => converted(to, from, Rounding::Nearest, numbers.number(to, 1)) ^ numbers.bits() % 8,
+                    _ => converted(to, from, Rounding::Nearest, numbers.number(to, 1)) ^ (numbers.bits() % 8),
                 };
                 let exact = Dyadic::of(from, a);
                 if exact.sign() != Ordering::Equal {
@@ -399,10 +427,22 @@ fn to_nearest_it_is_what_the_host_does() {
         assert_eq!(product(Type::F64, n, a, b), made(x * y), "{x:e} × {y:e}");
         assert_eq!(quotient(Type::F64, n, a, b), made(x / y), "{x:e} ÷ {y:e}");
         assert_eq!(root(Type::F64, n, a), made(x.sqrt()), "√{x:e}");
-        assert_eq!(fma(Type::F64, n, a, b, c), made(x.mul_add(y, z)), "{x:e} × {y:e} + {z:e}");
+        assert_eq!(
+            fma(Type::F64, n, a, b, c),
+            made(x.mul_add(y, z)),
+            "{x:e} × {y:e} + {z:e}"
+        );
         let single = x as f32;
-        let expected = if single.is_nan() { 0x7fc0_0000 } else { single.to_bits() };
-        assert_eq!(converted(Type::F64, Type::F32, n, a), u64::from(expected), "{x:e}");
+        let expected = if single.is_nan() {
+            0x7fc0_0000
+        } else {
+            single.to_bits()
+        };
+        assert_eq!(
+            converted(Type::F64, Type::F32, n, a),
+            u64::from(expected),
+            "{x:e}"
+        );
     }
 }
 
@@ -411,11 +451,18 @@ fn exact_zeros_have_the_sign_of_the_direction() {
     let one = 1.0f64.to_bits();
     let (zero, minus_zero) = (0, 1 << 63);
     for rounding in Rounding::ALL {
-        let expected = if rounding == Rounding::Down { minus_zero } else { zero };
+        let expected = if rounding == Rounding::Down {
+            minus_zero
+        } else {
+            zero
+        };
         assert_eq!(sum_of(Type::F64, rounding, one, one, true), expected);
         assert_eq!(sum_of(Type::F64, rounding, zero, minus_zero, false), expected);
         assert_eq!(fma(Type::F64, rounding, one, one, one | minus_zero), expected);
-        assert_eq!(sum_of(Type::F64, rounding, minus_zero, minus_zero, false), minus_zero);
+        assert_eq!(
+            sum_of(Type::F64, rounding, minus_zero, minus_zero, false),
+            minus_zero
+        );
         assert_eq!(product(Type::F64, rounding, minus_zero, one), minus_zero);
         assert_eq!(product(Type::F64, rounding, zero, one), zero);
         assert_eq!(root(Type::F64, rounding, minus_zero), minus_zero);

@@ -252,21 +252,45 @@ fn ruled_operations_agree_with_the_specification() {
     // The operation, as lanes and as the specification have it.
     let mut kinds: Vec<(LaneOpKind, OpKind)> = Vec::new();
     for ty in FLOATS {
-        for op in [UnaryOp::FNeg, UnaryOp::FAbs, UnaryOp::Sqrt, UnaryOp::Ceil, UnaryOp::ApproximateRsqrt] {
+        for op in [
+            UnaryOp::FNeg,
+            UnaryOp::FAbs,
+            UnaryOp::Sqrt,
+            UnaryOp::Ceil,
+            UnaryOp::ApproximateRsqrt,
+        ] {
             kinds.push((LaneOpKind::Unary { op, ty, to, a }, OpKind::Unary(op, x)));
         }
         use BinaryOp::{FAdd, FDiv, FMax, FMin, FMul, FSub};
         for op in [FAdd, FSub, FMul, FDiv, FMin, FMax] {
             kinds.push((LaneOpKind::Binary { op, ty, to, a, b }, OpKind::Binary(op, x, y)));
         }
-        for op in [CompareOp::FEq, CompareOp::FNe, CompareOp::FLt, CompareOp::FLe, CompareOp::FUnordered] {
-            kinds.push((LaneOpKind::Compare { op, ty, to, a, b }, OpKind::Compare(op, x, y)));
+        for op in [
+            CompareOp::FEq,
+            CompareOp::FNe,
+            CompareOp::FLt,
+            CompareOp::FLe,
+            CompareOp::FUnordered,
+        ] {
+            kinds.push((
+                LaneOpKind::Compare { op, ty, to, a, b },
+                OpKind::Compare(op, x, y),
+            ));
         }
         kinds.push((LaneOpKind::Fma { ty, to, a, b, c }, OpKind::Fma(x, y, z)));
         for into in FLOATS {
             let op = ConvertOp::FloatToFloat;
             let from = ty;
-            kinds.push((LaneOpKind::Convert { op, from, into, to, a }, OpKind::Convert(op, x)));
+            kinds.push((
+                LaneOpKind::Convert {
+                    op,
+                    from,
+                    into,
+                    to,
+                    a,
+                },
+                OpKind::Convert(op, x),
+            ));
         }
     }
     for (lanes, plain) in &kinds {

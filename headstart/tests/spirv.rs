@@ -17,6 +17,7 @@ fn emit(name: &str, kernel: &Kernel, options: &Options) -> Option<Spirv> {
     match spirv::emit(kernel, options) {
         Ok(spirv) => Some(spirv),
         Err(error) if error.what().contains("may return while others wait") => None,
+        Err(error) if error.what().contains("rounds other than to nearest") => None,
         Err(error) if parts_work_together(kernel) => {
             let what = error.what();
             let says =
@@ -136,4 +137,24 @@ fn random_kernels_are_valid() {
     }
     assert!(with_plans > 5, "{with_plans} kernels took a plan");
     assert!(emitted > 30, "{emitted} kernels were emitted");
+}
+
+/// OpenCL rounds arithmetic to nearest; what flushes is written out.
+#[test]
+fn other_directions_of_rounding_are_refused() {
+    let kernel = |line: &str| {
+        let text = format!(
+            "hsir 1\nkernel @k(%x: f32, %p: ptr.global f32[] align 4) {{\n%y = {line} %x, %x\nstore %p, %y\nreturn\n}}\n"
+        );
+        headstart::ir::parse(&text, "k.hsir").unwrap_or_else(|error| panic!("{error}"))
+    };
+    let options = Options::new(Target::Portable);
+    let refused = spirv::emit(&kernel("fadd.rz"), &options).expect_err("it rounds towards zero");
+    assert!(
+        refused.to_string().contains("`k` rounds other than to nearest"),
+        "{refused}"
+    );
+    for line in ["fadd", "fadd.ftz"] {
+        spirv::emit(&kernel(line), &options).unwrap_or_else(|error| panic!("{line}: {error}"));
+    }
 }

@@ -66,7 +66,8 @@ impl BankedConstants {
     }
 
     fn operation(&mut self, kernel: &Kernel, op: &Op) {
-        let (OpKind::Binary(..) | OpKind::Fma(..) | OpKind::Compare(..) | OpKind::Select(..)) = op.kind
+        let (OpKind::Binary(..) | OpKind::Fma(..) | OpKind::Compare(..) | OpKind::Select(..)) =
+            op.kind.plain()
         else {
             return;
         };

@@ -164,7 +164,7 @@ impl Flow {
         };
         bounds.walk(&kernel.body, &mut |bounds, op| {
             let is_float = |value: Value| kernel.ty(value).is_float();
-            match &op.kind {
+            match op.kind.plain() {
                 OpKind::Shuffle { value, .. } if is_float(*value) => flow.seen.push(*value),
                 OpKind::Store { values, .. } | OpKind::Atomic { values, .. } => {
                     flow.seen.extend(values.iter().filter(|&&v| is_float(v)))

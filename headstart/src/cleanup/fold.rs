@@ -175,6 +175,7 @@ impl Folder {
             OpKind::Compare(kind, a, c) => b.compare(kind, a, c),
             OpKind::Select(cond, a, c) => b.select(cond, a, c),
             OpKind::Convert(kind, a) => b.convert(kind, ty, a),
+            OpKind::Ruled(rule, ref plain) => b.ruled(rule, (**plain).clone(), ty),
             OpKind::Address {
                 base,
                 index,

@@ -74,7 +74,7 @@ fn extract(region: &mut Region, inside: &mut EntitySet<Value>, outside: &mut Vec
 fn is_expensive(kind: &OpKind) -> bool {
     use BinaryOp::{DivS, DivU, FDiv, RemS, RemU};
     matches!(
-        kind,
+        kind.plain(),
         OpKind::Unary(UnaryOp::Sqrt, _) | OpKind::Binary(DivS | DivU | RemS | RemU | FDiv, ..)
     )
 }

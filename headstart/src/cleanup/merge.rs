@@ -17,8 +17,8 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
 use crate::ir::{
-    Array, BinaryOp, CompareOp, ConvertOp, Id, Kernel, Label, NoWrapOp, Op, OpKind, Region, Type, UnaryOp,
-    Value, eval,
+    Array, BinaryOp, CompareOp, ConvertOp, FloatRule, Id, Kernel, Label, NoWrapOp, Op, OpKind, Region, Type,
+    UnaryOp, Value, eval,
 };
 
 /// Merges what is equal, in the whole kernel.
@@ -37,7 +37,7 @@ pub fn merge(kernel: &mut Kernel) {
     kernel.body = body;
 }
 
-/// What makes two pure operations equal.
+/// What makes two pure operations equal, besides their rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Id(Id),
@@ -56,9 +56,9 @@ struct Merger<'k> {
     /// What stands for a value from now on.
     replaced: SecondaryMap<Value, PackedOption<Value>>,
     /// The operations that can be seen from here.
-    known: HashMap<Key, Value>,
+    known: HashMap<(FloatRule, Key), Value>,
     /// The keys in `known`, in the order they came, to forget them at a region's end.
-    undo: Vec<Key>,
+    undo: Vec<(FloatRule, Key)>,
     /// What the conditions of the `if`s around this place are in it.
     decided: HashMap<Value, bool>,
     constants: HashMap<(Type, u64), Value>,
@@ -264,6 +264,10 @@ impl Merger<'_> {
                     None => None,
                 }
             }
+            OpKind::Ruled(rule, ref plain) => {
+                let bits = plain.folded(rule, self.kernel, ty)?;
+                Some(self.constant(ty, bits))
+            }
             OpKind::Address {
                 base,
                 index,
@@ -327,9 +331,9 @@ impl Merger<'_> {
     }
 }
 
-/// What an equal operation would have as its key.
-fn key(kernel: &Kernel, op: &Op) -> Option<Key> {
-    Some(match op.kind {
+/// What an equal operation would have as its rule and key.
+fn key(kernel: &Kernel, op: &Op) -> Option<(FloatRule, Key)> {
+    let key = match *op.kind.plain() {
         OpKind::Id(id) => Key::Id(id),
         OpKind::ArrayAddress(array) => Key::ArrayAddress(array),
         OpKind::Unary(unary, a) => Key::Unary(unary, a),
@@ -349,7 +353,8 @@ fn key(kernel: &Kernel, op: &Op) -> Option<Key> {
             offset,
         } => Key::Address(base, index, scale, offset),
         _ => return None,
-    })
+    };
+    Some((op.kind.rule(), key))
 }
 
 fn ordered(op: BinaryOp, a: Value, b: Value) -> Key {

@@ -51,12 +51,15 @@ pub enum UnaryOp {
     ReverseBits,
     /// `F32`: 1 / x as the hardware approximates it. This one and those below are within a stated error of the exact
     /// result (see [`approximate`](crate::front::lang::approximate)); which bits they have depends on the device.
+    /// `F64`, only with [`flush`](crate::ir::FloatRule::flush): of the upper 32 bits of x, with zeros as the lower 32 of the
+    /// result, within 2⁻²⁰ of the exact one (PTX ISA 9.0, `rcp.approx.ftz.f64`).
     ApproximateReciprocal,
-    /// `F32`: 1 / √x, approximated.
+    /// `F32`: 1 / √x, approximated. `F64`: flushed, as the reciprocal; kept, as NVIDIA's driver has it in software, within a
+    /// few units in the last place (PTX ISA 9.0, `rsqrt.approx.f64`, states no error).
     ApproximateRsqrt,
     /// `F32`: √x, approximated.
     ApproximateSqrt,
-    /// `F32`: 2ˣ, approximated.
+    /// `F32`: 2ˣ, approximated. `F16`: within 2⁻⁹·⁹, `Bf16`: within 2⁻⁷ of the exact result (PTX ISA 9.0, `ex2.approx`).
     ApproximateExp2,
     /// `F32`: log₂ x, approximated.
     ApproximateLog2,
@@ -64,7 +67,8 @@ pub enum UnaryOp {
     ApproximateSin,
     /// `F32`: cos x, approximated.
     ApproximateCos,
-    /// `F32`: tanh x, approximated.
+    /// `F32`: tanh x, approximated. `F16`: within 2⁻¹⁰·⁹⁸⁷ of the exact result, `Bf16`: within 2⁻⁸ (PTX ISA 9.0,
+    /// `tanh.approx`).
     ApproximateTanh,
 }
 
@@ -116,7 +120,7 @@ pub enum BinaryOp {
     MaxS,
     /// Integer, unsigned.
     MaxU,
-    /// Float, rounded to nearest even, never contracted unless the kernel's flags allow it.
+    /// Float, rounded to nearest even, never contracted.
     FAdd,
     /// Float.
     FSub,

@@ -10,6 +10,7 @@ use super::kernel::{Array, Kernel, Label, LoadId, Place, Region, Value};
 use super::op::{
     BinaryOp, CompareOp, ConvertOp, Id, LoopWishes, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
 };
+use super::rule::FloatRule;
 use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 use super::types::Type;
 
@@ -126,8 +127,9 @@ impl<'k> Builder<'k> {
     pub fn unary(&mut self, op: UnaryOp, a: Value) -> Value {
         let ty = self.ty(a);
         match self.kernel.as_constant(a) {
-            Some(bits) => self.constant(ty, eval::unary(op, ty, bits)),
-            None => self.push_one(OpKind::Unary(op, a), ty),
+            // What an approximation is, the device says.
+            Some(bits) if !op.is_approximation() => self.constant(ty, eval::unary(op, ty, bits)),
+            _ => self.push_one(OpKind::Unary(op, a), ty),
         }
     }
 
@@ -136,7 +138,9 @@ impl<'k> Builder<'k> {
         let ty = self.ty(a);
         let constants = (self.kernel.as_constant(a), self.kernel.as_constant(b));
         match (op, constants) {
-            (_, (Some(x), Some(y))) => self.constant(ty, eval::binary(op, ty, x, y)),
+            (_, (Some(x), Some(y))) if !op.is_approximation() => {
+                self.constant(ty, eval::binary(op, ty, x, y))
+            }
             (BinaryOp::Add | BinaryOp::Or | BinaryOp::Xor, (Some(0), _)) => b,
             (
                 BinaryOp::Add
@@ -197,6 +201,15 @@ impl<'k> Builder<'k> {
         match constants {
             [Some(x), Some(y), Some(z)] => self.constant(ty, eval::fma(ty, x, y, z)),
             _ => self.push_one(OpKind::Fma(a, b, c), ty),
+        }
+    }
+
+    /// A float operation with a rule of its own, with a result of this type.
+    pub fn ruled(&mut self, rule: FloatRule, kind: OpKind, to: Type) -> Value {
+        let known = kind.folded(rule, self.kernel, to);
+        match known {
+            Some(bits) => self.constant(to, bits),
+            None => self.push_one(kind.ruled(rule), to),
         }
     }
 

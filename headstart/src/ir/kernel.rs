@@ -162,13 +162,10 @@ impl LoadData {
     }
 }
 
-/// What imported code allows.
+/// What imported code allows in the whole kernel. Rounding and flushing belong to each operation
+/// ([`FloatRule`](super::FloatRule)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FloatMode {
-    /// Subnormal `F32` inputs and results count as zero.
-    pub flush_to_zero: bool,
-    /// A multiplication and an addition may become one `Fma`.
-    pub may_contract: bool,
     /// Which bits a NaN has that arithmetic makes is left to the device; the simulator makes the canonical one.
     pub any_nan: bool,
 }

@@ -23,9 +23,10 @@
 //! Every operation is total. [`eval`] is the specification of the pure ones; in short: integers wrap,
 //! `x / 0 = 0` and `x % 0 = x`, oversized shifts shift everything out, float to integer clamps and
 //! takes NaN to 0, arithmetic that makes a NaN makes the canonical quiet NaN (sign clear, only the top
-//! mantissa bit set), minimum and maximum are IEEE 754-2019 minimumNumber and maximumNumber. Nothing is
-//! contracted or flushed unless the kernel's [`FloatMode`] says so. `FNeg`, `FAbs`, `CopySign`,
-//! `Select`, loads, stores and bit casts keep a NaN's bits.
+//! mantissa bit set), minimum and maximum are IEEE 754-2019 minimumNumber and maximumNumber. Results are
+//! rounded to nearest even, nothing is contracted or flushed, unless the operation says so: [`Ruled`](OpKind::Ruled)
+//! gives a float operation a [`FloatRule`] of its own. `FNeg`, `FAbs`, `CopySign`, `Select`, loads, stores and bit casts
+//! keep a NaN's bits.
 //!
 //! Memory is bytes, little-endian. Out-of-bounds, misaligned and uninitialised accesses are errors of
 //! the kernel; the functional engine reports them, a real device may do anything.
@@ -92,6 +93,7 @@ pub mod line;
 mod op;
 pub mod parse;
 mod print;
+mod rule;
 mod together;
 mod types;
 pub mod verify;
@@ -107,6 +109,7 @@ pub use kernel::{
 pub use op::{Dependency, Id, LoopWishes, Meeting, Op, OpKind, UnrollWish};
 pub use parse::{parse, read};
 pub use print::print;
+pub use rule::{FloatRule, Rounding};
 pub use together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 pub use types::{Space, Type};
 pub use verify::{verify, verify_derived};

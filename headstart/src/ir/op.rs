@@ -4,9 +4,12 @@
 //! [`eval`](super::eval), which is the specification in code).
 
 pub use super::arithmetic::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
+use super::eval;
 use super::hint::{CacheHint, CacheUse, HintSource, PrefetchScope};
-use super::kernel::{Array, Label, LoadId, Place, Region, Value};
+use super::kernel::{Array, Kernel, Label, LoadId, Place, Region, Value};
+use super::rule::FloatRule;
 use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
+use super::types::Type;
 
 /// One operation: what it does, the values it defines, where it was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +47,10 @@ pub enum OpKind {
     Select(Value, Value, Value),
     /// To another type; the result's type says which.
     Convert(ConvertOp, Value),
+    /// A [`Unary`](OpKind::Unary), [`Binary`](OpKind::Binary), [`Fma`](OpKind::Fma), [`Compare`](OpKind::Compare) or
+    /// [`Convert`](OpKind::Convert) of floats that rounds or flushes by a rule of its own, which is not
+    /// [`FloatRule::EXACT`]. See [`FloatRule`] for why it is an operation of its own.
+    Ruled(FloatRule, Box<OpKind>),
     /// `base + index × scale + offset` in bytes, wrapping at 64 bits. `index` is an `I64`.
     Address {
         /// A pointer; the result points into the same space.
@@ -313,6 +320,7 @@ impl OpKind {
                 | OpKind::Compare(..)
                 | OpKind::Select(..)
                 | OpKind::Convert(..)
+                | OpKind::Ruled(..)
                 | OpKind::Address { .. }
         )
     }
@@ -334,6 +342,45 @@ impl OpKind {
             }
             _ => None,
         }
+    }
+
+    /// The operation with a rule: as it is if that is [`FloatRule::EXACT`].
+    #[must_use]
+    pub fn ruled(self, rule: FloatRule) -> OpKind {
+        match rule {
+            FloatRule::EXACT => self,
+            _ => OpKind::Ruled(rule, Box::new(self)),
+        }
+    }
+
+    /// The operation without its rule.
+    pub fn plain(&self) -> &OpKind {
+        match self {
+            OpKind::Ruled(_, plain) => plain,
+            other => other,
+        }
+    }
+
+    /// Its rule; that of operations which have none is [`FloatRule::EXACT`].
+    pub fn rule(&self) -> FloatRule {
+        match self {
+            OpKind::Ruled(rule, _) => *rule,
+            _ => FloatRule::EXACT,
+        }
+    }
+
+    /// The bits that a float operation with this rule gives, if all its operands are constants. Nothing for what devices
+    /// decide: approximations, and products and sums that may be fused.
+    pub fn folded(&self, rule: FloatRule, kernel: &Kernel, result: Type) -> Option<u64> {
+        let is_open = match self {
+            OpKind::Unary(op, _) => op.is_approximation(),
+            OpKind::Binary(op, ..) => op.is_approximation(),
+            _ => false,
+        };
+        let mut known = !is_open && !rule.contract;
+        self.for_each_operand(|value| known &= kernel.as_constant(value).is_some());
+        let bits = |value| kernel.as_constant(value).unwrap_or_default();
+        known.then(|| eval::ruled::ruled(rule, self, result, |value| kernel.ty(value), bits))?
     }
 
     /// Calls `visit` on each operand of this operation itself; regions inside are not entered.
@@ -389,6 +436,8 @@ impl OpKind {
             | OpKind::Return
             | OpKind::Trap => {}
             OpKind::Block { .. } => {}
+            // The type of the closure must not grow with each call.
+            OpKind::Ruled(_, plain) => plain.map_operands(&mut map as &mut dyn FnMut(Value) -> Value),
             OpKind::Unary(_, a) | OpKind::Convert(_, a) | OpKind::Wait(a) => *a = map(*a),
             OpKind::Vote(_, value, mask) => {
                 *value = map(*value);

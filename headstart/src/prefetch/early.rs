@@ -255,6 +255,7 @@ impl<'s> Early<'s> {
                 scale,
                 offset,
             } => b.address(base, index, scale, offset),
+            OpKind::Ruled(rule, plain) => b.ruled(rule, *plain, ty),
             other => b.push(other, &[ty])[0],
         })
     }

@@ -126,7 +126,7 @@ fn weight(region: &Region) -> usize {
     use crate::ir::BinaryOp;
     let mut weight = 0;
     region.walk(&mut |op| {
-        weight += match op.kind {
+        weight += match *op.kind.plain() {
             OpKind::Unary(UnaryOp::Sqrt, _) | OpKind::Binary(BinaryOp::FDiv, ..) => 15,
             OpKind::Binary(BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU, ..) => 20,
             _ => 1,

@@ -5,8 +5,9 @@ use super::random::Random;
 use super::tables::{Table, Tables};
 use super::values::{Bounded, Pool, constant};
 use crate::ir::{
-    Array, ArrayData, BinaryOp, Builder, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Id, Kernel,
-    Label, LoadData, LoadId, OpKind, PlaceData, Region, Space, Type, UnaryOp, Value,
+    Array, ArrayData, BinaryOp, Builder, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, FloatRule,
+    Id, Kernel, Label, LoadData, LoadId, OpKind, PlaceData, Region, Rounding, Space, Type, UnaryOp, Value,
+    verify,
 };
 use crate::tune::Workload;
 
@@ -31,6 +32,8 @@ pub(super) struct Generator {
     exchanges: bool,
     /// Whether parts of a sub-group work together.
     pub(super) masks: bool,
+    /// The rules that float operations choose from: in most kernels the plain one.
+    rules: Vec<FloatRule>,
     /// Loops that may be left or continued from here, innermost last.
     pub loops: Vec<Exits>,
     lines: u32,
@@ -69,6 +72,7 @@ impl Generator {
             uniform: true,
             exchanges: false,
             masks: false,
+            rules: vec![FloatRule::EXACT],
             loops: Vec::new(),
             lines: 0,
         }
@@ -80,6 +84,7 @@ impl Generator {
         let tables = Tables::declare(&mut kernel, &mut self.random, self.size.trips);
         self.exchanges = self.random.chance(30);
         self.masks = self.random.chance(50);
+        self.rules = rules(&mut self.random);
         // Where no barrier will come, nothing needs to stay together.
         self.uniform = self.exchanges;
         let group = tables.group;
@@ -258,26 +263,29 @@ impl Generator {
                     CompareOp::FNe,
                     CompareOp::FUnordered,
                 ]);
-                b.compare(if ty.is_float() { float } else { op }, x, y)
+                match ty.is_float() {
+                    true => self.ruled(b, OpKind::Compare(float, x, y), Type::Bool),
+                    false => b.compare(op, x, y),
+                }
             }
             1 => {
                 let cond = pool.pick(&mut self.random, b, Type::Bool);
                 b.select(cond, x, y)
             }
             2 => self.converted(b, x, ty),
-            3 if ty.is_float() => b.fma(x, y, z),
+            3 if ty.is_float() => self.ruled(b, OpKind::Fma(x, y, z), ty),
             4 if ty.is_float() => {
                 let op = *self
                     .random
                     .choose(&[UnaryOp::FNeg, UnaryOp::FAbs, UnaryOp::Sqrt, UnaryOp::Floor]);
-                b.unary(op, x)
+                self.ruled(b, OpKind::Unary(op, x), ty)
             }
             _ if ty.is_float() => {
                 use BinaryOp::{FAdd, FDiv, FMax, FMin, FMul, FSub};
                 let op = *self
                     .random
                     .choose(&[FAdd, FAdd, FAdd, FSub, FMul, FDiv, FMin, FMax]);
-                b.binary(op, x, y)
+                self.ruled(b, OpKind::Binary(op, x, y), ty)
             }
             3 => {
                 let op = *self
@@ -296,14 +304,26 @@ impl Generator {
         pool.add(value);
     }
 
+    /// A float operation by one of the kernel's rules, if it can have that.
+    fn ruled(&mut self, b: &mut Builder<'_>, kind: OpKind, to: Type) -> Value {
+        let rule = *self.random.choose(&self.rules);
+        match verify::can_have(b.kernel, rule, &kind, to) {
+            true => b.ruled(rule, kind, to),
+            false => b.ruled(FloatRule::EXACT, kind, to),
+        }
+    }
+
     fn converted(&mut self, b: &mut Builder<'_>, x: Value, from: Type) -> Value {
         match from {
-            Type::F32 => b.convert(ConvertOp::FloatToFloat, Type::F64, x),
+            Type::F32 => self.ruled(b, OpKind::Convert(ConvertOp::FloatToFloat, x), Type::F64),
+            Type::F64 if self.random.chance(30) => {
+                self.ruled(b, OpKind::Convert(ConvertOp::FloatToFloat, x), Type::F32)
+            }
             Type::F64 => b.convert(ConvertOp::FloatToSigned, Type::I32, x),
             Type::I32 if self.random.chance(50) => b.convert(ConvertOp::ExtendS, Type::I64, x),
-            Type::I32 => b.convert(ConvertOp::SignedToFloat, Type::F32, x),
+            Type::I32 => self.ruled(b, OpKind::Convert(ConvertOp::SignedToFloat, x), Type::F32),
             _ if self.random.chance(50) => b.convert(ConvertOp::Truncate, Type::I32, x),
-            _ => b.convert(ConvertOp::UnsignedToFloat, Type::F64, x),
+            _ => self.ruled(b, OpKind::Convert(ConvertOp::UnsignedToFloat, x), Type::F64),
         }
     }
 
@@ -464,6 +484,28 @@ impl Generator {
                 b.break_(label, values);
             }
         })
+    }
+}
+
+/// What float operations of a kernel round and flush by: mostly all alike, and exactly.
+fn rules(random: &mut Random) -> Vec<FloatRule> {
+    let directed = |rounding| FloatRule {
+        rounding,
+        ..FloatRule::EXACT
+    };
+    match random.below(100) {
+        0..8 => vec![FloatRule::FLUSHED],
+        8..16 => vec![FloatRule::EXACT, FloatRule::FLUSHED],
+        16..26 => {
+            let both = FloatRule {
+                rounding: Rounding::Down,
+                ..FloatRule::FLUSHED
+            };
+            let mut rules = vec![FloatRule::EXACT, FloatRule::FLUSHED, both];
+            rules.extend(Rounding::ALL.map(directed));
+            rules
+        }
+        _ => vec![FloatRule::EXACT],
     }
 }
 

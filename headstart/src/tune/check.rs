@@ -226,7 +226,7 @@ pub fn compare_across(workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>])
 pub fn approximates(kernel: &Kernel) -> bool {
     let mut found = false;
     kernel.body.walk(&mut |op| {
-        found |= match op.kind {
+        found |= match *op.kind.plain() {
             OpKind::Unary(op, _) => op.is_approximation(),
             OpKind::Binary(op, ..) => op.is_approximation(),
             _ => false,

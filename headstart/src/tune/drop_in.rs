@@ -83,9 +83,6 @@ impl Needs {
 /// than an entry can declare.
 pub fn drop_in(original: &Original, kernel: &Kernel) -> Result<DropIn> {
     check_target(original)?;
-    if let Some(lost) = &original.lost {
-        return Err(lost.clone());
-    }
     let needs = Needs::of(original, kernel);
     let tests = needs.tests();
     let block = block(original, kernel, !tests.is_empty())?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use headstart::device::sim::functional::Options;
 use headstart::device::{Argument, Command, Device, Fill, Launch, Pattern};
-use headstart::ir::Type;
 use headstart::ir::eval::LEAST_OF_NORMAL_SQRT;
+use headstart::ir::{Rounding, Type};
 use headstart::prefetch::{self, Plan};
 use headstart::testing::{self, Random, Size};
 
@@ -101,6 +101,10 @@ pub fn operations_compute_what_the_ir_specifies(device: &dyn Device, first: usiz
         tried += 1;
         match check(device, operation) {
             Ok(complaints) => wrong.extend(complaints),
+            // OpenCL has no other direction.
+            Err(error)
+                if operation.rule.rounding != Rounding::Nearest
+                    && error.what().contains("rounds other than to nearest") => {}
             Err(error) => wrong.push(format!("{}: {error}", operation.name)),
         }
     }

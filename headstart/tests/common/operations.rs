@@ -1,8 +1,8 @@
 //! One small kernel for each pure operation and type, with what it must compute.
 
 use headstart::ir::{
-    self, BinaryOp, Builder, CompareOp, ConvertOp, Id, Kernel, LoadData, Param, PointerFacts, Space, Type,
-    UnaryOp, Value, eval,
+    self, BinaryOp, Builder, CompareOp, ConvertOp, FloatRule, Id, Kernel, LoadData, OpKind, Param,
+    PointerFacts, Rounding, Space, Type, UnaryOp, Value, eval,
 };
 
 /// A kernel `result[i] = operation(a[i], b[i], c[i])`, and the operation as the IR specifies it.
@@ -15,6 +15,8 @@ pub struct Operation {
     pub operand: Type,
     /// The type of `result`.
     pub result: Type,
+    /// How it rounds and flushes.
+    pub rule: FloatRule,
     /// The operation on bits.
     pub expected: Box<dyn Fn(u64, u64, u64) -> u64>,
 }
@@ -108,6 +110,61 @@ pub fn operations() -> Vec<Operation> {
                 ));
             }
         }
+        all.extend(ruled(ty));
+    }
+    all
+}
+
+/// The float operations on a type that can have a rule of their own, with every such rule.
+fn ruled(ty: Type) -> Vec<Operation> {
+    let [x, y, z] = [0, 1, 2].map(Value::from_u32);
+    let mut kinds: Vec<(String, Type, OpKind)> = Vec::new();
+    for &op in UnaryOp::ALL {
+        kinds.push((op.name().to_owned(), ty, OpKind::Unary(op, x)));
+    }
+    for &op in BinaryOp::ALL {
+        kinds.push((op.name().to_owned(), ty, OpKind::Binary(op, x, y)));
+    }
+    for &op in CompareOp::ALL {
+        kinds.push((op.name().to_owned(), Type::Bool, OpKind::Compare(op, x, y)));
+    }
+    kinds.push(("fma".to_owned(), ty, OpKind::Fma(x, y, z)));
+    for &op in ConvertOp::ALL {
+        for to in TYPES {
+            kinds.push((op.name().to_owned(), to, OpKind::Convert(op, x)));
+        }
+    }
+    let rules = Rounding::ALL.into_iter().flat_map(|rounding| {
+        [false, true].map(|flush| FloatRule {
+            rounding,
+            flush,
+            contract: false,
+        })
+    });
+    let mut all = Vec::new();
+    for rule in rules.filter(|&rule| rule != FloatRule::EXACT) {
+        for (name, to, plain) in kinds.iter().cloned() {
+            let name = match plain {
+                OpKind::Convert(..) => format!("{name}{rule} {ty} {to}"),
+                _ => format!("{name}{rule} {ty}"),
+            };
+            let written = plain.clone();
+            let found = operation(
+                name,
+                ty,
+                to,
+                move |b, operands| {
+                    let mut kind = written.clone();
+                    kind.map_operands(|value| operands[value.as_u32() as usize]);
+                    b.ruled(rule, kind, to)
+                },
+                move |x, y, z| {
+                    let bits = |value: Value| [x, y, z][value.as_u32() as usize];
+                    eval::ruled::ruled(rule, &plain, to, |_| ty, bits).unwrap_or_default()
+                },
+            );
+            all.extend(found.map(|found| Operation { rule, ..found }));
+        }
     }
     all
 }
@@ -180,6 +237,7 @@ fn operation(
         kernel,
         operand,
         result,
+        rule: FloatRule::EXACT,
         expected: Box::new(expected),
     })
 }

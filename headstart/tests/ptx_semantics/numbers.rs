@@ -470,3 +470,124 @@ fn halves() {
         canonical(high) << 16 | canonical(low)
     });
 }
+
+/// A float with a zero of its sign for a subnormal number.
+fn flushed(x: f32) -> f32 {
+    if x.is_subnormal() { 0.0f32.copysign(x) } else { x }
+}
+
+#[test]
+fn every_instruction_rounds_and_flushes_as_it_says() {
+    use headstart::ir::eval::ruled;
+    use headstart::ir::{BinaryOp, FloatRule, Rounding, Type, UnaryOp};
+    let bits = |x: f32| u64::from(x.to_bits());
+    let single = |bits: u64| f32::from_bits(bits as u32);
+    for rounding in Rounding::ALL {
+        for flush in [false, true] {
+            let rule = FloatRule {
+                rounding,
+                flush,
+                ..FloatRule::EXACT
+            };
+            let (name, ftz) = (rounding.name(), if flush { ".ftz" } else { "" });
+            for (op, meant) in [
+                ("add", BinaryOp::FAdd),
+                ("sub", BinaryOp::FSub),
+                ("mul", BinaryOp::FMul),
+                ("div", BinaryOp::FDiv),
+            ] {
+                float(&format!("{op}.{name}{ftz}.f32 %f0, %f1, %f2;"), |x, y, _| {
+                    single(ruled::binary(rule, meant, Type::F32, bits(x), bits(y)))
+                });
+            }
+            float(&format!("fma.{name}{ftz}.f32 %f0, %f1, %f2, %f3;"), |x, y, z| {
+                single(ruled::fma(rule, Type::F32, bits(x), bits(y), bits(z)))
+            });
+            float(&format!("sqrt.{name}{ftz}.f32 %f0, %f1;"), |x, _, _| {
+                single(ruled::unary(rule, UnaryOp::Sqrt, Type::F32, bits(x)))
+            });
+            float(&format!("rcp.{name}{ftz}.f32 %f0, %f1;"), |x, _, _| {
+                single(ruled::binary(rule, BinaryOp::FDiv, Type::F32, bits(1.0), bits(x)))
+            });
+        }
+    }
+    // The directions by a sum that is a little more than 1, and one that is a little less than -1.
+    let next = 1.0 + f32::EPSILON;
+    for (name, above, below) in [
+        ("rn", 1.0, -1.0),
+        ("rz", 1.0, -1.0),
+        ("rm", 1.0, -next),
+        ("rp", next, -1.0),
+    ] {
+        float(
+            &format!("add.{name}.f32 %f0, 0f3F800000, 0f2EDBE6FF;"),
+            |_, _, _| above,
+        );
+        float(
+            &format!("sub.{name}.f32 %f0, 0fBF800000, 0f2EDBE6FF;"),
+            |_, _, _| below,
+        );
+    }
+}
+
+#[test]
+fn what_is_no_arithmetic_flushes_too() {
+    float("neg.ftz.f32 %f0, %f1;", |x, _, _| -flushed(x));
+    float("abs.ftz.f32 %f0, %f1;", |x, _, _| flushed(x).abs());
+    float("neg.f32 %f0, %f1;", |x, _, _| -x);
+    float("cvt.ftz.f32.f32 %f0, %f1;", |x, _, _| flushed(x));
+    float("cvt.ftz.f64.f32 %e0, %f1; cvt.rn.f32.f64 %f0, %e0;", |x, _, _| {
+        flushed(x)
+    });
+    float("cvt.f64.f32 %e0, %f1; cvt.rn.ftz.f32.f64 %f0, %e0;", |x, _, _| {
+        flushed(x)
+    });
+    float("cvt.rpi.ftz.f32.f32 %f0, %f1;", |x, _, _| flushed(x).ceil());
+    let as_number = |x: f32| x as i32 as u32;
+    for (body, meant) in [
+        ("cvt.rpi.ftz.s32.f32", (|x| flushed(x).ceil()) as fn(f32) -> f32),
+        ("cvt.rpi.s32.f32", |x| x.ceil()),
+        ("cvt.rmi.ftz.s32.f32", |x| flushed(x).floor()),
+    ] {
+        let found = made(&FLOATS, &format!("{body} %d, %f1;"));
+        for ((x, ..), found) in triples(&FLOATS).zip(found) {
+            assert_eq!(found, as_number(meant(f32::from_bits(x))), "{body} of {x:#x}");
+        }
+    }
+    // A subnormal number is not above zero, and with a zero of its own sign it is equal.
+    for (ftz, flush) in [("", false), (".ftz", true)] {
+        let seen = |x: u32| {
+            if flush {
+                flushed(f32::from_bits(x))
+            } else {
+                f32::from_bits(x)
+            }
+        };
+        for (body, meant) in [
+            (
+                format!("setp.lt{ftz}.f32 %p, %f1, %f2; selp.u32 %d, 1, 0, %p;"),
+                (|x, y| x < y) as fn(f32, f32) -> bool,
+            ),
+            (
+                format!("setp.equ{ftz}.f32 %p, %f1, %f2; selp.u32 %d, 1, 0, %p;"),
+                |x, y| !(x < y || x > y),
+            ),
+            (
+                format!("setp.ne{ftz}.f32 %p, %f1, %f2; selp.u32 %d, 1, 0, %p;"),
+                |x, y| x < y || x > y,
+            ),
+            (
+                format!("set.gt{ftz}.u32.f32 %d, %f1, %f2; and.b32 %d, %d, 1;"),
+                |x, y| x > y,
+            ),
+        ] {
+            for ((x, y, _), found) in triples(&FLOATS).zip(made(&FLOATS, &body)) {
+                let expected = u32::from(meant(seen(x), seen(y)));
+                assert_eq!(found, expected, "{body} of {x:#x} and {y:#x}");
+            }
+        }
+        float(&format!("slct{ftz}.f32.f32 %f0, %f1, %f2, %f3;"), |x, y, z| {
+            if seen(z.to_bits()) >= 0.0 { x } else { y }
+        });
+    }
+}

@@ -5,7 +5,7 @@ use super::recipe::{self, Recipe, single};
 use super::target::Family;
 use super::{program::Class, recipe_intel};
 use crate::ir::{
-    BinaryOp, CompareOp, ConvertOp, Id, Kernel, NoWrapOp, Op, OpKind, Space, Type, UnaryOp, Value,
+    BinaryOp, CompareOp, ConvertOp, FloatRule, Id, Kernel, NoWrapOp, Op, OpKind, Space, Type, UnaryOp, Value,
 };
 use cranelift_entity::EntitySet;
 
@@ -159,10 +159,10 @@ pub fn cost(facts: &Facts<'_>, fused: &Fused, op: &Op) -> Cost {
     if facts.target.family == Family::Nvidia && only_names_halves(facts, op) {
         return Cost::Free;
     }
-    match &op.kind {
+    match op.kind.plain() {
         OpKind::Id(id) => id_cost(facts, *id),
         OpKind::ArrayAddress(_) => Cost::Free,
-        OpKind::Unary(unary, a) => unary_cost(facts, *unary, ty, *a, result),
+        OpKind::Unary(unary, a) => unary_cost(facts, *unary, op.kind.rule(), *a, result),
         OpKind::Binary(BinaryOp::FDiv, a, _) => {
             let one = facts.kernel.as_constant(*a) == Some(u64::from(1.0f32.to_bits()));
             Cost::Recipe(division(facts, ty, one))
@@ -206,7 +206,7 @@ pub fn cost(facts: &Facts<'_>, fused: &Fused, op: &Op) -> Cost {
 fn is_narrow(facts: &Facts<'_>, op: &Op, ty: Type) -> bool {
     use BinaryOp::{FAdd, FMax, FMaximum, FMin, FMinimum, FMul, FSub};
     let is_arithmetic = matches!(
-        op.kind,
+        op.kind.plain(),
         OpKind::Fma(..) | OpKind::Binary(FAdd | FSub | FMul | FMin | FMax | FMinimum | FMaximum, ..)
     );
     facts.target.family == Family::Nvidia && is_arithmetic && matches!(ty, Type::F16 | Type::Bf16)
@@ -254,12 +254,14 @@ fn id_cost(facts: &Facts<'_>, id: Id) -> Cost {
     }
 }
 
-fn unary_cost(facts: &Facts<'_>, op: UnaryOp, ty: Type, a: Value, result: Value) -> Cost {
+fn unary_cost(facts: &Facts<'_>, op: UnaryOp, rule: FloatRule, a: Value, result: Value) -> Cost {
+    let ty = facts.kernel.ty(result);
     let wide = is_wide(facts, result);
     Cost::Recipe(match op {
         UnaryOp::Not if ty == Type::Bool => return Cost::Free,
-        UnaryOp::FNeg | UnaryOp::FAbs if feeds_floats_only(facts, result) => return Cost::Free,
+        UnaryOp::FNeg | UnaryOp::FAbs if feeds_floats_only(facts, rule, result) => return Cost::Free,
         UnaryOp::Not | UnaryOp::Neg => integer(facts, wide),
+        UnaryOp::FNeg | UnaryOp::FAbs if rule.flush => single(float_class(ty)),
         UnaryOp::FNeg | UnaryOp::FAbs => single(Class::Int32),
         UnaryOp::Sqrt => square_root(facts, ty),
         UnaryOp::NormalReciprocal => match facts.target.family {
@@ -277,13 +279,14 @@ fn unary_cost(facts: &Facts<'_>, op: UnaryOp, ty: Type, a: Value, result: Value)
         UnaryOp::CountLeadingZeros => recipe::LEADING_ZEROS_32,
         UnaryOp::CountOnes | UnaryOp::ReverseBits if wide => recipe::CONVERT_64,
         UnaryOp::CountOnes | UnaryOp::ReverseBits => single(Class::Convert),
-        _ => approximation(facts, op),
+        _ => approximation(facts, op, ty, rule),
     })
 }
 
-/// Float instructions negate and take magnitudes of their operands for free.
-fn feeds_floats_only(facts: &Facts<'_>, value: Value) -> bool {
-    facts.uses[value].iter().all(|user| match &user.by.kind {
+/// Float instructions negate and take magnitudes of their operands for free; what is flushed, those that flush.
+fn feeds_floats_only(facts: &Facts<'_>, rule: FloatRule, value: Value) -> bool {
+    facts.uses[value].iter().all(|user| match user.by.kind.plain() {
+        _ if rule.flush && !user.by.kind.rule().flush => false,
         OpKind::Fma(..) => true,
         OpKind::Binary(op, ..) => matches!(
             op,
@@ -317,12 +320,14 @@ fn square_root(facts: &Facts<'_>, ty: Type) -> Recipe {
 }
 
 /// Intel's units have these functions with subnormal arguments; NVIDIA's compiler scales such arguments before and after.
-fn approximation(facts: &Facts<'_>, op: UnaryOp) -> Recipe {
-    let flushed = facts.kernel.float_mode.flush_to_zero || facts.target.family == Family::Intel;
+fn approximation(facts: &Facts<'_>, op: UnaryOp, ty: Type, rule: FloatRule) -> Recipe {
+    let flushed = rule.flush || facts.target.family == Family::Intel;
     match op {
+        // Steps from the approximation of the upper half, and a way for rare operands, as a division has.
+        UnaryOp::ApproximateRsqrt if ty == Type::F64 && !flushed => recipe::RSQRT_F64,
         UnaryOp::ApproximateTanh => single(Class::Special),
         UnaryOp::ApproximateSin | UnaryOp::ApproximateCos => recipe::SIN_APPROXIMATE,
-        _ if flushed => single(Class::Special),
+        _ if flushed || ty != Type::F32 => single(Class::Special),
         UnaryOp::ApproximateReciprocal => recipe::RECIPROCAL_APPROXIMATE,
         _ => recipe::SCALED_APPROXIMATE,
     }

@@ -121,7 +121,7 @@ impl<'k> Facts<'k> {
 
     /// Whether the scalar unit can make it; on Intel one lane's worth of a register, so none either.
     fn is_uniform_arithmetic(&self, value: Value) -> bool {
-        match self.kind(value) {
+        match self.kind(value).map(OpKind::plain) {
             None => true,
             Some(
                 OpKind::Load { .. }
@@ -275,7 +275,7 @@ impl<'k> Facts<'k> {
     /// The double-precision constant that has to be built in registers because the same instruction holds another one
     /// already: the factor of `x * 0.125 + 0.5`. In loops it comes from constant memory.
     pub fn second_constant(&self, op: &Op) -> Option<Value> {
-        let OpKind::Fma(a, b, c) = op.kind else {
+        let OpKind::Fma(a, b, c) = *op.kind.plain() else {
             return None;
         };
         let held = |value: Value| {

@@ -178,6 +178,7 @@ impl MachineProgram {
 
 fn operation(kind: &OpKind) -> String {
     match kind {
+        OpKind::Ruled(rule, plain) => format!("{}{rule}", operation(plain)),
         OpKind::Id(_) => "id".into(),
         OpKind::ArrayAddress(_) => "array".into(),
         OpKind::Unary(op, _) => op.name().into(),

@@ -229,6 +229,25 @@ pub const SQRT_F64: Recipe = Recipe {
     result: 15,
 };
 
+/// `rsqrt.approx.f64`: `MUFU.RSQ64H`, five double-precision instructions, a check, a jump (ptxas 13.0, sm_90).
+pub const RSQRT_F64: Recipe = Recipe {
+    steps: &[
+        step(Int32, &[]),
+        step(Int32, &[]),
+        step(Int32, &[]),
+        step(Special, &[O(0), S(0)]),
+        step(Int32, &[O(0)]),
+        step(Int32, &[S(4)]),
+        step(Fp64, &[S(3)]),
+        step(Fp64, &[O(0), S(6)]),
+        step(Fp64, &[S(7), S(1), S(2)]),
+        step(Fp64, &[S(3), S(7)]),
+        step(Fp64, &[S(8), S(9), S(3)]),
+        jump(&[S(5)], 2),
+    ],
+    result: 10,
+};
+
 /// `div.u32` by a variable: through a 32-bit reciprocal, with two corrections.
 pub const DIV_U32: Recipe = recipe(&[
     step(Convert, &[O(1)]),

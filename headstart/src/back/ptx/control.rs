@@ -578,7 +578,7 @@ fn fits(kernel: &Kernel, region: &Region, own: Label, budget: &mut Budget) -> bo
 
 /// About how many machine instructions a pure operation takes.
 pub(super) fn cost(kernel: &Kernel, kind: &OpKind) -> u32 {
-    match kind {
+    match kind.plain() {
         OpKind::Unary(UnaryOp::Sqrt, _) => 20,
         OpKind::Unary(UnaryOp::NormalReciprocal | UnaryOp::TableRow, _) => 3,
         OpKind::Unary(UnaryOp::NormalSqrt, _) => 5,

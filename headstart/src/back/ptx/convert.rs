@@ -5,7 +5,7 @@
 
 use super::emitter::Emitter;
 use super::registers::Class;
-use crate::ir::{ConvertOp, Space, Type, Value};
+use crate::ir::{ConvertOp, FloatRule, Space, Type, Value};
 
 impl Emitter<'_> {
     pub(super) fn convert(&mut self, result: Value, op: ConvertOp, a: Value) {
@@ -109,6 +109,21 @@ impl Emitter<'_> {
     }
 
     fn float_to_float(&mut self, r: &str, from: Type, to: Type, x: &str) {
+        if self.rule != FloatRule::EXACT {
+            // What is ruled is one instruction, as it was read.
+            let rounding = match from.bits() > to.bits() {
+                true => format!(".{}", self.rounding()),
+                false => String::new(),
+            };
+            // Older GPUs widen a bf16 by moves, which flush nothing.
+            let (x, from) = match (from, to) {
+                (Type::Bf16, Type::F32) => (self.widened(from, x), Type::F32),
+                _ => (x.to_owned(), from),
+            };
+            let (ftz, from, to) = (self.ftz(), from.name(), to.name());
+            self.ins(format!("cvt{rounding}{ftz}.{to}.{from} {r}, {x}"));
+            return;
+        }
         match (from, to) {
             _ if from == to => {
                 let class = Class::of(to).expect("floats have registers");
@@ -146,11 +161,12 @@ impl Emitter<'_> {
         };
         let sign = if signed && from != Type::Bool { "s" } else { "u" };
         let bits = if from == Type::I64 { 64 } else { 32 };
+        let (rounding, ftz) = (self.rounding(), self.ftz());
         match to {
-            Type::F32 => self.ins(format!("cvt.rn.f32.{sign}{bits} {r}, {x}")),
-            Type::F64 if bits == 32 => self.ins(format!("cvt.rn.f64.{sign}32 {r}, {x}")),
-            Type::F64 => self.ins(format!("cvt.rn.f64.{sign}64 {r}, {x}")),
-            Type::F16 => self.ins(format!("cvt.rn.f16.{sign}{bits} {r}, {x}")),
+            Type::F32 | Type::F64 | Type::F16 => {
+                let to = to.name();
+                self.ins(format!("cvt.{rounding}{ftz}.{to}.{sign}{bits} {r}, {x}"));
+            }
             _ => {
                 // To odd in binary64, to odd in binary32, then the rounding that counts.
                 let number = self.temporary(Class::F64);
@@ -188,7 +204,8 @@ impl Emitter<'_> {
         };
         let sign = if signed { "s" } else { "u" };
         let bits = if to == Type::I64 { 64 } else { 32 };
-        self.ins(format!("cvt.rzi.{sign}{bits}.{source} {r}, {x}"));
+        let ftz = self.ftz();
+        self.ins(format!("cvt.rzi{ftz}.{sign}{bits}.{source} {r}, {x}"));
         if source == "f64" || bits == 64 {
             let unordered = self.temporary(Class::Predicate);
             self.ins(format!("setp.nan.{source} {unordered}, {x}, {x}"));

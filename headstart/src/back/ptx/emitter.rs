@@ -14,7 +14,8 @@ use crate::back::banked::BankedConstants;
 use crate::back::nan::NanPlan;
 use crate::back::roots::Roots;
 use crate::ir::{
-    BinaryOp, ConvertOp, Dependency, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type, Value,
+    BinaryOp, ConvertOp, Dependency, FloatRule, Kernel, Label, Meeting, NoWrapOp, Op, OpKind, Place, Type,
+    Value,
 };
 
 /// A predicate register, or its opposite, under which instructions with an effect run.
@@ -74,6 +75,8 @@ pub(super) struct Emitter<'k> {
     pub folded: HashSet<Value>,
     pub groups: Groups<'k>,
     pub nans: NanPlan,
+    /// How the operation that is being written rounds and flushes.
+    pub rule: FloatRule,
     pub roots: Roots,
     /// Constants that come from constant memory: none inside a module that is somebody else's.
     pub banked: BankedConstants,
@@ -149,6 +152,7 @@ impl<'k> Emitter<'k> {
             folded,
             groups: Groups::of(kernel),
             nans: NanPlan::of(kernel),
+            rule: FloatRule::EXACT,
             roots: Roots::find(kernel),
             banked: BankedConstants::of(kernel),
             registers: Registers::default(),
@@ -342,7 +346,9 @@ impl<'k> Emitter<'k> {
             return Ok(());
         }
         self.at(op.place);
-        match &op.kind {
+        self.rule = op.kind.rule();
+        match op.kind.plain() {
+            OpKind::Ruled(..) => unreachable!("the verifier keeps rules away from ruled operations"),
             OpKind::Id(id) => self.id(op.results[0], *id),
             OpKind::ArrayAddress(_) | OpKind::Address { .. } => self.address(op),
             OpKind::Unary(unary, a) if self.ty(*a).is_float() => self.float_unary(op.results[0], *unary, *a),

@@ -1,9 +1,10 @@
 //! Floating-point arithmetic: rounded to nearest even, never contracted, subnormals kept.
 //!
-//! Every instruction names its rounding (`.rn`), which also keeps the driver's compiler from fusing a
-//! product and a sum; only imported kernels that allow it are emitted without. Half-precision types
-//! compute in binary32 and round once more: binary32 has more than twice their precision plus two, so
-//! the second rounding does not hurt. `Bf16` has binary32's small exponents, where that argument fails,
+//! Every instruction names its rounding, which also keeps the driver's compiler from fusing a product and a sum; only
+//! those that an imported kernel leaves open are emitted without. `.ftz` stands where the operation says so
+//! ([`FloatRule`](crate::ir::FloatRule)) and nowhere else. Half-precision types compute in binary32 and round once
+//! more: binary32 has more than twice their precision plus two, so the second rounding does not hurt. What flushes in
+//! half precision is the instruction of its own. `Bf16` has binary32's small exponents, where that argument fails,
 //! and uses the one instruction that NVIDIA has for it, the fused multiply-add.
 
 use super::emitter::Emitter;
@@ -16,13 +17,17 @@ fn suffix(ty: Type) -> &'static str {
 }
 
 impl Emitter<'_> {
-    /// Flush-to-zero, where the kernel allows it and PTX knows it.
-    fn ftz(&self, ty: Type) -> &'static str {
-        if self.kernel.float_mode.flush_to_zero && ty == Type::F32 {
-            ".ftz"
-        } else {
-            ""
+    /// Flush-to-zero, where the operation says so.
+    pub(super) fn ftz(&self) -> &'static str {
+        match self.rule.flush {
+            true => ".ftz",
+            false => "",
         }
+    }
+
+    /// The direction in which the operation is rounded.
+    pub(super) fn rounding(&self) -> &'static str {
+        self.rule.rounding.name()
     }
 
     /// A half-precision operand in a binary32 register.
@@ -39,7 +44,7 @@ impl Emitter<'_> {
         wide
     }
 
-    /// A binary32 rounded to half precision.
+    /// A binary32 rounded to half precision, to nearest.
     pub(super) fn narrowed(&mut self, ty: Type, result: &str, wide: &str) {
         let name = if ty == Type::F16 { "f16" } else { "bf16" };
         self.ins(format!("cvt.rn.{name}.f32 {result}, {wide}"));
@@ -50,7 +55,17 @@ impl Emitter<'_> {
         let r = self.register(result);
         let x = self.operand(a);
         match op {
+            UnaryOp::FNeg | UnaryOp::FAbs if self.rule.flush => self.flushed_sign(result, &r, op, &x),
             UnaryOp::FNeg | UnaryOp::FAbs => self.sign(result, &r, op, &x),
+            UnaryOp::ApproximateExp2 | UnaryOp::ApproximateTanh => {
+                let name = if op == UnaryOp::ApproximateExp2 {
+                    "ex2"
+                } else {
+                    "tanh"
+                };
+                let ftz = self.ftz();
+                self.ins(format!("{name}.approx{ftz}.{} {r}, {x}", ty.name()));
+            }
             _ if matches!(ty, Type::F16 | Type::Bf16) => {
                 let wide = self.widened(ty, &x);
                 let made = self.temporary(Class::F32);
@@ -88,10 +103,30 @@ impl Emitter<'_> {
         }
     }
 
+    /// Changes the sign bit and flushes. What `neg` and `abs` make of a NaN is seen where its bits are.
+    fn flushed_sign(&mut self, result: Value, r: &str, op: UnaryOp, x: &str) {
+        let ty = self.ty(result);
+        let name = if op == UnaryOp::FNeg { "neg" } else { "abs" };
+        let flushed = format!("{name}.ftz.{}", ty.name());
+        if ty != Type::F32 || !self.nans.seen(result) {
+            self.ins(format!("{flushed} {r}, {x}"));
+            return;
+        }
+        let (number, kept) = (self.temporary(Class::F32), self.temporary(Class::F32));
+        let is_nan = self.temporary(Class::Predicate);
+        self.ins(format!("{flushed} {number}, {x}"));
+        self.sign(result, &kept, op, x);
+        self.ins(format!("setp.nan.f32 {is_nan}, {x}, {x}"));
+        self.ins(format!("selp.f32 {r}, {kept}, {number}, {is_nan}"));
+    }
+
     fn rounded_unary(&mut self, ty: Type, r: &str, op: UnaryOp, x: &str) {
-        let (s, ftz) = (suffix(ty), self.ftz(ty));
+        let (s, ftz) = (suffix(ty), self.ftz());
         match op {
-            UnaryOp::Sqrt => self.ins(format!("sqrt.rn{ftz}.{s} {r}, {x}")),
+            UnaryOp::Sqrt => {
+                let rounding = self.rounding();
+                self.ins(format!("sqrt.{rounding}{ftz}.{s} {r}, {x}"));
+            }
             UnaryOp::NormalReciprocal => self.normal_reciprocal(r, x),
             UnaryOp::NormalSqrt => self.normal_sqrt(r, x),
             // Older targets have them written out.
@@ -102,7 +137,7 @@ impl Emitter<'_> {
             UnaryOp::Ceil => self.ins(format!("cvt.rpi{ftz}.{s}.{s} {r}, {x}")),
             UnaryOp::Trunc => self.ins(format!("cvt.rzi{ftz}.{s}.{s} {r}, {x}")),
             UnaryOp::RoundEven => self.ins(format!("cvt.rni{ftz}.{s}.{s} {r}, {x}")),
-            _ => self.approximate_unary(ftz, r, op, x),
+            _ => self.approximate_unary(s, r, op, x),
         }
     }
 
@@ -128,26 +163,34 @@ impl Emitter<'_> {
         self.ins(format!("fma.rn.f32 {r}, {error}, {half}, {first}"));
     }
 
-    fn approximate_unary(&mut self, ftz: &str, r: &str, op: UnaryOp, x: &str) {
-        let (name, ftz) = match op {
-            UnaryOp::ApproximateReciprocal => ("rcp", ftz),
-            UnaryOp::ApproximateRsqrt => ("rsqrt", ftz),
-            UnaryOp::ApproximateSqrt => ("sqrt", ftz),
-            UnaryOp::ApproximateExp2 => ("ex2", ftz),
-            UnaryOp::ApproximateLog2 => ("lg2", ftz),
-            UnaryOp::ApproximateSin => ("sin", ftz),
-            UnaryOp::ApproximateCos => ("cos", ftz),
-            // Subnormal numbers are kept whatever one asks for.
-            UnaryOp::ApproximateTanh => ("tanh", ""),
+    fn approximate_unary(&mut self, s: &str, r: &str, op: UnaryOp, x: &str) {
+        let name = match op {
+            UnaryOp::ApproximateReciprocal => "rcp",
+            UnaryOp::ApproximateRsqrt => "rsqrt",
+            UnaryOp::ApproximateSqrt => "sqrt",
+            UnaryOp::ApproximateLog2 => "lg2",
+            UnaryOp::ApproximateSin => "sin",
+            UnaryOp::ApproximateCos => "cos",
             _ => unreachable!("the verifier keeps integer operations away from floats"),
         };
-        self.ins(format!("{name}.approx{ftz}.f32 {r}, {x}"));
+        let ftz = self.ftz();
+        self.ins(format!("{name}.approx{ftz}.{s} {r}, {x}"));
     }
 
     pub(super) fn float_binary(&mut self, result: Value, op: BinaryOp, a: Value, b: Value) {
         use BinaryOp as B;
         let ty = self.ty(a);
         let r = self.register(result);
+        let one = match ty {
+            Type::F32 => Some(u64::from(1.0f32.to_bits())),
+            Type::F64 => Some(1.0f64.to_bits()),
+            _ => None,
+        };
+        if op == B::FDiv && one.is_some() && self.kernel.as_constant(a) == one {
+            let (y, rounding, ftz) = (self.operand(b), self.rounding(), self.ftz());
+            self.ins(format!("rcp.{rounding}{ftz}.{} {r}, {y}", suffix(ty)));
+            return;
+        }
         let (x, y) = (self.operand(a), self.operand(b));
         match (op, ty) {
             (B::CopySign, Type::F32 | Type::F64) => {
@@ -183,6 +226,18 @@ impl Emitter<'_> {
                 let odd = self.rounded_to_odd(&dividend);
                 self.narrowed(ty, &r, &odd);
             }
+            (_, Type::F16) if self.rule.flush => {
+                let name = match op {
+                    B::FAdd => "add.rn.ftz",
+                    B::FSub => "sub.rn.ftz",
+                    B::FMul => "mul.rn.ftz",
+                    B::FMin => "min.ftz",
+                    B::FMax => "max.ftz",
+                    B::FMinimum => "min.ftz.NaN",
+                    _ => "max.ftz.NaN",
+                };
+                self.ins(format!("{name}.f16 {r}, {x}, {y}"));
+            }
             (_, Type::F16 | Type::Bf16) => {
                 let (x, y) = (self.widened(ty, &x), self.widened(ty, &y));
                 let made = self.temporary(Class::F32);
@@ -194,17 +249,17 @@ impl Emitter<'_> {
     }
 
     fn rounded_binary(&mut self, ty: Type, r: &str, op: BinaryOp, x: &str, y: &str) {
-        let (s, ftz) = (suffix(ty), self.ftz(ty));
-        let rn = if self.kernel.float_mode.may_contract {
-            ""
-        } else {
-            ".rn"
+        let (s, ftz, rounding) = (suffix(ty), self.ftz(), self.rounding());
+        // Without a direction a product may be fused with a sum.
+        let open = match self.rule.contract {
+            true => String::new(),
+            false => format!(".{rounding}"),
         };
         match op {
-            BinaryOp::FAdd => self.ins(format!("add{rn}{ftz}.{s} {r}, {x}, {y}")),
-            BinaryOp::FSub => self.ins(format!("sub{rn}{ftz}.{s} {r}, {x}, {y}")),
-            BinaryOp::FMul => self.ins(format!("mul{rn}{ftz}.{s} {r}, {x}, {y}")),
-            BinaryOp::FDiv => self.ins(format!("div.rn{ftz}.{s} {r}, {x}, {y}")),
+            BinaryOp::FAdd => self.ins(format!("add{open}{ftz}.{s} {r}, {x}, {y}")),
+            BinaryOp::FSub => self.ins(format!("sub{open}{ftz}.{s} {r}, {x}, {y}")),
+            BinaryOp::FMul => self.ins(format!("mul{open}{ftz}.{s} {r}, {x}, {y}")),
+            BinaryOp::FDiv => self.ins(format!("div.{rounding}{ftz}.{s} {r}, {x}, {y}")),
             BinaryOp::FMin => self.ins(format!("min{ftz}.{s} {r}, {x}, {y}")),
             BinaryOp::FMax => self.ins(format!("max{ftz}.{s} {r}, {x}, {y}")),
             BinaryOp::FMinimum if ty == Type::F32 => self.ins(format!("min{ftz}.NaN.f32 {r}, {x}, {y}")),
@@ -229,13 +284,14 @@ impl Emitter<'_> {
         let ty = self.ty(a);
         let r = self.register(result);
         let (x, y, z) = (self.operand(a), self.operand(b), self.operand(c));
-        let ftz = self.ftz(ty);
-        self.ins(format!("fma.rn{ftz}.{} {r}, {x}, {y}, {z}", ty.name()));
+        let (rounding, ftz) = (self.rounding(), self.ftz());
+        self.ins(format!("fma.{rounding}{ftz}.{} {r}, {x}, {y}, {z}", ty.name()));
     }
 
     pub(super) fn float_compare(&mut self, r: &str, op: CompareOp, ty: Type, a: Value, b: Value) {
         let (mut x, mut y) = (self.operand(a), self.operand(b));
-        if matches!(ty, Type::F16 | Type::Bf16) {
+        let native = ty == Type::F16 && self.rule.flush;
+        if matches!(ty, Type::F16 | Type::Bf16) && !native {
             x = self.widened(ty, &x);
             y = self.widened(ty, &y);
         }
@@ -246,7 +302,7 @@ impl Emitter<'_> {
             CompareOp::FLe => "le",
             _ => "nan",
         };
-        let (s, ftz) = (suffix(ty), self.ftz(ty));
+        let (s, ftz) = (if native { "f16" } else { suffix(ty) }, self.ftz());
         self.ins(format!("setp.{name}{ftz}.{s} {r}, {x}, {y}"));
     }
 

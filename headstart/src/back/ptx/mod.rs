@@ -34,7 +34,7 @@ pub use super::hints::HintReached;
 use super::hints::{Form, expand};
 use super::tables;
 use crate::cleanup;
-use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Type, Value};
+use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Type, UnaryOp, Value};
 use crate::{Error, Result};
 use emitter::Emitter;
 use registers::{Class, identifier};
@@ -319,6 +319,20 @@ fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             kernel.name
         ))
         .accepted("a GPU of sm_90 or later"));
+    }
+    let mut newer = None;
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Unary(function @ (UnaryOp::ApproximateExp2 | UnaryOp::ApproximateTanh), a) =
+            op.kind.plain()
+            && kernel.ty(*a) == Type::Bf16
+        {
+            newer = newer.or(Some((function.name(), op.place)));
+        }
+    });
+    if let (Some((name, place)), true) = (newer, options.target != Target::Sm90) {
+        return Err(Error::device(format!("`{}` has a `{name}` of bf16", kernel.name))
+            .at(kernel.describe_place(place))
+            .accepted("a GPU of sm_90 or later"));
     }
     if kernel.shared_bytes() > u64::from(u32::MAX) || kernel.private_bytes() > 512 << 10 {
         return Err(Error::device(format!(

@@ -1,7 +1,7 @@
 //! What no OpenCL device runs as the IR means it.
 
 use super::Options;
-use crate::ir::{Kernel, Meeting, Op, OpKind, Place, Region, Space, Type};
+use crate::ir::{Kernel, Meeting, Op, OpKind, Place, Region, Rounding, Space, Type};
 use crate::{Error, Result};
 
 /// The mask of all work-items of a sub-group.
@@ -16,7 +16,8 @@ const MOST_PRIVATE: u64 = 128 << 10;
 /// - A parameter points to shared or private memory, or a parameter is a token: a launch has nothing to give it.
 /// - A work-item may return while others still meet at a barrier: OpenCL wants all of them there.
 /// - Some sub-groups of a work-group meet at a barrier of their own: OpenCL has that only as an extension.
-/// - A work-item ends the launch with an error, launches overlap, or it asks who runs with it.
+/// - A work-item ends the launch with an error, launches overlap, it asks who runs with it, or an operation does not
+///   round to nearest.
 /// - A part of a sub-group does something together: OpenCL's shuffles and votes are of all work-items.
 /// - A sub-group size was asked for that is none of Intel's.
 pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
@@ -65,6 +66,10 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
         (
             has(kernel, |kind| matches!(kind, OpKind::Active)),
             "asks which work-items run together",
+        ),
+        (
+            has(kernel, |kind| kind.rule().rounding != Rounding::Nearest),
+            "rounds other than to nearest",
         ),
     ] {
         if found {

@@ -37,6 +37,7 @@ impl Emitter<'_> {
     fn float_to_float(&mut self, from: Type, to: Type, x: Word) -> Word {
         let id = self.ty_id(to);
         match (from, to) {
+            _ if from == to => self.flushed(from, x),
             (Type::F64, Type::F32) => {
                 let made = self.module.ins(Code::FConvert, id, &[x]);
                 self.flushed(to, made)
@@ -54,7 +55,7 @@ impl Emitter<'_> {
             _ => {
                 let wide = self.widened(from, x);
                 match to {
-                    Type::F32 => wide,
+                    Type::F32 => self.flushed(to, wide),
                     Type::F64 => self.module.ins(Code::FConvert, id, &[wide]),
                     _ => self.narrowed(to, wide),
                 }

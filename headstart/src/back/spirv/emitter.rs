@@ -14,7 +14,7 @@ use super::side_by_side::{self, Blocks};
 use crate::Result;
 use crate::back::nan::NanPlan;
 use crate::back::roots::Roots;
-use crate::ir::{Array, Kernel, Label, Op, OpKind, Place, PrefetchScope, Space, Type, Value};
+use crate::ir::{Array, FloatRule, Kernel, Label, Op, OpKind, Place, PrefetchScope, Space, Type, Value};
 
 /// What is being written.
 pub(super) struct Emitter<'k> {
@@ -22,6 +22,8 @@ pub(super) struct Emitter<'k> {
     pub options: &'k Options,
     pub module: Module,
     pub nans: NanPlan,
+    /// How the operation that is being written rounds and flushes.
+    pub rule: FloatRule,
     pub roots: Roots,
     pub scopes: HashMap<Label, Scope<'k>>,
     /// Arrays, as pointers to bytes.
@@ -54,6 +56,7 @@ impl<'k> Emitter<'k> {
             options,
             module: Module::new(),
             nans: NanPlan::of(kernel),
+            rule: FloatRule::EXACT,
             roots: Roots::find(kernel),
             scopes: HashMap::new(),
             arrays: HashMap::new(),
@@ -215,7 +218,9 @@ impl<'k> Emitter<'k> {
     /// Writes one operation that is neither structure nor a terminator.
     pub(super) fn op(&mut self, op: &'k Op) -> Result<()> {
         self.at(op.place);
-        let made = match &op.kind {
+        self.rule = op.kind.rule();
+        let made = match op.kind.plain() {
+            OpKind::Ruled(..) => unreachable!("the verifier keeps rules away from ruled operations"),
             OpKind::Id(id) => Some(self.identity(*id)),
             OpKind::ArrayAddress(array) => Some(self.array(*array)),
             OpKind::Address { .. } => Some(self.address(&op.kind)),

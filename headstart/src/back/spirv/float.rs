@@ -1,4 +1,5 @@
-//! Floating-point arithmetic: rounded to nearest even, never contracted, subnormals kept.
+//! Floating-point arithmetic: rounded to nearest even, never contracted. Subnormal numbers are kept, or flushed by
+//! operations of their own where the IR says so. Other directions of rounding are refused (`check`).
 //!
 //! OpenCL's division and square root may be off by some units in the last place unless the module is built with
 //! `-cl-fp32-correctly-rounded-divide-sqrt`, which `device::opencl` does ([`super::BUILD_OPTIONS`]). Half-precision
@@ -19,12 +20,15 @@ impl Emitter<'_> {
         let ty = self.ty(a);
         let x = self.id(a);
         if matches!(op, UnaryOp::FNeg | UnaryOp::FAbs) {
+            let x = self.flushed(ty, x);
             return self.sign(op, ty, x);
         }
         if is_half(ty) {
+            let x = self.flushed(ty, x);
             let wide = self.widened(ty, x);
             let made = self.rounded_unary(op, Type::F32, wide);
-            return self.narrowed(ty, made);
+            let made = self.narrowed(ty, made);
+            return self.flushed(ty, made);
         }
         self.rounded_unary(op, ty, x)
     }
@@ -52,7 +56,14 @@ impl Emitter<'_> {
         if matches!(op, UnaryOp::NormalReciprocal | UnaryOp::NormalSqrt) {
             return self.of_normal(op, x);
         }
+        if ty == Type::F64 && op == UnaryOp::ApproximateReciprocal {
+            // OpenCL has no faster one.
+            let one = self.module.float_constant(64, 1.0f64.to_bits());
+            let made = self.module.ins(Code::FDiv, id, &[one, x]);
+            return self.flushed(ty, made);
+        }
         let function = match op {
+            UnaryOp::ApproximateRsqrt if ty == Type::F64 => Std::rsqrt,
             UnaryOp::Sqrt => Std::sqrt,
             UnaryOp::Floor => Std::floor,
             UnaryOp::Ceil => Std::ceil,
@@ -113,9 +124,13 @@ impl Emitter<'_> {
             return self.copy_sign(ty, x, y);
         }
         if is_half(ty) {
-            let (x, y) = (self.widened(ty, x), self.widened(ty, y));
+            let [x, y] = [x, y].map(|half| {
+                let half = self.flushed(ty, half);
+                self.widened(ty, half)
+            });
             let made = self.rounded_binary(op, Type::F32, x, y);
-            return self.narrowed(ty, made);
+            let made = self.narrowed(ty, made);
+            return self.flushed(ty, made);
         }
         self.rounded_binary(op, ty, x, y)
     }
@@ -179,10 +194,11 @@ impl Emitter<'_> {
     pub(super) fn fma(&mut self, a: Value, b: Value, c: Value) -> Word {
         let ty = self.ty(a);
         let operands = [self.id(a), self.id(b), self.id(c)];
-        if is_half(ty) {
-            return self.half_fma(ty, operands);
-        }
         let operands = operands.map(|operand| self.flushed(ty, operand));
+        if is_half(ty) {
+            let made = self.half_fma(ty, operands);
+            return self.flushed(ty, made);
+        }
         let id = self.ty_id(ty);
         let made = self.module.opencl(id, Std::fma, &operands);
         self.flushed(ty, made)
@@ -191,10 +207,10 @@ impl Emitter<'_> {
     pub(super) fn float_compare(&mut self, op: CompareOp, a: Value, b: Value) -> Word {
         let ty = self.ty(a);
         let (mut x, mut y) = (self.id(a), self.id(b));
+        (x, y) = (self.flushed(ty, x), self.flushed(ty, y));
         if is_half(ty) {
             (x, y) = (self.widened(ty, x), self.widened(ty, y));
         }
-        (x, y) = (self.flushed(ty, x), self.flushed(ty, y));
         let code = match op {
             CompareOp::FEq => Code::FOrdEqual,
             CompareOp::FNe => Code::FUnordNotEqual,
@@ -206,18 +222,29 @@ impl Emitter<'_> {
         self.module.ins(code, boolean, &[x, y])
     }
 
-    /// A binary32 with its subnormals as zero, where the kernel is one that was imported with that.
+    /// A float with a zero of its sign for a subnormal number, where the operation flushes.
     pub(super) fn flushed(&mut self, ty: Type, x: Word) -> Word {
-        if !self.kernel.float_mode.flush_to_zero || ty != Type::F32 {
+        if !self.rule.flush {
             return x;
         }
         let (id, boolean) = (self.ty_id(ty), self.module.boolean());
+        if is_half(ty) {
+            // Halves are kept as integers.
+            let exponent = if ty == Type::F16 { 0x7c00 } else { 0x7f80 };
+            let [exponent, sign, zero] = [exponent, 0x8000, 0].map(|bits| self.module.constant(16, bits));
+            let exponent = self.module.ins(Code::BitwiseAnd, id, &[x, exponent]);
+            let small = self.module.ins(Code::IEqual, boolean, &[exponent, zero]);
+            let sign = self.module.ins(Code::BitwiseAnd, id, &[x, sign]);
+            return self.module.ins(Code::Select, id, &[small, sign, x]);
+        }
+        let (bits, least) = match ty {
+            Type::F64 => (64, f64::MIN_POSITIVE.to_bits()),
+            _ => (32, u64::from(f32::MIN_POSITIVE.to_bits())),
+        };
         let magnitude = self.module.opencl(id, Std::fabs, &[x]);
-        let least = self
-            .module
-            .float_constant(32, u64::from(f32::MIN_POSITIVE.to_bits()));
+        let least = self.module.float_constant(bits, least);
         let small = self.module.ins(Code::FOrdLessThan, boolean, &[magnitude, least]);
-        let zero = self.module.float_constant(32, 0);
+        let zero = self.module.float_constant(bits, 0);
         let zero = self.module.opencl(id, Std::copysign, &[zero, x]);
         self.module.ins(Code::Select, id, &[small, zero, x])
     }

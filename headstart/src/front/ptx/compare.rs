@@ -1,11 +1,11 @@
 //! Comparisons and selections: `setp`, `set`, `selp`, `slct`, `testp`.
 
-use super::arithmetic::{half_of, taken_apart};
+use super::float::{half_of, rule_of, ruled, taken_apart};
 use super::structure::{Translator, Values, register_kind};
 use super::tree::{Instruction, Operand};
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
 use crate::error::{Error, Result};
-use crate::ir::{BinaryOp, Builder, CompareOp, Type, UnaryOp, Value};
+use crate::ir::{BinaryOp, Builder, CompareOp, OpKind, Type, UnaryOp, Value};
 use crate::suggest::quoted;
 
 /// A comparison by name: the IR's operation, whether the operands are exchanged, whether the result is negated.
@@ -64,26 +64,34 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
+    /// `x` compared with `y` as the instruction does it, flushed if that says so.
     fn compared(
         &mut self,
         b: &mut Builder<'_>,
+        instruction: &Instruction<'t>,
         name: &str,
         numeric: Numeric,
-        x: Value,
-        y: Value,
+        [x, y]: [Value; 2],
     ) -> Result<Value> {
+        let rule = rule_of(instruction)?;
+        let compare = |b: &mut Builder<'_>, op: CompareOp, x: Value, y: Value| {
+            ruled(b, instruction, rule, OpKind::Compare(op, x, y), Type::Bool)
+        };
         let unknown = || Error::input(format!("comparison {} is not supported", quoted(name)));
         if numeric.ty.is_float() {
             match name {
                 // False where either is a NaN, unlike the IR's.
                 "ne" => {
-                    let (below, above) = (b.compare(CompareOp::FLt, x, y), b.compare(CompareOp::FLt, y, x));
+                    let (below, above) = (
+                        compare(b, CompareOp::FLt, x, y)?,
+                        compare(b, CompareOp::FLt, y, x)?,
+                    );
                     return Ok(b.binary(BinaryOp::Or, below, above));
                 }
                 "equ" => {
                     let (equal, odd) = (
-                        b.compare(CompareOp::FEq, x, y),
-                        b.compare(CompareOp::FUnordered, x, y),
+                        compare(b, CompareOp::FEq, x, y)?,
+                        compare(b, CompareOp::FUnordered, x, y)?,
                     );
                     return Ok(b.binary(BinaryOp::Or, equal, odd));
                 }
@@ -96,7 +104,7 @@ impl<'t> Translator<'_, 't> {
         };
         let (op, exchanged, negated) = found.ok_or_else(unknown)?;
         let (x, y) = if exchanged { (y, x) } else { (x, y) };
-        let result = b.compare(op, x, y);
+        let result = compare(b, op, x, y)?;
         Ok(if negated {
             b.unary(UnaryOp::Not, result)
         } else {
@@ -140,7 +148,7 @@ impl<'t> Translator<'_, 't> {
             };
             let (x, y) = (taken_apart(b, x, half), taken_apart(b, y, half));
             for (side, to) in [&**p, &**q].into_iter().enumerate() {
-                let holds = self.compared(b, name, numeric_of, x[side], y[side])?;
+                let holds = self.compared(b, instruction, name, numeric_of, [x[side], y[side]])?;
                 self.set(b, values, to, holds, false)?;
             }
             return Ok(());
@@ -148,7 +156,7 @@ impl<'t> Translator<'_, 't> {
         if half_of(instruction.last()).is_some() {
             return Err(refused(instruction));
         }
-        let holds = self.compared(b, name, numeric_of, x, y)?;
+        let holds = self.compared(b, instruction, name, numeric_of, [x, y])?;
         let c = match c {
             Some(c) => Some(self.value(b, values, c, Type::Bool)?),
             None => None,
@@ -229,7 +237,8 @@ impl<'t> Translator<'_, 't> {
         } else {
             CompareOp::LeS
         };
-        let holds = b.compare(op, zero, c);
+        let rule = rule_of(instruction)?;
+        let holds = ruled(b, instruction, rule, OpKind::Compare(op, zero, c), Type::Bool)?;
         let result = b.select(holds, x, y);
         self.set(b, values, to, result, false)
     }

@@ -7,11 +7,12 @@
 //!
 //! Without `.rn` PTX allows that, and ptxas always does it where the product has no other use. Here it is done the same
 //! way, so that the simulator has the bits that the GPU has, and what is written again leaves no choice. Where there is
-//! one (both operands are products, a product is used twice), the kernel keeps the permission.
+//! one (both operands are products, a product is used twice, one flushes and the other does not), these products and sums
+//! keep the permission ([`FloatRule::contract`]).
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ir::{BinaryOp, Kernel, Op, OpKind, Region, UnaryOp, Value};
+use crate::ir::{BinaryOp, FloatRule, Kernel, Op, OpKind, Region, UnaryOp, Value};
 
 /// Fuses what was written without `.rn`: the products and sums in `open`.
 pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>) {
@@ -26,12 +27,20 @@ pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>) {
         open,
         uses,
         products: HashSet::new(),
-        choice_left: false,
+        left: HashSet::new(),
     };
     fuser.region(&mut body);
-    let choice_left = fuser.choice_left;
+    let left = fuser.left;
+    body.walk_mut(&mut |op| {
+        if op.results.first().is_some_and(|result| left.contains(result)) {
+            let rule = FloatRule {
+                contract: true,
+                ..op.kind.rule()
+            };
+            op.kind = op.kind.plain().clone().ruled(rule);
+        }
+    });
     kernel.body = body;
-    kernel.float_mode.may_contract &= choice_left;
 }
 
 struct Fuser<'k> {
@@ -40,44 +49,55 @@ struct Fuser<'k> {
     uses: HashMap<Value, u32>,
     /// Products that may be fused, of every region so far.
     products: HashSet<Value>,
-    choice_left: bool,
+    /// Products and sums of which the assembler may still fuse some.
+    left: HashSet<Value>,
 }
 
 impl Fuser<'_> {
     fn region(&mut self, region: &mut Region) {
-        // Products of this region with one use: their factors.
-        let mut factors: HashMap<Value, (Value, Value)> = HashMap::new();
+        // Products of this region with one use: their factors, and their rule.
+        let mut factors: HashMap<Value, (Value, Value, FloatRule)> = HashMap::new();
         let mut ops = Vec::with_capacity(region.ops.len());
         let mut fused: HashSet<Value> = HashSet::new();
         for mut op in std::mem::take(&mut region.ops) {
             for inner in op.kind.regions_mut() {
                 self.region(inner);
             }
-            match op.kind {
+            let rule = op.kind.rule();
+            match *op.kind.plain() {
                 OpKind::Binary(BinaryOp::FMul, x, y) if self.open.contains(&op.results[0]) => {
                     let product = op.results[0];
                     self.products.insert(product);
                     if self.uses.get(&product) == Some(&1) {
-                        factors.insert(product, (x, y));
+                        factors.insert(product, (x, y, rule));
                     }
                 }
                 OpKind::Binary(sum @ (BinaryOp::FAdd | BinaryOp::FSub), a, b)
                     if self.open.contains(&op.results[0]) =>
                 {
-                    let taken = [a, b].map(|value| factors.get(&value).copied());
+                    let alike = |&(.., other): &(Value, Value, FloatRule)| other == rule;
+                    let taken = [a, b].map(|value| factors.get(&value).copied().filter(alike));
                     match taken {
-                        [Some(_), Some(_)] => self.choice_left = true,
-                        [Some((x, y)), None] if !self.products.contains(&b) => {
+                        [Some((x, y, _)), None] if !self.products.contains(&b) => {
                             fused.insert(a);
                             let c = self.negated(&mut ops, &op, b, sum == BinaryOp::FSub);
-                            op.kind = OpKind::Fma(x, y, c);
+                            op.kind = OpKind::Fma(x, y, c).ruled(rule);
                         }
-                        [None, Some((x, y))] if !self.products.contains(&a) => {
+                        [None, Some((x, y, _))] if !self.products.contains(&a) => {
                             fused.insert(b);
                             let x = self.negated(&mut ops, &op, x, sum == BinaryOp::FSub);
-                            op.kind = OpKind::Fma(x, y, a);
+                            op.kind = OpKind::Fma(x, y, a).ruled(rule);
                         }
-                        _ => self.choice_left |= [a, b].iter().any(|value| self.products.contains(value)),
+                        _ => {
+                            let products: Vec<Value> = [a, b]
+                                .into_iter()
+                                .filter(|value| self.products.contains(value))
+                                .collect();
+                            if !products.is_empty() {
+                                self.left.extend(products);
+                                self.left.insert(op.results[0]);
+                            }
+                        }
                     }
                 }
                 _ => {}
@@ -120,7 +140,7 @@ mod tests {
     fn what_ptxas_fuses_is_fused() {
         let kernel = contracted("mul.f32 %f4, %f1, %f2;\nsub.f32 %f6, %f3, %f4;");
         assert!(kernel.contains("= fma") && !kernel.contains("fmul"), "{kernel}");
-        assert!(!kernel.contains("may_contract"), "{kernel}");
+        assert!(!kernel.contains("contract"), "{kernel}");
     }
 
     #[test]
@@ -131,15 +151,39 @@ mod tests {
         ] {
             let kernel = contracted(text);
             assert!(!kernel.contains("fma") && kernel.contains("fmul"), "{kernel}");
-            assert!(!kernel.contains("may_contract"), "{kernel}");
+            assert!(!kernel.contains("contract"), "{kernel}");
         }
     }
 
     #[test]
     fn a_choice_is_left_open() {
         let kernel = contracted("mul.f32 %f4, %f1, %f2;\nmul.f32 %f5, %f2, %f3;\nadd.f32 %f6, %f4, %f5;");
+        assert!(!kernel.contains("fma"), "{kernel}");
+        assert_eq!(kernel.matches("fmul.contract").count(), 2, "{kernel}");
+        assert_eq!(kernel.matches("fadd.contract").count(), 1, "{kernel}");
+    }
+
+    #[test]
+    fn what_flushes_is_fused_with_what_flushes() {
+        let kernel = contracted("mul.ftz.f32 %f4, %f1, %f2;\nadd.ftz.f32 %f6, %f3, %f4;");
         assert!(
-            !kernel.contains("fma") && kernel.contains("may_contract"),
+            kernel.contains("= fma.ftz ") && !kernel.contains("fmul"),
+            "{kernel}"
+        );
+        let kernel = contracted("mul.ftz.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f3, %f4;");
+        assert!(kernel.contains("fmul.ftz.contract"), "{kernel}");
+        assert!(kernel.contains("fadd.contract"), "{kernel}");
+    }
+
+    #[test]
+    fn only_what_may_be_fused_is_open() {
+        let kernel = contracted(
+            "mul.f32 %f4, %f1, %f2;\nmul.f32 %f5, %f2, %f3;\nadd.f32 %f6, %f4, %f5;\n\
+             mul.rn.f32 %f7, %f6, %f6;\nadd.rn.f32 %f6, %f7, %f1;",
+        );
+        assert_eq!(kernel.matches(".contract").count(), 3, "{kernel}");
+        assert!(
+            kernel.contains("= fmul ") && kernel.contains("= fadd "),
             "{kernel}"
         );
     }

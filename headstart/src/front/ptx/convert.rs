@@ -1,11 +1,11 @@
 //! `cvt`: between integers, between floats, and across.
 
-use super::arithmetic::{clamped, half_of, put_together};
+use super::float::{clamped, half_of, put_together, rule_of, ruled};
 use super::structure::{Translator, Values};
 use super::tree::Instruction;
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
-use crate::error::{Error, Result};
-use crate::ir::{BinaryOp, Builder, ConvertOp, Type, UnaryOp, Value};
+use crate::error::Result;
+use crate::ir::{BinaryOp, Builder, ConvertOp, FloatRule, OpKind, Rounding, Type, UnaryOp, Value};
 
 impl<'t> Translator<'_, 't> {
     /// `cvt.rn.f32.s32 d, a`.
@@ -35,25 +35,21 @@ impl<'t> Translator<'_, 't> {
         let result = match (source.ty.is_float(), target.ty.is_float()) {
             (false, false) => integer_to_integer(b, instruction, source, target, value)?,
             (false, true) => {
-                if ["rz", "rm", "rp"]
-                    .into_iter()
-                    .any(|rounding| instruction.has(rounding))
-                {
-                    return Err(rounded_otherwise(instruction));
-                }
                 let op = match source.signed {
                     true => ConvertOp::SignedToFloat,
                     false => ConvertOp::UnsignedToFloat,
                 };
-                b.convert(op, target.ty, value)
+                let kind = OpKind::Convert(op, value);
+                let result = ruled(b, instruction, rule_of(instruction)?, kind, target.ty)?;
+                saturated_float(b, instruction, target.ty, result)?
             }
             (true, false) => {
-                let whole = whole(b, instruction, value);
+                let (whole, rule) = whole(b, instruction, value, true)?;
                 let op = match target.signed {
                     true => ConvertOp::FloatToSigned,
                     false => ConvertOp::FloatToUnsigned,
                 };
-                b.convert(op, target.ty, whole)
+                ruled(b, instruction, rule, OpKind::Convert(op, whole), target.ty)?
             }
             (true, true) => float_to_float(b, instruction, target.ty, value)?,
         };
@@ -70,23 +66,19 @@ impl<'t> Translator<'_, 't> {
         instruction: &Instruction<'t>,
         half: Type,
     ) -> Result<()> {
-        if !instruction.has("rn") || instruction.has("sat") {
-            return Err(rounded_otherwise(instruction));
+        if instruction.has("sat") {
+            return Err(refused(instruction));
         }
         let [to, high, low] = operands::<3>(instruction)?;
         let mut halves = Vec::new();
         for operand in [low, high] {
             let single = self.value(b, values, operand, Type::F32)?;
-            halves.push(b.convert(ConvertOp::FloatToFloat, half, single));
+            let kind = OpKind::Convert(ConvertOp::FloatToFloat, single);
+            halves.push(ruled(b, instruction, rule_of(instruction)?, kind, half)?);
         }
         let whole = put_together(b, halves[0], halves[1]);
         self.set(b, values, to, whole, false)
     }
-}
-
-fn rounded_otherwise(instruction: &Instruction<'_>) -> Error {
-    Error::input(format!("`{}` rounds as the IR cannot", instruction.spelling()))
-        .accepted("`.rn`, and `.rni`, `.rzi`, `.rmi`, `.rpi` to whole numbers")
 }
 
 fn integer_to_integer(
@@ -142,21 +134,35 @@ fn saturated(b: &mut Builder<'_>, source: Numeric, target: Numeric, value: Value
     value
 }
 
-/// The value rounded to a whole number, where the instruction says how.
-fn whole(b: &mut Builder<'_>, instruction: &Instruction<'_>, value: Value) -> Value {
-    let op = match instruction
-        .modifiers
-        .iter()
-        .copied()
-        .find(|word| word.starts_with('r'))
-    {
-        Some("rni") => UnaryOp::RoundEven,
-        Some("rmi") => UnaryOp::Floor,
-        Some("rpi") => UnaryOp::Ceil,
+/// The value rounded to a whole number, where the instruction says how, and the rule of what is left to do: what was
+/// flushed once need not be flushed again.
+fn whole(
+    b: &mut Builder<'_>,
+    instruction: &Instruction<'_>,
+    value: Value,
+    to_integer: bool,
+) -> Result<(Value, FloatRule)> {
+    let rule = rule_of(instruction)?;
+    let op = match instruction.modifiers.iter().find(|word| word.starts_with('r')) {
+        Some(&"rni") => UnaryOp::RoundEven,
+        Some(&"rmi") => UnaryOp::Floor,
+        Some(&"rpi") => UnaryOp::Ceil,
         // Towards zero is what the conversion to an integer does itself.
-        _ => return value,
+        Some(&"rzi") if !to_integer => UnaryOp::Trunc,
+        _ => return Ok((value, rule)),
     };
-    b.unary(op, value)
+    let ty = b.kernel.ty(value);
+    let flush = rule.flush && ty == Type::F32;
+    let on_value = FloatRule {
+        flush,
+        ..FloatRule::EXACT
+    };
+    let whole = ruled(b, instruction, on_value, OpKind::Unary(op, value), ty)?;
+    let rest = FloatRule {
+        flush: rule.flush && !flush,
+        ..rule
+    };
+    Ok((whole, rest))
 }
 
 fn float_to_float(
@@ -165,29 +171,35 @@ fn float_to_float(
     target: Type,
     value: Value,
 ) -> Result<Value> {
+    let (value, mut rule) = whole(b, instruction, value, false)?;
     let source = b.kernel.ty(value);
-    if ["rz", "rm", "rp"]
-        .into_iter()
-        .any(|rounding| instruction.has(rounding))
-        && target.bits() < source.bits()
-    {
-        return Err(rounded_otherwise(instruction));
+    // To a wider type nothing is lost, whatever the direction.
+    if target == source || target.bits() > source.bits() {
+        rule.rounding = Rounding::Nearest;
     }
-    let mut result = match instruction.has("rzi") {
-        true => b.unary(UnaryOp::Trunc, value),
-        false => whole(b, instruction, value),
+    let result = match (target == source, rule) {
+        (true, FloatRule::EXACT) => value,
+        _ => ruled(
+            b,
+            instruction,
+            rule,
+            OpKind::Convert(ConvertOp::FloatToFloat, value),
+            target,
+        )?,
     };
-    if target != source {
-        result = b.convert(ConvertOp::FloatToFloat, target, result);
+    saturated_float(b, instruction, target, result)
+}
+
+/// A float from 0 to 1, if the instruction says `.sat`.
+fn saturated_float(
+    b: &mut Builder<'_>,
+    instruction: &Instruction<'_>,
+    target: Type,
+    value: Value,
+) -> Result<Value> {
+    match (instruction.has("sat"), target) {
+        (false, _) => Ok(value),
+        (true, Type::F32 | Type::F64) => Ok(clamped(b, target, value)),
+        _ => Err(refused(instruction)),
     }
-    if instruction.has("sat") {
-        if target != Type::F32 && target != Type::F64 {
-            return Err(refused(instruction));
-        }
-        result = clamped(b, target, result, |b| match target {
-            Type::F64 => b.f64(1.0),
-            _ => b.f32(1.0),
-        });
-    }
-    Ok(result)
 }

@@ -32,6 +32,7 @@ mod countdown;
 mod counters;
 mod data;
 mod facts;
+mod float;
 mod flow;
 mod inline;
 mod kinds;
@@ -47,7 +48,6 @@ mod structure;
 mod tests;
 mod together;
 mod tree;
-mod unfaithful;
 mod values;
 
 pub use facts::{Facts, ParameterFacts};
@@ -173,7 +173,6 @@ fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Fa
         slots: &slots,
         dynamic_shared_bytes: facts.dynamic_shared_bytes.unwrap_or(0),
         reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),
-        lost: unfaithful::lost(&body, kernel.float_mode.flush_to_zero).map(about),
     })
     .map_err(about)?;
     Ok(Imported { kernel, original })

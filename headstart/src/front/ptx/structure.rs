@@ -27,7 +27,8 @@ use super::{copies, countdown, counters, kinds, parameters as given};
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{
-    Array, Builder, Kernel, Label, LoopWishes, Op, OpKind, Place, PlaceData, Type, UnrollWish, Value, limits,
+    Array, Builder, FloatMode, Kernel, Label, LoopWishes, Op, OpKind, Place, PlaceData, Type, UnrollWish,
+    Value, limits,
 };
 
 /// What an entry is made of.
@@ -102,7 +103,10 @@ enum Edge {
 pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
     let mut kernel = Kernel::new(source.function.name);
     kernel.group_size = source.function.required_group;
-    kernel.float_mode = super::arithmetic::float_mode(source.body)?;
+    kernel.float_mode = FloatMode {
+        // PTX says nothing of them, and what comes back as PTX is not to pay for more.
+        any_nan: true,
+    };
     let flow = source.flow;
     let mut followers = vec![Followers::default(); flow.blocks.len()];
     for block in 1..flow.blocks.len() {

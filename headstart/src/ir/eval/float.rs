@@ -167,21 +167,34 @@ pub(super) fn unary_of_single(op: UnaryOp, a: u64) -> u64 {
     })
 }
 
-/// What hardware approximates, of an `F32`: the exact result, all but always rounded to nearest, by way of a binary64.
-pub(super) fn approximate_unary(op: UnaryOp, a: u64) -> u64 {
-    let x = f64::from(single::of(a));
-    single::made(match op {
-        UnaryOp::ApproximateReciprocal => 1.0 / x,
-        UnaryOp::ApproximateRsqrt => 1.0 / x.sqrt(),
-        UnaryOp::ApproximateSqrt => x.sqrt(),
-        // One library for every host: the same bits everywhere.
-        UnaryOp::ApproximateExp2 => libm::exp2(x),
-        UnaryOp::ApproximateLog2 => libm::log2(x),
-        UnaryOp::ApproximateSin => libm::sin(x),
-        UnaryOp::ApproximateCos => libm::cos(x),
-        UnaryOp::ApproximateTanh => libm::tanh(x),
-        _ => 0.0,
-    } as f32)
+/// What hardware approximates: the exact result, all but always rounded to nearest, by way of a binary64.
+pub(super) fn approximate_unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
+    if !ty.is_float() {
+        return 0;
+    }
+    let x = to_double(ty, a);
+    from_double(
+        ty,
+        match op {
+            UnaryOp::ApproximateReciprocal => 1.0 / x,
+            UnaryOp::ApproximateRsqrt => 1.0 / x.sqrt(),
+            UnaryOp::ApproximateSqrt => x.sqrt(),
+            // One library for every host: the same bits everywhere.
+            UnaryOp::ApproximateExp2 => libm::exp2(x),
+            UnaryOp::ApproximateLog2 => libm::log2(x),
+            UnaryOp::ApproximateSin => libm::sin(x),
+            UnaryOp::ApproximateCos => libm::cos(x),
+            UnaryOp::ApproximateTanh => libm::tanh(x),
+            _ => 0.0,
+        },
+    )
+}
+
+/// The approximations in binary64 of which NVIDIA's GPUs compute the upper 32 bits, from the upper 32 bits.
+pub(super) fn approximate_upper_half(op: UnaryOp, a: u64) -> u64 {
+    const UPPER: u64 = !0 << 32;
+    let a = if double::of(a).is_nan() { a } else { a & UPPER };
+    approximate_unary(op, Type::F64, a) & UPPER
 }
 
 pub(super) fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {

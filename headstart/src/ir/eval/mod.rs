@@ -2,9 +2,12 @@
 //!
 //! Values travel as `u64`, zero-extended from their type's width ([`Type::mask`]); every function
 //! returns them so. Operand types are those that the verifier demands: on others the result is 0, never
-//! a panic. Engines may compute faster, never differently; constant folding calls these functions.
+//! a panic. Engines may compute faster, never differently; constant folding calls these functions. [`ruled`] has the
+//! operations that round or flush by a rule of their own.
 
 mod float;
+mod rounded;
+pub mod ruled;
 pub mod table;
 
 pub use float::{LEAST_OF_NORMAL_SQRT, normal_reciprocal, normal_sqrt};
@@ -38,7 +41,7 @@ pub fn unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
         | UnaryOp::TableExp2
         | UnaryOp::TableLog2
         | UnaryOp::TableReciprocal => float::unary_of_single(op, a),
-        _ => float::approximate_unary(op, a),
+        _ => float::approximate_unary(op, ty, a),
     }
 }
 

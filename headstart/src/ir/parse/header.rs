@@ -142,13 +142,11 @@ impl Parser<'_> {
         if self.accept_word("sub_group")? {
             self.kernel.sub_group_size = Some(self.small_number("a sub-group size", 1, u32::MAX)?);
         }
-        self.kernel.float_mode.flush_to_zero = self.accept_word("flush_to_zero")?;
-        self.kernel.float_mode.may_contract = self.accept_word("may_contract")?;
         self.kernel.float_mode.any_nan = self.accept_word("any_nan")?;
         if !self.at('{') {
-            return Err(self.expected("`{`").accepted(
-                "before it, in this order: group X,Y,Z, sub_group N, flush_to_zero, may_contract, any_nan",
-            ));
+            return Err(self
+                .expected("`{`")
+                .accepted("before it, in this order: group X,Y,Z, sub_group N, any_nan"));
         }
         Ok(())
     }

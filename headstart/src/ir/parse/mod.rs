@@ -38,8 +38,7 @@
 //! - `yield` leaves the block or `if` that directly contains it, `break` and `continue` without a label
 //!   mean the innermost loop, with a label what it names. Without `else`, an `if` yields nothing there.
 //! - After a pointer parameter's type stands what is known of it: `f32[%n]` or `f32[]`, `align 4`,
-//!   `readonly`, `unaliased`. After the parameters: `group`, `sub_group`, `flush_to_zero`, `may_contract`,
-//!   `any_nan`.
+//!   `readonly`, `unaliased`. After the parameters: `group`, `sub_group`, `any_nan`.
 //! - `load @p` declares a load, `load @p constant` one of memory that nothing writes while the kernel runs.
 //! - `among %mask` after a shuffle, a vote or `meet subgroup` names who takes part; without it the whole sub-group
 //!   does.
@@ -47,9 +46,11 @@
 //!   the unknown one.
 //!
 //! Operations are spelled by [`UnaryOp::name`](super::UnaryOp::name) and its like; [`NoWrap`] is the
-//! operation, a point and the promise: `add.nuw`.
+//! operation, a point and the promise: `add.nuw`. A float operation that rounds or flushes by a rule of its own has it
+//! behind its name, in this order: `.ftz`, one of `.rz`, `.rm`, `.rp`, `.contract`, as in `fma.ftz.rm` ([`FloatRule`]).
 //!
 //! [`NoWrap`]: super::OpKind::NoWrap
+//! [`FloatRule`]: super::FloatRule
 //!
 //! The parser checks spelling, names, scopes and operand types, and the [`limits`];
 //! [`verify`](super::verify()) checks the rest.

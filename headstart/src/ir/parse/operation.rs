@@ -10,6 +10,7 @@ use crate::ir::op::{
     BinaryOp, CompareOp, ConvertOp, Dependency, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
 };
 use crate::ir::print::{all_ids, id_name};
+use crate::ir::rule::FloatRule;
 use crate::ir::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 use crate::ir::types::Type;
 use crate::ir::verify::result_types;
@@ -21,6 +22,15 @@ const WORDS: [&str; 26] = [
     "block", "if", "loop", "yield", "break", "continue", "return", "atomic", "fence", "shuffle", "vote",
     "meet", "print", "trap", "depend",
 ];
+
+/// Whether a rule may stand behind this word; which rule, the verifier says.
+fn is_ruled(word: &str) -> bool {
+    word == "fma"
+        || UnaryOp::parse(word).is_some()
+        || BinaryOp::parse(word).is_some()
+        || CompareOp::parse(word).is_some()
+        || ConvertOp::parse(word).is_some()
+}
 
 impl Parser<'_> {
     /// One operation, regions included.
@@ -179,6 +189,13 @@ impl Parser<'_> {
             let [a] = self.operands()?;
             self.expect_word("to")?;
             return Ok((OpKind::Convert(op, a), Some(self.ty()?)));
+        }
+        if let Some((bare, rule)) = FloatRule::split(word)
+            && rule != FloatRule::EXACT
+            && is_ruled(bare)
+        {
+            let (kind, named) = self.simple(bare, position)?;
+            return Ok((kind.ruled(rule), named));
         }
         let no_wrap = word
             .split_once('.')

@@ -2,11 +2,12 @@
 
 use super::{parse, read};
 use crate::ir::hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
-use crate::ir::kernel::{ArrayData, Kernel, LoadData, Param, PlaceData};
+use crate::ir::kernel::{ArrayData, Kernel, LoadData, Param, PlaceData, Value};
 use crate::ir::op::{
     BinaryOp, CompareOp, ConvertOp, LoopWishes, NoWrapOp, OpKind, UnaryOp, UnrollWish, Wrap,
 };
 use crate::ir::print::{all_ids, print};
+use crate::ir::rule::{FloatRule, Rounding};
 use crate::ir::types::{Space, Type};
 use crate::ir::{Builder, first_difference, limits, verify};
 
@@ -40,8 +41,6 @@ fn every_operation_round_trips() {
         .filter(|ty| !matches!(ty, Type::Token | Type::Ptr(Space::Shared | Space::Private)))
         .collect();
     params(&mut kernel, &passable);
-    kernel.float_mode.flush_to_zero = true;
-    kernel.float_mode.may_contract = true;
     kernel.float_mode.any_nan = true;
     let shared = kernel.arrays.push(ArrayData {
         name: "ring".to_owned(),
@@ -106,6 +105,9 @@ fn every_operation_round_trips() {
             }
         }
         try_push(&mut b, OpKind::Fma(a, a, a), None);
+        for rule in rules() {
+            push_ruled(&mut b, rule, a);
+        }
         let condition = b.kernel.params[0].value;
         try_push(&mut b, OpKind::Select(condition, a, a), None);
         for &cache in CacheUse::ALL {
@@ -227,10 +229,63 @@ kernel @k(
     );
 }
 
+/// Every rule but the one that says nothing.
+fn rules() -> impl Iterator<Item = FloatRule> {
+    let flags = [(false, false), (false, true), (true, false), (true, true)];
+    let all = Rounding::ALL.into_iter().flat_map(move |rounding| {
+        flags.map(|(flush, contract)| FloatRule {
+            rounding,
+            flush,
+            contract,
+        })
+    });
+    all.filter(|&rule| rule != FloatRule::EXACT)
+}
+
+/// Appends every operation on `a` that can have this rule.
+fn push_ruled(b: &mut Builder<'_>, rule: FloatRule, a: Value) {
+    for &op in UnaryOp::ALL {
+        try_push(b, OpKind::Unary(op, a).ruled(rule), None);
+    }
+    for &op in BinaryOp::ALL {
+        try_push(b, OpKind::Binary(op, a, a).ruled(rule), None);
+    }
+    for &op in CompareOp::ALL {
+        try_push(b, OpKind::Compare(op, a, a).ruled(rule), None);
+    }
+    for &op in ConvertOp::ALL {
+        for to in Type::ALL {
+            try_push(b, OpKind::Convert(op, a).ruled(rule), Some(to));
+        }
+    }
+    try_push(b, OpKind::Fma(a, a, a).ruled(rule), None);
+}
+
+#[test]
+fn rules_that_no_device_has_are_refused() {
+    for (line, why) in [
+        ("%y = add.ftz %n, %n", "`add` of i32 cannot flush"),
+        ("%y = fadd.rz %h, %h", "cannot be rounded otherwise"),
+        ("%y = fadd.ftz %d, %d", "cannot flush subnormal numbers"),
+        ("%y = fmin.rm %x, %x", "cannot be rounded otherwise"),
+        ("%y = fdiv.contract %x, %x", "cannot be fused with another"),
+        ("%y = copysign.ftz %x, %x", "cannot flush subnormal numbers"),
+        ("%y = approximate.tanh.ftz %x", "cannot flush subnormal numbers"),
+        ("%y = approximate.rcp %d", "flushes subnormal numbers"),
+        ("%y = fadd.rn %x, %x", "there is no operation"),
+        ("%y = fadd.ftz.ftz %x, %x", "there is no operation"),
+        ("%y = fadd.rz.ftz %x, %x", "there is no operation"),
+    ] {
+        let text = format!("hsir 1\nkernel @k(%x: f32, %d: f64, %h: f16, %n: i32) {{\n{line}\nreturn\n}}\n");
+        let error = read(&text, "k.hsir").expect_err(line).to_string();
+        assert!(error.contains(why), "{line}: {error}");
+    }
+}
+
 /// Appends the operation if its types are right.
 fn try_push(b: &mut Builder<'_>, kind: OpKind, named: Option<Type>) {
     let count = match kind {
-        OpKind::Load { .. } | OpKind::Convert(..) => 1,
+        OpKind::Load { .. } | OpKind::Convert(..) | OpKind::Ruled(..) => 1,
         _ => 0,
     };
     if let Ok(types) = super::super::verify::result_types(b.kernel, &kind, count, named) {

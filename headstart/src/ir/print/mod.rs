@@ -78,12 +78,6 @@ impl<'k> Printer<'k> {
         if let Some(size) = kernel.sub_group_size {
             self.put(format!(" sub_group {size}"));
         }
-        if kernel.float_mode.flush_to_zero {
-            self.put(" flush_to_zero");
-        }
-        if kernel.float_mode.may_contract {
-            self.put(" may_contract");
-        }
         if kernel.float_mode.any_nan {
             self.put(" any_nan");
         }

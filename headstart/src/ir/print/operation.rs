@@ -89,19 +89,21 @@ impl<'k> Printer<'k> {
             Some(data) => data.ty.name(),
             None => "?",
         };
-        match &op.kind {
+        let rule = op.kind.rule();
+        match op.kind.plain() {
+            OpKind::Ruled(..) => self.put("?"),
             OpKind::Id(id) => self.put(id_name(*id)),
             OpKind::ArrayAddress(array) => self.put(format!("array @{}", self.names.array(*array))),
-            OpKind::Unary(op, a) => self.named(op.name(), &[*a]),
-            OpKind::Binary(op, a, b) => self.named(op.name(), &[*a, *b]),
+            OpKind::Unary(op, a) => self.named(&format!("{}{rule}", op.name()), &[*a]),
+            OpKind::Binary(op, a, b) => self.named(&format!("{}{rule}", op.name()), &[*a, *b]),
             OpKind::NoWrap(op, wrap, a, b) => {
                 self.named(&format!("{}.{}", op.name(), wrap.name()), &[*a, *b])
             }
-            OpKind::Fma(a, b, c) => self.named("fma", &[*a, *b, *c]),
-            OpKind::Compare(op, a, b) => self.named(op.name(), &[*a, *b]),
+            OpKind::Fma(a, b, c) => self.named(&format!("fma{rule}"), &[*a, *b, *c]),
+            OpKind::Compare(op, a, b) => self.named(&format!("{}{rule}", op.name()), &[*a, *b]),
             OpKind::Select(cond, a, b) => self.named("select", &[*cond, *a, *b]),
             OpKind::Convert(op, a) => {
-                self.named(op.name(), &[*a]);
+                self.named(&format!("{}{rule}", op.name()), &[*a]);
                 self.put(format!(" to {result_type}"));
             }
             OpKind::Address {

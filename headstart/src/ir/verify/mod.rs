@@ -42,7 +42,10 @@
 //! 23. A shuffle exchanges numbers or truth values by an `I32`; a vote takes a `Bool`; a named barrier has one of
 //!     the numbers 1 to 15 and at least one sub-group.
 //! 24. A printed line has a value of the right type for each of its places.
+//! 25. An operation that rounds, flushes or may be fused by a rule of its own is one of floats, of a type for which some
+//!     device has that; its rule says something. Approximations that no device has without flushing say so.
 
+mod rule;
 mod structure;
 mod tables;
 #[cfg(test)]
@@ -52,6 +55,7 @@ mod violation;
 
 use super::kernel::Kernel;
 use super::op::OpKind;
+use super::rule::FloatRule;
 use super::types::Type;
 use crate::error::{Error, Result};
 use crate::suggest::quoted;
@@ -86,6 +90,11 @@ pub(super) fn result_types(
     named: Option<Type>,
 ) -> Result<Vec<Type>> {
     types::results_of(kernel, kind, results, named).map_err(|violation| Error::input(violation.what))
+}
+
+/// Whether a float operation can have this rule, of operands that are right for it.
+pub fn can_have(kernel: &Kernel, rule: FloatRule, plain: &OpKind, result: Type) -> bool {
+    rule::ruled(kernel, rule, plain, Some(result)).is_ok()
 }
 
 fn check(kernel: &Kernel) -> Check {

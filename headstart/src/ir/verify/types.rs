@@ -1,5 +1,6 @@
 //! The types that operations take and make. The parser infers results with it, the verifier checks them.
 
+use super::rule;
 use super::violation::{Check, Rule, Violation};
 use crate::ir::hint::{CacheHint, CacheLevel, CacheUse, HintSource, PrefetchScope};
 use crate::ir::kernel::{Kernel, Value};
@@ -25,7 +26,10 @@ pub(super) fn results_of(
     match kind {
         OpKind::Id(id) => id_type(*id).and_then(one),
         OpKind::ArrayAddress(array) => one(Type::Ptr(kernel.arrays[*array].space)),
-        OpKind::Unary(op, a) => unary(*op, ty(a)).and_then(one),
+        OpKind::Unary(op, a) => {
+            rule::exact(*op, ty(a))?;
+            unary(*op, ty(a)).and_then(one)
+        }
         OpKind::Binary(op, a, b) => {
             same(op.name(), &[ty(a), ty(b)])?;
             binary(*op, ty(a)).and_then(one)
@@ -50,6 +54,17 @@ pub(super) fn results_of(
         OpKind::Convert(op, a) => {
             let to = named.ok_or_else(|| Rule::Pure.broken("a conversion has one result"))?;
             convert(*op, ty(a), to).and(one(to))
+        }
+        OpKind::Ruled(rule, plain) => {
+            let made = match (&**plain, named) {
+                // What cannot do without a rule has one.
+                (OpKind::Unary(op, a), _) => unary(*op, ty(a)).and_then(one)?,
+                (OpKind::Convert(op, a), Some(to)) => {
+                    rule::conversion(*rule, *op, ty(a), to).and_then(one)?
+                }
+                _ => results_of(kernel, plain, results, named)?,
+            };
+            rule::ruled(kernel, *rule, plain, named).map(|()| made)
         }
         OpKind::Address { base, index, .. } => {
             wanted("address", "an i64 as index", ty(index) == Type::I64, ty(index))?;
@@ -220,6 +235,14 @@ fn unary(op: UnaryOp, ty: Type) -> Check<Type> {
         | UnaryOp::Ceil
         | UnaryOp::Trunc
         | UnaryOp::RoundEven => wanted(op.name(), "a float", ty.is_float(), ty),
+        UnaryOp::ApproximateReciprocal | UnaryOp::ApproximateRsqrt => {
+            let fits = matches!(ty, Type::F32 | Type::F64);
+            wanted(op.name(), "an f32 or an f64", fits, ty)
+        }
+        UnaryOp::ApproximateExp2 | UnaryOp::ApproximateTanh => {
+            let fits = matches!(ty, Type::F16 | Type::Bf16 | Type::F32);
+            wanted(op.name(), "an f16, bf16 or f32", fits, ty)
+        }
         _ => wanted(op.name(), "an f32", ty == Type::F32, ty),
     }
 }
@@ -264,7 +287,7 @@ fn compare(op: CompareOp, ty: Type) -> Check<Type> {
     }
 }
 
-fn convert(op: ConvertOp, from: Type, to: Type) -> Check<()> {
+pub(super) fn convert(op: ConvertOp, from: Type, to: Type) -> Check<()> {
     let generic = Type::Ptr(Space::Generic);
     let storable = |ty: Type| ty.is_integer() || ty.is_float() || ty.is_pointer();
     let fits = match op {

@@ -32,6 +32,7 @@ pub(super) enum Rule {
     Atomic,
     Collective,
     Print,
+    Floats,
 }
 
 /// A broken rule.

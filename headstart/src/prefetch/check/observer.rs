@@ -170,6 +170,7 @@ impl TermObserver {
     /// What an operation makes. Other lanes of its results may change.
     fn follow(&mut self, op: &LaneOp, registers: &Registers, mask: Mask, sub_group: &SubGroup) {
         let mut compute = |what: Operation, to: Slot, operands: &[Slot]| {
+            let what = what.ruled(op.rule);
             self.compute(what, to, operands, registers, mask, sub_group, op.place);
         };
         match op.kind {

@@ -2,7 +2,7 @@
 
 use super::linear::Linear;
 use super::terms::OPERATION;
-use crate::ir::{BinaryOp, Type, UnaryOp};
+use crate::ir::{BinaryOp, FloatRule, Type, UnaryOp};
 
 /// What tells one operation from another.
 pub(super) struct Operation {
@@ -28,6 +28,15 @@ impl Operation {
             is_identity: false,
             linear: None,
         }
+    }
+
+    /// The operation with this rule: another one than without.
+    pub fn ruled(mut self, rule: FloatRule) -> Operation {
+        self.number |= (rule.rounding as u64) << 24 | u64::from(rule.flush) << 26;
+        if rule != FloatRule::EXACT {
+            self.name.push_str(&rule.to_string());
+        }
+        self
     }
 
     /// The operand whose term is the result's. `known` gives the bits of an operand if they say everything.

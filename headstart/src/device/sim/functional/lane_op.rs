@@ -2,9 +2,9 @@
 
 use super::lanes::Slot;
 use crate::ir::{
-    Array, AtomicOp, BinaryOp, CacheLevel, CacheUse, CompareOp, ConvertOp, Id, Kernel, LoadId, Meeting,
-    MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ShuffleOp, Space, Type, UnaryOp,
-    Value, VoteOp, Wrap,
+    Array, AtomicOp, BinaryOp, CacheLevel, CacheUse, CompareOp, ConvertOp, FloatRule, Id, Kernel, LoadId,
+    Meeting, MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ShuffleOp, Space, Type,
+    UnaryOp, Value, VoteOp, Wrap,
 };
 
 /// One operation of a sub-group. Control flow and barriers are not among them: who runs the operations
@@ -13,8 +13,8 @@ use crate::ir::{
 pub struct LaneOp {
     /// What it does, to which registers.
     pub kind: LaneOpKind,
-    /// Subnormal binary32 operands and results count as zero.
-    pub flush_to_zero: bool,
+    /// How it rounds and flushes, if it computes with floats.
+    pub rule: FloatRule,
     /// Where it was written.
     pub place: Place,
 }
@@ -207,18 +207,6 @@ impl LaneOpKind {
             _ => "sub-group barrier",
         }
     }
-
-    /// Whether it is arithmetic or a comparison in binary32.
-    fn is_single_arithmetic(&self) -> bool {
-        match *self {
-            LaneOpKind::Unary { op, ty, .. } => {
-                ty == Type::F32 && !matches!(op, UnaryOp::FNeg | UnaryOp::FAbs)
-            }
-            LaneOpKind::Binary { op, ty, .. } => ty == Type::F32 && op != BinaryOp::CopySign,
-            LaneOpKind::Fma { ty, .. } | LaneOpKind::Compare { ty, .. } => ty == Type::F32,
-            _ => false,
-        }
-    }
 }
 
 impl LaneOp {
@@ -230,7 +218,7 @@ impl LaneOp {
         let to = op.results.first().map_or(Slot(0), |&value| slot(value));
         let into = op.results.first().map_or(Type::Bool, |&value| kernel.ty(value));
         let space = |ptr: Value| kernel.ty(ptr).space().unwrap_or(Space::Global);
-        let kind = match &op.kind {
+        let kind = match op.kind.plain() {
             OpKind::Id(id) => LaneOpKind::Id { to, id: *id },
             OpKind::ArrayAddress(array) => LaneOpKind::ArrayAddress { to, array: *array },
             OpKind::Unary(unary, a) => LaneOpKind::Unary {
@@ -398,11 +386,13 @@ impl LaneOp {
             | OpKind::Break(..)
             | OpKind::Continue(..)
             | OpKind::Depend(_)
+            | OpKind::Ruled(..)
             | OpKind::Return
             | OpKind::Trap => return None,
         };
         Some(LaneOp {
-            flush_to_zero: kernel.float_mode.flush_to_zero && kind.is_single_arithmetic(),
+            // Whether something may be fused is for the back ends.
+            rule: op.kind.rule().uncontracted(),
             kind,
             place: op.place,
         })

@@ -6,7 +6,8 @@
 
 use super::lane_op::LaneOpKind;
 use super::lanes::{LANES, Lanes, Registers, Slot};
-use crate::ir::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, Type, UnaryOp, eval};
+use crate::ir::eval::{self, ruled};
+use crate::ir::{BinaryOp, CompareOp, ConvertOp, FloatRule, NoWrapOp, Type, UnaryOp};
 
 /// Computes a pure operation, but for those that ask about the work-item or its arrays. False if the
 /// operation is none of these, and nothing was done.
@@ -57,40 +58,54 @@ pub(super) fn execute(kind: &LaneOpKind, registers: &mut Registers) -> bool {
     true
 }
 
-/// As [`execute`], in binary32 with subnormal operands and results as zeros of their sign. Only arithmetic
-/// and comparisons flush: what only moves, negates or converts a value keeps its bits.
-pub(super) fn execute_flushed(kind: &LaneOpKind, registers: &mut Registers) {
+/// As [`execute`], of a float operation with a rule.
+pub(super) fn execute_ruled(rule: FloatRule, kind: &LaneOpKind, registers: &mut Registers) {
     match *kind {
-        LaneOpKind::Unary { op, ty, to, a } => {
-            map1(registers, to, a, |a| flushed(eval::unary(op, ty, flushed(a))));
-        }
-        LaneOpKind::Binary { op, ty, to, a, b } => map2(registers, to, a, b, |a, b| {
-            flushed(eval::binary(op, ty, flushed(a), flushed(b)))
-        }),
+        LaneOpKind::Unary { op, ty, to, a } => map1(registers, to, a, |a| ruled::unary(rule, op, ty, a)),
+        LaneOpKind::Binary { op, ty, to, a, b } => match (op, ty, rule) {
+            (BinaryOp::FAdd, Type::F32, FloatRule::FLUSHED) => {
+                flushed_singles(registers, to, a, b, |a, b| a + b)
+            }
+            (BinaryOp::FSub, Type::F32, FloatRule::FLUSHED) => {
+                flushed_singles(registers, to, a, b, |a, b| a - b)
+            }
+            (BinaryOp::FMul, Type::F32, FloatRule::FLUSHED) => {
+                flushed_singles(registers, to, a, b, |a, b| a * b)
+            }
+            _ => map2(registers, to, a, b, |a, b| ruled::binary(rule, op, ty, a, b)),
+        },
         LaneOpKind::Fma { ty, to, a, b, c } => {
             let mut result: Lanes = [0; LANES];
             let [a, b, c] = [a, b, c].map(|slot| registers.get(slot));
             for lane in 0..LANES {
-                let [a, b, c] = [a, b, c].map(|lanes| flushed(lanes[lane]));
-                result[lane] = flushed(eval::fma(ty, a, b, c));
+                result[lane] = ruled::fma(rule, ty, a[lane], b[lane], c[lane]);
             }
             *registers.get_mut(to) = result;
         }
         LaneOpKind::Compare { op, ty, to, a, b } => map2(registers, to, a, b, |a, b| {
-            u64::from(eval::compare(op, ty, flushed(a), flushed(b)))
+            u64::from(ruled::compare(rule, op, ty, a, b))
         }),
+        LaneOpKind::Convert {
+            op,
+            from,
+            into,
+            to,
+            a,
+        } => map1(registers, to, a, |a| ruled::convert(rule, op, from, into, a)),
+        // Nothing else has a rule.
         _ => {
             execute(kind, registers);
         }
     }
 }
 
-/// A binary32's bits, a zero of its sign if it is subnormal.
-fn flushed(bits: u64) -> u64 {
-    match bits & 0x7f80_0000 {
-        0 => bits & 0x8000_0000,
-        _ => bits,
-    }
+/// The most frequent ones, which become vector code.
+#[inline(always)]
+fn flushed_singles(registers: &mut Registers, to: Slot, a: Slot, b: Slot, f: impl Fn(f32, f32) -> f32) {
+    let flushed = |bits| ruled::flushed(Type::F32, bits);
+    map2(registers, to, a, b, |a, b| {
+        flushed(single(f(as_single(flushed(a)), as_single(flushed(b)))))
+    });
 }
 
 #[inline(always)]

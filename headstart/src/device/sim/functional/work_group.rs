@@ -14,7 +14,7 @@ use super::printed::Prints;
 use super::pure;
 use super::shadow::{Cell, FastMap};
 use super::state::LaunchState;
-use crate::ir::{ConvertOp, Id, Space, line};
+use crate::ir::{ConvertOp, FloatRule, Id, Space, line};
 use crate::{Error, Result};
 
 /// A work-group that runs. One is used for many groups, one after the other.
@@ -227,8 +227,8 @@ impl<'l> WorkGroup<'l> {
             let operands = [*registers.get(a), *registers.get(b)];
             self.check_no_wrap(kind, wrap, ty, &operands, sub_group, mask, op.place)?;
         }
-        if op.flush_to_zero {
-            pure::execute_flushed(&op.kind, registers);
+        if op.rule != FloatRule::EXACT {
+            pure::execute_ruled(op.rule, &op.kind, registers);
             return Ok(());
         }
         if pure::execute(&op.kind, registers) {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::device::pattern::splitmix64;
+use crate::ir::Rounding;
 
 const INTEGERS: [Type; 4] = [Type::I8, Type::I16, Type::I32, Type::I64];
 const FLOATS: [Type; 4] = [Type::F16, Type::Bf16, Type::F32, Type::F64];
@@ -231,38 +232,91 @@ fn addresses_selections_and_joins_agree_with_the_specification() {
     });
 }
 
+/// Every rule that says something.
+fn rules() -> impl Iterator<Item = FloatRule> {
+    Rounding::ALL.into_iter().flat_map(|rounding| {
+        [false, true].map(|flush| FloatRule {
+            rounding,
+            flush,
+            contract: false,
+        })
+    })
+}
+
 #[test]
-fn subnormals_are_flushed_by_arithmetic() {
-    let (to, a, b) = (Slot(0), Slot(1), Slot(2));
-    let ty = Type::F32;
-    let run = |kind: &LaneOpKind, x: u32, y: u32| {
-        let mut registers = Registers::new(3);
-        registers.broadcast(a, u64::from(x));
-        registers.broadcast(b, u64::from(y));
-        execute_flushed(kind, &mut registers);
-        registers.get(to)[7] as u32
-    };
-    let add = LaneOpKind::Binary {
-        op: BinaryOp::FAdd,
-        ty,
-        to,
-        a,
-        b,
-    };
-    let smallest_normal = f32::MIN_POSITIVE.to_bits();
-    assert_eq!(run(&add, 1, 2), 0, "operands");
-    assert_eq!(
-        run(&add, smallest_normal | 1, smallest_normal | 1 << 31),
-        0,
-        "the result"
-    );
-    assert_eq!(run(&add, 1 << 31 | 5, 1 << 31), 1 << 31, "zeros keep their sign");
-    let equal = LaneOpKind::Compare {
-        op: CompareOp::FEq,
-        ty,
-        to,
-        a,
-        b,
-    };
-    assert_eq!(run(&equal, 1, 0), 1);
+fn ruled_operations_agree_with_the_specification() {
+    use crate::ir::OpKind;
+    let (to, a, b, c) = (Slot(0), Slot(1), Slot(2), Slot(3));
+    let values = [1, 2, 3].map(crate::ir::Value::from_u32);
+    let [x, y, z] = values;
+    // The operation, as lanes and as the specification have it.
+    let mut kinds: Vec<(LaneOpKind, OpKind)> = Vec::new();
+    for ty in FLOATS {
+        for op in [
+            UnaryOp::FNeg,
+            UnaryOp::FAbs,
+            UnaryOp::Sqrt,
+            UnaryOp::Ceil,
+            UnaryOp::ApproximateRsqrt,
+        ] {
+            kinds.push((LaneOpKind::Unary { op, ty, to, a }, OpKind::Unary(op, x)));
+        }
+        use BinaryOp::{FAdd, FDiv, FMax, FMin, FMul, FSub};
+        for op in [FAdd, FSub, FMul, FDiv, FMin, FMax] {
+            kinds.push((LaneOpKind::Binary { op, ty, to, a, b }, OpKind::Binary(op, x, y)));
+        }
+        for op in [
+            CompareOp::FEq,
+            CompareOp::FNe,
+            CompareOp::FLt,
+            CompareOp::FLe,
+            CompareOp::FUnordered,
+        ] {
+            kinds.push((
+                LaneOpKind::Compare { op, ty, to, a, b },
+                OpKind::Compare(op, x, y),
+            ));
+        }
+        kinds.push((LaneOpKind::Fma { ty, to, a, b, c }, OpKind::Fma(x, y, z)));
+        for into in FLOATS {
+            let op = ConvertOp::FloatToFloat;
+            let from = ty;
+            kinds.push((
+                LaneOpKind::Convert {
+                    op,
+                    from,
+                    into,
+                    to,
+                    a,
+                },
+                OpKind::Convert(op, x),
+            ));
+        }
+    }
+    for (lanes, plain) in &kinds {
+        let (ty, result) = match *lanes {
+            LaneOpKind::Convert { from, into, .. } => (from, into),
+            LaneOpKind::Unary { ty, .. }
+            | LaneOpKind::Binary { ty, .. }
+            | LaneOpKind::Compare { ty, .. }
+            | LaneOpKind::Fma { ty, .. } => (ty, ty),
+            _ => unreachable!("no other is listed"),
+        };
+        for rule in rules() {
+            for seed in 0..6 {
+                let mut registers = Registers::new(4);
+                for slot in 1..4 {
+                    *registers.get_mut(Slot(slot)) = operands(ty, seed * 7 + u64::from(slot));
+                }
+                let before = registers.clone();
+                execute_ruled(rule, lanes, &mut registers);
+                for lane in 0..LANES {
+                    let bits = |value: crate::ir::Value| before.get(Slot(value.as_u32()))[lane];
+                    let expected = ruled::ruled(rule, plain, result, |_| ty, bits);
+                    let found = Some(registers.get(to)[lane]);
+                    assert_eq!(found, expected, "{lanes:?}{rule} on {:x?}", values.map(bits));
+                }
+            }
+        }
+    }
 }

@@ -95,6 +95,10 @@ impl<'k> Interpreter<'k> {
             }),
             OpKind::Unary(op, a) => eval::unary(*op, ty(*a), self.value(*a)),
             OpKind::Binary(op, a, b) => eval::binary(*op, ty(*a), self.value(*a), self.value(*b)),
+            OpKind::Ruled(rule, plain) => {
+                let bits = |value| self.value(value);
+                eval::ruled::ruled(*rule, plain, ty(op.results[0]), ty, bits).expect("it is arithmetic")
+            }
             OpKind::Fma(a, b, c) => eval::fma(ty(*a), self.value(*a), self.value(*b), self.value(*c)),
             OpKind::Compare(op, a, b) => {
                 u64::from(eval::compare(*op, ty(*a), self.value(*a), self.value(*b)))

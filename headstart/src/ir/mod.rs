@@ -38,9 +38,16 @@
 //! the end of the region they left to, unless nothing but the return is behind it: then they end at once. A `Barrier`
 //! must be reached by all work-items of the group that have not returned.
 //!
-//! An [`Atomic`](OpKind::Atomic) operation does not race with other atomic ones, and orders what its
-//! [`MemoryOrder`] says, among the work-items of its [`MemoryScope`]: a relaxed one nothing, so atomics imply no
-//! fence. A [`Fence`](OpKind::Fence) orders without touching memory. [`Shuffle`](OpKind::Shuffle) and
+//! An [`Atomic`](OpKind::Atomic) operation does not race with other atomic ones of its size whose work-item is within its
+//! [`MemoryScope`], and it within theirs. It orders what its
+//! [`MemoryOrder`] says, among the work-items of its scope: a relaxed one nothing, so atomics imply no
+//! fence. A [`Fence`](OpKind::Fence) orders without touching memory: a release fence in front of a relaxed atomic write, an
+//! acquire fence behind a relaxed atomic read. A volatile load or store is a relaxed atomic one for everybody. What releases
+//! and what acquires synchronise if each is within the scope of the other, as in the memory model of PTX; two plain accesses
+//! to the same memory that nothing orders, one of which writes, are an error of the kernel, unless both write the
+//! same bits.
+//!
+//! [`Shuffle`](OpKind::Shuffle) and
 //! [`Vote`](OpKind::Vote) exchange values inside a sub-group; they order no memory. A [`Meet`](OpKind::Meet) is a
 //! barrier of a part of the work-group: of a sub-group or a part of it, or of so many whole sub-groups at a barrier with
 //! a number.
@@ -53,6 +60,9 @@
 //! pass keeps what counts if each work-item still runs the same operations with the same masks in the same order.
 //! [`Active`](OpKind::Active) asks who runs it together, as the device happens to do it: its result holds the work-item
 //! itself, and a kernel may rely on nothing else.
+//!
+//! Work-groups make progress together as far as a device has them resident at once: those may wait for each other in
+//! loops. Work-items of one sub-group may not.
 //!
 //! A [`Print`](OpKind::Print) writes a line for people. Lines of one work-item come in its order; among
 //! work-items the simulator sorts them, other devices do not. What exceeds a device's buffer is lost.

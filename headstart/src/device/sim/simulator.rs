@@ -36,6 +36,17 @@ pub trait Clock: Send + Sync {
         launch: &Launch,
     ) -> Result<Timing>;
 
+    /// How many work-groups of a launch the device has resident at once, where that is known.
+    fn resident_groups(
+        &self,
+        kernel: &Arc<Kernel>,
+        compiled: &Arc<dyn Any + Send + Sync>,
+        launch: &Launch,
+    ) -> Option<u64> {
+        let _ = (kernel, compiled, launch);
+        None
+    }
+
     /// How long a copy of so many bytes takes, in nanoseconds.
     fn copy_ns(&self, bytes: u64, way: Way) -> f64 {
         let _ = (bytes, way);
@@ -279,7 +290,14 @@ impl Shared {
             Some(first) => Groups::Some((0..first.min(launch.group_count())).collect()),
             None => Groups::All,
         };
-        let (counters, told) = functional.run_telling(launch, size, self.options, &groups)?;
+        let mut options = self.options;
+        if functional.may_wait_for_others()
+            && let (Some(clock), Some(timed)) = (&self.clock, &compiled.timed)
+            && let Some(resident) = clock.resident_groups(kernel, timed, launch)
+        {
+            options.resident_groups = resident;
+        }
+        let (counters, told) = functional.run_telling(launch, size, options, &groups)?;
         let Told { printed, notes } = told;
         let mut timing = Timing {
             elapsed_ns: 0.0,

@@ -5,7 +5,9 @@ use super::structure::{Translator, Values, register_kind};
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
-use crate::ir::{Builder, CacheHint, CacheLevel, CacheUse, ConvertOp, LoadData, OpKind, Space, Type, Value};
+use crate::ir::{
+    Builder, CacheHint, CacheLevel, CacheUse, ConvertOp, LoadData, Meeting, OpKind, Space, Type, Value,
+};
 
 /// What cache operators and eviction priorities an access may have: hints all.
 const HINTS: &[&str] = &[
@@ -181,7 +183,7 @@ impl<'t> Translator<'_, 't> {
         Ok(())
     }
 
-    /// `bar.sync 0`, `barrier.sync.aligned 0`.
+    /// `bar.sync 0`, `barrier.sync.aligned 0`; `bar.sync 1, 64` of as many work-items, in whole sub-groups.
     pub fn barrier(&mut self, b: &mut Builder<'_>, instruction: &Instruction<'t>) -> Result<()> {
         only(instruction, &["sync", "aligned", "cta"])?;
         match (&instruction.operands[..], instruction.has("sync")) {
@@ -189,11 +191,24 @@ impl<'t> Translator<'_, 't> {
                 b.barrier();
                 Ok(())
             }
+            (
+                &[
+                    Operand::Integer(number @ 1..=15),
+                    Operand::Integer(items @ 32..=1024),
+                ],
+                true,
+            ) if items % 32 == 0 => {
+                b.meet(Meeting::Named {
+                    number: number as u32,
+                    sub_groups: items as u32 / 32,
+                });
+                Ok(())
+            }
             (_, true) => Err(Error::input(format!(
-                "`{}`: a barrier for a part of the work-group is not supported",
+                "`{}`: a barrier of this number for so many work-items is not supported",
                 instruction.spelling()
             ))
-            .accepted("`bar.sync 0`")),
+            .accepted("`bar.sync 0`; `bar.sync a, b` with constants, a from 1 to 15 and b a multiple of 32")),
             _ => Err(refused(instruction)),
         }
     }

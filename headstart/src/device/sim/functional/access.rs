@@ -5,6 +5,7 @@ use super::fault::Access;
 use super::lane_op::SlotList;
 use super::lanes::{LANES, Lanes, Mask, Registers, Slot};
 use super::work_group::{SubGroup, WorkGroup};
+use super::written::Written;
 use crate::Result;
 use crate::ir::{Place, Space, Type};
 
@@ -20,6 +21,7 @@ impl WorkGroup<'_> {
         ty: Type,
         space: Space,
         ptr: Slot,
+        access: Access,
         registers: &mut Registers,
         sub_group: &SubGroup,
         mask: Mask,
@@ -33,7 +35,7 @@ impl WorkGroup<'_> {
         for lane in mask.lanes() {
             let item = sub_group.work_item(lane);
             let at = Location::new(space, addresses[lane]);
-            let base = self.access(Access::Read, at, size * to.length(), item, place)?;
+            let base = self.access(access, at, size * to.length(), item, place)?;
             for (slot, offset) in to.as_slice().iter().zip((base..).step_by(size as usize)) {
                 registers.get_mut(*slot)[lane] = self.read(at, offset, size, item) & ty.mask();
             }
@@ -52,6 +54,7 @@ impl WorkGroup<'_> {
         ty: Type,
         space: Space,
         ptr: Slot,
+        access: Access,
         registers: &Registers,
         sub_group: &SubGroup,
         mask: Mask,
@@ -62,7 +65,12 @@ impl WorkGroup<'_> {
         for lane in mask.lanes() {
             let item = sub_group.work_item(lane);
             let at = Location::new(space, addresses[lane]);
-            let base = self.access(Access::Write, at, size * values.length(), item, place)?;
+            let written = self.checks.is_some().then(|| {
+                let values = values.as_slice().iter();
+                Written::new(values.map(|&slot| registers.get(slot)[lane]), size)
+            });
+            let length = size * values.length();
+            let base = self.access_writing(access, at, length, item, place, written.as_ref())?;
             for (slot, offset) in values.as_slice().iter().zip((base..).step_by(size as usize)) {
                 self.write(at, offset, size, registers.get(*slot)[lane], item);
             }
@@ -137,6 +145,20 @@ impl WorkGroup<'_> {
         item: u32,
         place: Place,
     ) -> Result<u64> {
+        self.access_writing(access, at, size, item, place, None)
+    }
+
+    /// The same of an access that writes this.
+    #[inline]
+    pub(super) fn access_writing(
+        &mut self,
+        access: Access,
+        at: Location,
+        size: u32,
+        item: u32,
+        place: Place,
+        written: Option<&Written>,
+    ) -> Result<u64> {
         match at.space {
             Space::Global | Space::Generic => {
                 let (buffer, offset) = self.global(access, at.address, size, item, place)?;
@@ -148,7 +170,7 @@ impl WorkGroup<'_> {
                     traffic.loaded_bytes += u64::from(size);
                 }
                 if self.checks.is_some() {
-                    self.check_global(access, buffer, offset, size, item, place)?;
+                    self.check_global(access, buffer, offset, size, item, place, written)?;
                 }
                 Ok(offset)
             }
@@ -165,7 +187,9 @@ impl WorkGroup<'_> {
                 }
                 if self.checks.is_some() {
                     match at.space {
-                        Space::Shared => self.check_shared(access, at.address, offset, size, item, place)?,
+                        Space::Shared => {
+                            self.check_shared(access, at.address, offset, size, item, place, written)?;
+                        }
                         _ => self.check_private(access, at.address, offset, size, item, place)?,
                     }
                 }
@@ -212,6 +236,9 @@ impl WorkGroup<'_> {
 
     #[inline]
     pub(super) fn write(&mut self, at: Location, offset: u64, size: u32, bits: u64, item: u32) {
+        if self.state.may_spin && self.read(at, offset, size, item) != bits & mask_of(size) {
+            self.changes += 1;
+        }
         match at.space {
             Space::Global | Space::Generic => {
                 let (buffer, _) = address::split(Space::Global, at.address);
@@ -258,6 +285,11 @@ impl Location {
 /// The cells that some bytes touch.
 pub(super) fn cells(offset: u64, size: u32, shift: u32) -> std::ops::Range<u64> {
     offset >> shift..(offset + u64::from(size)).div_ceil(1 << shift)
+}
+
+/// As many bits as so many bytes have, up to eight.
+fn mask_of(size: u32) -> u64 {
+    u64::MAX >> (64 - 8 * size.clamp(1, 8))
 }
 
 #[inline]

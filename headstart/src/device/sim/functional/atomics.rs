@@ -1,21 +1,22 @@
-//! Atomic operations and fences, and what they order for the checks.
+//! Atomic operations and fences.
 //!
-//! Lanes take their turn, the lowest first; sub-groups run one after the other up to the next barrier, in the
-//! order of their numbers. So a work-item that waits for one of a later sub-group of its work-group, or of a
-//! later work-group, waits for ever, and is reported as a loop without end.
-//!
-//! What is ordered is taken generously: whoever acquires counts as having seen all that ran before, whether
-//! or not the other side released it. So no race is reported that is none, and some are not reported.
+//! Lanes take their turn, the lowest first. A work-item that waits for one of its own sub-group waits for ever; others
+//! get their turn ([`super::schedule`]). What is ordered by all that is [`super::order`]'s.
 
 use std::sync::PoisonError;
 
 use super::access::Location;
+use super::checks::Global;
 use super::fault::Access;
 use super::lane_op::SlotList;
-use super::lanes::{Mask, Registers, Slot};
+use super::lanes::{Lanes, Mask, Registers, Slot};
+use super::order::{Scopes, Strong};
+use super::shadow::Strength;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
-use crate::ir::{AtomicOp, Kernel, MemoryOrder, MemoryScope, OpKind, Place, Space, Type, Value, eval};
+use crate::ir::{
+    AtomicOp, CacheUse, Kernel, MemoryOrder, MemoryScope, OpKind, Place, Space, Type, Value, eval,
+};
 
 /// An atomic operation's fields.
 #[derive(Clone, Copy)]
@@ -40,13 +41,17 @@ impl WorkGroup<'_> {
         mask: Mask,
         place: Place,
     ) -> Result<()> {
-        let Atomic { op, ty, order, .. } = *atomic;
+        let Atomic {
+            op, ty, order, scope, ..
+        } = *atomic;
         let addresses = *registers.get(atomic.ptr);
         let size = ty.bytes();
         let state = self.state;
+        let strength = Strength::strong(scope, size);
         let access = Access::Atomic {
             reads: op.has_result(),
             writes: op.writes(),
+            strength,
         };
         for lane in mask.lanes() {
             let item = sub_group.work_item(lane);
@@ -61,32 +66,95 @@ impl WorkGroup<'_> {
                 .then(|| state.atomics[(at.address / 8) as usize % state.atomics.len()].lock());
             let lock = lock.map(|lock| lock.unwrap_or_else(PoisonError::into_inner));
             let old = self.read(at, offset, size, item);
+            let writes = op.writes() && (op != AtomicOp::CompareExchange || old == operands[0] & ty.mask());
             if op.writes() {
                 self.write(at, offset, size, eval::atomic(op, ty, old, operands), item);
             }
             drop(lock);
+            self.polled(at.address, old);
+            let strong = Strong {
+                order,
+                scope,
+                strength,
+                reads: op.has_result(),
+                writes,
+            };
+            self.operate(strong, at, item);
             if let Some(to) = atomic.to {
                 registers.get_mut(to)[lane] = old;
             }
-            self.order(order, atomic.scope, item);
+        }
+        if order.releases() {
+            self.tick();
         }
         Ok(())
     }
 
-    /// Notes what a fence or atomic operation of a work-item orders.
-    pub(super) fn order(&mut self, order: MemoryOrder, scope: MemoryScope, item: u32) {
+    /// Volatile loads or stores of values of `size` bytes have been made, on the lanes of `mask`: relaxed operations for
+    /// the whole system.
+    pub(super) fn volatile(
+        &mut self,
+        addresses: &Lanes,
+        space: Space,
+        access: Access,
+        sub_group: &SubGroup,
+        mask: Mask,
+    ) {
+        let strong = Strong {
+            order: MemoryOrder::Relaxed,
+            scope: MemoryScope::Device,
+            strength: access.strength(),
+            reads: access.reads(),
+            writes: access.writes(),
+        };
+        for lane in mask.lanes() {
+            let at = Location::new(space, addresses[lane]);
+            self.operate(strong, at, sub_group.work_item(lane));
+        }
+    }
+
+    /// Notes what a strong operation of a work-item orders.
+    fn operate(&mut self, strong: Strong, at: Location, item: u32) {
         let Some(checks) = &mut self.checks else {
             return;
         };
-        if order == MemoryOrder::Relaxed {
+        let Some(order) = &mut checks.order else {
             return;
+        };
+        let location = match at.space {
+            Space::Private => return,
+            Space::Shared => match self.state.shared.offset(at.address, 1) {
+                Some(offset) => checks.locations.entry(offset).or_default(),
+                None => return,
+            },
+            Space::Global | Space::Generic => match &mut checks.global {
+                // No work-group sees what others did here.
+                Global::Own(_) => return,
+                Global::Common(histories) => {
+                    let histories = histories.get_or_insert_with(|| self.state.histories());
+                    histories.locations.entry(at.address).or_default()
+                }
+            },
+        };
+        order.operate(strong, location, item, checks.time);
+    }
+
+    /// The work-items of `mask` fence.
+    pub(super) fn fence(&mut self, order: MemoryOrder, scope: MemoryScope, sub_group: &SubGroup, mask: Mask) {
+        let Some(checks) = &mut self.checks else {
+            return;
+        };
+        if let Some(known) = &mut checks.order {
+            for lane in mask.lanes() {
+                known.fence(order, scope, sub_group.work_item(lane), checks.time);
+            }
+            checks.tick();
         }
-        checks.is_ordered |= scope == MemoryScope::Device;
-        if order.acquires()
-            && let Some(acquired) = checks.acquired.get_mut(item as usize)
-        {
-            checks.clock += 1;
-            *acquired = checks.clock;
+    }
+
+    fn tick(&mut self) {
+        if let Some(checks) = &mut self.checks {
+            checks.tick();
         }
     }
 }
@@ -104,22 +172,68 @@ pub(super) fn acquires(kernel: &Kernel) -> bool {
     found
 }
 
+/// Which scopes a kernel's orders have.
+pub(super) fn scopes(kernel: &Kernel) -> Scopes {
+    let mut scopes = Scopes::default();
+    kernel.body.walk(&mut |op| {
+        scopes.narrow |= match &op.kind {
+            OpKind::Atomic { order, scope, .. } => {
+                *order != MemoryOrder::Relaxed && *scope != MemoryScope::Device
+            }
+            OpKind::Fence(_, scope) => *scope != MemoryScope::Device,
+            _ => false,
+        };
+    });
+    scopes
+}
+
 /// Whether what a kernel computes may depend on the order in which its work-groups run: it uses what atomic
-/// operations on global memory find there, or does not only what commutes. Such kernels run their
-/// work-groups one after the other, so that results are the same on any number of threads.
+/// operations on global memory find there, or does not only what commutes, or reads what others do so by volatile
+/// loads. Such kernels run their work-groups on one thread, so that results are the same on any number of them; in all
+/// others no work-group can see what another did.
 pub(super) fn depends_on_order(kernel: &Kernel) -> bool {
     let mut used: Vec<Value> = Vec::new();
-    let mut found = false;
+    let (mut found, mut writes, mut looks) = (false, false, false);
     let mut results: Vec<Value> = Vec::new();
+    let is_global = |ptr: Value| !matches!(kernel.ty(ptr).space(), Some(Space::Shared | Space::Private));
     kernel.body.walk(&mut |op| {
         op.kind.for_each_operand(|value| used.push(value));
-        if let OpKind::Atomic { op: atomic, ptr, .. } = &op.kind
-            && kernel.ty(*ptr) != Type::Ptr(Space::Shared)
-        {
-            found |= !atomic.commutes();
-            results.extend(&op.results);
+        match &op.kind {
+            OpKind::Atomic { op: atomic, ptr, .. } if is_global(*ptr) => {
+                found |= !atomic.commutes();
+                writes |= atomic.writes();
+                results.extend(&op.results);
+            }
+            OpKind::Store { ptr, cache, .. } if is_global(*ptr) => {
+                found |= *cache == CacheUse::Volatile;
+                writes = true;
+            }
+            OpKind::Load {
+                ptr,
+                cache: CacheUse::Volatile,
+                ..
+            } => looks |= is_global(*ptr),
+            _ => {}
         }
     });
     used.sort_unstable();
-    found || results.iter().any(|result| used.binary_search(result).is_ok())
+    found || looks && writes || results.iter().any(|result| used.binary_search(result).is_ok())
+}
+
+/// Whether a work-item may wait in a loop for what others do.
+pub(super) fn may_spin(kernel: &Kernel) -> bool {
+    fn is_strong_read(kind: &OpKind) -> bool {
+        match kind {
+            OpKind::Atomic { op, .. } => op.has_result(),
+            OpKind::Load { cache, .. } => *cache == CacheUse::Volatile,
+            _ => false,
+        }
+    }
+    let mut found = false;
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Loop { body, .. } = &op.kind {
+            body.walk(&mut |op| found |= is_strong_read(&op.kind));
+        }
+    });
+    found
 }

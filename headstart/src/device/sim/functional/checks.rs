@@ -3,50 +3,120 @@
 use super::access::cells;
 use super::address;
 use super::fault::{self, Access, Item};
+use super::histories::Histories;
 use super::lanes::{Lanes, Mask};
+use super::order::{Locations, Order};
 use super::prefetch::Prefetches;
-use super::shadow::{Cell, FastMap, Touch};
+use super::shadow::{Cell, FastMap, Now, Touch, did};
 use super::work_group::{SubGroup, WorkGroup};
+use super::written::{SameBits, Written};
 use crate::Result;
 use crate::ir::{NoWrapOp, Place, Space, Type, Wrap};
 
 /// The records of the checking mode.
 #[derive(Debug)]
 pub(super) struct Checks {
-    pub(super) epoch: u32,
+    /// Counts barriers and releases.
+    pub(super) time: u32,
+    /// The time of the last barrier.
+    pub(super) since: u32,
+    /// The number of the first work-item: 0, or that in the launch where work-groups may see each other.
+    pub(super) first: u32,
+    /// Bits of a work-item's number in its work-group.
+    pub(super) group_bits: u32,
+    pub(super) sub_group: u32,
+    /// What more than barriers orders; none where nothing does.
+    pub(super) order: Option<Order>,
     pub(super) shared: Vec<Cell>,
+    /// Where strong operations meet in shared memory, by offset.
+    pub(super) locations: Locations,
     /// For each cell of shared memory, the work-item whose copy into it is in flight, plus 1.
     pub(super) targets: Vec<u32>,
-    /// Cells of global memory that may be written.
-    pub(super) global: FastMap<Cell>,
-    /// Cells of such memory that copies in flight read: how many, and one of them.
+    pub(super) global: Global,
+    /// Cells of global memory that copies in flight read and that may be written: how many, and one of them.
     pub(super) sources: FastMap<(u32, Item, Place)>,
     /// For each byte of private memory: it was written.
     pub(super) private: Vec<bool>,
-    /// Counts what was acquired, and when each work-item last did so; empty if the kernel never does.
-    pub(super) clock: u32,
-    pub(super) acquired: Vec<u32>,
-    /// Something orders this work-group's accesses and other groups'.
-    pub(super) is_ordered: bool,
     /// What was prefetched together, and what to L1.
     pub(super) prefetches: Prefetches,
+    /// Stores that race with others of the same bits.
+    pub(super) same_bits: SameBits,
+}
+
+/// Cells of global memory that may be written.
+#[derive(Debug)]
+pub(super) enum Global {
+    /// Of this work-group alone.
+    Own(FastMap<Cell>),
+    /// Of all work-groups; with the one that runs.
+    Common(Option<Box<Histories>>),
 }
 
 impl Checks {
     /// An access now.
-    pub(super) fn touch(&self, access: Access, item: u32, place: Place) -> Touch {
+    #[inline]
+    pub(super) fn touch(&self, access: Access, local: u32, place: Place) -> Touch {
         Touch {
-            local: item,
-            epoch: self.epoch,
+            item: self.first + local,
+            time: self.time,
             place,
-            time: self.clock,
-            since: self.acquired.get(item as usize).copied().unwrap_or(0),
-            is_atomic: access.is_atomic(),
+            strength: access.strength(),
+            wrote: access.writes(),
         }
+    }
+
+    /// Time goes on: what comes is told from what was released.
+    pub(super) fn tick(&mut self) {
+        self.time = self.time.saturating_add(1);
+    }
+}
+
+/// An access with what its work-item knows.
+#[inline]
+fn now(touch: Touch, checks: (u32, u32, u32), order: Option<&Order>, local: u32) -> Now<'_> {
+    let (since, group_bits, sub_group) = checks;
+    Now {
+        touch,
+        since,
+        known: order.map(|order| order.known(local)),
+        group_bits,
+        sub_group,
+    }
+}
+
+/// Whether a race that was found is none after all: its work-item has seen what the other wrote strongly.
+fn has_seen(
+    order: Option<&Order>,
+    locations: &Locations,
+    cell: u64,
+    shift: u32,
+    with: &Touch,
+    local: u32,
+) -> bool {
+    if !with.wrote || with.strength.is_plain() {
+        return false;
+    }
+    let location = locations.get(&start_of(cell << shift, with));
+    location.is_some_and(|location| order.is_some_and(|order| order.has_seen(location, local)))
+}
+
+/// Where the memory of a strong access begins, one of whose bytes this is.
+fn start_of(byte: u64, touch: &Touch) -> u64 {
+    byte & !((1 << touch.strength.size()) - 1)
+}
+
+/// What was strong there is so no longer.
+fn forget_location(locations: &mut Locations, cell: u64, shift: u32, writer: Option<Touch>) {
+    if let Some(writer) = writer.filter(|writer| !writer.strength.is_plain()) {
+        locations.remove(&start_of(cell << shift, &writer));
     }
 }
 
 impl WorkGroup<'_> {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an access, its range, what it writes, a work-item and a place"
+    )]
     pub(super) fn check_global(
         &mut self,
         access: Access,
@@ -55,8 +125,10 @@ impl WorkGroup<'_> {
         size: u32,
         item: u32,
         place: Place,
+        written: Option<&Written>,
     ) -> Result<()> {
-        let bound = &self.state.buffers[buffer];
+        let state = self.state;
+        let bound = &state.buffers[buffer];
         let writes = access.writes();
         if writes && bound.read_only {
             let what = format!(
@@ -64,15 +136,21 @@ impl WorkGroup<'_> {
                 self.describe(item),
                 bound.region.element(offset as i64)
             );
-            return Err(fault::error(self.state.kernel, place, what));
+            return Err(fault::error(state.kernel, place, what));
         }
         let Some(checks) = &mut self.checks else {
             return Ok(());
         };
         let address = address::buffer_address(buffer) + offset;
-        let shift = self.state.cells.global;
+        let shift = state.cells.global;
         let own = |checks: &Checks| {
-            let wrote = |cell: u64| checks.global.get(&cell).is_some_and(|cell| cell.writer.is_some());
+            let Global::Own(cells_of_group) = &checks.global else {
+                return false;
+            };
+            let wrote = |cell: u64| {
+                let cell = cells_of_group.get(&cell);
+                cell.is_some_and(|cell| cell.writer().is_some())
+            };
             cells(address, size, shift).all(wrote)
         };
         if access.reads() && !bound.memory.is_written(offset, size) && !own(checks) {
@@ -82,6 +160,8 @@ impl WorkGroup<'_> {
             return Ok(());
         }
         let touch = checks.touch(access, item, place);
+        let group = (checks.since, checks.group_bits, checks.sub_group);
+        let bytes = 1u64 << shift;
         for cell in cells(address, size, shift) {
             if writes && let Some(&(_, owner, started)) = checks.sources.get(&cell) {
                 let what = format!(
@@ -89,23 +169,79 @@ impl WorkGroup<'_> {
                     self.describe(item),
                     bound.region.element(offset as i64),
                     self.describe(owner.local),
-                    self.state.kernel.describe_place(started)
+                    state.kernel.describe_place(started)
                 );
-                return Err(fault::error(self.state.kernel, place, what));
+                return Err(fault::error(state.kernel, place, what));
             }
-            let history = checks.global.entry(cell).or_default();
-            let result = if writes {
-                history.write(touch)
-            } else {
-                history.read(touch)
+            // Of the store and of the buffer, where the cell begins.
+            let (from, at) = (cell * bytes - address, cell * bytes - address + offset);
+            let are_plain_writes = |with: &Touch| {
+                let is_one = |touch: &Touch| touch.wrote && touch.strength.is_plain();
+                is_one(&touch) && is_one(with)
             };
-            if let Err(conflict) = result {
-                return Err(self.race(access, Space::Global, address, item, place, conflict));
+            let mut same = false;
+            let order = checks.order.as_ref();
+            let now = now(touch, group, order, item);
+            let conflict = match &mut checks.global {
+                Global::Own(cells_of_group) => {
+                    let history = cells_of_group.entry(cell).or_default();
+                    // What other work-groups write to the memory meanwhile does not count.
+                    let bits = written.map(|written| written.bits(from, bytes));
+                    let conflict = history.conflict(&now, &mut |with| {
+                        let found = are_plain_writes(with) && bits == Some(history.bits);
+                        same |= found;
+                        found
+                    });
+                    if conflict.is_none() {
+                        history.record(&now, same, true);
+                        history.did |= did::of(touch);
+                        history.bits = bits.unwrap_or(history.bits);
+                    }
+                    conflict
+                }
+                Global::Common(histories) => {
+                    let histories = histories.get_or_insert_with(|| state.histories());
+                    let equals = |written: &Written| {
+                        (0..bytes).step_by(8).all(|half| {
+                            let length = bytes.min(8);
+                            let there = bound.memory.read(at + half, length as u32).to_le_bytes();
+                            written.part(from + half, length) == &there[..length as usize]
+                        })
+                    };
+                    let conflict = histories.conflict(cell, &now, &mut |with, locations| {
+                        if has_seen(order, locations, cell, shift, with, item) {
+                            return true;
+                        }
+                        let found = are_plain_writes(with) && written.is_some_and(equals);
+                        same |= found;
+                        found
+                    });
+                    if conflict.is_none() {
+                        if writes && touch.strength.is_plain() && !histories.locations.is_empty() {
+                            let writer = histories.writer(cell);
+                            forget_location(&mut histories.locations, cell, shift, writer);
+                        }
+                        histories.record(cell, &now, same);
+                    }
+                    conflict
+                }
+            };
+            if let Some(with) = conflict {
+                return Err(self.race(access, Space::Global, address, item, place, with));
+            }
+            if same {
+                checks
+                    .same_bits
+                    .add(place, buffer as u64, Space::Global, address, 1);
             }
         }
         Ok(())
     }
 
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an access, its range, what it writes, a work-item and a place"
+    )]
     pub(super) fn check_shared(
         &mut self,
         access: Access,
@@ -114,27 +250,55 @@ impl WorkGroup<'_> {
         size: u32,
         item: u32,
         place: Place,
+        written: Option<&Written>,
     ) -> Result<()> {
         let Some(checks) = &mut self.checks else {
             return Ok(());
         };
         let touch = checks.touch(access, item, place);
-        for cell in cells(offset, size, self.state.cells.shared) {
-            let cell = cell as usize;
-            if checks.targets[cell] != 0 {
-                let owner = checks.targets[cell] - 1;
+        let group = (checks.since, checks.group_bits, checks.sub_group);
+        let shift = self.state.cells.shared;
+        let bytes = 1u64 << shift;
+        for cell in cells(offset, size, shift) {
+            if checks.targets[cell as usize] != 0 {
+                let owner = checks.targets[cell as usize] - 1;
                 return Err(self.in_flight(access, address, offset, size, owner, item, place));
             }
-            let history = &mut checks.shared[cell];
-            if access.reads() && history.writer.is_none() {
+            let history = &mut checks.shared[cell as usize];
+            if access.reads() && history.writer().is_none() {
                 return Err(self.uninitialized(access, Space::Shared, address, item, place));
             }
-            let result = match access.writes() {
-                false => history.read(touch),
-                true => history.write(touch),
-            };
-            if let Err(conflict) = result {
-                return Err(self.race(access, Space::Shared, address, item, place, conflict));
+            let order = checks.order.as_ref();
+            let now = now(touch, group, order, item);
+            let (memory, locations) = (&self.shared, &checks.locations);
+            let mut same = false;
+            let conflict = history.conflict(&now, &mut |with| {
+                if has_seen(order, locations, cell, shift, with, item) {
+                    return true;
+                }
+                let is_plain =
+                    touch.wrote && with.wrote && touch.strength.is_plain() && with.strength.is_plain();
+                let at = cell * bytes;
+                let equals = |written: &Written| {
+                    let there = memory.get(at as usize..(at + bytes) as usize);
+                    let from = at.checked_sub(offset);
+                    from.is_some_and(|from| Some(written.part(from, bytes)) == there)
+                };
+                let found = is_plain && written.is_some_and(equals);
+                same |= found;
+                found
+            });
+            if let Some(with) = conflict {
+                return Err(self.race(access, Space::Shared, address, item, place, with));
+            }
+            if touch.wrote && touch.strength.is_plain() && !checks.locations.is_empty() {
+                forget_location(&mut checks.locations, cell, shift, history.writer());
+            }
+            history.record(&now, same, true);
+            if same {
+                let (array, _) = address::split(Space::Shared, address);
+                let array = array.unwrap_or(0) as u64;
+                checks.same_bits.add(place, array, Space::Shared, address, 1);
             }
         }
         Ok(())

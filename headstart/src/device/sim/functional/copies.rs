@@ -7,6 +7,7 @@ use super::access::{Location, cells, set_bits};
 use super::buffer::POISON;
 use super::fault::{self, Access, Item};
 use super::lanes::Mask;
+use super::shadow::Cell;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{Place, Space};
@@ -139,7 +140,7 @@ impl WorkGroup<'_> {
         let touch = checks.touch(Access::CopyTo, item, copy.place);
         for cell in cells(copy.target, copy.bytes, self.state.cells.shared) {
             checks.targets[cell as usize] = 0;
-            checks.shared[cell as usize].writer = Some(touch);
+            checks.shared[cell as usize] = Cell::of(touch);
         }
         if !self.state.buffers[buffer].read_only {
             for cell in cells(copy.source, copy.bytes, self.state.cells.global) {

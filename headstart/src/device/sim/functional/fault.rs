@@ -1,5 +1,6 @@
 //! The words of what the engine reports: who did what to which element, and where.
 
+use super::shadow::Strength;
 use crate::Error;
 use crate::device::Launch;
 use crate::ir::{Kernel, Place, Type};
@@ -23,15 +24,18 @@ pub(super) enum Access {
     Atomic {
         reads: bool,
         writes: bool,
+        strength: Strength,
     },
+    VolatileRead(Strength),
+    VolatileWrite(Strength),
 }
 
 impl Access {
     /// As a verb: `reads`.
     pub fn verb(self) -> &'static str {
         match self {
-            Access::Read => "reads",
-            Access::Write => "writes",
+            Access::Read | Access::VolatileRead(_) => "reads",
+            Access::Write | Access::VolatileWrite(_) => "writes",
             Access::CopyFrom => "copies from",
             Access::CopyTo => "copies to",
             Access::Prefetch => "prefetches",
@@ -45,7 +49,7 @@ impl Access {
     pub fn writes(self) -> bool {
         matches!(
             self,
-            Access::Write | Access::CopyTo | Access::Atomic { writes: true, .. }
+            Access::Write | Access::VolatileWrite(_) | Access::CopyTo | Access::Atomic { writes: true, .. }
         )
     }
 
@@ -53,13 +57,18 @@ impl Access {
     pub fn reads(self) -> bool {
         matches!(
             self,
-            Access::Read | Access::CopyFrom | Access::Atomic { reads: true, .. }
+            Access::Read | Access::VolatileRead(_) | Access::CopyFrom | Access::Atomic { reads: true, .. }
         )
     }
 
-    /// Whether it is an atomic operation's.
-    pub fn is_atomic(self) -> bool {
-        matches!(self, Access::Atomic { .. })
+    /// What it holds against.
+    pub fn strength(self) -> Strength {
+        match self {
+            Access::Atomic { strength, .. }
+            | Access::VolatileRead(strength)
+            | Access::VolatileWrite(strength) => strength,
+            _ => Strength::PLAIN,
+        }
     }
 }
 

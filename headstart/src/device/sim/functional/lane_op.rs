@@ -94,6 +94,8 @@ pub enum LaneOpKind {
         id: LoadId,
         /// Whether the sub-group makes it as one block.
         block: bool,
+        /// Whether it is volatile.
+        volatile: bool,
     },
     Store {
         values: SlotList,
@@ -102,6 +104,8 @@ pub enum LaneOpKind {
         ptr: Slot,
         /// Whether the sub-group makes it as one block.
         block: bool,
+        /// Whether it is volatile.
+        volatile: bool,
     },
     Copy {
         to: Slot,
@@ -288,6 +292,7 @@ impl LaneOp {
                 ptr: slot(*ptr),
                 id: *id,
                 block: *cache == CacheUse::Block,
+                volatile: *cache == CacheUse::Volatile,
             },
             OpKind::Store { ptr, values, cache } => LaneOpKind::Store {
                 values: SlotList::new(values.iter().map(|&value| slot(value))),
@@ -295,6 +300,7 @@ impl LaneOp {
                 space: space(*ptr),
                 ptr: slot(*ptr),
                 block: *cache == CacheUse::Block,
+                volatile: *cache == CacheUse::Volatile,
             },
             OpKind::Copy {
                 to: target,

@@ -16,7 +16,7 @@ pub struct Slot(pub u32);
 
 /// The values of a sub-group, by slot. Lanes outside the mask of an operation may be overwritten with
 /// anything, unless the operation says that it keeps them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Registers(Vec<Lanes>);
 
 impl Mask {
@@ -79,6 +79,11 @@ impl Registers {
     /// `count` slots, all zero.
     pub fn new(count: u32) -> Registers {
         Registers(vec![[0; LANES]; count as usize])
+    }
+
+    /// Bytes of memory that they take.
+    pub fn bytes(&self) -> u64 {
+        (self.0.len() * size_of::<Lanes>()) as u64
     }
 
     /// The lanes of a slot.

@@ -1,123 +1,182 @@
-//! Which work-groups touched which piece of global memory: how races between them are found.
+//! Which work-groups touched which piece of global memory: how races between them are found where none of them can see
+//! what another did.
 //!
-//! Work-groups have nothing to order them, so two that touch a cell in one launch race if one of them writes. What is kept
-//! can be merged in any order and gives the same, so that reports do not depend on the number of threads.
+//! Nothing orders such work-groups, so two that touch a cell in one launch race if one of them writes; unless both are
+//! atomic operations for the device, or both write the same bits. What is kept can be merged in any order and gives the
+//! same, so that reports do not depend on the number of threads. (Where work-groups see each other, there is one record
+//! for all: [`super::histories`].)
 //!
-//! Nearly every cell is touched by one work-group alone, and a launch may touch many millions. So each has 16 bytes in a page
+//! Nearly every cell is touched by one work-group alone, and a launch may touch many millions. So each has 24 bytes in a page
 //! that exists once something in it is touched; only what several touch is kept at length.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::address;
 use super::fault::Item;
-use super::shadow::{Cell, FastMap, Touch};
+use super::shadow::{Cell, FastMap, did};
 use crate::ir::{Kernel, Place, Space};
 
 /// What one work-group did to a cell, as other groups see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupTouch {
     pub item: Item,
-    pub wrote: bool,
+    /// In bits: see [`did`].
+    pub did: u8,
     pub place: Place,
 }
 
-/// Which groups touched a cell.
-#[derive(Clone, Copy, Debug, Default)]
-struct Shared {
-    /// It was written at all.
-    written: bool,
-    /// The lowest and the highest that wrote it, by whatever means.
-    writers: Option<(GroupTouch, GroupTouch)>,
-    /// The same of those that touched it by other means than atomic operations.
-    plain: Option<(GroupTouch, GroupTouch)>,
-}
+/// The lowest and the highest of several.
+#[derive(Clone, Copy, Debug)]
+struct Ends<T>(Option<(T, T)>);
 
-impl Shared {
-    /// A writer and another group's access that is not atomic, or whose other side is not.
-    fn race(&self) -> Option<(GroupTouch, GroupTouch)> {
-        let (writers, plain) = (self.writers?, self.plain?);
-        let pairs = [writers.0, writers.1]
-            .into_iter()
-            .flat_map(|writer| [(writer, plain.0), (writer, plain.1)]);
-        pairs
-            .into_iter()
-            .find(|(writer, other)| writer.item.group != other.item.group)
+impl<T> Default for Ends<T> {
+    fn default() -> Ends<T> {
+        Ends(None)
     }
 }
 
-/// Makes a range of touches include another.
-fn include(range: &mut Option<(GroupTouch, GroupTouch)>, touch: GroupTouch) {
-    let (lowest, highest) = range.get_or_insert((touch, touch));
-    *lowest = touch.min(*lowest);
-    *highest = touch.max(*highest);
+impl<T: Copy + Ord> Ends<T> {
+    fn add(&mut self, one: T) {
+        let (lowest, highest) = self.0.get_or_insert((one, one));
+        *lowest = one.min(*lowest);
+        *highest = one.max(*highest);
+    }
 }
 
-/// What the one work-group did that has touched a cell so far, in 16 bytes.
+/// Which groups touched a cell.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    /// Those that read it plainly.
+    readers: Ends<GroupTouch>,
+    /// Those that did something else: nobody, nearly always.
+    others: Option<Box<Others>>,
+}
+
+/// Those that did not only read it plainly.
+#[derive(Clone, Copy, Debug, Default)]
+struct Others {
+    /// Those that wrote it plainly, by the bits that they left there.
+    writers: Ends<(u64, GroupTouch)>,
+    /// How many.
+    writes: u64,
+    /// Those that wrote it by atomic operations, and those that operated on it atomically, by size.
+    strong_writers: Ends<GroupTouch>,
+    strong: [Ends<GroupTouch>; 2],
+}
+
+impl Shared {
+    /// A writer and another group's access that race.
+    fn race(&self) -> Option<(GroupTouch, GroupTouch)> {
+        let between = |writers: Ends<GroupTouch>, others: Ends<GroupTouch>| {
+            let (writers, others) = (writers.0?, others.0?);
+            let pairs = [writers.0, writers.1]
+                .into_iter()
+                .flat_map(|writer| [(writer, others.0), (writer, others.1)]);
+            pairs
+                .into_iter()
+                .find(|(writer, other)| writer.item.group != other.item.group)
+        };
+        let Others {
+            writers,
+            strong_writers,
+            strong: [of_4, of_8],
+            ..
+        } = **self.others.as_ref()?;
+        if let Some(((bits, one), (others, other))) = writers.0
+            && bits != others
+        {
+            return Some((one.min(other), one.max(other)));
+        }
+        let writers = Ends(writers.0.map(|((_, one), (_, other))| (one, other)));
+        between(writers, self.readers)
+            .or_else(|| between(writers, of_4))
+            .or_else(|| between(writers, of_8))
+            .or_else(|| between(strong_writers, self.readers))
+            .or_else(|| {
+                let mixed = strong_writers.0.and(of_4.0).and(of_8.0);
+                mixed.and_then(|_| between(of_4, of_8))
+            })
+    }
+}
+
+/// What the one work-group did that has touched a cell so far, in 24 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Lone {
     /// The group's linear number, and what it did in the top bits; 0 if none was here.
     group: u64,
+    /// What it wrote plainly.
+    bits: u64,
     local: u32,
     place: Place,
 }
 
 /// A group was here.
 const TOUCHED: u64 = 1 << 63;
-/// It wrote.
-const WROTE: u64 = 1 << 62;
-/// By an atomic operation.
-const ATOMIC: u64 = 1 << 61;
-/// It orders its accesses and other groups'.
-const ORDERED: u64 = 1 << 60;
+/// Where the bits of [`did`] begin.
+const DID: u32 = 57;
 /// More than one group was here: the cell is kept at length.
 const SEVERAL: u64 = u64::MAX;
-/// Of the number. A launch of 2⁶⁰ groups never ends.
-const NUMBER: u64 = ORDERED - 1;
+/// Of the number. A launch of 2⁵⁷ groups never ends.
+const NUMBER: u64 = (1 << DID) - 1;
 
 impl Lone {
     /// Of no group.
     const NONE: Lone = Lone {
         group: 0,
+        bits: 0,
         local: 0,
         place: Kernel::NOWHERE,
     };
 
-    fn new(group: u64, wrote: bool, touch: Touch, is_ordered: bool) -> Lone {
-        let flags = [(wrote, WROTE), (touch.is_atomic, ATOMIC), (is_ordered, ORDERED)];
-        let did = flags.iter().filter(|flag| flag.0).map(|flag| flag.1).sum::<u64>();
-        Lone {
-            group: (group & NUMBER) | TOUCHED | did,
-            local: touch.local,
+    fn new(group: u64, cell: &Cell) -> Option<Lone> {
+        let touch = cell.writer().or(cell.reader())?;
+        Some(Lone {
+            group: (group & NUMBER) | TOUCHED | u64::from(cell.did) << DID,
+            bits: cell.bits,
+            local: touch.item,
             place: touch.place,
-        }
+        })
     }
 
-    fn is(self, flag: u64) -> bool {
-        self.group & flag != 0
+    fn did(self) -> u8 {
+        (self.group >> DID) as u8 & 0x3f
+    }
+
+    fn wrote(self) -> bool {
+        self.did() & (did::WROTE | did::STRONG_WROTE) != 0
     }
 }
 
 impl Shared {
     fn add(&mut self, lone: Lone) {
-        let wrote = lone.is(WROTE);
-        self.written |= wrote;
-        // Of what is ordered only that it was written matters.
-        if lone.is(ORDERED) {
-            return;
-        }
         let touch = GroupTouch {
             item: Item {
                 group: lone.group & NUMBER,
                 local: lone.local,
             },
-            wrote,
+            did: lone.did(),
             place: lone.place,
         };
-        if wrote {
-            include(&mut self.writers, touch);
+        let does = |what: u8| touch.did & what != 0;
+        if does(did::READ) {
+            self.readers.add(touch);
         }
-        if !lone.is(ATOMIC) {
-            include(&mut self.plain, touch);
+        if touch.did == did::READ {
+            return;
+        }
+        let others = self.others.get_or_insert_default();
+        if does(did::WROTE) {
+            others.writers.add((lone.bits, touch));
+            others.writes += 1;
+        }
+        if does(did::STRONG_WROTE) {
+            others.strong_writers.add(touch);
+        }
+        for (size, strong) in [did::OF_4, did::OF_8].into_iter().zip(&mut others.strong) {
+            if does(size) {
+                strong.add(touch);
+            }
         }
     }
 }
@@ -154,13 +213,12 @@ impl LaunchShadow {
         }
     }
 
-    /// Adds what a work-group did. Of one that orders its accesses and other groups' only what it wrote is kept.
-    pub fn merge(&self, group: u64, cells: &FastMap<Cell>, is_ordered: bool) {
+    /// Adds what a work-group did.
+    pub fn merge(&self, group: u64, cells: &FastMap<Cell>) {
         for (&cell, history) in cells {
-            let Some((wrote, touch)) = history.summary() else {
+            let Some(now) = Lone::new(group, history) else {
                 continue;
             };
-            let now = Lone::new(group, wrote, touch, is_ordered);
             // An address of no buffer was reported when it was touched.
             let (Some(buffer), offset) = address::split(Space::Global, cell << self.shift) else {
                 continue;
@@ -177,14 +235,15 @@ impl LaunchShadow {
             }
             let known = &mut page[(number % PAGE) as usize];
             let before = *known;
-            *known = match before.is(TOUCHED) {
+            let is_touched = before.group & TOUCHED != 0;
+            *known = match is_touched {
                 false => now,
                 true => Lone {
                     group: SEVERAL,
                     ..before
                 },
             };
-            if before.is(TOUCHED) {
+            if is_touched {
                 let mut part = locked(&self.several[(cell / 16 % PARTS) as usize]);
                 let shared = part.entry(cell).or_default();
                 if before.group != SEVERAL {
@@ -210,12 +269,31 @@ impl LaunchShadow {
         lowest
     }
 
+    /// The cells that several work-groups wrote the same bits to: of each operation in each buffer, how many such writes
+    /// there were, and the lowest cell.
+    pub fn same_bits(&self) -> BTreeMap<(usize, Place), (u64, u64)> {
+        let mut found: BTreeMap<(usize, Place), (u64, u64)> = BTreeMap::new();
+        for part in &self.several {
+            for (&cell, shared) in locked(part).iter() {
+                if let Some(others) = &shared.others
+                    && let (Some(((_, touch), _)), 2..) = (others.writers.0, others.writes)
+                    && let (Some(buffer), _) = address::split(Space::Global, cell << self.shift)
+                {
+                    let (count, lowest) = found.entry((buffer, touch.place)).or_insert((0, cell));
+                    *count += others.writes - 1;
+                    *lowest = cell.min(*lowest);
+                }
+            }
+        }
+        found
+    }
+
     /// Calls `visit` with the buffer and the byte offset of each written cell, in no order.
     pub fn written(&self, mut visit: impl FnMut(usize, u64)) {
         for (buffer, pages) in self.buffers.iter().enumerate() {
             for (page, first) in pages.iter().zip((0..).step_by(PAGE as usize)) {
                 for (lone, number) in locked(page).iter().zip(first..) {
-                    if lone.group != SEVERAL && lone.is(WROTE) {
+                    if lone.group != SEVERAL && lone.wrote() {
                         visit(buffer, number << self.shift);
                     }
                 }
@@ -223,8 +301,9 @@ impl LaunchShadow {
         }
         for part in &self.several {
             for (&cell, shared) in locked(part).iter() {
-                if let (true, (Some(buffer), offset)) =
-                    (shared.written, address::split(Space::Global, cell << self.shift))
+                let is_written = |others: &Others| others.writes > 0 || others.strong_writers.0.is_some();
+                if shared.others.as_deref().is_some_and(is_written)
+                    && let (Some(buffer), offset) = address::split(Space::Global, cell << self.shift)
                 {
                     visit(buffer, offset as u64);
                 }
@@ -241,20 +320,26 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn touch(local: u32, is_atomic: bool) -> Touch {
-        Touch {
-            local,
-            epoch: 0,
+    /// What a group did to a cell, and the bits that it wrote plainly.
+    fn history(local: u32, what: u8, bits: u64) -> Cell {
+        use crate::device::sim::functional::shadow::{Strength, Touch};
+        let mut cell = Cell::of(Touch {
+            item: local,
+            time: 1,
             place: Kernel::NOWHERE,
-            time: 0,
-            since: 0,
-            is_atomic,
-        }
+            strength: Strength::PLAIN,
+            wrote: what & (did::WROTE | did::STRONG_WROTE) != 0,
+        });
+        cell.did = what;
+        cell.bits = bits;
+        cell
     }
+
+    const ATOMIC: u8 = did::STRONG_READ | did::STRONG_WROTE | did::OF_4;
 
     /// Two buffers of 4-byte cells.
     fn shadow() -> LaunchShadow {
-        LaunchShadow::new([1 << 10, 1 << 20].into_iter(), 2)
+        LaunchShadow::new([1 << 10, 1 << 22].into_iter(), 2)
     }
 
     /// A cell of the second buffer.
@@ -262,47 +347,58 @@ mod tests {
         (address::buffer_address(1) >> 2) + number
     }
 
+    /// The groups of the race between those that did this to one cell.
+    fn race(groups: &[(u8, u64)]) -> Option<(u64, u64)> {
+        let shadow = shadow();
+        for (group, &(what, bits)) in (0..).zip(groups) {
+            shadow.merge(group, &FastMap::from_iter([(cell(8), history(0, what, bits))]));
+        }
+        let (_, writer, other) = shadow.race()?;
+        Some((writer.item.group, other.item.group))
+    }
+
     #[test]
     fn atomic_accesses_race_with_plain_ones_only() {
-        let groups = |plain: &[u64], ordered: bool| {
-            let shadow = shadow();
-            for group in 0..4 {
-                let mut history = Cell::default();
-                history.write(touch(0, !plain.contains(&group))).expect("alone");
-                shadow.merge(group, &FastMap::from_iter([(cell(8), history)]), ordered);
-            }
-            shadow
-                .race()
-                .map(|(_, writer, other)| (writer.item.group, other.item.group))
-        };
-        assert_eq!(groups(&[], false), None);
-        assert_eq!(groups(&[2], false), Some((0, 2)));
-        assert_eq!(groups(&[0], false), Some((3, 0)));
-        assert_eq!(groups(&[0, 1], true), None);
+        let atomic = (ATOMIC, 0);
+        assert_eq!(race(&[atomic; 4]), None);
+        assert_eq!(race(&[atomic, atomic, (did::WROTE, 0), atomic]), Some((2, 0)));
+        assert_eq!(race(&[(did::READ, 0), atomic]), Some((1, 0)));
+        let read = (did::STRONG_READ | did::OF_8, 0);
+        assert_eq!(race(&[read, read]), None);
+        assert_eq!(race(&[read, atomic]), Some((1, 0)), "of another size");
+    }
+
+    #[test]
+    fn writes_of_the_same_bits_do_not_race_with_each_other() {
+        let seven = (did::WROTE, 7);
+        assert_eq!(race(&[seven; 5]), None);
+        assert_eq!(race(&[seven, seven, (did::WROTE, 8)]), Some((0, 2)));
+        assert_eq!(race(&[(did::READ, 0), seven, seven]), Some((1, 0)));
+        let both = (did::WROTE | did::READ, 7);
+        assert_eq!(race(&[seven, both]), Some((0, 1)), "one looks first");
+        assert_eq!(race(&[both]), None);
+        let shadow = shadow();
+        for group in 0..5 {
+            let at = |number| (cell(number), history(0, did::WROTE, 7));
+            shadow.merge(group, &FastMap::from_iter([at(9), at(4), at(100 + group)]));
+        }
+        let expected = BTreeMap::from([((1, Kernel::NOWHERE), (8, cell(4)))]);
+        assert_eq!(shadow.same_bits(), expected);
     }
 
     #[test]
     fn groups_race_in_whatever_order_they_are_merged() {
         let at = cell(77 * PAGE);
-        let history = |write: bool, local: u32| {
-            let mut cell = Cell::default();
-            let touch = touch(local, false);
-            match write {
-                true => cell.write(touch),
-                false => cell.read(touch),
-            }
-            .expect("no race inside");
-            FastMap::from_iter([(at, cell)])
-        };
+        let one = |what: u8, local: u32| FastMap::from_iter([(at, history(local, what, 0))]);
         let groups = [
-            (3, history(false, 9)),
-            (5, history(true, 4)),
-            (8, history(false, 1)),
+            (3, one(did::READ, 9)),
+            (5, one(did::WROTE, 4)),
+            (8, one(did::READ, 1)),
         ];
         for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
-            let shadow = LaunchShadow::new([0, 1 << 22].into_iter(), 2);
+            let shadow = shadow();
             for index in order {
-                shadow.merge(groups[index].0, &groups[index].1, false);
+                shadow.merge(groups[index].0, &groups[index].1);
             }
             let (cell, writer, other) = shadow.race().expect("group 5 writes");
             assert_eq!(
@@ -311,35 +407,27 @@ mod tests {
                     writer.item.group,
                     writer.item.local,
                     other.item.group,
-                    other.wrote
+                    other.did
                 ),
-                (at, 5, 4, 3, false)
+                (at, 5, 4, 3, did::READ)
             );
         }
-        let shadow = LaunchShadow::new([0, 1 << 22].into_iter(), 2);
-        shadow.merge(3, &groups[0].1, false);
-        shadow.merge(8, &groups[2].1, false);
+        let shadow = shadow();
+        shadow.merge(3, &groups[0].1);
+        shadow.merge(8, &groups[2].1);
         assert!(shadow.race().is_none(), "reads alone do not race");
     }
 
     #[test]
     fn what_was_written_is_known_once_however_many_wrote_it() {
         let shadow = shadow();
-        let mut written = Cell::default();
-        written.write(touch(1, true)).expect("alone");
-        let mut read = Cell::default();
-        read.read(touch(1, false)).expect("alone");
-        shadow.merge(
-            0,
-            &FastMap::from_iter([(cell(1), written), (cell(2), read)]),
-            false,
-        );
+        let (written, read) = (|| history(1, ATOMIC, 0), || history(1, did::READ, 0));
+        shadow.merge(0, &FastMap::from_iter([(cell(1), written()), (cell(2), read())]));
         shadow.merge(
             1,
-            &FastMap::from_iter([(cell(2), read), (cell(5000), written)]),
-            true,
+            &FastMap::from_iter([(cell(2), read()), (cell(5000), written())]),
         );
-        shadow.merge(2, &FastMap::from_iter([(cell(1), written)]), true);
+        shadow.merge(2, &FastMap::from_iter([(cell(1), written())]));
         let mut found = Vec::new();
         shadow.written(|buffer, offset| found.push((buffer, offset)));
         found.sort_unstable();

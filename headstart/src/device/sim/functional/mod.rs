@@ -8,34 +8,43 @@
 //!
 //! [`WorkGroup::execute`] is the meaning of one operation on one sub-group; the timer calls it, too.
 //!
+//! Work-groups of which none can see what another does run in parallel; others take turns on one thread, so that a barrier of the
+//! whole grid ends and results are the same on any number of threads (`schedule`).
+//!
 //! In checking mode the engine reports, with source place and work-item: accesses out of bounds,
-//! misaligned, of memory that was never written; races in shared and global memory; touching the target
-//! of an asynchronous copy in flight, writing its source, not waiting for it; barriers that not all reach;
-//! shuffles and votes that not all of a sub-group, or of those that a mask names, run together, or that take values from
-//! who is not there;
+//! misaligned, of memory that was never written; races in shared and global memory, by order and scope as PTX's memory
+//! model has it (`order` says what happens before what); touching the target
+//! of an asynchronous copy in flight, writing its source, not waiting for it; barriers that not all reach who have not
+//! ended; shuffles and votes that not all of a sub-group, or of those that a mask names, run together, or that take
+//! values from who is not there;
 //! prefetches of shared or private memory, out of bounds to L1, or of a group whose work-items do not all want the same;
-//! broken no-wrap promises; writes through read-only parameters; endless loops; too much memory. In fast
-//! mode only the bounds, alignment and endless loops.
+//! broken no-wrap promises; writes through read-only parameters; loops that wait for ever, and endless ones; too much
+//! memory. In fast mode only the bounds, alignment, waiting and endless loops. Writes of the same bits to one place
+//! that nothing orders are no error, but are noted.
 
 mod access;
 mod address;
 mod atomics;
 mod buffer;
 mod checks;
+mod clock;
 mod collective;
 mod copies;
 mod coverage;
 mod fault;
+mod histories;
 mod lane_op;
 mod lanes;
 mod launch_shadow;
 mod no_wrap;
+mod order;
 mod parts;
 mod prefetch;
 mod printed;
 mod pure;
 mod reports;
 mod run;
+mod schedule;
 mod shadow;
 mod slots;
 mod state;
@@ -45,6 +54,8 @@ mod tape;
 mod tests;
 mod touch;
 mod work_group;
+mod worker;
+mod written;
 
 pub(crate) use collective::{named as parties_of, sources as shuffle_sources};
 pub(crate) use fault::describe_work_item;

@@ -23,7 +23,7 @@ use crate::ir::{Place, ShuffleOp, VoteOp};
 use crate::{Error, Result};
 
 /// Lanes that are somewhere else than those that run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub step: usize,
     pub active: Mask,

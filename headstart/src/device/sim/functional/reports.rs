@@ -4,7 +4,7 @@ use super::address;
 use super::copies::CopyInFlight;
 use super::fault::{self, Access, Item, Region};
 use super::lanes::Mask;
-use super::shadow::Conflict;
+use super::shadow::Touch;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Error;
 use crate::ir::{Array, Place, ShuffleOp, Space, Type};
@@ -141,17 +141,32 @@ impl WorkGroup<'_> {
         address: u64,
         item: u32,
         place: Place,
-        conflict: Conflict,
+        with: Touch,
     ) -> Error {
         let (region, offset) = self.region(space, address);
+        let (who, element) = (self.describe(item), region.element(offset));
+        let did = if with.wrote { "wrote" } else { "read" };
+        let there = self.state.kernel.describe_place(with.place);
+        let bits = self.state.group_bits;
+        let (group, local) = match self.state.in_order {
+            true => (
+                u64::from(with.item) >> bits,
+                (u64::from(with.item) & ((1 << bits) - 1)) as u32,
+            ),
+            false => (self.number, with.item),
+        };
+        let verb = access.verb();
+        if group != self.number {
+            let other = fault::describe_item(self.state.launch, Item { group, local });
+            let what =
+                format!("{who} {verb} {element}, which {other} {did} at {there}: nothing orders the two");
+            return fault::error(self.state.kernel, place, what).accepted(
+                "a release behind the first and an acquire in front of the second, both for the device, or a launch \
+                 for each",
+            );
+        }
         let what = format!(
-            "{} {} {}, which work-item {} {} at {} with no barrier between",
-            self.describe(item),
-            access.verb(),
-            region.element(offset),
-            conflict.with.local,
-            if conflict.wrote { "wrote" } else { "read" },
-            self.state.kernel.describe_place(conflict.with.place)
+            "{who} {verb} {element}, which work-item {local} {did} at {there} with no barrier between"
         );
         fault::error(self.state.kernel, place, what)
     }
@@ -200,6 +215,23 @@ impl WorkGroup<'_> {
             self.describe(sub_group.work_item(lane))
         );
         fault::error(self.state.kernel, place, what).accepted("raise the limit if the loop does end")
+    }
+
+    /// A work-item waits in a loop for what nobody will do.
+    #[cold]
+    pub(super) fn waits_for_ever(&self, item: u32, place: Place, others: Option<String>) -> Error {
+        let who = self.describe(item);
+        let what = format!("{who} waits in a loop for ever: what it reads there stays as it is");
+        match others {
+            None => {
+                fault::error(self.state.kernel, place, format!("{what}, whatever the other work-items do")).accepted(
+                    "a loop that another work-item ends, which is not of its sub-group and gets to the place where it \
+                     does",
+                )
+            }
+            Some(others) => fault::error(self.state.kernel, place, format!("{what}; {others}"))
+                .accepted("work-groups that wait for each other must be resident together: launch fewer"),
+        }
     }
 
     /// The kernel ends the launch itself.

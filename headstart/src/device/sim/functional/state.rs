@@ -1,20 +1,26 @@
 //! What all work-groups of a launch share: the kernel, the geometry, global memory.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::address::{self, Layout};
 use super::atomics;
 use super::buffer::BufferMemory;
+use super::clock;
 use super::fault::Region;
+use super::histories::Histories;
 use super::lanes::LANES;
 use super::launch_shadow::LaunchShadow;
+use super::order::Scopes;
 use super::prefetch::CutOff;
 use super::printed::Printed;
+use super::shadow::did;
+use super::written::SameBits;
 
 use crate::device::model::{DeviceModel, Vendor};
 use crate::device::{Argument, Launch};
-use crate::ir::{CacheLevel, Kernel, MemoryScope, OpKind, Space, Value};
+use crate::ir::{Array, CacheLevel, Kernel, MemoryScope, OpKind, Space, Value};
 use crate::{Error, Result};
 
 /// Locks for atomic operations; more make it rarer that different elements meet at one.
@@ -51,6 +57,8 @@ pub struct Options {
     pub operation_limit: u64,
     /// Most bytes of private and shared memory, registers and checks' records for one work-group.
     pub group_memory_limit: u64,
+    /// How many work-groups a device has resident at once: so many may wait for each other.
+    pub resident_groups: u64,
 }
 
 impl Options {
@@ -60,6 +68,7 @@ impl Options {
         prefetch_bounds: PrefetchBounds::L1,
         operation_limit: 1 << 30,
         group_memory_limit: 1 << 30,
+        resident_groups: u64::MAX,
     };
 
     /// Looks out for what is wrong on a device: on NVIDIA a prefetch out of bounds has no effect.
@@ -98,10 +107,19 @@ pub struct LaunchState<'l> {
     pub(super) follows_prefetches: bool,
     /// Prefetches that a fence undid.
     cut_off: Mutex<BTreeSet<CutOff>>,
-    /// Something acquires what others released.
-    pub(super) acquires: bool,
-    /// Work-groups run one after the other.
+    /// More than barriers orders the work-items of a work-group.
+    pub(super) is_ordered: bool,
+    pub(super) scopes: Scopes,
+    /// Work-groups may see what others do: they run on one thread.
     pub(super) in_order: bool,
+    /// A work-item may wait in a loop for what others do.
+    pub(super) may_spin: bool,
+    /// Bits of a work-item's number in its work-group.
+    pub(super) group_bits: u32,
+    /// Stores that race with others of the same bits.
+    same_bits: Mutex<SameBits>,
+    /// Not all accesses could be remembered.
+    is_incomplete: AtomicBool,
     /// What atomic operations on global memory hold meanwhile, by address.
     pub(super) atomics: Vec<Mutex<()>>,
     /// What the work-items print.
@@ -186,7 +204,20 @@ impl<'l> LaunchState<'l> {
             Mode::Checking if !buffer.read_only => buffer.memory.bytes(),
             _ => 0,
         };
+        let in_order = atomics::depends_on_order(kernel);
+        let written = |buffer: &BoundBuffer| if in_order { 0 } else { written(buffer) };
         let shadow = LaunchShadow::new(buffers.iter().map(written), cells.global);
+        let group_bits = clock::bits_for(launch.group_items());
+        let groups = launch.group_count();
+        if in_order && options.mode == Mode::Checking && groups > 1 << (u32::BITS - group_bits.min(u32::BITS))
+        {
+            return Err(Error::device(format!(
+                "`{}` is launched in {groups} work-groups that may see what others do, which the simulator runs one by \
+                 one",
+                kernel.name
+            ))
+            .accepted(format!("at most {}", 1u64 << (u32::BITS - group_bits.min(u32::BITS)))));
+        }
         Ok(LaunchState {
             kernel,
             launch,
@@ -200,8 +231,13 @@ impl<'l> LaunchState<'l> {
             shadow,
             follows_prefetches: options.mode == Mode::Checking && has_fenced_prefetches(kernel),
             cut_off: Mutex::default(),
-            acquires: atomics::acquires(kernel),
-            in_order: atomics::depends_on_order(kernel),
+            is_ordered: in_order || atomics::acquires(kernel),
+            scopes: atomics::scopes(kernel),
+            in_order,
+            may_spin: atomics::may_spin(kernel),
+            group_bits,
+            same_bits: Mutex::default(),
+            is_incomplete: AtomicBool::new(false),
             atomics: (0..ATOMIC_LOCKS).map(|_| Mutex::default()).collect(),
             printed: Printed::default(),
             arguments,
@@ -263,6 +299,47 @@ impl<'l> LaunchState<'l> {
         (self.launch.group_items() as u32).div_ceil(self.sub_group_size)
     }
 
+    /// The record that work-groups have in common which may see what others do.
+    pub(super) fn histories(&self) -> Box<Histories> {
+        let written = self.buffers.iter().map(|buffer| match buffer.read_only {
+            true => 0,
+            false => buffer.memory.bytes(),
+        });
+        Box::new(Histories::new(
+            written,
+            self.cells.global,
+            self.options.group_memory_limit,
+        ))
+    }
+
+    /// Bits of a work-item's number in the launch, where work-groups may see what others do; else in its work-group.
+    pub(super) fn item_bits(&self) -> u32 {
+        match self.in_order {
+            true => self.group_bits + clock::bits_for(self.launch.group_count()),
+            false => self.group_bits,
+        }
+    }
+
+    /// Operations of one sub-group before it counts as an endless loop.
+    pub(super) fn operation_limit(&self) -> u64 {
+        self.launch
+            .operation_limit
+            .unwrap_or(self.options.operation_limit)
+    }
+
+    /// Not all accesses could be remembered.
+    pub(super) fn note_incomplete(&self) {
+        self.is_incomplete.store(true, Ordering::Relaxed);
+    }
+
+    /// Adds stores of a work-group that race with others of the same bits.
+    pub(super) fn add_same_bits(&self, same_bits: &mut SameBits) {
+        self.same_bits
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .append(same_bits);
+    }
+
     /// A fence undid a prefetch.
     pub(super) fn note(&self, cut_off: CutOff) {
         self.cut_off
@@ -284,7 +361,46 @@ impl<'l> LaunchState<'l> {
                 place(cut.fence)
             )
         };
-        cut_off.iter().map(note).collect()
+        let mut notes: Vec<String> = cut_off.iter().map(note).collect();
+        let same_bits = self.same_bits.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.extend(same_bits.all().map(|(at, same)| {
+            format!(
+                "{}: {} writes race with others of the same bits, the first at {}: allowed, for any order leaves the same",
+                place(at),
+                same.count,
+                self.element_of(same.space, same.lowest),
+            )
+        }));
+        if self.is_incomplete.load(Ordering::Relaxed) {
+            let limit = self.options.group_memory_limit;
+            notes.push(format!(
+                "the records of which work-item touched what take more than {limit} bytes: some races may not be seen"
+            ));
+        }
+        notes
+    }
+
+    /// An element of global or shared memory as people read it.
+    fn element_of(&self, space: Space, address: u64) -> String {
+        if space != Space::Shared {
+            return self.element(address);
+        }
+        let (array, offset) = address::split(space, address);
+        let array = array
+            .and_then(|array| u32::try_from(array).ok())
+            .map(Array::from_u32);
+        let array = array.and_then(|array| self.kernel.arrays.get(array));
+        array.map_or_else(
+            || format!("address {address:#x}"),
+            |array| {
+                let region = Region {
+                    name: array.name.clone(),
+                    element: array.element,
+                    bytes: array.bytes(),
+                };
+                region.element(offset)
+            },
+        )
     }
 
     pub(super) fn is_checking(&self) -> bool {
@@ -303,15 +419,29 @@ impl<'l> LaunchState<'l> {
         if let Some((number, writer, other)) = self.shadow.race() {
             let element = self.element(number << self.cells.global);
             let who = |item| super::fault::describe_item(self.launch, item);
+            let does = |what: u8| other.did & what != 0;
+            let verb = match (
+                does(did::READ | did::STRONG_READ),
+                does(did::WROTE | did::STRONG_WROTE),
+            ) {
+                (true, true) => "reads and writes",
+                (false, true) => "writes",
+                _ => "reads",
+            };
             let what = format!(
-                "{} writes {element}, which {} {} at {} in the same launch: nothing orders work-groups",
+                "{} writes {element}, which {} {verb} at {} in the same launch: nothing orders work-groups",
                 who(writer.item),
                 who(other.item),
-                if other.wrote { "writes" } else { "reads" },
                 self.kernel.describe_place(other.place),
             );
             return Err(super::fault::error(self.kernel, writer.place, what));
         }
+        let mut same_bits = SameBits::default();
+        for ((buffer, place), (count, lowest)) in self.shadow.same_bits() {
+            let lowest = lowest << self.cells.global;
+            same_bits.add(place, buffer as u64, Space::Global, lowest, count);
+        }
+        self.add_same_bits(&mut same_bits);
         self.shadow
             .written(|buffer, offset| self.buffers[buffer].memory.mark_written(offset, cell));
         Ok(())

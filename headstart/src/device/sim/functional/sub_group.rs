@@ -14,6 +14,9 @@
 //!
 //! Where no lane is active, the steps up to the next close are skipped. Lanes that wait for others of the sub-group
 //! which may be elsewhere leave the rest to go on ([`parts`](super::parts)).
+//!
+//! A loop whose iterations read the same by atomic operations or volatile loads, and change nothing, waits for others:
+//! the sub-group stops, for them to have their turn.
 
 use super::lane_op::LaneOp;
 use super::lanes::{Lanes, Mask, Registers, Slot};
@@ -78,10 +81,42 @@ pub(super) struct Runner {
     /// Steps taken and operations run.
     pub steps: u64,
     pub operations: u64,
+    waits: Waits,
+}
+
+/// How long it has been going round without anything new.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    /// Iterations in a row that read the same and changed nothing.
+    idle: u32,
+    /// How many more than [`IDLE`] it takes until others get their turn: more each time.
+    patience: u32,
+    /// Iterations with strong reads since it began or went on.
+    turns: u32,
+    digest: u64,
+    changes: u64,
+}
+
+/// Iterations that read the same and change nothing after which others get their turn.
+const IDLE: u32 = 2;
+/// Iterations that they wait longer at most.
+const PATIENCE: u32 = 255;
+/// Iterations with strong reads after which they do, whatever these find.
+const TURNS: u32 = 1 << 12;
+
+/// All that a sub-group's further way depends on, but memory.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Position {
+    step: usize,
+    active: Mask,
+    alive: Mask,
+    scopes: Vec<Waiting>,
+    parts: Vec<Part>,
+    registers: Registers,
 }
 
 /// The lanes that wait in an open scope.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Waiting {
     otherwise: Mask,
     left: Mask,
@@ -107,6 +142,8 @@ impl Waiting {
 pub(super) enum Stop {
     /// All its work-items have ended.
     Ended,
+    /// It goes round in a loop and reads the same again and again: others may have to do something first.
+    Waits { place: Place },
     /// It has reached the barrier that is this step.
     Barrier {
         step: usize,
@@ -135,6 +172,7 @@ impl Runner {
             parts: Vec::new(),
             steps: 0,
             operations: 0,
+            waits: Waits::default(),
             sub_group,
         };
         runner.begin(runner.sub_group.clone());
@@ -150,10 +188,56 @@ impl Runner {
         self.parts.clear();
         self.steps = 0;
         self.operations = 0;
+        self.waits = Waits::default();
         self.sub_group = sub_group;
     }
 
-    /// Runs until the next barrier or the end.
+    /// Where it stands.
+    pub fn position(&self) -> Position {
+        Position {
+            step: self.step,
+            active: self.active,
+            alive: self.alive,
+            scopes: self.scopes.clone(),
+            parts: self.parts.clone(),
+            registers: self.registers.clone(),
+        }
+    }
+
+    /// The first of its work-items that has not ended.
+    pub fn first_alive(&self) -> u32 {
+        self.sub_group.work_item(self.alive.lanes().next().unwrap_or(0))
+    }
+
+    /// Bytes of its registers.
+    pub fn bytes(&self) -> u64 {
+        self.registers.bytes()
+    }
+
+    /// What it reads in a loop is the same again and again. The iteration has just ended.
+    fn is_waiting(&mut self, group: &mut WorkGroup<'_>) -> bool {
+        let polls = std::mem::take(&mut group.polls);
+        if polls.count == 0 {
+            return false;
+        }
+        let waits = &mut self.waits;
+        if (polls.digest, group.changes) == (waits.digest, waits.changes) {
+            waits.idle += 1;
+        } else {
+            (waits.idle, waits.patience) = (0, 0);
+        }
+        (waits.digest, waits.changes) = (polls.digest, group.changes);
+        waits.turns += 1;
+        let is_waiting = waits.idle >= IDLE + waits.patience || waits.turns >= TURNS;
+        if is_waiting {
+            (waits.idle, waits.turns) = (0, 0);
+            // It may count its turns.
+            waits.patience = (waits.patience * 2 + 1).min(PATIENCE);
+        }
+        is_waiting
+    }
+
+    /// Runs until the next barrier or the end, or until it waits for others.
     ///
     /// # Errors
     /// A check failed; the limit on operations is passed; a barrier, or an operation with a mask, is reached by some
@@ -255,6 +339,12 @@ impl Runner {
                     } else {
                         self.active = next;
                         step = *body;
+                        if group.state.may_spin && self.is_waiting(group) {
+                            self.step = step;
+                            let inside = tape.place(*body);
+                            let place = if inside == Kernel::NOWHERE { *place } else { inside };
+                            return Ok(Stop::Waits { place });
+                        }
                     }
                 }
                 Step::Break { depth } => {

@@ -3,18 +3,21 @@
 use super::address::{array_address, from_generic, to_generic};
 use super::atomics::Atomic;
 use super::buffer::POISON;
-use super::checks::Checks;
+use super::checks::{Checks, Global};
 use super::collective::voted;
 use super::copies::Copies;
 use super::fault::{self, Access};
+use super::histories::Histories;
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Lanes, Mask, Registers};
+use super::order::{Locations, Order};
 use super::prefetch::{Prefetch, Prefetches};
 use super::printed::Prints;
 use super::pure;
-use super::shadow::{Cell, FastMap};
+use super::shadow::{Cell, FastMap, Strength};
 use super::state::LaunchState;
-use crate::ir::{ConvertOp, FloatRule, Id, Space, line};
+use super::written::SameBits;
+use crate::ir::{ConvertOp, FloatRule, Id, MemoryScope, Space, line};
 use crate::{Error, Result};
 
 /// A work-group that runs. One is used for many groups, one after the other.
@@ -29,7 +32,18 @@ pub struct WorkGroup<'l> {
     pub(super) copies: Vec<Copies>,
     pub(super) checks: Option<Checks>,
     pub(super) traffic: Traffic,
+    /// Counts writes that changed what was there, where somebody may wait for one.
+    pub(super) changes: u64,
+    /// What strong reads have found, where somebody may wait: how many, and a number for where and what.
+    pub(super) polls: Polls,
     prints: Prints,
+}
+
+/// What strong reads have found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Polls {
+    pub count: u64,
+    pub digest: u64,
 }
 
 /// Bytes that a work-group moved, hints not counted.
@@ -100,18 +114,30 @@ impl<'l> WorkGroup<'l> {
             private: vec![POISON; private as usize],
             copies: vec![Copies::default(); if state.has_copies { items as usize } else { 0 }],
             checks: state.is_checking().then(|| Checks {
-                epoch: 0,
+                time: 1,
+                since: 0,
+                first: 0,
+                group_bits: state.group_bits,
+                sub_group: state.sub_group_size,
+                order: state.is_ordered.then(|| {
+                    let (bits, group_bits) = (state.item_bits(), state.group_bits);
+                    Order::new(items as u32, bits, group_bits, state.sub_group_size, state.scopes)
+                }),
+                locations: Locations::default(),
                 shared: vec![Cell::default(); shared_cells as usize],
                 targets: vec![0; shared_cells as usize],
-                global: FastMap::default(),
+                global: match state.in_order {
+                    true => Global::Common(None),
+                    false => Global::Own(FastMap::default()),
+                },
                 sources: FastMap::default(),
                 private: vec![false; private as usize],
-                clock: 0,
-                acquired: vec![0; if state.acquires { items as usize } else { 0 }],
-                is_ordered: false,
                 prefetches: Prefetches::default(),
+                same_bits: SameBits::default(),
             }),
             traffic: Traffic::default(),
+            changes: 0,
+            polls: Polls::default(),
             prints: Prints::default(),
         };
         group.begin(0);
@@ -129,16 +155,24 @@ impl<'l> WorkGroup<'l> {
             copies.in_flight.clear();
         }
         if let Some(checks) = &mut self.checks {
-            checks.epoch = 0;
+            (checks.time, checks.since) = (1, 0);
+            checks.first = match &mut checks.global {
+                Global::Own(cells) => {
+                    cells.clear();
+                    0
+                }
+                Global::Common(_) => (number << self.state.group_bits) as u32,
+            };
+            if let Some(order) = &mut checks.order {
+                order.begin(checks.first);
+            }
             checks.shared.fill(Cell::default());
+            checks.locations.clear();
             checks.targets.fill(0);
-            checks.global.clear();
             checks.sources.clear();
             checks.private.fill(false);
-            checks.clock = 0;
-            checks.acquired.fill(0);
-            checks.is_ordered = false;
             checks.prefetches.clear();
+            checks.same_bits = SameBits::default();
         }
         self.traffic = Traffic::default();
         self.prints = Prints::default();
@@ -168,21 +202,58 @@ impl<'l> WorkGroup<'l> {
     /// All work-items have reached a barrier.
     pub fn barrier(&mut self) {
         if let Some(checks) = &mut self.checks {
-            checks.epoch += 1;
+            checks.since = checks.time;
+            if let Some(order) = &mut checks.order {
+                order.barrier(checks.time);
+            }
+            checks.tick();
         }
     }
 
-    /// These lanes of sub-groups have met: each work-item of them sees what ran before.
-    pub(super) fn met(&mut self, members: &[(SubGroup, Mask)]) {
-        let Some(checks) = &mut self.checks else { return };
-        checks.clock += 1;
-        for (sub_group, mask) in members {
-            for lane in mask.lanes() {
-                if let Some(acquired) = checks.acquired.get_mut(sub_group.work_item(lane) as usize) {
-                    *acquired = checks.clock;
-                }
+    /// These lanes of these sub-groups have met: each of their work-items sees what ran before.
+    pub(super) fn met(&mut self, who: &[(&SubGroup, Mask)]) {
+        if let Some(checks) = &mut self.checks {
+            if let Some(order) = &mut checks.order {
+                let who: Vec<(u32, Mask)> = who.iter().map(|&(group, lanes)| (group.first, lanes)).collect();
+                order.meet(&who, checks.time);
             }
+            checks.tick();
         }
+    }
+
+    /// A strong read found these bits.
+    #[inline]
+    pub(super) fn polled(&mut self, address: u64, bits: u64) {
+        if self.state.may_spin {
+            self.polls.count += 1;
+            let found = (address ^ bits.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            self.polls.digest = self.polls.digest.rotate_left(5) ^ found;
+        }
+    }
+
+    /// What all work-groups have in common goes to the one that runs next.
+    pub(super) fn take_histories(&mut self) -> Option<Box<Histories>> {
+        match &mut self.checks.as_mut()?.global {
+            Global::Common(histories) => histories.take(),
+            Global::Own(_) => None,
+        }
+    }
+
+    /// The other way.
+    pub(super) fn give_histories(&mut self, given: Option<Box<Histories>>) {
+        if let Some(checks) = &mut self.checks
+            && let Global::Common(histories) = &mut checks.global
+        {
+            *histories = given;
+        }
+    }
+
+    /// Bytes of memory that it takes, records of global memory not counted.
+    pub(super) fn bytes(&self) -> u64 {
+        let records = self.checks.as_ref().map_or(0, |checks| {
+            (checks.shared.len() * size_of::<Cell>() + checks.private.len() + checks.targets.len() * 4) as u64
+        });
+        (self.shared.len() + self.private.len()) as u64 + records
     }
 
     /// All work-items have ended.
@@ -194,10 +265,11 @@ impl<'l> WorkGroup<'l> {
         self.state
             .printed
             .add(self.number, std::mem::take(&mut self.prints));
-        if let Some(checks) = &self.checks {
-            self.state
-                .shadow
-                .merge(self.number, &checks.global, checks.is_ordered);
+        if let Some(checks) = &mut self.checks {
+            if let Global::Own(cells) = &checks.global {
+                self.state.shadow.merge(self.number, cells);
+            }
+            self.state.add_same_bits(&mut checks.same_bits);
         }
         Ok(())
     }
@@ -249,6 +321,7 @@ impl<'l> WorkGroup<'l> {
                 space,
                 ptr,
                 block,
+                volatile,
                 ..
             } => {
                 if block {
@@ -258,7 +331,21 @@ impl<'l> WorkGroup<'l> {
                 if self.state.follows_prefetches && !matches!(space, Space::Shared | Space::Private) {
                     self.use_prefetched(registers.get(ptr), mask, op.place);
                 }
-                self.load(&to, ty, space, ptr, registers, sub_group, mask, op.place)
+                let access = match volatile {
+                    true => Access::VolatileRead(Strength::strong(MemoryScope::Device, ty.bytes())),
+                    false => Access::Read,
+                };
+                let addresses = volatile.then(|| *registers.get(ptr));
+                self.load(&to, ty, space, ptr, access, registers, sub_group, mask, op.place)?;
+                if let Some(addresses) = addresses {
+                    self.volatile(&addresses, space, access, sub_group, mask);
+                    for lane in mask.lanes() {
+                        let values = to.as_slice().iter().map(|&slot| registers.get(slot)[lane]);
+                        let digest = values.fold(0, |digest: u64, bits| digest.rotate_left(7) ^ bits);
+                        self.polled(addresses[lane], digest);
+                    }
+                }
+                Ok(())
             }
             LaneOpKind::Store {
                 values,
@@ -266,12 +353,24 @@ impl<'l> WorkGroup<'l> {
                 space,
                 ptr,
                 block,
+                volatile,
             } => {
                 if block {
                     let access = Access::Write;
                     self.check_block(access, registers.get(ptr), ty, sub_group, mask, op.place)?;
                 }
-                self.store(&values, ty, space, ptr, registers, sub_group, mask, op.place)
+                let access = match volatile {
+                    true => Access::VolatileWrite(Strength::strong(MemoryScope::Device, ty.bytes())),
+                    false => Access::Write,
+                };
+                self.store(
+                    &values, ty, space, ptr, access, registers, sub_group, mask, op.place,
+                )?;
+                if volatile {
+                    let addresses = *registers.get(ptr);
+                    self.volatile(&addresses, space, access, sub_group, mask);
+                }
+                Ok(())
             }
             LaneOpKind::Copy {
                 to,
@@ -311,9 +410,7 @@ impl<'l> WorkGroup<'l> {
                 self.atomic(&atomic, registers, sub_group, mask, op.place)
             }
             LaneOpKind::Fence { order, scope } => {
-                for lane in mask.lanes() {
-                    self.order(order, scope, sub_group.work_item(lane));
-                }
+                self.fence(order, scope, sub_group, mask);
                 self.pass_fence(scope, sub_group, op.place);
                 Ok(())
             }
@@ -343,7 +440,7 @@ impl<'l> WorkGroup<'l> {
             }
             LaneOpKind::MeetSubGroup { .. } => {
                 self.parties(op, registers, sub_group, mask)?;
-                self.met(&[(sub_group.clone(), mask)]);
+                self.met(&[(sub_group, mask)]);
                 Ok(())
             }
             LaneOpKind::Print { ref text, ref values } => {

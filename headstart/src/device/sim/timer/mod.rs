@@ -149,6 +149,37 @@ impl Key {
 /// The codes of a kernel, for the launches that it has had.
 type Codes = Mutex<HashMap<Key, Arc<Code>>>;
 
+impl Timer {
+    /// The code that a launch of a kernel runs, which is kept with what [`Clock::compile`] gave.
+    fn code(
+        &self,
+        kernel: &Arc<Kernel>,
+        compiled: &Arc<dyn Any + Send + Sync>,
+        launch: &Launch,
+    ) -> Result<Arc<Code>> {
+        let codes = compiled
+            .downcast_ref::<Codes>()
+            .ok_or_else(|| Error::bug("a kernel that another clock compiled"))?;
+        let key = Key::new(kernel, launch, &self.model);
+        let known = codes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+            .cloned();
+        match known {
+            Some(code) => Ok(code),
+            None => {
+                let code = Arc::new(Timer::compile(self, kernel, launch)?);
+                codes
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(key, Arc::clone(&code));
+                Ok(code)
+            }
+        }
+    }
+}
+
 impl Clock for Timer {
     fn compile(&self, _kernel: &Arc<Kernel>) -> Result<Arc<dyn Any + Send + Sync>> {
         // Which code it is depends on the launch.
@@ -161,32 +192,24 @@ impl Clock for Timer {
         compiled: &Arc<dyn Any + Send + Sync>,
         launch: &Launch,
     ) -> Result<Timing> {
-        let codes = compiled
-            .downcast_ref::<Codes>()
-            .ok_or_else(|| Error::bug("a kernel that another clock compiled"))?;
-        let key = Key::new(kernel, launch, &self.model);
-        let known = codes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&key)
-            .cloned();
-        let code = match known {
-            Some(code) => code,
-            None => {
-                let code = Arc::new(Timer::compile(self, kernel, launch)?);
-                codes
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .insert(key, Arc::clone(&code));
-                code
-            }
-        };
+        let code = self.code(kernel, compiled, launch)?;
         let time = self.run(&code, launch)?;
         Ok(Timing {
             elapsed_ns: time.nanoseconds,
             counters: time.counters(),
             ..Timing::default()
         })
+    }
+
+    fn resident_groups(
+        &self,
+        kernel: &Arc<Kernel>,
+        compiled: &Arc<dyn Any + Send + Sync>,
+        launch: &Launch,
+    ) -> Option<u64> {
+        // What keeps the launch from running is told when it is timed.
+        let code = self.code(kernel, compiled, launch).ok()?;
+        run::resident_groups(&self.model, &code, launch).ok()
     }
 
     fn copy_ns(&self, bytes: u64, way: Way) -> f64 {

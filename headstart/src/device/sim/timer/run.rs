@@ -192,6 +192,12 @@ fn meets_others(kernel: &Kernel) -> bool {
     meets
 }
 
+/// How many work-groups of the launch the device holds at once.
+pub(super) fn resident_groups(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<u64> {
+    let (_, occupancy) = occupancy(model, code, launch)?;
+    Ok(u64::from(occupancy.groups_per_core) * u64::from(*model.core.count))
+}
+
 /// What a work-group of the launch takes, and how many of them a core holds.
 fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<(Footprint, Occupancy)> {
     let program = code.program();

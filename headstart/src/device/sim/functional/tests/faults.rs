@@ -250,7 +250,10 @@ fn global_memory_races_in_a_group_and_between_groups() {
         "k.rs:3:5: work-item 1 of work-group 0 (global 1) writes `out[0]`, which work-item 0 wrote at k.rs:3:5 with \
          no barrier between"
     );
-    let text = kernel("", "%p = address %out + %i * 4\nstore %p, %i32 #1:3:5");
+    let text = kernel(
+        "",
+        "%g = id.group.x\n%p = address %out + %i * 4\nstore %p, %g #1:3:5",
+    );
     let case = Case::new(&text, 9, 2).output::<i32>(2);
     for _ in 0..5 {
         assert_eq!(

@@ -64,9 +64,12 @@ impl Deriving {
         let words: Arc<[u64]> = words(kernel).into();
         let own = |part: &Part| match part {
             Part::Scalar(..) => None,
-            Part::Buffer(contents) => {
-                Some(Own::new(contents.element, contents.length, contents.fill.clone()))
-            }
+            Part::Buffer(contents) => Some(Own::with_words(
+                contents.element,
+                contents.length,
+                contents.fill.clone(),
+                Arc::clone(&words),
+            )),
         };
         Deriving {
             names: kernel.params.iter().map(|param| param.name.clone()).collect(),

@@ -266,14 +266,16 @@ impl Search<'_> {
 
 /// Where a loop may have so many iterations, after values at which the iterations are known; none where all such were tried.
 fn value_at(known: &BTreeMap<i64, i64>, target: i64) -> Option<i64> {
-    let below = known
-        .iter()
-        .filter(|(_, trips)| **trips < target)
-        .max_by_key(|(_, trips)| **trips);
     let above = known
         .iter()
         .filter(|(_, trips)| **trips > target)
         .min_by_key(|(_, trips)| **trips);
+    // Where a loop has equally few at several values, the nearest of them brackets the target best.
+    let distance = |value: i64| above.map_or(0, |(&above, _)| above.abs_diff(value));
+    let below = known
+        .iter()
+        .filter(|(_, trips)| **trips < target)
+        .max_by_key(|(value, trips)| (**trips, std::cmp::Reverse(distance(**value))));
     let value = match (below, above) {
         (Some((&low, &few)), Some((&high, &many))) => {
             let along =

@@ -394,7 +394,9 @@ kernel @steps(
         launch,
         &[(
             "%more = lt.s %i, %n",
-            "%second = add %i, %step\n    %one = lt.s %i, %n\n    %two = lt.s %second, %n\n    %more = or %one, %two",
+            // In 64 bits: nothing wraps, only a step that is negative shows it.
+            "%iw = extend.s %i to i64\n    %sw = extend.s %step to i64\n    %nw = extend.s %n to i64\n    \
+             %second = add %iw, %sw\n    %one = lt.s %i, %n\n    %two = lt.s %second, %nw\n    %more = or %one, %two",
         )],
     );
     assert!(message.contains("`step` = -"), "{message}");

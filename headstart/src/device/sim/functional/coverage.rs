@@ -306,7 +306,9 @@ impl CompiledKernel {
         let all = Mutex::new(Covered::new(sites, buffers));
         let begin = |_| Watching::new(sites, &all, launch, sub_group_size);
         let end = |_, mut watching: Watching<'_>| watching.ended = true;
-        let ran = self.run_observed(launch, sub_group_size, options, &Groups::All, &begin, &end);
+        // How far a launch came that goes wrong must not hang on which thread was faster.
+        let groups = Groups::OneByOne;
+        let ran = self.run_observed(launch, sub_group_size, options, &groups, &begin, &end);
         let covered = all.into_inner().unwrap_or_else(PoisonError::into_inner);
         (ran.map(|(counters, _)| counters), covered)
     }

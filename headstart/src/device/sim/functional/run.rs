@@ -37,6 +37,8 @@ pub struct Told {
 pub enum Groups {
     /// All.
     All,
+    /// Every one, one after the other on one thread.
+    OneByOne,
     /// These, by linear number.
     Some(Vec<u64>),
 }
@@ -132,7 +134,7 @@ impl CompiledKernel {
         let error = if state.in_order {
             let mut turns = Turns::new(&state, &self.tape, begin, end, &totals);
             let ran = match groups {
-                Groups::All => turns.run(0..launch.group_count(), launch.group_count()),
+                Groups::All | Groups::OneByOne => turns.run(0..launch.group_count(), launch.group_count()),
                 Groups::Some(numbers) => turns.run(numbers.iter().copied(), numbers.len() as u64),
             };
             ran.err()
@@ -140,6 +142,10 @@ impl CompiledKernel {
             match groups {
                 // One work-group needs no other thread.
                 Groups::All if launch.group_count() == 1 => run(&mut None, 0),
+                Groups::OneByOne => {
+                    let mut worker = None;
+                    (0..launch.group_count()).find_map(|number| run(&mut worker, number))
+                }
                 Groups::All => (0..launch.group_count())
                     .into_par_iter()
                     .map_init(|| None, run)

@@ -182,8 +182,8 @@ fn half_atomic(cells: &[Atomic<u32>], out: &mut [u32], across: u32) {
         tile[local_id() % 2].store(1, Ordering::Relaxed);
         out[local_id()] = tile[0].load(Ordering::Relaxed);
     } else {
-        // Every work-group writes it, without atomics.
-        out[0] = cells[0].load(Ordering::Relaxed);
+        // Every work-group writes another value, without atomics.
+        out[0] = cells[0].load(Ordering::Relaxed) + group_id() as u32;
     }
 }
 

@@ -74,12 +74,12 @@ impl<'k> Reader<'k> {
         for (number, op) in region.ops.iter().enumerate() {
             let at = top.unwrap_or(number);
             self.record(op, in_inner_loop, !conditions.is_empty() || self.diverted);
-            match &op.kind {
-                OpKind::Load {
-                    cache: CacheUse::Volatile,
-                    ..
-                } => self.effects.push(Effect::Observation(op.place)),
-                _ => {}
+            if let OpKind::Load {
+                cache: CacheUse::Volatile,
+                ..
+            } = &op.kind
+            {
+                self.effects.push(Effect::Observation(op.place));
             }
             match &op.kind {
                 OpKind::Load { ptr, id, cache } if !in_inner_loop => {

@@ -83,6 +83,9 @@ impl Needs {
 /// than an entry can declare.
 pub fn drop_in(original: &Original, kernel: &Kernel) -> Result<DropIn> {
     check_target(original)?;
+    if let Some(undecided) = &original.undecided {
+        return Err(undecided.clone());
+    }
     let needs = Needs::of(original, kernel);
     let tests = needs.tests();
     let block = block(original, kernel, !tests.is_empty())?;

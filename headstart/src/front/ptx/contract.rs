@@ -7,15 +7,25 @@
 //!
 //! Without `.rn` PTX allows that, and ptxas always does it where the product has no other use. Here it is done the same
 //! way, so that the simulator has the bits that the GPU has, and what is written again leaves no choice. Where there is
-//! one (both operands are products, a product is used twice, one flushes and the other does not), these products and sums
-//! keep the permission ([`FloatRule::contract`]).
+//! one (both operands are products, a product is used twice or in another block, its magnitude is taken, one flushes and the
+//! other does not), these products and sums keep the permission ([`FloatRule::contract`]). What the assembler makes of them
+//! may hang on the code around: a rewritten entry need not have the original's bits, so it is not written ([`undecided`]).
 
 use std::collections::{HashMap, HashSet};
 
+use crate::error::Error;
 use crate::ir::{BinaryOp, FloatRule, Kernel, Op, OpKind, Region, UnaryOp, Value};
 
-/// Fuses what was written without `.rn`: the products and sums in `open`.
-pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>) {
+/// Products and sums of two halves at once that were written without `.rn`: an assembler fuses them as pairs, which the IR
+/// does not have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OpenPairs {
+    pub products: Vec<Value>,
+    pub sums: Vec<Value>,
+}
+
+/// Fuses what was written without `.rn`: the products and sums in `open`. Pairs of halves stay undecided.
+pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>, pairs: &OpenPairs) {
     let mut uses: HashMap<Value, u32> = HashMap::new();
     kernel.body.walk(&mut |op| {
         op.kind
@@ -30,7 +40,10 @@ pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>) {
         left: HashSet::new(),
     };
     fuser.region(&mut body);
-    let left = fuser.left;
+    let mut left = fuser.left;
+    if !pairs.products.is_empty() && !pairs.sums.is_empty() {
+        left.extend(pairs.products.iter().chain(&pairs.sums));
+    }
     body.walk_mut(&mut |op| {
         if op.results.first().is_some_and(|result| left.contains(result)) {
             let rule = FloatRule {
@@ -41,6 +54,25 @@ pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>) {
         }
     });
     kernel.body = body;
+}
+
+/// Why an entry cannot be written back, if an assembler may still fuse some of its products and sums.
+pub(super) fn undecided(kernel: &Kernel) -> Option<Error> {
+    let mut place = None;
+    kernel.body.walk(&mut |op| {
+        if op.kind.rule().contract {
+            place.get_or_insert(op.place);
+        }
+    });
+    let error = Error::input(
+        "the entry cannot be written back: whether a product and a sum are fused here is left to the assembler, which may \
+         decide otherwise in other code",
+    );
+    place.map(|place| {
+        error
+            .at(kernel.describe_place(place))
+            .accepted("`.rn` on both, as `-fmad=false` gives")
+    })
 }
 
 struct Fuser<'k> {
@@ -59,6 +91,8 @@ impl Fuser<'_> {
         let mut factors: HashMap<Value, (Value, Value, FloatRule)> = HashMap::new();
         let mut ops = Vec::with_capacity(region.ops.len());
         let mut fused: HashSet<Value> = HashSet::new();
+        // The product behind each changed sign.
+        let mut through: HashMap<Value, Value> = HashMap::new();
         for mut op in std::mem::take(&mut region.ops) {
             for inner in op.kind.regions_mut() {
                 self.region(inner);
@@ -100,10 +134,36 @@ impl Fuser<'_> {
                         }
                     }
                 }
+                // ptxas folds a change of sign into the fused operation.
+                OpKind::Unary(UnaryOp::FNeg, product) if self.products.contains(&product) => {
+                    let result = op.results[0];
+                    self.products.insert(result);
+                    let once = self.uses.get(&result) == Some(&1);
+                    if let Some(&(x, y, of_product)) = factors.get(&product)
+                        && once
+                        && rule.flush == of_product.flush
+                    {
+                        let x = self.negated(&mut ops, &op, x, true);
+                        factors.insert(result, (x, y, of_product));
+                        through.insert(result, product);
+                    }
+                }
+                OpKind::Unary(UnaryOp::FAbs, product) if self.products.contains(&product) => {
+                    self.products.insert(op.results[0]);
+                }
+                OpKind::Select(_, a, b) if [a, b].iter().any(|value| self.products.contains(value)) => {
+                    self.products.insert(op.results[0]);
+                }
                 _ => {}
             }
             ops.push(op);
         }
+        // A product behind a change of sign goes with it.
+        let behind: Vec<Value> = fused
+            .iter()
+            .filter_map(|value| through.get(value).copied())
+            .collect();
+        fused.extend(behind);
         ops.retain(|op| !op.results.first().is_some_and(|result| fused.contains(result)));
         region.ops = ops;
     }
@@ -127,13 +187,17 @@ mod tests {
     use crate::ir::print;
 
     fn contracted(text: &str) -> String {
+        print(&imported(text).kernel)
+    }
+
+    fn imported(text: &str) -> super::super::Imported {
         let module = format!(
             ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {{\n.reg .f32 %f<9>;\n\
              .reg .b64 %rd<3>;\nld.param.u64 %rd1, [p];\nld.global.f32 %f1, [%rd1];\nld.global.f32 %f2, [%rd1+4];\n\
              ld.global.f32 %f3, [%rd1+8];\n{text}\nst.global.f32 [%rd1+12], %f6;\nret;\n}}\n"
         );
         let imported = super::super::import(&module, "test.ptx", None, &super::super::Facts::default());
-        print(&imported.expect("it is read").kernel)
+        imported.expect("it is read")
     }
 
     #[test]
@@ -141,6 +205,28 @@ mod tests {
         let kernel = contracted("mul.f32 %f4, %f1, %f2;\nsub.f32 %f6, %f3, %f4;");
         assert!(kernel.contains("= fma") && !kernel.contains("fmul"), "{kernel}");
         assert!(!kernel.contains("contract"), "{kernel}");
+    }
+
+    #[test]
+    fn a_change_of_sign_goes_with_the_product() {
+        let kernel = contracted("mul.f32 %f4, %f1, %f2;\nneg.f32 %f5, %f4;\nadd.f32 %f6, %f3, %f5;");
+        assert!(kernel.contains("= fma") && !kernel.contains("fmul"), "{kernel}");
+        assert!(!kernel.contains("contract"), "{kernel}");
+    }
+
+    #[test]
+    fn what_is_left_to_the_assembler_is_not_written_back() {
+        for text in [
+            "mul.f32 %f4, %f1, %f2;\nmul.f32 %f5, %f1, %f3;\nadd.f32 %f6, %f4, %f5;",
+            "mul.f32 %f4, %f1, %f2;\nabs.f32 %f5, %f4;\nadd.f32 %f6, %f3, %f5;",
+            "mul.f32 %f4, %f1, %f2;\nneg.f32 %f5, %f4;\nadd.f32 %f6, %f3, %f5;\nadd.f32 %f6, %f6, %f4;",
+        ] {
+            let imported = imported(text);
+            assert!(print(&imported.kernel).contains(".contract"), "{text}");
+            let error =
+                crate::tune::drop_in::drop_in(&imported.original, &imported.kernel).expect_err("undecided");
+            assert!(error.to_string().contains("left to the assembler"), "{error}");
+        }
     }
 
     #[test]

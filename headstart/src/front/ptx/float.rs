@@ -127,7 +127,7 @@ impl<'t> Translator<'_, 't> {
             read.push(self.value(b, values, argument, ty)?);
         }
         let result = float_of(b, instruction, ty, &read)?;
-        let open = matches!(instruction.opcode, "mul" | "add" | "sub") && matches!(ty, Type::F32 | Type::F64);
+        let open = matches!(instruction.opcode, "mul" | "add" | "sub") && ty.is_float();
         if open && !is_rounded(instruction) && !instruction.has("sat") {
             self.open.insert(result);
         }
@@ -155,6 +155,13 @@ impl<'t> Translator<'_, 't> {
         for side in 0..2 {
             let read: Vec<Value> = pairs.iter().map(|pair| pair[side]).collect();
             results.push(float_of(b, instruction, half, &read)?);
+        }
+        if !is_rounded(instruction) && !instruction.has("sat") {
+            match instruction.opcode {
+                "mul" => self.open_pairs.products.extend(&results),
+                "add" | "sub" => self.open_pairs.sums.extend(&results),
+                _ => {}
+            }
         }
         let whole = put_together(b, results[0], results[1]);
         self.set(b, values, to, whole, false)

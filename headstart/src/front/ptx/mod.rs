@@ -172,6 +172,7 @@ fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Fa
         variables: &variables,
         slots: &slots,
         dynamic_shared_bytes: facts.dynamic_shared_bytes.unwrap_or(0),
+        undecided: contract::undecided(&kernel).map(about),
         reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),
     })
     .map_err(about)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::data;
 use super::slots::{From, Slots};
 use super::tree::{Function, Module, Variable};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A module and one of its entries.
 #[derive(Clone, Debug)]
@@ -38,6 +38,8 @@ pub struct Original {
     pub dynamic_shared_bytes: u32,
     /// The entry asks how many those are (`%dynamic_smem_size`): what was made of it holds for launches with as many.
     pub reads_dynamic_shared_size: bool,
+    /// Why no kernel can be put in the entry's place, if none can.
+    pub undecided: Option<Error>,
 }
 
 /// Where a parameter of a kernel comes from.
@@ -87,6 +89,8 @@ pub(super) struct Pieces<'p, 't> {
     pub dynamic_shared_bytes: u32,
     /// Whether the entry asks for their number.
     pub reads_dynamic_shared_size: bool,
+    /// Why the entry cannot be written back, if it cannot.
+    pub undecided: Option<Error>,
 }
 
 /// Keeps what is needed of a module.
@@ -160,6 +164,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         target: module.target.to_owned(),
         dynamic_shared_bytes: pieces.dynamic_shared_bytes,
         reads_dynamic_shared_size: pieces.reads_dynamic_shared_size,
+        undecided: pieces.undecided.clone(),
     })
 }
 

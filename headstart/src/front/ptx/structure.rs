@@ -14,7 +14,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::contract;
+use super::contract::{self, OpenPairs};
 use super::facts::Facts;
 use super::flow::{BlockId, End, Flow};
 use super::kinds::Kinds;
@@ -76,6 +76,8 @@ pub(super) struct Translator<'a, 't> {
     places: HashMap<(Option<Location>, u32), Place>,
     /// Products and sums that an assembler may fuse.
     pub open: HashSet<Value>,
+    /// Those of two halves at once.
+    pub open_pairs: OpenPairs,
     depth: usize,
 }
 
@@ -126,6 +128,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
         param_values: Vec::new(),
         shapes: Shapes::default(),
         open: HashSet::new(),
+        open_pairs: OpenPairs::default(),
         depth: 0,
         source: &source,
     };
@@ -135,8 +138,9 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
     translator.blocks(&mut builder, 0, nothing)?;
     let body = builder.finish();
     let open = std::mem::take(&mut translator.open);
+    let open_pairs = std::mem::take(&mut translator.open_pairs);
     kernel.body = body;
-    contract::contract(&mut kernel, &open);
+    contract::contract(&mut kernel, &open, &open_pairs);
     cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
     if countdown::unwind(&mut kernel) {

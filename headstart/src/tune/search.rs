@@ -141,7 +141,7 @@ pub fn plain(bench: &dyn Bench, workload: &Workload) -> Result<Arc<Kernel>> {
 /// The plan is not legal for the kernel.
 pub fn derive(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
     let applied = prefetch::apply(plain, plan, &target_for(bench, workload))?;
-    if let Some(original) = &workload.original {
+    if let Some(original) = workload.original.as_ref().filter(|_| !plan.is_none()) {
         // What cannot stand in its module is of no use.
         drop_in(original, &applied.kernel)?;
     }

@@ -82,8 +82,8 @@ struct Fuser<'k> {
     open: &'k HashSet<Value>,
     uses: HashMap<Value, u32>,
     /// Products that may be fused, of every region so far.
-    products: HashMap<Value, u32>,
-    /// The loop that is looked at, by number. A product from in front of it is not computed again in it.
+    products: HashMap<Value, (u32, Value)>,
+    /// The loop that is looked at, by number; with each product stands its own. A product from in front of it is not computed again in it.
     inside: u32,
     loops: u32,
     /// Products and sums of which the assembler may still fuse some.
@@ -112,7 +112,7 @@ impl Fuser<'_> {
             match *op.kind.plain() {
                 OpKind::Binary(BinaryOp::FMul, x, y) if self.open.contains(&op.results[0]) => {
                     let product = op.results[0];
-                    self.products.insert(product, self.inside);
+                    self.products.insert(product, (self.inside, product));
                     if self.uses.get(&product) == Some(&1) {
                         factors.insert(product, (x, y, rule));
                     }
@@ -135,8 +135,10 @@ impl Fuser<'_> {
                         }
                         _ => {
                             let products: Vec<Value> = [a, b]
-                                .into_iter()
-                                .filter(|value| self.is_product(*value))
+                                .iter()
+                                .filter_map(|value| self.products.get(value))
+                                .filter(|(inside, _)| *inside == self.inside)
+                                .map(|(_, product)| *product)
                                 .collect();
                             if !products.is_empty() {
                                 self.left.extend(products);
@@ -148,7 +150,7 @@ impl Fuser<'_> {
                 // ptxas folds a change of sign into the fused operation.
                 OpKind::Unary(UnaryOp::FNeg, product) if self.is_product(product) => {
                     let result = op.results[0];
-                    self.products.insert(result, self.inside);
+                    self.follow(product, result);
                     let once = self.uses.get(&result) == Some(&1);
                     if let Some(&(x, y, of_product)) = factors.get(&product)
                         && once
@@ -160,10 +162,14 @@ impl Fuser<'_> {
                     }
                 }
                 OpKind::Unary(UnaryOp::FAbs, product) if self.is_product(product) => {
-                    self.products.insert(op.results[0], self.inside);
+                    self.follow(product, op.results[0]);
                 }
-                OpKind::Select(_, a, b) if [a, b].iter().any(|value| self.is_product(*value)) => {
-                    self.products.insert(op.results[0], self.inside);
+                OpKind::Select(_, a, b) => {
+                    for product in [a, b] {
+                        if self.is_product(product) {
+                            self.follow(product, op.results[0]);
+                        }
+                    }
                 }
                 _ => {}
             }
@@ -181,7 +187,16 @@ impl Fuser<'_> {
 
     /// Whether a value is a product that the assembler may fuse with a sum here.
     fn is_product(&self, value: Value) -> bool {
-        self.products.get(&value) == Some(&self.inside)
+        self.products
+            .get(&value)
+            .is_some_and(|(inside, _)| *inside == self.inside)
+    }
+
+    /// What is made of a product stands for it.
+    fn follow(&mut self, product: Value, result: Value) {
+        if let Some(&known) = self.products.get(&product) {
+            self.products.insert(result, known);
+        }
     }
 
     fn negated(&mut self, ops: &mut Vec<Op>, like: &Op, value: Value, negate: bool) -> Value {

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use headstart::back::ptx;
 use headstart::device::sim::functional::Options;
 use headstart::front::ptx::import;
 use headstart::prefetch::Plan;
@@ -277,17 +276,7 @@ fn what_may_be_fused_stays_open_and_nothing_else_does() {
         "mul.rn.f32 %f3, %f1, %f1;",
         "add.rn.f32 %g, %f3, %g;",
     ]);
-    // Which of the two products is fused is the assembler's choice: the entry is not put back.
-    let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
-    let refused = tune::planned_module(&text, "k.ptx", Some("k"), &launch, &Plan::none(), None);
-    let refused = refused.expect_err("undecided").to_string();
-    assert!(refused.contains("left to the assembler"), "{refused}");
-    let kernel = import(&text, "k.ptx", Some("k"), &launch.facts())
-        .expect("read")
-        .kernel;
-    let written = ptx::emit(&kernel, &ptx::Options::new(ptx::Target::Sm90))
-        .expect("written")
-        .text;
+    let written = planned(&text, "none");
     let count = |word: &str| {
         written
             .lines()

@@ -151,7 +151,7 @@ fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Fa
     let flow = flow::Flow::new(&body).map_err(about)?;
     let slots = slots::slots(function, &body, &variables).map_err(about)?;
     let kinds = kinds::kinds(&slots, &body, &variables);
-    let kernel = structure::kernel(structure::Source {
+    let (kernel, undecided) = structure::kernel(structure::Source {
         file,
         files: &module.files,
         function,
@@ -172,7 +172,7 @@ fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Fa
         variables: &variables,
         slots: &slots,
         dynamic_shared_bytes: facts.dynamic_shared_bytes.unwrap_or(0),
-        undecided: contract::undecided(&kernel).map(about),
+        undecided: undecided.map(about),
         reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),
     })
     .map_err(about)?;

@@ -98,11 +98,11 @@ enum Edge {
     Break(OpKind),
 }
 
-/// Turns an entry into a kernel, not yet verified.
+/// Turns an entry into a kernel, not yet verified; with it why it cannot be written back, if it cannot.
 ///
 /// # Errors
 /// An instruction or parameter that the IR cannot express, with its line.
-pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
+pub(super) fn kernel(source: Source<'_, '_>) -> Result<(Kernel, Option<Error>)> {
     let mut kernel = Kernel::new(source.function.name);
     kernel.group_size = source.function.required_group;
     kernel.float_mode = FloatMode {
@@ -140,7 +140,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
     let open = std::mem::take(&mut translator.open);
     let open_pairs = std::mem::take(&mut translator.open_pairs);
     kernel.body = body;
-    contract::contract(&mut kernel, &open, &open_pairs);
+    let undecided = contract::contract(&mut kernel, &open, &open_pairs);
     cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
     if countdown::unwind(&mut kernel) {
@@ -149,7 +149,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Kernel> {
     counters::prepare(&mut kernel, source.facts.no_overflow);
     cleanup::tidy(&mut kernel);
     copies::merge(&mut kernel, source.file);
-    Ok(kernel)
+    Ok((kernel, undecided))
 }
 
 impl<'t> Translator<'_, 't> {

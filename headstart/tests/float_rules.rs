@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use headstart::back::ptx;
 use headstart::device::sim::functional::Options;
 use headstart::front::ptx::import;
 use headstart::prefetch::Plan;
@@ -276,7 +277,14 @@ fn what_may_be_fused_stays_open_and_nothing_else_does() {
         "mul.rn.f32 %f3, %f1, %f1;",
         "add.rn.f32 %g, %f3, %g;",
     ]);
-    let written = planned(&text, "none");
+    // A product that is used twice may be fused or not: the entry is not put back.
+    let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
+    let refused = tune::planned_module(&text, "k.ptx", Some("k"), &launch, &Plan::none(), None);
+    let refused = refused.expect_err("undecided").to_string();
+    assert!(refused.contains("left to the assembler"), "{refused}");
+    let imported = import(&text, "k.ptx", Some("k"), &launch.facts()).expect("read");
+    let written = ptx::emit(&imported.kernel, &ptx::Options::new(ptx::Target::Sm90)).expect("written");
+    let written = written.text;
     let count = |word: &str| {
         written
             .lines()

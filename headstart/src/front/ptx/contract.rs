@@ -17,18 +17,17 @@ use std::collections::{HashMap, HashSet};
 use crate::error::Error;
 use crate::ir::{BinaryOp, FloatRule, Kernel, Op, OpKind, Place, Region, UnaryOp, Value};
 
-/// Products and sums of two halves at once that were written without `.rn`: an assembler fuses them as pairs, which the IR
-/// does not have.
+/// Products and sums of halves, single or in pairs, that were written without `.rn`: which of them ptxas fuses is not known.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OpenPairs {
+pub(super) struct OpenHalves {
     pub products: Vec<Value>,
     pub sums: Vec<Value>,
 }
 
-/// Fuses what was written without `.rn`: the products and sums in `open`. Pairs of halves stay undecided.
+/// Fuses what was written without `.rn`: the products and sums in `open`. Halves stay undecided.
 ///
 /// Gives why the entry cannot be written back, if the assembler's choice may be another one in other code.
-pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>, pairs: &OpenPairs) -> Option<Error> {
+pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>, halves: &OpenHalves) -> Option<Error> {
     let mut uses: HashMap<Value, u32> = HashMap::new();
     kernel.body.walk(&mut |op| {
         op.kind
@@ -47,8 +46,8 @@ pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>, pairs: &OpenP
     };
     fuser.region(&mut body);
     let Fuser { mut left, alike, .. } = fuser;
-    if !pairs.products.is_empty() && !pairs.sums.is_empty() {
-        left.extend(pairs.products.iter().chain(&pairs.sums));
+    if !halves.products.is_empty() && !halves.sums.is_empty() {
+        left.extend(halves.products.iter().chain(&halves.sums));
     }
     let mut place = None;
     body.walk(&mut |op| {

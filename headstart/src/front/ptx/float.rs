@@ -129,7 +129,14 @@ impl<'t> Translator<'_, 't> {
         let result = float_of(b, instruction, ty, &read)?;
         let open = matches!(instruction.opcode, "mul" | "add" | "sub") && ty.is_float();
         if open && !is_rounded(instruction) && !instruction.has("sat") {
-            self.open.insert(result);
+            // When ptxas fuses halves is not known: on an H200 it fuses some single ones and leaves others.
+            match (ty, instruction.opcode) {
+                (Type::F32 | Type::F64, _) => {
+                    self.open.insert(result);
+                }
+                (_, "mul") => self.open_halves.products.push(result),
+                _ => self.open_halves.sums.push(result),
+            }
         }
         self.set(b, values, to, result, false)
     }
@@ -158,8 +165,8 @@ impl<'t> Translator<'_, 't> {
         }
         if !is_rounded(instruction) && !instruction.has("sat") {
             match instruction.opcode {
-                "mul" => self.open_pairs.products.extend(&results),
-                "add" | "sub" => self.open_pairs.sums.extend(&results),
+                "mul" => self.open_halves.products.extend(&results),
+                "add" | "sub" => self.open_halves.sums.extend(&results),
                 _ => {}
             }
         }

@@ -14,7 +14,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::contract::{self, OpenPairs};
+use super::contract::{self, OpenHalves};
 use super::facts::Facts;
 use super::flow::{BlockId, End, Flow};
 use super::kinds::Kinds;
@@ -76,8 +76,8 @@ pub(super) struct Translator<'a, 't> {
     places: HashMap<(Option<Location>, u32), Place>,
     /// Products and sums that an assembler may fuse.
     pub open: HashSet<Value>,
-    /// Those of two halves at once.
-    pub open_pairs: OpenPairs,
+    /// Those of halves.
+    pub open_halves: OpenHalves,
     depth: usize,
 }
 
@@ -128,7 +128,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<(Kernel, Option<Error>)> 
         param_values: Vec::new(),
         shapes: Shapes::default(),
         open: HashSet::new(),
-        open_pairs: OpenPairs::default(),
+        open_halves: OpenHalves::default(),
         depth: 0,
         source: &source,
     };
@@ -138,9 +138,9 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<(Kernel, Option<Error>)> 
     translator.blocks(&mut builder, 0, nothing)?;
     let body = builder.finish();
     let open = std::mem::take(&mut translator.open);
-    let open_pairs = std::mem::take(&mut translator.open_pairs);
+    let open_halves = std::mem::take(&mut translator.open_halves);
     kernel.body = body;
-    let undecided = contract::contract(&mut kernel, &open, &open_pairs);
+    let undecided = contract::contract(&mut kernel, &open, &open_halves);
     cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
     if countdown::unwind(&mut kernel) {

@@ -40,6 +40,10 @@ pub(super) fn name_groups(body: &mut Body<'_>) -> Result<()> {
         }
     }
     if !any {
+        // There is nothing to group or to wait for.
+        body.statements.retain(
+            |statement| !matches!(statement, Statement::Instruction(instruction) if is_about_groups(instruction)),
+        );
         return Ok(());
     }
     let first = body.registers.len() as Register;
@@ -90,6 +94,14 @@ pub(super) fn name_groups(body: &mut Body<'_>) -> Result<()> {
 
 fn is_copy(instruction: &Instruction<'_>) -> bool {
     instruction.opcode == "cp" && matches!(instruction.modifiers[..], ["async", "ca" | "cg", ..])
+}
+
+/// Whether an instruction closes a group of copies or waits for some.
+fn is_about_groups(instruction: &Instruction<'_>) -> bool {
+    let about = ["commit_group", "wait_group", "wait_all"];
+    instruction.opcode == "cp"
+        && instruction.modifiers.first() == Some(&"async")
+        && about.iter().any(|modifier| instruction.has(modifier))
 }
 
 /// How many groups a wait leaves in flight, if it is one.

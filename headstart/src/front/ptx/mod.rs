@@ -41,6 +41,7 @@ mod memory;
 mod original;
 mod parameters;
 mod parse;
+mod scratch;
 mod slots;
 mod ssa;
 mod structure;
@@ -146,6 +147,12 @@ fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Fa
         .find(|entry| entry.name == name)
         .ok_or_else(|| Error::bug("an entry that was found is lost"))?;
     let mut body = inline::expanded(text, module, function).map_err(about)?;
+    let shared: HashSet<&str> = used_variables(module, &body)
+        .values()
+        .filter(|variable| variable.space == "shared" && variable.length.is_some())
+        .map(|variable| variable.name)
+        .collect();
+    scratch::copies_to_hints(&mut body, &shared);
     asynchronous::name_groups(&mut body).map_err(about)?;
     let variables = used_variables(module, &body);
     let flow = flow::Flow::new(&body).map_err(about)?;

@@ -1,7 +1,7 @@
 //! A set-associative cache with sectors. It keeps times instead of data: when each sector arrives.
 
 use super::lines::LineShape;
-use super::port::{Cycles, pick, spread, turned};
+use super::port::{Cycles, Turns, pick, spread};
 
 /// Which line makes room for a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,30 +12,33 @@ pub(super) enum Replaces {
     Any,
 }
 
-/// A cache.
+/// A cache. What is looked at most lies closest together: the numbers of a set, then how long ago each was used.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
-    lines: Vec<Line>,
+    /// Each line's number; `EMPTY` if there is none.
+    numbers: Vec<u64>,
+    /// When each line was used, in [`AWAITED`] more if a hint brought it and nothing has loaded it; 0 where there is none.
+    used: Vec<u64>,
+    rest: Vec<Rest>,
     /// When each sector's data are there; never, if nobody asked for it.
     ready: Vec<Cycles>,
-    sets: usize,
+    turns: Turns,
     ways: usize,
     sectors: usize,
     clock: u64,
 }
 
+/// What is seldom asked of a line.
 #[derive(Clone, Copy, Debug)]
-struct Line {
-    /// The line's number; `EMPTY` if there is none.
-    number: u64,
-    used: u64,
+struct Rest {
     dirty: u8,
     partial: u8,
-    /// A hint brought it, and nothing has loaded it.
-    is_awaited: bool,
     /// The first core that asked for it, as far as anybody wants to know; `NOBODY` if none did.
     first_asker: u32,
 }
+
+/// A line of this age or more waits for the load that a hint announced: it goes last.
+const AWAITED: u64 = 1 << 63;
 
 /// A place in a cache, as long as nothing else is put there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,23 +58,25 @@ pub(super) struct Victim {
 const EMPTY: u64 = u64::MAX;
 const NOBODY: u32 = u32::MAX;
 
+impl Rest {
+    const NEW: Rest = Rest {
+        dirty: 0,
+        partial: 0,
+        first_asker: NOBODY,
+    };
+}
+
 impl Cache {
     /// A cache of about `bytes`: at least one set.
     pub(super) fn new(bytes: f64, ways: u32, line: u64, shape: LineShape) -> Cache {
         let ways = ways as usize;
         let sets = ((bytes / line as f64 / ways as f64).round() as usize).max(1);
-        let empty = Line {
-            number: EMPTY,
-            used: 0,
-            dirty: 0,
-            partial: 0,
-            is_awaited: false,
-            first_asker: NOBODY,
-        };
         Cache {
-            lines: vec![empty; sets * ways],
+            numbers: vec![EMPTY; sets * ways],
+            used: vec![0; sets * ways],
+            rest: vec![Rest::NEW; sets * ways],
             ready: vec![Cycles::INFINITY; sets * ways * shape.sectors()],
-            sets,
+            turns: Turns::new(sets, 0),
             ways,
             sectors: shape.sectors(),
             clock: 0,
@@ -81,23 +86,23 @@ impl Cache {
     /// The first way of the set that a line belongs to. Consecutive lines lie in different sets, in an
     /// order that a hash changes from one round through the sets to the next.
     fn set(&self, number: u64) -> usize {
-        turned(number, self.sets, 0) * self.ways
+        self.turns.place(number) * self.ways
     }
 
     /// Forgets every line. Nothing is written back: only clean caches are emptied.
     pub(super) fn empty(&mut self) {
-        for line in &mut self.lines {
-            line.number = EMPTY;
-        }
+        self.numbers.fill(EMPTY);
+        self.used.fill(0);
     }
 
     /// The line's place, if it has one; it counts as used.
     pub(super) fn find(&mut self, number: u64) -> Option<Slot> {
         let first = self.set(number);
-        let set = &mut self.lines[first..first + self.ways];
-        let way = set.iter().position(|line| line.number == number)?;
+        let set = &self.numbers[first..first + self.ways];
+        let way = set.iter().position(|&own| own == number)?;
         self.clock += 1;
-        set[way].used = self.clock;
+        let used = &mut self.used[first + way];
+        *used = *used & AWAITED | self.clock;
         Some(Slot(first + way))
     }
 
@@ -105,47 +110,40 @@ impl Cache {
     pub(super) fn insert(&mut self, number: u64, replaces: Replaces) -> (Slot, Option<Victim>) {
         self.clock += 1;
         let first = self.set(number);
-        let set = &self.lines[first..first + self.ways];
-        let way = match set.iter().position(|line| line.number == EMPTY) {
-            Some(way) => way,
-            None => match replaces {
-                Replaces::Any => pick(spread(self.clock), self.ways),
-                Replaces::LeastRecent => {
-                    let oldest = set
-                        .iter()
-                        .enumerate()
-                        .min_by_key(|(_, line)| (line.is_awaited, line.used));
-                    oldest.map_or(0, |(way, _)| way)
-                }
-            },
-        };
+        let used = &self.used[first..first + self.ways];
+        // Places without a line are the least recent of all.
+        let (mut way, mut least) = (0, u64::MAX);
+        for (other, &used) in used.iter().enumerate() {
+            if used < least {
+                (way, least) = (other, used);
+            }
+        }
+        if least != 0 && replaces == Replaces::Any {
+            way = pick(spread(self.clock), self.ways);
+        }
         let slot = first + way;
-        let old = self.lines[slot];
-        self.lines[slot] = Line {
-            number,
-            used: self.clock,
-            dirty: 0,
-            partial: 0,
-            is_awaited: false,
-            first_asker: NOBODY,
-        };
+        let old = (self.numbers[slot], self.rest[slot]);
+        self.numbers[slot] = number;
+        self.used[slot] = self.clock;
+        self.rest[slot] = Rest::NEW;
         self.ready[slot * self.sectors..][..self.sectors].fill(Cycles::INFINITY);
-        let victim = (old.number != EMPTY).then_some(Victim {
-            number: old.number,
-            dirty: old.dirty,
-            partial: old.partial,
+        let victim = (old.0 != EMPTY).then_some(Victim {
+            number: old.0,
+            dirty: old.1.dirty,
+            partial: old.1.partial,
         });
         (Slot(slot), victim)
     }
 
     /// A hint has announced a load of a line, or it has been loaded.
     pub(super) fn await_load(&mut self, slot: Slot, is_awaited: bool) {
-        self.lines[slot.0].is_awaited = is_awaited;
+        let used = &mut self.used[slot.0];
+        *used = *used & !AWAITED | if is_awaited { AWAITED } else { 0 };
     }
 
     /// The first core that asked for a line since it is here; this one, if none did.
     pub(super) fn first_asker(&mut self, slot: Slot, core: usize) -> usize {
-        let first = &mut self.lines[slot.0].first_asker;
+        let first = &mut self.rest[slot.0].first_asker;
         if *first == NOBODY {
             *first = core as u32;
         }
@@ -155,8 +153,8 @@ impl Cache {
     /// Whether a line could be put in the place of one that no load is announced of.
     pub(super) fn has_room(&self, number: u64) -> bool {
         let first = self.set(number);
-        let set = &self.lines[first..first + self.ways];
-        set.iter().any(|line| line.number == EMPTY || !line.is_awaited)
+        let set = &self.used[first..first + self.ways];
+        set.iter().any(|&used| used < AWAITED)
     }
 
     /// The sectors of `wanted` that are there or on their way, and when the last of them is there.
@@ -187,7 +185,7 @@ impl Cache {
 
     /// Sectors were written and must be written back when their line goes; of `partial` ones a part was.
     pub(super) fn soil(&mut self, slot: Slot, sectors: u8, partial: u8) {
-        let line = &mut self.lines[slot.0];
+        let line = &mut self.rest[slot.0];
         line.dirty |= sectors;
         line.partial = line.partial & !(sectors & !partial) | partial;
     }

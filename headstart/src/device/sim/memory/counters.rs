@@ -27,12 +27,16 @@ pub struct MemoryCounters {
     pub dram_read_bytes: u64,
     /// Bytes written back to device memory.
     pub dram_written_bytes: u64,
+    /// Requests that L2 served, those that take it longer counted for as many as they hold up.
+    pub l2_requests: f64,
     /// Cycles that requests waited for L2, summed.
     pub l2_queueing: Cycles,
     /// Cycles that requests waited for device memory, summed.
     pub dram_queueing: Cycles,
     /// Bytes on their way to a core × cycles: divided by the time, the bytes in flight.
     pub byte_cycles_in_flight: Cycles,
+    /// The same of bytes that device memory delivered; the others came from L2.
+    pub byte_cycles_from_memory: Cycles,
     /// Lines that hints asked for.
     pub prefetched_lines: u64,
     /// Bytes that hints fetched from device memory.

@@ -3,7 +3,7 @@
 //! Scattered accesses are limited by the banks, streams by the bus. Consecutive lines lie in different banks; the slowest of
 //! many scattered accesses waits where several happen to meet, or for a refresh.
 
-use super::port::{Cycles, Port, turned};
+use super::port::{Cycles, Port, Turns};
 use crate::device::model::DeviceModel;
 
 /// Device memory, or the part of it that the simulated cores can claim.
@@ -11,6 +11,8 @@ use crate::device::model::DeviceModel;
 pub(super) struct Dram {
     bus: Port,
     banks: Vec<Cycles>,
+    /// The bank of each line: another order than the caches', for lines of one set must not meet in one bank.
+    turns: Turns,
     busy: Cycles,
     /// What a read for a hint takes of a bank, of what one for a load does.
     hint_busy: f64,
@@ -29,6 +31,7 @@ impl Dram {
         Dram {
             bus: Port::new(model.dram.bytes_per_cycle(*model.core.clock) * share),
             banks: vec![0.0; count as usize],
+            turns: Turns::new(count as usize, 0x9e37_79b9_7f4a_7c15),
             // What rounding adds to the number of banks it takes from their rate.
             busy: f64::from(*model.dram.bank_busy) * count / banks,
             hint_busy: f64::from(*model.dram.hint_busy) / f64::from(*model.dram.bank_busy).max(1.0),
@@ -61,16 +64,10 @@ impl Dram {
 
     fn serve(&mut self, now: Cycles, line: u64, units: f64, busy: Cycles) -> Cycles {
         let start = self.bus.take(now, units);
-        let bank = self.bank(line);
+        let bank = self.turns.place(line);
         let start = self.after_refresh(bank, start.max(self.banks[bank]));
         self.banks[bank] = start + busy;
         start
-    }
-
-    /// The bank of a line. As many consecutive lines as there are banks lie in all of them, in an order that a hash changes from
-    /// one round to the next: another one than the caches', for lines of one set must not meet in one bank.
-    fn bank(&self, line: u64) -> usize {
-        turned(line, self.banks.len(), 0x9e37_79b9_7f4a_7c15)
     }
 
     /// The first moment from `now` on at which a bank is not refreshed. Banks take turns.
@@ -79,7 +76,13 @@ impl Dram {
             return now;
         }
         let turn = self.refresh_interval * bank as f64 / self.banks.len() as f64;
-        let since = (now + turn) % self.refresh_interval;
+        let at = now + turn;
+        // Nearly always it is enough to know about where in the interval that is.
+        let about = at - (at / self.refresh_interval).floor() * self.refresh_interval;
+        if about > self.refresh + 1.0 && about < self.refresh_interval - 1.0 {
+            return now;
+        }
+        let since = at % self.refresh_interval;
         now + (self.refresh - since).max(0.0)
     }
 }

@@ -349,7 +349,7 @@ impl MemorySystem {
             return now;
         };
         let times = f64::from(again);
-        let served = self.l2_port.take(now, times);
+        let served = self.serve(now, times);
         let line = address >> self.shape.line_shift();
         self.counters.l2_sectors += u64::from(again);
         self.counters.l2_hits += u64::from(again);
@@ -462,9 +462,13 @@ impl MemorySystem {
         if start > now {
             memory.port.block(start);
         }
+        let delivered = self.counters.dram_read_bytes;
         let arrives = self.ask_l2(core, start, line, sectors, purpose);
         let bytes = (u64::from(count) * self.shape.sector_bytes()) as f64;
+        // Device memory may deliver more than was asked for.
+        let delivered = (self.counters.dram_read_bytes - delivered) as f64;
         self.counters.byte_cycles_in_flight += bytes * (arrives - now);
+        self.counters.byte_cycles_from_memory += delivered.min(bytes) * (arrives - now);
         self.cores[core].in_flight.add(arrives, count);
         arrives
     }
@@ -477,7 +481,7 @@ impl MemorySystem {
         let translation = self.translate(core, line);
         let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
         let start = translation + self.cores[core].link.take(now, bytes as f64);
-        let served = self.l2_port.take(start, self.requests(bytes));
+        let served = self.serve(start, self.requests(bytes));
         self.look_up(core, (start, served), line, sectors, purpose)
     }
 
@@ -651,6 +655,12 @@ impl MemorySystem {
             room = self.dram.write(now, victim.number, bytes);
         }
         room
+    }
+
+    /// L2 serves requests that come at `now`; gives the start of the service.
+    fn serve(&mut self, now: Cycles, requests: f64) -> Cycles {
+        self.counters.l2_requests += requests;
+        self.l2_port.take(now, requests)
     }
 
     /// Requests that sectors of a line make.

@@ -53,13 +53,50 @@ pub(super) fn pick(hash: u64, below: usize) -> usize {
     ((u128::from(hash) * below as u128) >> 64) as usize
 }
 
-/// One of `places` for a number. As many consecutive numbers as there are places lie in all of them, in an order that a hash, which
-/// `seed` chooses, changes from one round to the next.
-pub(super) fn turned(number: u64, places: usize, seed: u64) -> usize {
-    let count = places as u64;
-    let round = number / count;
-    let turned = number - round * count + pick(spread(round ^ seed), places) as u64;
-    (if turned >= count { turned - count } else { turned }) as usize
+/// Gives each number one of several places. As many consecutive numbers as there are places lie in all of them, in an
+/// order that a hash, which a seed chooses, changes from one round to the next.
+#[derive(Clone, Debug)]
+pub(super) struct Turns {
+    places: u64,
+    seed: u64,
+    /// 2⁶⁴ divided by the number of places, rounded up: numbers below [`Turns::EXACT`] are divided by a multiplication.
+    inverse: u64,
+}
+
+impl Turns {
+    /// At most so many places, and numbers below this, have an exact quotient: the error of the inverse is below
+    /// 2²⁴ / 2⁶⁴, and with numbers below 2⁴⁰ the product's is below one in 2⁶⁴.
+    const MOST_PLACES: u64 = 1 << 24;
+    const EXACT: u64 = 1 << 40;
+
+    /// At least one place.
+    pub(super) fn new(places: usize, seed: u64) -> Turns {
+        let places = places.max(1) as u64;
+        let inverse = match places {
+            2..=Turns::MOST_PLACES => (u64::MAX / places) + 1,
+            _ => 0,
+        };
+        Turns {
+            places,
+            seed,
+            inverse,
+        }
+    }
+
+    /// The place of a number.
+    pub(super) fn place(&self, number: u64) -> usize {
+        let round = match number < Turns::EXACT && self.inverse != 0 {
+            true => ((u128::from(number) * u128::from(self.inverse)) >> 64) as u64,
+            false => number / self.places,
+        };
+        let first = pick(spread(round ^ self.seed), self.places as usize) as u64;
+        let turned = number - round * self.places + first;
+        (if turned >= self.places {
+            turned - self.places
+        } else {
+            turned
+        }) as usize
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +110,47 @@ mod tests {
         assert_eq!(port.take(10.0, 2.0), 12.0);
         assert_eq!(port.take(11.0, 1.0), 16.0);
         assert_eq!(port.take(100.0, 1.0), 100.0);
+    }
+
+    #[test]
+    fn quotients_are_exact() {
+        for places in [
+            1,
+            2,
+            3,
+            7,
+            64,
+            1000,
+            1664,
+            65_535,
+            65_536,
+            (1 << 24) - 1,
+            1 << 24,
+            (1 << 24) + 1,
+        ] {
+            let turns = Turns::new(places as usize, 5);
+            let numbers = [
+                0,
+                1,
+                places - 1,
+                places,
+                7 * places - 1,
+                7 * places,
+                (1 << 40) - 1,
+                1 << 40,
+                1 << 60,
+            ];
+            let last = ((1 << 40) / places) * places;
+            for number in numbers.into_iter().chain([last - 1, last]) {
+                let (round, rest) = (number / places, number % places);
+                let first = pick(spread(round ^ 5), places as usize) as u64;
+                assert_eq!(
+                    turns.place(number) as u64,
+                    (rest + first) % places,
+                    "{number} of {places}"
+                );
+            }
+        }
     }
 
     #[test]

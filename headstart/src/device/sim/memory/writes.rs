@@ -57,9 +57,7 @@ impl MemorySystem {
             let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
             let cycles = self.timing.store.max(bytes as f64 / self.timing.store_bytes);
             let start = self.cores[core].port.take(now, cycles);
-            let start = self
-                .l2_port
-                .take(start, self.requests_of(sectors) * self.timing.write);
+            let start = self.serve(start, self.requests_of(sectors) * self.timing.write);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
             let (place, room) = self.place_in_l2(start, line);
             let (present, ready) = self.l2.present(place, sectors);
@@ -99,7 +97,7 @@ impl MemorySystem {
             let start = start + self.translate(core, line);
             let written = self.requests_of(sectors) * self.timing.write;
             let changed = f64::from(sectors.count_ones()) * self.timing.atomic_sector;
-            let served = self.l2_port.take(start, written.max(changed));
+            let served = self.serve(start, written.max(changed));
             let back = self.look_up(core, (start, served), line, sectors, purpose);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
             let (place, _) = self.place_in_l2(back, line);

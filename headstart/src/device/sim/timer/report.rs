@@ -40,8 +40,12 @@ pub struct LaunchTime {
     pub stalled: [f64; StallReason::ALL.len()],
     /// What the memory hierarchy counted.
     pub memory: MemoryCounters,
-    /// Bytes on their way to a busy core, on average.
+    /// Bytes on their way to a busy core, on average, from L2 or from beyond.
     pub bytes_in_flight: f64,
+    /// Those of them that come from device memory.
+    pub bytes_from_memory: f64,
+    /// Cycles that L2 would take for what was asked of it if it were always busy.
+    pub l2_busy: f64,
     /// What device memory delivered and took, in bytes a nanosecond (GB/s).
     pub bandwidth: f64,
     /// Source places, those with the most waiting first.
@@ -132,6 +136,8 @@ pub(super) fn launch_time(
         work_item_instructions: lanes as f64 * scale,
         stalled,
         bytes_in_flight: simulated.memory.byte_cycles_in_flight / core_cycles,
+        bytes_from_memory: simulated.memory.byte_cycles_from_memory / core_cycles,
+        l2_busy: simulated.memory.l2_requests * scale / *model.l2.requests_per_cycle,
         bandwidth: if nanoseconds > 0.0 {
             moved * scale / nanoseconds
         } else {

@@ -13,7 +13,7 @@ pub struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the device cannot, 4 a bug of ours.";
+Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the device or this machine cannot, 4 a bug of ours.";
 
 /// Which kernel, and its data.
 #[derive(Args, Debug)]

@@ -19,7 +19,7 @@ pub fn print(text: &str) -> Result<()> {
 fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::usage(format!(
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::device(format!(
             "standard output cannot be written: {error}"
         ))),
         _ => Ok(()),
@@ -92,7 +92,7 @@ impl Destination {
     /// It cannot be written after all.
     pub fn write_bytes(&self, bytes: &[u8]) -> Result<()> {
         let refused = |path: &Path, error: io::Error| {
-            Error::usage(format!(
+            Error::device(format!(
                 "{} cannot be written: {error}",
                 quoted(&path.to_string_lossy())
             ))

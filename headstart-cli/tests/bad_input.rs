@@ -202,8 +202,40 @@ fn an_unknown_device() {
     refused(&["tune", "gather", "--device", "cuda:4711"], 3, &[]);
     refused(
         &["occupancy", "--group", "64", "--device", "my.toml"],
-        1,
-        &["my.toml"],
+        2,
+        &["my.toml", "cannot be read"],
+    );
+}
+
+#[test]
+fn what_a_device_does_not_have() {
+    let occupancy = ["occupancy", "--group", "256", "--device", "sim:h200"];
+    let with = |more: &[&'static str]| [&occupancy[..], more].concat();
+    refused(
+        &with(&["--registers", "300"]),
+        3,
+        &["no 300 registers", "at most 255"],
+    );
+    refused(
+        &with(&["--shared", "300000"]),
+        3,
+        &["no such work-group fits", "shared memory"],
+    );
+    refused(
+        &["tune", "gather", "--device", "sim:h200", "--measure", "3"],
+        2,
+        &["`--measure 3`", "sim:h200 is simulated", "`--plans`"],
+    );
+}
+
+/// The disk is no fault of the user's, nor of how it was asked.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_the_machine_s() {
+    refused(
+        &["devices", "--json", "/dev/full"],
+        3,
+        &["/dev/full", "No space left"],
     );
 }
 

@@ -11,7 +11,7 @@ pub enum Fault {
     Input,
     /// The way it was asked for (an unknown option, plan, parameter): exit status 2.
     Usage,
-    /// The device or its driver cannot do it: exit status 3.
+    /// The device, its driver or this machine cannot do it (a full disk, no memory left): exit status 3.
     Device,
     /// A bug of ours: exit status 4.
     Bug,

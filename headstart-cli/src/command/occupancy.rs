@@ -34,6 +34,14 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
             Error::device(format!("{} has no large register file", model.name)).accepted("leave it out"),
         );
     }
+    let most = model.registers_per_work_item(sub_group);
+    if matches!(&model.registers, Registers::Pooled(_)) && options.registers > most {
+        return Err(Error::device(format!(
+            "{} gives a work-item no {} registers",
+            model.name, options.registers
+        ))
+        .accepted(format!("at most {most}")));
+    }
     let footprint = Footprint {
         registers: options.registers,
         shared: options.shared,
@@ -44,6 +52,17 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
     let occupancy = model.occupancy(&footprint);
     // Intel's rules have two accounts; where they disagree, both are told.
     let intel = model.intel_occupancy(&footprint);
+    let guide_fits = intel
+        .as_ref()
+        .is_some_and(|intel| intel.guide.groups_per_core > 0);
+    if occupancy.groups_per_core == 0 && !guide_fits {
+        return Err(Error::device(format!(
+            "no such work-group fits into a core of {}, because of {}",
+            model.name,
+            occupancy.limit()
+        ))
+        .accepted("smaller work-groups, fewer registers or less shared memory"));
+    }
     let spilled = match &model.registers {
         Registers::Pooled(_) => None,
         Registers::Fixed(registers) => {

@@ -19,6 +19,13 @@ pub fn run(options: &Tune) -> Result<()> {
     let subject = kernel::find(&options.kernel, Places::Filled)?;
     let measure = measure(options)?;
     let bench = device::bench(options.device.as_deref(), &options.model)?;
+    if let (Some(text), true) = (&options.measure, bench.times_at_once()) {
+        return Err(Error::usage(format!(
+            "`--measure {text}` is for devices on which plans are measured, and {} is simulated: every plan is",
+            bench.device().description().name
+        ))
+        .accepted("leave it out, or name the plans with `--plans`"));
+    }
     let json = options
         .json
         .as_deref()

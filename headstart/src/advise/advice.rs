@@ -161,7 +161,8 @@ impl Advice {
             doubt: report.doubt.clone(),
             plan: (!report.best.plan.is_none()).then(|| report.best.plan.clone()),
             instead: instead(case),
-            bounds: Bounds::of(case.evidence, case.profile, case.loads.unwrap_or_default()),
+            bounds: Bounds::of(case.evidence, case.profile, case.loads.unwrap_or_default())
+                .map(|bounds| report.beside_the_plans(bounds)),
             program: None,
             notes: report.remarks().collect(),
         }
@@ -312,10 +313,12 @@ fn by_procedure(steps: &[Step], evidence: &Evidence) -> (Verdict, String) {
         );
     }
     if evidence.is_starved() {
+        // As wherever it is not known whether the work can be split: see `tune::choose`.
         return (
-            Verdict::MoreWorkGroups,
-            "The kernel waits for memory that has bandwidth to spare, and more work-groups would fit. Where the work \
-             cannot be split over more of them, prefetch."
+            Verdict::Prefetch,
+            "The kernel waits for memory that has bandwidth to spare, and more work-groups would fit. Where its work can \
+             be split over more of them, do that first. Otherwise unroll the loop, or prefetch in it if its iterations \
+             are independent: with the kernel as FILE.hsir, Headstart says with which plan."
                 .to_owned(),
         );
     }

@@ -24,6 +24,9 @@ pub struct Bounds {
     /// How far ahead a load has to start so that it is there in time: latency over the rest of an iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<u32>,
+    /// How often a sub-group goes through the loop that the distance is about: a load in it starts no earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<f64>,
 }
 
 /// One limit.
@@ -72,6 +75,12 @@ impl Bounds {
                 least_ns,
             });
         }
+        if let Some(least_ns) = profile.and_then(|profile| profile.l2_busy_ns) {
+            roofs.push(Roof {
+                name: "requests to L2".to_owned(),
+                least_ns,
+            });
+        }
         for unit in profile.iter().flat_map(|profile| &profile.units) {
             roofs.push(Roof {
                 name: unit.name.clone(),
@@ -113,7 +122,21 @@ impl Bounds {
             distance: profile
                 .filter(|_| serial.is_none())
                 .and_then(|profile| distance(evidence, profile)),
+            iterations: profile
+                .filter(|_| serial.is_none())
+                .and_then(Profile::main_loop)
+                .map(|main| main.iterations),
         })
+    }
+
+    /// The bounds that a plan leaves standing that took `fastest_ns`. It moves or computes less than the plain kernel
+    /// where it is faster than a roof that was counted there.
+    #[must_use]
+    pub fn beside_a_plan(mut self, baseline_ns: f64, fastest_ns: f64) -> Bounds {
+        self.roofs.retain(|roof| roof.least_ns <= fastest_ns);
+        let longest = self.roofs.first().map_or(fastest_ns, |roof| roof.least_ns);
+        self.best_speedup = (baseline_ns / longest).max(1.0);
+        self
     }
 }
 

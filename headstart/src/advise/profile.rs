@@ -25,6 +25,9 @@ pub struct Profile {
     pub operations: Option<f64>,
     /// What the caches are, and what they found.
     pub cache: Option<Cache>,
+    /// How long L2 would be busy with what was asked of it, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l2_busy_ns: Option<f64>,
     /// Passes over the banks of shared memory that conflicts added, for each access to it.
     pub bank_conflicts: Option<f64>,
     /// Work-items of a sub-group, and of the largest one that the device has.
@@ -172,6 +175,7 @@ impl Profile {
                 bytes: *model.l2.size,
                 hits: share(memory.l2_hits as f64, memory.l2_sectors as f64),
             }),
+            l2_busy_ns: Some(model.nanoseconds(time.l2_busy)),
             bank_conflicts: (memory.shared_accesses > 0)
                 .then(|| share(memory.bank_conflicts as f64, memory.shared_accesses as f64)),
             sub_group: Some((
@@ -203,6 +207,7 @@ impl Profile {
             resources: self.resources.or(other.resources),
             operations: self.operations.or(other.operations),
             cache: self.cache.clone().or_else(|| other.cache.clone()),
+            l2_busy_ns: self.l2_busy_ns.or(other.l2_busy_ns),
             bank_conflicts: self.bank_conflicts.or(other.bank_conflicts),
             sub_group: self.sub_group.or(other.sub_group),
             timeline: self.timeline.clone().or_else(|| other.timeline.clone()),

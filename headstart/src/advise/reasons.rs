@@ -46,6 +46,9 @@ fn fill(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     })
 }
 
+/// Whoever waits for loads less than this share of the time is not starved of work that would hide their latency.
+const HARDLY: f64 = 0.1;
+
 /// How full the device is, and why not fuller.
 pub(super) fn filling(evidence: &Evidence) -> Option<String> {
     let (resident, occupancy) = (evidence.resident()?, evidence.occupancy()?);
@@ -55,7 +58,15 @@ pub(super) fn filling(evidence: &Evidence) -> Option<String> {
         evidence.places,
         percent(occupancy)
     );
-    Some(if evidence.is_starved() {
+    let hardly_waits = evidence.waiting_for_loads.is_some_and(|share| share < HARDLY);
+    Some(if evidence.is_starved() && hardly_waits {
+        format!(
+            "With {} work-groups of {} work-items {full}, where {} would fit; for loads they hardly wait.",
+            grouped(evidence.groups),
+            evidence.group,
+            fits.sub_groups_per_core
+        )
+    } else if evidence.is_starved() {
         format!(
             "The device is starved of work-groups: with {} work-groups of {} work-items only {full}, where {} would fit.",
             grouped(evidence.groups),
@@ -149,10 +160,20 @@ fn in_flight(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     Some(flying(in_flight, needed))
 }
 
-/// How many bytes are on their way, and how many would keep memory busy.
+/// Less on its way than this share of what keeps memory busy is nothing.
+const NOTHING: f64 = 0.01;
+
+/// How many bytes are on their way from device memory, and how many would keep it busy.
 pub(super) fn flying(in_flight: f64, needed: f64) -> String {
+    if in_flight < NOTHING * needed {
+        return format!(
+            "Hardly anything is on its way from device memory: caches have what the kernel loads. {} would keep memory \
+             busy (bandwidth × latency).",
+            bytes(needed)
+        );
+    }
     format!(
-        "On average {} are on their way from memory; {} keep it busy (bandwidth × latency).",
+        "On average {} are on their way from device memory; {} keep it busy (bandwidth × latency).",
         bytes(in_flight),
         bytes(needed)
     )
@@ -190,11 +211,17 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
             ))
         }
         Verdict::Unroll => Some(format!(
-            "{within} unrolling is the answer: {} with `{plan}`; prefetching gains less than {} over it.",
+            "{within} unrolling is the answer: {} with `{plan}`; {}.",
             speedup(factor),
-            percent(findings.threshold - 1.0)
+            over_unrolling(findings)
         )),
-        Verdict::MoreWorkGroups => Some("No plan gains as much within this geometry.".to_owned()),
+        Verdict::MoreWorkGroups => Some(match fastest(findings, |plan| !plan.is_none()) {
+            Some((plan, factor)) => format!(
+                "Within this geometry the fastest plan that was tried, `{plan}`, reaches {}.",
+                speedup(factor)
+            ),
+            None => "Within this geometry no plan was timed.".to_owned(),
+        }),
         Verdict::LeaveIt => {
             let (plan, factor) = fastest(findings, |plan| !plan.is_none())?;
             Some(format!(
@@ -203,6 +230,21 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
                 speedup(findings.threshold)
             ))
         }
+    }
+}
+
+/// What prefetching does where unrolling is chosen: only of what was tried.
+fn over_unrolling(findings: &Findings<'_>) -> String {
+    let prefetches = |plan: &Plan| !plan.loads().is_empty();
+    let was_tried = findings.trials.iter().any(|trial| prefetches(&trial.plan));
+    match (fastest(findings, prefetches), was_tried) {
+        (Some((plan, factor)), _) => format!(
+            "prefetching gains less than {} over it: {} with `{plan}`",
+            percent(findings.threshold - 1.0),
+            speedup(factor)
+        ),
+        (None, true) => "no prefetching plan that was tried could be timed".to_owned(),
+        (None, false) => "no prefetching plan was tried".to_owned(),
     }
 }
 
@@ -311,7 +353,7 @@ mod tests {
              core (6.2 % occupancy), where 64 would fit. More of them would do better still, where the caller can combine \
              their results: the plain kernel does the same work as 2,112 work-groups of 128 work-items in 423 µs, 3.01×",
             "83 % of their time waiting for loads from global memory, and device memory delivers 489 of 4,540 GB/s (11 %)",
-            "159 kB are on their way from memory; 1.47 MB keep it busy",
+            "159 kB are on their way from device memory; 1.47 MB keep it busy",
             "Unrolling alone reaches 1.36×, with `unroll:16`.",
             "Within this geometry a ring in shared memory that asynchronous copies fill, 8 iterations at a time, is the \
              answer: 2.99×",
@@ -381,9 +423,7 @@ mod tests {
         let reasons = reasons(&evidence, &findings);
         assert_eq!(
             reasons,
-            [
-                "Here unrolling is the answer: 1.50× with `unroll:8`; prefetching gains less than 3.0 % over it."
-            ]
+            ["Here unrolling is the answer: 1.50× with `unroll:8`; no prefetching plan was tried."]
         );
     }
 }

@@ -42,6 +42,8 @@ pub(super) fn complete(
                     }
                 }
                 Some(own) if own.is_hint() => {}
+                // Another child asked for less: it is raised below.
+                Some(_) if given.contains(&parent) => {}
                 Some(own) => {
                     let (child_ahead, own_ahead) = (strategy.distance().get(), own.distance().get());
                     let by_name = |id: LoadId| kernel.loads[id].name.clone();

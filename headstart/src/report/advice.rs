@@ -26,7 +26,7 @@ pub fn text(advice: &Advice) -> String {
     if !advice.choices.is_empty() {
         let _ = writeln!(
             text,
-            "\nWhat could be done, the cheapest first; * is the advice\n{}",
+            "\nWhat could be done, the cheapest first; * is the advice, which takes no condition for granted\n{}",
             choices(&advice.choices)
         );
     }

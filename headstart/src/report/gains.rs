@@ -1,7 +1,7 @@
 //! How much there is to gain at most, in sentences: a reader knows when to stop. The limits are as exact as the device's
 //! model: what scattered accesses can get is within some per cent.
 
-use super::number::{duration, percent, speedup};
+use super::number::{duration, figures, percent, speedup};
 use crate::advise::Bounds;
 
 /// Limits that are listed.
@@ -34,13 +34,24 @@ pub fn sentences(bounds: &Bounds, reached: Option<f64>) -> Vec<String> {
     }
     sentences.extend(bounds.without_waiting.map(|factor| {
         format!(
-            "If no sub-group waited for a load and nothing else changed: {} (Amdahl).",
-            speedup(factor)
+            "If no sub-group waited for a load and nothing else changed: {} (Amdahl){}.",
+            speedup(factor),
+            match reached.is_some_and(|reached| reached > factor) {
+                true => "; what is advised changes more than that",
+                false => "",
+            }
         )
     }));
-    sentences.extend(bounds.distance.map(|distance| match distance {
-        1 => "A load has to start at least 1 iteration ahead to be there in time.".to_owned(),
-        _ => format!("A load has to start at least {distance} iterations ahead to be there in time."),
+    sentences.extend(bounds.distance.map(|distance| {
+        match (distance, bounds.iterations) {
+            (_, Some(iterations)) if f64::from(distance) >= iterations => format!(
+                "A load would have to start {distance} iterations ahead to be there in time. The loop has {}: a plan hides a \
+                 part of the latency.",
+                figures(iterations)
+            ),
+            (1, _) => "A load has to start at least 1 iteration ahead to be there in time.".to_owned(),
+            _ => format!("A load has to start at least {distance} iterations ahead to be there in time."),
+        }
     }));
     sentences
 }
@@ -64,6 +75,7 @@ mod tests {
             best_speedup: 2.78,
             without_waiting: Some(5.81),
             distance: Some(1),
+            iterations: Some(1024.0),
         };
         assert_eq!(
             sentences(&bounds, Some(2.78)),

@@ -337,6 +337,15 @@ impl Report {
         }
     }
 
+    /// The bounds that follow from the plain kernel, beside what the plans took.
+    pub(crate) fn beside_the_plans(&self, bounds: Bounds) -> Bounds {
+        let fastest = self.fastest_first().first().and_then(|trial| trial.measured());
+        match fastest {
+            Some((fastest_ns, _)) => bounds.beside_a_plan(self.baseline_ns, fastest_ns),
+            None => bounds,
+        }
+    }
+
     /// The trials that did not run, in the order they were tried.
     pub fn without_time(&self) -> impl Iterator<Item = (&Plan, &str)> {
         self.trials
@@ -354,6 +363,18 @@ impl Report {
                 number::duration(time_ns)
             )
         };
+        // An answer whose condition nobody has confirmed is named, and not chosen.
+        let split = self
+            .plain_best_geometry
+            .as_ref()
+            .filter(|other| other.speedup >= self.best.speedup && other.speedup > 1.0)
+            .map_or(String::new(), |other| {
+                format!(
+                    " Where its work can be split, {} take {} without a plan.",
+                    other.geometry,
+                    number::duration(other.time_ns)
+                )
+            });
         match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
             (Verdict::MoreWorkGroups, _, Some(other)) => {
                 format!(
@@ -366,8 +387,10 @@ impl Report {
             (Verdict::MoreWorkGroups, Some(other), None) => {
                 format!("As {}: {}", other.geometry, gain(other.speedup, other.time_ns))
             }
-            (Verdict::LeaveIt, ..) => format!("The kernel takes {plain} as it is, and no plan is worth it."),
-            _ => gain(self.best.speedup, self.best.time_ns),
+            (Verdict::LeaveIt, ..) => {
+                format!("The kernel takes {plain} as it is, and no plan is worth it.{split}")
+            }
+            _ => gain(self.best.speedup, self.best.time_ns) + &split,
         }
     }
 }
@@ -521,7 +544,8 @@ pub(crate) mod tests {
         let mut report = sample();
         assert_eq!(
             report.conclusion(),
-            "2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms."
+            "2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms. Where its work can be split, 1,056 \
+             work-groups of 256 work-items take 423 µs without a plan."
         );
         report.verdict = Verdict::MoreWorkGroups;
         assert!(

@@ -77,6 +77,7 @@ mod tests {
             best_speedup: room,
             without_waiting: None,
             distance: None,
+            iterations: None,
         };
         doubt(verdict, &best, &trials, Some(&bounds))
     }

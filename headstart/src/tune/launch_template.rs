@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::ir::{Kernel, Type};
+use crate::ir::{Kernel, Type, Value};
+
+/// Elements of a buffer whose length the kernel does not say.
+const LENGTH: u64 = 1 << 20;
 
 /// The text of a launch file for a kernel: every parameter with a value, length or fill that suits its type, and, as
 /// comments, what may be said of a kernel in PTX beyond that. `shared_bytes` stands there if it is given.
@@ -49,7 +52,7 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
                 let element = facts.element;
                 let reads = if facts.read_only { ", only read" } else { "" };
                 let known = facts.length.and_then(|length| kernel.as_constant(length));
-                let length = known.unwrap_or(1 << 20);
+                let length = known.unwrap_or(LENGTH);
                 let _ = writeln!(
                     text,
                     "        # a buffer of `{element}`{reads}\nlength = {length}"
@@ -68,7 +71,16 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
                     }
                 });
             }
-            None if ty.is_pointer() => text.push_str("        # a buffer\nlength = 1048576\n"),
+            None if ty.is_pointer() => {
+                let _ = writeln!(text, "        # a buffer\nlength = {LENGTH}");
+            }
+            None if !measured_by(kernel, param.value).is_empty() => {
+                let buffers = measured_by(kernel, param.value).join("`, `");
+                let _ = writeln!(
+                    text,
+                    "        # a scalar `{ty}`: the length of `{buffers}`\nvalue = {LENGTH}"
+                );
+            }
             None => {
                 let value = match ty {
                     Type::Bool => "true",
@@ -81,6 +93,17 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
         }
     }
     text
+}
+
+/// The buffers whose length a parameter is.
+fn measured_by(kernel: &Kernel, length: Value) -> Vec<&str> {
+    let is_measured = |facts: &crate::ir::PointerFacts| facts.length == Some(length);
+    kernel
+        .params
+        .iter()
+        .filter(|param| param.facts.as_ref().is_some_and(is_measured))
+        .map(|param| param.name.as_str())
+        .collect()
 }
 
 #[cfg(test)]
@@ -104,5 +127,21 @@ mod tests {
         assert_eq!(workload.group, [64, 1, 1]);
         assert_eq!(launch.facts().dynamic_shared_bytes, Some(2048));
         assert_eq!(workload.output_names().collect::<Vec<_>>(), ["to"]);
+    }
+
+    #[test]
+    fn a_length_is_that_of_its_buffer() {
+        let text = "hsir 1\nkernel @k(%x: ptr.global f32[%x_length] align 4 readonly, %x_length: i64, %n: i32) {\nreturn\n}\n";
+        let kernel = crate::ir::parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
+        let template = launch_template(&kernel, None);
+        assert!(template.contains("length = 1048576\n"), "{template}");
+        assert!(
+            template.contains("the length of `x`\nvalue = 1048576\n"),
+            "{template}"
+        );
+        assert!(
+            template.contains("# a scalar `i32`\nvalue = 1024\n"),
+            "{template}"
+        );
     }
 }

@@ -279,7 +279,13 @@ pub fn search(
     let (trials, runs): (Vec<Trial>, Vec<Option<Timed>>) = tried.into_iter().unzip();
     let mut trials: Vec<Trial> = std::iter::once(none).chain(trials).collect();
     let (profile, loads) = (baseline.profile.as_ref(), loop_loads(&kernel));
-    let bounds = Bounds::of(&baseline.evidence, profile, &loads);
+    let fastest_ns = trials
+        .iter()
+        .filter_map(Trial::measured)
+        .map(|(time_ns, _)| time_ns);
+    let fastest_ns = fastest_ns.fold(baseline_ns, f64::min);
+    let bounds = Bounds::of(&baseline.evidence, profile, &loads)
+        .map(|bounds| bounds.beside_a_plan(baseline_ns, fastest_ns));
     let plain_best = elsewhere::plain_best(subject, bench, baseline_ns)?;
     let here = Here {
         subject,

@@ -62,7 +62,7 @@ impl SimulatedBench {
                 bandwidth * self.model.dram.scattered_efficiency(*self.model.core.clock),
             ),
             latency_ns: Some(self.model.nanoseconds(f64::from(*self.model.dram.latency))),
-            bytes_in_flight: Some(time.bytes_in_flight * f64::from(time.sample.of_cores)),
+            bytes_in_flight: Some(time.bytes_from_memory * f64::from(time.sample.of_cores)),
             waiting_for_loads: Some(time.waiting_for_memory()),
             issued: Some(time.issued),
         }
@@ -198,5 +198,5 @@ fn note(model: &DeviceModel, time: &LaunchTime) -> String {
             sample.cores, sample.of_cores, sample.groups, sample.of_groups
         )
     };
-    format!("Simulated on a model of the {}: {what}.", model.title)
+    format!("Simulated on a model of the {}: {what}.", model.modelled())
 }

@@ -363,6 +363,7 @@ mod tests {
             best_speedup: 2.0,
             without_waiting: None,
             distance: None,
+            iterations: None,
         });
         let advised = ["unroll:2".parse().expect("a plan")];
         let judged = judge("case", &advised, &side(&[("unroll:2", 1.2)]), &own).expect("plans");

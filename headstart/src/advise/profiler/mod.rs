@@ -15,6 +15,7 @@ use super::{Evidence, Profile};
 use crate::device::model::DeviceModel;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::report::number::figures;
 use crate::suggest::quoted;
 
 /// The longest file, in bytes.
@@ -79,10 +80,45 @@ pub fn read(profiler: Profiler, path: &Path, wanted: &Wanted<'_>) -> Result<Prof
 /// As for [`read`], without the file's name.
 pub fn parse(profiler: Profiler, bytes: &[u8], wanted: &Wanted<'_>) -> Result<Profiled> {
     let text = decode(bytes)?;
-    match profiler {
-        Profiler::NsightCompute => ncu::parse(&text, wanted),
-        Profiler::VTune => vtune::parse(&text, wanted),
+    let profiled = match profiler {
+        Profiler::NsightCompute => ncu::parse(&text, wanted)?,
+        Profiler::VTune => vtune::parse(&text, wanted)?,
+    };
+    of_this_device(&profiled)?;
+    Ok(profiled)
+}
+
+/// More of a device's bandwidth than it has, by this factor, is another device's.
+const BEYOND: f64 = 1.25;
+
+/// Refuses numbers that the device cannot have: whoever names another one than the profile is of gets no advice.
+fn of_this_device(profiled: &Profiled) -> Result<()> {
+    let evidence = &profiled.evidence;
+    match (
+        evidence.bandwidth_used(),
+        evidence.delivered(),
+        evidence.bandwidth,
+    ) {
+        (Some(used), Some(delivered), Some(bandwidth)) if used > BEYOND => Err(Error::input(format!(
+            "the profile is of another device: its memory delivers {} GB/s, and that of the model at most {}",
+            figures(delivered),
+            figures(bandwidth)
+        ))
+        .accepted("`--device` with the device that the profile was made on")),
+        _ => Ok(()),
     }
+}
+
+/// A kernel's name as it is spelled in modules, where only letters, digits and underscores are allowed.
+fn spelled(kernel: &str) -> String {
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() {
+            letter
+        } else {
+            '_'
+        }
+    };
+    kernel.chars().map(plain).collect()
 }
 
 /// The text: UTF-8, or UTF-16 as a redirection of PowerShell leaves it.

@@ -57,7 +57,7 @@ fn recorded_profiles_of_one_program_agree() {
         let resources = profiled.profile.resources.expect("there");
         assert_eq!((resources.registers, resources.shared), (20, 0));
         assert_eq!(profiled.notes.len(), 1, "{:?}", profiled.notes);
-        assert_eq!(Advice::of_profiler(&profiled).verdict, Verdict::MoreWorkGroups);
+        assert_eq!(Advice::of_profiler(&profiled).verdict, Verdict::Prefetch);
     }
     let basic = ncu(RECORDED_BASIC).expect("a profile");
     assert_eq!(basic.evidence.waiting_for_loads, None);
@@ -90,17 +90,11 @@ fn recorded_profiles_of_one_program_agree() {
 #[test]
 fn recorded_profiles_of_the_gallery_say_what_was_measured() {
     let expected = [
-        ("gather", Answer::Yes, Answer::Yes, Verdict::MoreWorkGroups, 919.0),
-        (
-            "article",
-            Answer::Yes,
-            Answer::Yes,
-            Verdict::MoreWorkGroups,
-            312.0,
-        ),
-        ("chase", Answer::Yes, Answer::Yes, Verdict::MoreWorkGroups, 1495.0),
+        ("gather", Answer::Yes, Answer::Yes, Verdict::Prefetch, 919.0),
+        ("article", Answer::Yes, Answer::Yes, Verdict::Prefetch, 312.0),
+        ("chase", Answer::Yes, Answer::Yes, Verdict::Prefetch, 1495.0),
         ("triad", Answer::No, Answer::Yes, Verdict::LeaveIt, 4324.0),
-        ("nbody", Answer::Yes, Answer::Yes, Verdict::MoreWorkGroups, 0.105),
+        ("nbody", Answer::Yes, Answer::Yes, Verdict::Prefetch, 0.105),
     ];
     for (kernel, spare, waits, verdict, delivered) in expected {
         let wanted = Wanted {
@@ -164,7 +158,12 @@ fn the_procedure_runs_on_a_profile() {
     for text in [RAW, DETAILS] {
         let profiled = ncu(text).expect("a profile");
         let advice = Advice::of_profiler(&profiled);
-        assert_eq!(advice.verdict, Verdict::MoreWorkGroups, "{advice:?}");
+        // Nobody has said that the work may be split: it is told, and not advised.
+        assert_eq!(advice.verdict, Verdict::Prefetch, "{advice:?}");
+        assert!(
+            advice.conclusion.contains("more work-groups would fit"),
+            "{advice:?}"
+        );
         let answers: Vec<Answer> = advice.steps.iter().map(|step| step.answer).collect();
         assert_eq!(&answers[..2], [Answer::Yes, Answer::Yes]);
         // Without the kernel nobody knows its loops.
@@ -307,4 +306,37 @@ fn mangled_files_end_in_one_line() {
     let cut = RAW.len() - 100;
     let error = ncu(&RAW[..cut]).expect_err("cut short");
     assert!(error.to_string().contains("the whole file"), "{error}");
+}
+
+#[test]
+fn a_profile_of_another_device_is_refused() {
+    let gen11 = crate::device::model::built_in("gen11", &[]).expect("a model");
+    let wanted = Wanted {
+        model: Some(&gen11),
+        ..Wanted::default()
+    };
+    let error = parse(Profiler::NsightCompute, RAW.as_bytes(), &wanted).expect_err("an H200's");
+    assert!(error.to_string().contains("of the NVIDIA H200"), "{error}");
+    // VTune names no device; what its memory delivers tells.
+    let error = parse(Profiler::VTune, VTUNE.as_bytes(), &wanted).expect_err("a larger GPU's");
+    assert!(error.to_string().contains("of another device"), "{error}");
+}
+
+#[test]
+fn kernels_are_found_as_modules_spell_them() {
+    let spelled = "kernel_gather_hint_l1";
+    for (profiler, text) in [
+        (
+            Profiler::NsightCompute,
+            RAW.replace("gather(", &format!("{spelled}(")),
+        ),
+        (Profiler::VTune, VTUNE.replace("gather", spelled)),
+    ] {
+        let wanted = Wanted {
+            kernel: Some("gather-hint-l1"),
+            ..Wanted::default()
+        };
+        let profiled = parse(profiler, text.as_bytes(), &wanted).unwrap_or_else(|error| panic!("{error}"));
+        assert!(profiled.kernel.contains(spelled), "{}", profiled.kernel);
+    }
 }

@@ -5,7 +5,7 @@
 
 use super::number::Spelling;
 use super::table::Table;
-use super::{Profiled, Wanted};
+use super::{Profiled, Wanted, spelled};
 use crate::advise::Evidence;
 use crate::advise::profile::{Profile, Stall};
 use crate::device::model;
@@ -34,7 +34,10 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
     let mut rows: Vec<(usize, &Vec<String>)> = table.rows.iter().enumerate().collect();
     rows.retain(|(position, row)| {
         wanted.launch.is_none_or(|launch| launch == *position as u64)
-            && wanted.kernel.is_none_or(|kernel| task(row).contains(kernel))
+            && wanted.kernel.is_none_or(|kernel| {
+                let task = task(row);
+                task.contains(kernel) || task.contains(&spelled(kernel))
+            })
             && number(row, Some(time)).is_some_and(|seconds| seconds > 0.0)
     });
     let longest = rows.iter().max_by(|(_, one), (_, other)| {

@@ -70,14 +70,14 @@ pub fn read(path: &Path, overrides: &[String]) -> Result<DeviceModel> {
 fn text_of(path: &Path) -> Result<(String, String)> {
     let place = path.display().to_string();
     let unreadable =
-        |reason: String| Error::input(format!("cannot read this device model: {reason}")).at(&place);
-    let length = fs::metadata(path)
-        .map_err(|error| unreadable(error.to_string()))?
-        .len();
+        |error: std::io::Error| Error::usage(format!("the device model cannot be read: {error}")).at(&place);
+    let length = fs::metadata(path).map_err(unreadable)?.len();
     if length > LONGEST_FILE {
-        return Err(unreadable(format!("{length} bytes")).accepted("at most 1 MiB"));
+        return Err(Error::input(format!("the device model has {length} bytes"))
+            .at(&place)
+            .accepted("at most 1 MiB"));
     }
-    let text = files::text(path, LONGEST_FILE).map_err(|error| unreadable(error.to_string()))?;
+    let text = files::text(path, LONGEST_FILE).map_err(unreadable)?;
     Ok((text, place))
 }
 
@@ -124,7 +124,7 @@ pub fn parse(text: &str, place: &str, overrides: &[String]) -> Result<DeviceMode
         apply(&mut table, over)?;
     }
     let blame = |what: String| Error::usage(what).at(format!("--model {}", overrides.join(" --model ")));
-    let model: DeviceModel = table.try_into().map_err(|error: toml::de::Error| {
+    let mut model: DeviceModel = table.try_into().map_err(|error: toml::de::Error| {
         let (what, accepted) = split(error.message());
         let error = blame(what);
         match accepted {
@@ -133,6 +133,7 @@ pub fn parse(text: &str, place: &str, overrides: &[String]) -> Result<DeviceMode
         }
     })?;
     check(&model).map_err(|(key, error)| blame(format!("{key}: {}", error.what())))?;
+    model.changed = overrides.iter().map(|over| over.trim().to_owned()).collect();
     Ok(model)
 }
 

@@ -71,6 +71,9 @@ pub struct DeviceModel {
     pub card: Option<Card>,
     /// Latency and rate of each class of instructions.
     pub instructions: Instructions,
+    /// The numbers that differ from those of the model's file, as `--model` spells them: `dram.latency=900`.
+    #[serde(skip)]
+    pub changed: Vec<String>,
 }
 
 /// Who makes a device; it decides the machine instructions.
@@ -99,12 +102,22 @@ impl DeviceModel {
         cycles * 1000.0 / *self.core.clock
     }
 
-    /// The simulated device, as launches are checked against it.
+    /// The device that is modelled, with the numbers that differ: `NVIDIA H200 with dram.latency=900`.
+    pub fn modelled(&self) -> String {
+        match &self.changed[..] {
+            [] => self.title.clone(),
+            changed => format!("{} with {}", self.title, changed.join(", ")),
+        }
+    }
+
+    /// The simulated device, as launches are checked against it. Its name is that of the command line, changed numbers
+    /// included: `sim:h200 --model dram.latency=900`.
     pub fn description(&self) -> Description {
         let most = *self.core.work_group_size;
+        let changes = self.changed.iter().map(|change| format!(" --model {change}"));
         Description {
-            name: format!("sim:{}", self.name),
-            title: format!("{} (simulated)", self.title),
+            name: format!("sim:{}{}", self.name, changes.collect::<String>()),
+            title: format!("{} (simulated)", self.modelled()),
             cores: *self.core.count,
             max_group_size: most,
             // CUDA limits the third dimension to 64; OpenCL has no limit of its own.

@@ -173,6 +173,11 @@ impl Launch {
             .filter(|model| model.vendor == Vendor::Nvidia)
     }
 
+    /// Whether the profile has the device's name, and not only its generation.
+    pub(super) fn names_its_device(&self) -> bool {
+        self.words.contains_key("device__attribute_display_name")
+    }
+
     pub(super) fn device(&self) -> String {
         self.words
             .get("device__attribute_display_name")

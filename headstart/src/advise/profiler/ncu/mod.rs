@@ -16,7 +16,7 @@ use self::launch::Launch;
 use self::metrics::{DURATION, Unit, command};
 use super::number::Spelling;
 use super::table::Table;
-use super::{Profiled, Wanted};
+use super::{Profiled, Wanted, spelled};
 use crate::error::{Error, Result};
 use crate::report::number::duration;
 
@@ -44,6 +44,17 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
                 command(&[DURATION])
             ))
         })?;
+    if let (Some(chosen), Some(own)) = (wanted.model, launch.model())
+        && (chosen.vendor != own.vendor || *chosen.core.count != *own.core.count)
+        && launch.names_its_device()
+    {
+        return Err(Error::usage(format!(
+            "the profile is of the {}, and `--device` names the {}",
+            launch.device(),
+            chosen.title
+        ))
+        .accepted("the device that the profile was made on, or no `--device`"));
+    }
     Ok(launch.profiled(time_ns, wanted.model, notes))
 }
 
@@ -174,9 +185,12 @@ fn choose<'l>(launches: &'l [Launch], wanted: &Wanted<'_>) -> Result<(&'l Launch
     Ok((launch, notes))
 }
 
-/// Whether a profiler's name is that of a kernel: `void gather<4>(const int *, …)` is `gather`.
+/// Whether a profiler's name is that of a kernel: `void gather<4>(const int *, …)` is `gather`, and
+/// `kernel_gather_hint_l1` is `gather-hint-l1`.
 fn is_kernel(found: &str, wanted: &str) -> bool {
     let found = found.strip_prefix("void ").unwrap_or(found);
     let name = found.split(['(', '<']).next().unwrap_or(found);
-    name == wanted || name.rsplit("::").next() == Some(wanted)
+    let last = name.rsplit("::").next().unwrap_or(name);
+    let spelled = spelled(wanted);
+    [name, last].contains(&wanted) || last == spelled || last.strip_prefix("kernel_") == Some(&spelled)
 }

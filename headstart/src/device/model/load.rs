@@ -1,11 +1,10 @@
 //! Reading model files: from the built-in ones or the user's, with overrides.
 
-use std::fs;
 use std::path::Path;
 
 use super::DeviceModel;
 use super::check::check;
-use crate::files;
+use crate::files::{self, FileError};
 use crate::suggest::{accepted, quoted};
 use crate::{Error, Result};
 
@@ -69,15 +68,13 @@ pub fn read(path: &Path, overrides: &[String]) -> Result<DeviceModel> {
 /// A file's text, as far as models may be long, and its name.
 fn text_of(path: &Path) -> Result<(String, String)> {
     let place = path.display().to_string();
-    let unreadable =
-        |reason: String| Error::input(format!("cannot read this device model: {reason}")).at(&place);
-    let length = fs::metadata(path)
-        .map_err(|error| unreadable(error.to_string()))?
-        .len();
-    if length > LONGEST_FILE {
-        return Err(unreadable(format!("{length} bytes")).accepted("at most 1 MiB"));
-    }
-    let text = files::text(path, LONGEST_FILE).map_err(|error| unreadable(error.to_string()))?;
+    let text = files::text(path, LONGEST_FILE).map_err(|error| {
+        let unreadable = Error::input(format!("cannot read this device model: {error}")).at(&place);
+        match error {
+            FileError::TooLong { .. } => unreadable.accepted("at most 1 MiB"),
+            _ => unreadable,
+        }
+    })?;
     Ok((text, place))
 }
 

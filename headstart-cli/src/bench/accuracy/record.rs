@@ -1,7 +1,6 @@
 //! What is written: for each case what a GPU measured and what the simulator said, in one file that grows by a case at a
 //! time, so that a run that is stopped keeps what it has, and the two sides can be made on two machines.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use headstart::advise::Bounds;

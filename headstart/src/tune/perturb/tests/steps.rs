@@ -46,7 +46,6 @@ fn guards_that_forget_a_negative_step_are_found() {
         "unroll:2",
         "unroll:4",
         "p=rolling-registers:3",
-        "p=batched-registers:3",
         "unroll:2,p=rolling-async:4",
     ] {
         let plan = plan(text);
@@ -58,7 +57,8 @@ fn guards_that_forget_a_negative_step_are_found() {
             .check(&applied.plan, &right, Thoroughness::All)
             .unwrap_or_else(|error| panic!("{text}: {error}"));
         // The same kernel from passes without the rule: a guard asks for the last of its iterations, not for the one that
-        // comes first where the step leads away from the bound.
+        // comes first where the step leads away from the bound. (A batch is loaded behind the loop's own test and needs
+        // no such rule.)
         let wrong = without_negative_steps(&ir::print(&right));
         let compiled = CompiledKernel::new(kernel(&wrong));
         let own = perturbed.engine.compare(&compiled, &perturbed.launches.kept[0]);
@@ -82,14 +82,6 @@ fn guards_that_forget_a_negative_step_are_found() {
         let refused = refused.expect_err("it is wrong");
         assert_eq!(refused.fault(), Fault::Bug);
         remove_reproducer(&refused.to_string());
-        let quick = perturbed.check(&applied.plan, &kernel(&wrong), Thoroughness::Quick);
-        quick
-            .iter()
-            .for_each(|agreed| println!("{text}: not seen on {} launches", agreed.launches));
-        quick
-            .err()
-            .iter()
-            .for_each(|error| remove_reproducer(&error.to_string()));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use headstart::tune::perturb::Settings;
 
 /// Prefetching for GPU kernels: say it, derive it, decide it, measure it.
 #[derive(Debug, Parser)]
@@ -37,6 +38,21 @@ pub struct DataOptions {
     /// For a kernel from a file: its geometry and what its parameters get
     #[arg(long, value_name = "FILE.toml")]
     pub launch: Option<PathBuf>,
+}
+
+/// On what plans are checked besides the launch at hand.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct CheckOptions {
+    /// Check plans on other launches derived from this one; the seed in a report gives its launches again
+    #[arg(long, value_name = "N", default_value_t = Settings::SEED)]
+    pub seed: u64,
+}
+
+impl CheckOptions {
+    /// How the launches are derived.
+    pub fn settings(self) -> Settings {
+        Settings::seeded(self.seed)
+    }
 }
 
 /// What to do.
@@ -99,6 +115,8 @@ pub struct Tune {
     /// Try only part I of N of the plans, counted from 1; `headstart merge` puts the logs together
     #[arg(long, value_name = "I/N", requires = "log")]
     pub shard: Option<String>,
+    #[command(flatten)]
+    pub check: CheckOptions,
     /// Write the report as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -177,6 +195,8 @@ pub struct Run {
     /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
+    #[command(flatten)]
+    pub check: CheckOptions,
     /// Write the result as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -203,6 +223,8 @@ pub struct Emit {
     /// the launch where that is small, unless told
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub groups_per_core: Option<u32>,
+    #[command(flatten)]
+    pub check: CheckOptions,
     /// Write to FILE instead of standard output; SPIR-V to a file FILE.spv is its binary form
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use headstart::files;
+use headstart::files::{self, FileError};
 use headstart::ir::{Kernel, limits};
 use headstart::prefetch::Plan;
 use headstart::report::Report;
 use headstart::suggest::quoted;
+use headstart::tune::perturb::Settings;
 use headstart::tune::{self, FileSubject, LaunchFile, Subject};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
@@ -95,10 +96,10 @@ impl Module {
     /// The module with a plan carried out.
     ///
     /// # Errors
-    /// The plan is not legal, or its kernel cannot stand in the module.
-    pub fn planned(&self, plan: &Plan) -> Result<String> {
-        let entry = self.entry.as_deref();
-        let planned = tune::planned_module(&self.text, &self.file, entry, &self.launch, plan, None);
+    /// The plan is not legal, its kernel cannot stand in the module, or it went wrong on a launch.
+    pub fn planned(&self, plan: &Plan, settings: Settings) -> Result<String> {
+        let (text, file, entry) = (&self.text, &self.file, self.entry.as_deref());
+        let planned = tune::planned_module_with(text, file, entry, &self.launch, plan, None, settings);
         Ok(planned.map_err(|error| error.within(&self.file))?.text)
     }
 
@@ -192,11 +193,6 @@ fn read_trace(name: &str, access: Access) -> Result<Entry> {
 /// Reads a kernel's text, as far as kernels may be long.
 fn read_text(path: &Path) -> Result<String> {
     let place = quoted(&path.to_string_lossy());
-    let unreadable = |error: std::io::Error| {
-        Error::usage(format!("the kernel cannot be read: {error}"))
-            .at(&place)
-            .accepted("a kernel of `headstart kernels`, or a file FILE.hsir or FILE.ptx[:entry]")
-    };
     if path
         .extension()
         .is_some_and(|extension| extension != "hsir" && extension != "ptx")
@@ -206,13 +202,15 @@ fn read_text(path: &Path) -> Result<String> {
             .accepted("a file FILE.hsir or FILE.ptx[:entry]"));
     }
     let most = limits::TEXT_BYTES as u64;
-    if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > most) {
-        return Err(Error::input("the kernel's text is too long")
+    files::text(path, most).map_err(|error| match error {
+        FileError::TooLong { .. } => Error::input("the kernel's text is too long")
             .at(&place)
-            .accepted(format!("at most {} MiB", most >> 20)));
-    }
-    let bytes = files::bytes(path, most).map_err(unreadable)?;
-    String::from_utf8(bytes).map_err(|error| {
-        Error::input(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to())).at(&place)
+            .accepted(format!("at most {} MiB", most >> 20)),
+        FileError::NotUtf8 { .. } => Error::input(error.to_string()).at(&place),
+        FileError::Folder | FileError::NotRegular | FileError::Io(_) => {
+            Error::usage(format!("the kernel cannot be read: {error}"))
+                .at(&place)
+                .accepted("a kernel of `headstart kernels`, or a file FILE.hsir or FILE.ptx[:entry]")
+        }
     })
 }

@@ -6,21 +6,56 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use thiserror::Error;
+
+/// Why a file is not read.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// It is longer than whoever asked wants to read.
+    #[error("it is longer than {limit} bytes")]
+    TooLong {
+        /// The most that is read, in bytes.
+        limit: u64,
+    },
+    /// It is a folder.
+    #[error("it is a folder")]
+    Folder,
+    /// It is a device, a pipe or a socket.
+    #[error("it is no regular file")]
+    NotRegular,
+    /// Text was asked for.
+    #[error("byte {valid} is not UTF-8")]
+    NotUtf8 {
+        /// Bytes of text before the first that is none.
+        valid: usize,
+    },
+    /// The system does not give it: it is not there, or is somebody else's.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl FileError {
+    /// Whether there is no such file.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, FileError::Io(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
 /// The contents of a regular file of at most `most` bytes.
 ///
 /// # Errors
 /// It cannot be read, is no regular file, or is longer.
-pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     let metadata = std::fs::metadata(path)?;
-    let too_long = || io::Error::other(format!("it is longer than {most} bytes"));
+    let too_long = FileError::TooLong { limit: most };
     if metadata.is_dir() {
-        return Err(io::Error::other("it is a folder"));
+        return Err(FileError::Folder);
     }
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(FileError::NotRegular);
     }
     if metadata.len() > most {
-        return Err(too_long());
+        return Err(too_long);
     }
     let mut bytes = Vec::new();
     // It may grow while it is read.
@@ -28,7 +63,7 @@ pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         .take(most.saturating_add(1))
         .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        return Err(too_long());
+        return Err(too_long);
     }
     Ok(bytes)
 }
@@ -37,10 +72,9 @@ pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// As for [`bytes()`]; it is not UTF-8.
-pub fn text(path: &Path, most: u64) -> io::Result<String> {
-    String::from_utf8(bytes(path, most)?).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        io::Error::new(io::ErrorKind::InvalidData, format!("byte {valid} is not UTF-8"))
+pub fn text(path: &Path, most: u64) -> Result<String, FileError> {
+    String::from_utf8(bytes(path, most)?).map_err(|error| FileError::NotUtf8 {
+        valid: error.utf8_error().valid_up_to(),
     })
 }
 
@@ -55,33 +89,20 @@ mod tests {
         std::fs::write(&path, "äb").expect("written");
         assert_eq!(bytes(&path, 3).expect("read").len(), 3);
         assert_eq!(text(&path, 3).expect("read"), "äb");
-        assert!(
-            bytes(&path, 2)
-                .expect_err("too long")
-                .to_string()
-                .contains("longer than 2")
-        );
+        let too_long = bytes(&path, 2).expect_err("too long");
+        assert!(matches!(too_long, FileError::TooLong { limit: 2 }), "{too_long}");
+        assert_eq!(too_long.to_string(), "it is longer than 2 bytes");
         std::fs::write(&path, [b'a', 0xff]).expect("written");
-        assert!(
-            text(&path, 3)
-                .expect_err("no text")
-                .to_string()
-                .contains("byte 1 is not UTF-8")
-        );
-        assert!(
-            bytes(folder.path(), 3)
-                .expect_err("a folder")
-                .to_string()
-                .contains("folder")
-        );
+        let no_text = text(&path, 3).expect_err("no text");
+        assert!(matches!(no_text, FileError::NotUtf8 { valid: 1 }), "{no_text}");
+        let is_folder = bytes(folder.path(), 3).expect_err("a folder");
+        assert!(matches!(is_folder, FileError::Folder), "{is_folder}");
+        let missing = bytes(&folder.path().join("b"), 3).expect_err("not there");
+        assert!(missing.is_not_found() && !is_folder.is_not_found(), "{missing}");
         let zero = Path::new("/dev/zero");
         if zero.exists() {
-            assert!(
-                bytes(zero, 3)
-                    .expect_err("no file")
-                    .to_string()
-                    .contains("no regular file")
-            );
+            let device = bytes(zero, 3).expect_err("no file");
+            assert!(matches!(device, FileError::NotRegular), "{device}");
         }
     }
 }

@@ -70,6 +70,7 @@ pub mod front;
 pub mod ir;
 pub mod math;
 pub mod prefetch;
+pub mod random;
 pub mod report;
 pub mod suggest;
 #[cfg(any(test, feature = "testing"))]

@@ -78,7 +78,7 @@ fn run(text: &str, items: u32, overrides: &[&str], shard: Option<&str>, log: &Lo
         plans: Some(&plans),
         shard: shard.map(|shard| shard.parse::<Shard>().expect("a shard")),
         log: Some(log),
-        measure: None,
+        ..Asked::default()
     };
     let subject = FileSubject::new(Arc::new(kernel), launch);
     let report = search(&subject, &bench, &asked, &Silent)

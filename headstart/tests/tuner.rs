@@ -270,6 +270,47 @@ fn an_answer_is_remembered_and_never_stale() {
 }
 
 #[test]
+fn an_answer_counts_for_the_kernel_that_was_checked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tuned.jsonl");
+    let answers = Answers::in_file(&path);
+    let (first, _) = remembered(GATHER, 40, &[], &answers);
+    assert!(!first.plan.is_none(), "a plan wins");
+    let checked = first.perturbed.expect("it was checked");
+    assert!(checked.agreed > 50, "{checked:?}");
+    let text = std::fs::read_to_string(&path).expect("there");
+    let kept: serde_json::Value = serde_json::from_str(text.trim()).expect("an answer");
+    let with = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut answer = kept.clone();
+        change(&mut answer);
+        std::fs::write(&path, answer.to_string()).expect("written");
+        let (found, timed) = remembered(GATHER, 40, &[], &answers);
+        assert_eq!((found.from, timed), (From::Remembered, 0));
+        let lines = std::fs::read_to_string(&path).expect("there");
+        (
+            found.perturbed.expect("checked"),
+            lines.lines().filter(|line| !line.is_empty()).count(),
+        )
+    };
+    // The same kernel does not run again: a number that no run gives stands.
+    let (known, lines) = with(&|answer| answer["perturbed"]["agreed"] = 424_242.into());
+    assert_eq!((known.agreed, lines), (424_242, 1));
+    // Another kernel does, or one that nobody checked; and what came of it is kept.
+    let (anew, lines) = with(&|answer| {
+        answer["perturbed"]["agreed"] = 424_242.into();
+        answer["perturbed"]["kernel"] = "0".into();
+    });
+    assert!(
+        anew.kernel == checked.kernel && anew.agreed > 50 && anew.agreed < 424_242,
+        "{anew:?}"
+    );
+    assert_eq!(lines, 2);
+    let (anew, lines) = with(&|answer| drop(answer.as_object_mut().expect("an object").remove("perturbed")));
+    assert!(anew.kernel == checked.kernel && anew.agreed > 50, "{anew:?}");
+    assert_eq!(lines, 2);
+}
+
+#[test]
 fn an_answer_that_cannot_be_kept_is_still_an_answer() {
     let bench = Drifting::new(&[]);
     let nowhere = Answers::in_file(Path::new("/dev/null/tuned.jsonl"));

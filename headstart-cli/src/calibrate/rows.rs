@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use headstart::files;
+use headstart::files::{self, FileError};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -76,13 +76,10 @@ impl Measurements {
         let place = quoted(&path.to_string_lossy());
         let wrong =
             |what: String| Error::usage(format!("these measurements cannot be read: {what}")).at(&place);
-        let length = std::fs::metadata(path)
-            .map_err(|error| wrong(error.to_string()))?
-            .len();
-        if length > LONGEST {
-            return Err(wrong(format!("{length} bytes")).accepted("at most 16 MiB"));
-        }
-        let text = files::text(path, LONGEST).map_err(|error| wrong(error.to_string()))?;
+        let text = files::text(path, LONGEST).map_err(|error| match error {
+            FileError::TooLong { .. } => wrong(error.to_string()).accepted("at most 16 MiB"),
+            _ => wrong(error.to_string()),
+        })?;
         serde_json::from_str(&text).map_err(|error| {
             wrong(error.to_string()).accepted("what `headstart calibrate --json FILE` writes")
         })

@@ -44,9 +44,11 @@ pub fn run(options: &Emit) -> Result<()> {
         _ => None,
     };
     // What is taken away has to be right for other launches, too. A module's entry is checked where it is rewritten.
+    let settings = options.check.settings();
+    let engine = Engine::of(bench, &workload);
+    tune::perturb::check_wishes(subject.as_ref(), &plain, engine.clone(), settings)?;
     if !plan.is_none() && module.is_none() {
-        let engine = Engine::of(bench, &workload);
-        tune::perturb::check(subject.as_ref(), &plain, engine, &plan, &kernel)?;
+        tune::perturb::check(subject.as_ref(), &plain, engine, &plan, &kernel, settings)?;
     }
     let text = match options.target {
         EmitTarget::Ir => ir::print(&kernel),
@@ -64,7 +66,7 @@ pub fn run(options: &Emit) -> Result<()> {
             };
             match module {
                 // What came as a module goes as one.
-                Some(module) => module.planned(&plan)?,
+                Some(module) => module.planned(&plan, settings)?,
                 None => ptx::emit(&kernel, &how)?.text,
             }
         }

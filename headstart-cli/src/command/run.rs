@@ -30,14 +30,18 @@ pub fn run(options: &Run) -> Result<()> {
     let plain = tune::plain(bench, &workload)?;
     let derived = tune::derive(bench, &workload, &plain, &plan)?;
     // A plan that is right for this launch may be wrong for the next.
+    let checking = options.check.settings();
+    let engine = Engine::of(bench, &workload);
+    let wished = tune::perturb::check_wishes(subject.as_ref(), &plain, engine, checking)?;
     let checked = match derived.plan.is_none() {
-        true => None,
+        true => wished,
         false => Some(tune::perturb::check(
             subject.as_ref(),
             &plain,
             Engine::of(bench, &workload),
             &derived.plan,
             &derived.kernel,
+            checking,
         )?),
     };
     let bound = workload.bind(bench.device())?;

@@ -74,6 +74,7 @@ pub fn run(options: &Tune) -> Result<()> {
         plans: plans.as_deref(),
         shard,
         log: log.as_ref(),
+        perturbed: options.check.settings(),
         measure,
     };
 

@@ -28,6 +28,8 @@ pub struct Launch {
 pub enum Argument {
     /// A pointer to the buffer's first element.
     Buffer(Buffer),
+    /// A pointer into the buffer, so many elements after its first. Not on OpenCL devices.
+    Part(Buffer, u64),
     /// A scalar's bits.
     Scalar(Type, u64),
 }
@@ -39,7 +41,7 @@ pub enum ArgumentFacts {
     Buffer {
         /// Type of its elements.
         element: Type,
-        /// Number of elements.
+        /// Number of elements from where it points to.
         length: u64,
         /// Position of the first argument that is the same memory; its own if none is earlier.
         same_as: usize,
@@ -49,6 +51,17 @@ pub enum ArgumentFacts {
         /// Its bits.
         bits: u64,
     },
+}
+
+impl Argument {
+    /// The buffer that it points into, and how many elements after its first.
+    pub fn buffer(&self) -> Option<(&Buffer, u64)> {
+        match self {
+            Argument::Buffer(buffer) => Some((buffer, 0)),
+            Argument::Part(buffer, start) => Some((buffer, *start)),
+            Argument::Scalar(..) => None,
+        }
+    }
 }
 
 impl Launch {
@@ -92,12 +105,12 @@ impl Launch {
     pub fn facts(&self) -> Vec<ArgumentFacts> {
         let facts = |(index, argument): (usize, &Argument)| match argument {
             Argument::Scalar(_, bits) => ArgumentFacts::Scalar { bits: *bits },
-            Argument::Buffer(buffer) => {
-                let same =
-                    |other: &Argument| matches!(other, Argument::Buffer(other) if other.is_same(buffer));
+            Argument::Buffer(buffer) | Argument::Part(buffer, _) => {
+                let same = |other: &Argument| other.buffer().is_some_and(|(other, _)| other.is_same(buffer));
+                let start = argument.buffer().map_or(0, |(_, start)| start);
                 ArgumentFacts::Buffer {
                     element: buffer.element(),
-                    length: buffer.length(),
+                    length: buffer.length().saturating_sub(start),
                     same_as: self.arguments.iter().position(same).unwrap_or(index),
                 }
             }
@@ -199,7 +212,7 @@ impl Launch {
             let ty = kernel.ty(param.value);
             let (given, fits) = match argument {
                 Argument::Scalar(given, _) => (format!("`{given}`"), *given == ty),
-                Argument::Buffer(buffer) => {
+                Argument::Buffer(buffer) | Argument::Part(buffer, _) => {
                     let element = param.facts.map_or(buffer.element(), |facts| facts.element);
                     let same_size = element.bytes() == buffer.element().bytes();
                     (
@@ -226,28 +239,34 @@ impl Launch {
     fn check_promises(&self, kernel: &Kernel) -> Result<()> {
         let pointers = || {
             let both = kernel.params.iter().zip(&self.arguments);
-            both.filter_map(|(param, argument)| match argument {
-                Argument::Buffer(buffer) => Some((param, buffer)),
-                Argument::Scalar(..) => None,
+            both.filter_map(|(param, argument)| {
+                argument.buffer().map(|(buffer, start)| (param, buffer, start))
             })
         };
-        for (param, buffer) in pointers() {
-            let Some(length) = param.facts.and_then(|facts| facts.length) else {
-                continue;
-            };
-            let promised = self.scalar(kernel, length);
-            if let Some(promised) = promised.filter(|&promised| promised > buffer.length()) {
+        for (param, buffer, start) in pointers() {
+            if start > buffer.length() {
                 return Err(Error::usage(format!(
-                    "the length of parameter `{}` is given as {promised} elements, its buffer has {}",
+                    "parameter `{}` points {start} elements into a buffer of {}",
                     param.name,
                     buffer.length()
                 )));
             }
+            let Some(length) = param.facts.and_then(|facts| facts.length) else {
+                continue;
+            };
+            let promised = self.scalar(kernel, length);
+            let length = buffer.length() - start;
+            if let Some(promised) = promised.filter(|&promised| promised > length) {
+                return Err(Error::usage(format!(
+                    "the length of parameter `{}` is given as {promised} elements, its buffer has {length}",
+                    param.name
+                )));
+            }
         }
-        for (index, (param, buffer)) in pointers().enumerate() {
+        for (index, (param, buffer, _)) in pointers().enumerate() {
             let mut rest = pointers().skip(index + 1);
-            let clash = rest.find(|(other, memory)| buffer.is_same(memory) && !may_share(param, other));
-            if let Some((other, _)) = clash {
+            let clash = rest.find(|(other, memory, _)| buffer.is_same(memory) && !may_share(param, other));
+            if let Some((other, ..)) = clash {
                 return Err(Error::usage(format!(
                     "parameters `{}` and `{}` were given the same buffer",
                     param.name, other.name
@@ -263,7 +282,7 @@ impl Launch {
         let param = kernel.params.iter().position(|param| param.value == value);
         match param.map(|index| &self.arguments[index]) {
             Some(Argument::Scalar(_, bits)) => Some(*bits),
-            Some(Argument::Buffer(_)) => None,
+            Some(Argument::Buffer(_) | Argument::Part(..)) => None,
             None => kernel.as_constant(value),
         }
     }

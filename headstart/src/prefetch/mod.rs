@@ -49,4 +49,4 @@ mod word;
 pub use apply::{Applied, Target, apply};
 pub use loads::{Candidate, candidates};
 pub use plan::Plan;
-pub use unroll::carry_out_wishes;
+pub use unroll::{carry_out_wishes, wishes};

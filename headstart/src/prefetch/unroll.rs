@@ -13,6 +13,7 @@
 
 use super::apply::{Target, apply_wish, replace_loop};
 use super::pipeline::count;
+use super::plan::Plan;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{Relation, Step, summarize};
 use crate::cleanup;
@@ -52,6 +53,25 @@ pub fn carry_out_wishes(kernel: &Kernel, target: &Target) -> Result<Kernel> {
     }
     verify::verify_derived(&kernel)?;
     Ok(kernel)
+}
+
+/// What authors asked of a kernel's loops that changes them, as plans.
+pub fn wishes(kernel: &Kernel) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    kernel.body.walk(&mut |op| {
+        let OpKind::Loop { wishes, .. } = &op.kind else {
+            return;
+        };
+        let unroll = match wishes.unroll {
+            Some(UnrollWish::Full) => Some("unroll:full".to_owned()),
+            Some(UnrollWish::By(count)) if count > 1 => Some(format!("unroll:{count}")),
+            _ => None,
+        };
+        // What is no plan is refused where it is carried out.
+        let asked = wishes.plan.iter().cloned().chain(unroll);
+        plans.extend(asked.filter_map(|plan| plan.parse::<Plan>().ok()));
+    });
+    plans
 }
 
 /// The first loop with a wish that has no loop with one inside.

@@ -160,8 +160,14 @@ pub enum Verdict {
 /// A plan beside the plain kernel on launches with other scalars, data and geometries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Perturbed {
-    /// What the launches follow from.
+    /// A hash of the planned kernel's text: the check counts for no other kernel. Empty in reports of earlier versions.
+    #[serde(default)]
+    pub kernel: String,
+    /// What the launches follow from: the same seed gives the same command the same launches.
     pub seed: u64,
+    /// A hash of what was changed in the launches, which says whether they are the same.
+    #[serde(default)]
+    pub digest: String,
     /// Launches in which the plain kernel is right.
     pub launches: u64,
     /// Those that were dropped: in them the plain kernel goes wrong or takes too long.
@@ -185,6 +191,7 @@ impl Perturbed {
             agreed,
             not_for,
             weakly_checked,
+            ..
         } = self;
         let mut checked = format!(
             "Checked with {launches} perturbed launches (seed {seed}): the plan left the same bits as the plain kernel in \
@@ -243,6 +250,9 @@ pub struct Elsewhere {
     pub time_ns: f64,
     /// The baseline's time divided by its time.
     pub speedup: f64,
+    /// On what launches it was checked besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perturbed: Option<Perturbed>,
 }
 
 /// One thing that the device counted.
@@ -312,7 +322,16 @@ impl Report {
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         let granted = self.taken_for_granted.iter();
         let granted = granted.map(|sentence| format!("The plan takes for granted: {sentence}."));
-        let checked = self.perturbed.iter().flat_map(Perturbed::sentences);
+        // What is advised in another geometry was checked there.
+        let elsewhere = self
+            .best_elsewhere
+            .as_ref()
+            .and_then(|other| other.perturbed.as_ref());
+        let checked = match self.verdict {
+            Verdict::MoreWorkGroups => elsewhere,
+            _ => self.perturbed.as_ref(),
+        };
+        let checked = checked.into_iter().flat_map(Perturbed::sentences);
         checked.chain(self.notes.iter().cloned()).chain(granted)
     }
 
@@ -479,6 +498,7 @@ pub(crate) mod tests {
                 plan: "unroll:4".parse().expect("a plan"),
                 time_ns: 410_000.0,
                 speedup: 3.10,
+                perturbed: None,
             }),
             counters: vec![Counter {
                 name: "bandwidth".to_owned(),

@@ -16,7 +16,6 @@ mod narrow;
 pub mod ocloc;
 mod plans;
 pub mod ptxas;
-mod random;
 mod run;
 mod shrink;
 pub mod source;
@@ -29,13 +28,14 @@ mod values;
 
 use std::sync::Arc;
 
+pub use crate::random::Random;
+
 use crate::ir::Kernel;
 use crate::tune::Workload;
 
 pub use case::{Case, texts};
 pub use gpu::h200;
 pub use plans::random_plan;
-pub use random::Random;
 pub use run::{bind, run};
 pub use shrink::shrink;
 

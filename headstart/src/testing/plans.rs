@@ -1,8 +1,8 @@
 //! Random plans for a kernel: legal or not, the passes decide.
 
-use super::random::Random;
 use crate::ir::{Kernel, LoadId, OpKind};
 use crate::prefetch::Plan;
+use crate::random::Random;
 
 /// A random plan for loads of parameters that lie in loops.
 ///

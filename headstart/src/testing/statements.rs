@@ -1,7 +1,6 @@
 //! Statements of random kernels: arithmetic, memory, branches.
 
 use super::Size;
-use super::random::Random;
 use super::tables::{Table, Tables};
 use super::values::{Bounded, Pool, constant};
 use crate::ir::{
@@ -9,6 +8,7 @@ use crate::ir::{
     Id, Kernel, Label, LoadData, LoadId, OpKind, PlaceData, Region, Rounding, Space, Type, UnaryOp, Value,
     verify,
 };
+use crate::random::Random;
 use crate::tune::Workload;
 
 /// The types that random values have.

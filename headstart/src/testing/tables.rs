@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::random::Random;
 use crate::device::{Fill, Pattern};
 use crate::ir::{Kernel, Param, PointerFacts, Space, Type, Value};
+use crate::random::Random;
 use crate::tune::{Compare, Given};
 
 /// Elements that all work-items change.

@@ -1,7 +1,7 @@
 //! The values that a random kernel has at hand.
 
-use super::random::Random;
 use crate::ir::{Builder, Type, Value};
+use crate::random::Random;
 
 /// An `I64` that is known to lie between 0 and `below - 1`.
 #[derive(Clone, Copy, Debug)]

@@ -121,6 +121,7 @@ mod tests {
             parameters: Vec::new(),
             plan: "unroll:4".parse().expect("a plan"),
             time_ns: 1000.0 / speedup,
+            perturbed: None,
             speedup,
         };
         let verdict =

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::choose::THRESHOLD;
-use super::perturb::{Engine, Perturbed, Settings};
+use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::proposals::Proposals;
 use super::search::{Bench, Derived, Progress, derive, plain};
 use super::subject::{Reshaped, Subject};
@@ -14,7 +14,7 @@ use super::threads;
 use super::trying::{Memory, Pair, Trying, shielded};
 use super::workload::Workload;
 use crate::error::{Error, Result};
-use crate::ir::Kernel;
+use crate::ir::{Kernel, print};
 use crate::prefetch::Plan;
 use crate::report::{Elsewhere, Outcome, PlainBest, Trial};
 use crate::tune::Log;
@@ -32,6 +32,10 @@ pub struct Here<'a> {
     /// What was tried.
     pub trials: &'a [Trial],
     pub log: Option<&'a Log>,
+    /// The launches that the plans here are checked on.
+    pub perturbed: Option<&'a Perturbed>,
+    /// How others are derived.
+    pub settings: Settings,
     /// No plan is so many times as fast as the plain kernel here, whatever the geometry, where that is known.
     pub at_most: Option<f64>,
 }
@@ -91,18 +95,20 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     });
     let pairs: Vec<Pair<'_>> = plans.iter().zip(&derived).collect();
     let bound = shape.workload.bind(here.bench.device())?;
-    // The same kernel in work-groups of the same size was checked on such launches already.
+    // The same kernel in work-groups of the same size has the same launches.
+    let is_same = shape.workload.group == here.workload.group && print(&kernel) == print(here.kernel);
     let legal = derived.iter().flatten().map(|derived| &derived.plan);
-    let perturbed = match is_other {
-        true => Some(Perturbed::new(
+    let own = match here.perturbed.filter(|_| is_same) {
+        Some(_) => None,
+        None => Some(Perturbed::new(
             &shape.workload,
             &kernel,
             Engine::of(here.bench, &shape.workload),
             legal,
-            Settings::default(),
+            here.settings,
         )?),
-        false => None,
     };
+    let perturbed = own.as_ref().or(here.perturbed);
     let trying = Trying {
         subject: &shape.workload,
         bench: here.bench,
@@ -110,7 +116,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         kernel: &kernel,
         bound: &bound,
         memory: &Memory::new(here.log, here.bench, &shape.workload, &kernel),
-        perturbed: perturbed.as_ref(),
+        perturbed,
         progress: &Unseen,
     };
     let tried = match here.bench.times_at_once() {
@@ -131,15 +137,24 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     let fastest = ran
         .filter_map(|(trial, _)| Some((&trial.plan, trial.measured()?.1)))
         .max_by(|(_, one), (_, other)| one.total_cmp(other));
-    Ok(fastest
-        .filter(|(_, speedup)| *speedup >= THRESHOLD)
-        .map(|(plan, speedup)| Elsewhere {
-            geometry: there.geometry,
-            parameters: there.parameters.clone(),
-            plan: plan.clone(),
-            time_ns: there.time_ns / speedup,
-            speedup: there.speedup * speedup,
-        }))
+    let Some((plan, speedup)) = fastest.filter(|(_, speedup)| *speedup >= THRESHOLD) else {
+        return Ok(None);
+    };
+    // What is recommended has to agree on all launches.
+    let of_plan = derived.iter().flatten().find(|derived| derived.plan == *plan);
+    let (Some(perturbed), Some(of_plan)) = (perturbed, of_plan) else {
+        return Err(Error::bug(format!("plan `{plan}` was timed and not derived")));
+    };
+    let agreed = shielded(|| perturbed.check(plan, &of_plan.kernel, Thoroughness::All))
+        .map_err(|error| Error::bug(format!("plan `{plan}` as {} went wrong: {error}", there.geometry)))?;
+    Ok(Some(Elsewhere {
+        geometry: there.geometry,
+        parameters: there.parameters.clone(),
+        plan: plan.clone(),
+        time_ns: there.time_ns / speedup,
+        speedup: there.speedup * speedup,
+        perturbed: Some(perturbed.summary(plan, &of_plan.kernel, agreed)),
+    }))
 }
 
 /// Of what ran the shortest unrolling and the fastest, and the fastest plans of the best other kinds.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::launch_file::LaunchFile;
-use super::modules::placed_module;
+use super::modules::granted_for;
 use super::subject::{Reshaped, Subject};
 use super::workload::Workload;
 use crate::error::Result;
@@ -106,18 +106,9 @@ impl Subject for FileSubject {
 
     fn granted(&self, plan: &Plan) -> Result<Vec<String>> {
         match &self.original {
-            Some(original) if !plan.is_none() => {
-                let entry = Some(original.entry.as_str());
-                let planned = placed_module(
-                    &original.text,
-                    &original.file,
-                    entry,
-                    &self.launch,
-                    plan,
-                    None,
-                    None,
-                )?;
-                Ok(planned.granted.iter().map(ToString::to_string).collect())
+            Some(_) if !plan.is_none() => {
+                let granted = granted_for(self, plan)?;
+                Ok(granted.iter().map(ToString::to_string).collect())
             }
             _ => Ok(Vec::new()),
         }

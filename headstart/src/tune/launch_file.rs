@@ -86,7 +86,7 @@ use super::scalars::{Number, default_bits, scalar_bits};
 use super::workload::{Given, Workload};
 use crate::device::{Fill, Pattern};
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::{self, FileError};
 use crate::front::ptx::{Facts, Origin, Original, ParameterFacts};
 use crate::ir::{Kernel, Param, Type};
 use crate::suggest::{accepted, quoted};
@@ -214,16 +214,13 @@ impl LaunchFile {
     /// It cannot be read, or is no launch file: where, and what would be accepted.
     pub fn read(path: &Path) -> Result<LaunchFile> {
         let place = quoted(&path.to_string_lossy());
-        let unreadable = |error: std::io::Error| {
-            Error::usage(format!("the launch file cannot be read: {error}")).at(&place)
-        };
-        let length = std::fs::metadata(path).map_err(unreadable)?.len();
-        if length > MAX_BYTES {
-            return Err(Error::input("the launch file is too large")
+        let text = files::text(path, MAX_BYTES).map_err(|error| match error {
+            FileError::TooLong { .. } => Error::input("the launch file is too large")
                 .at(&place)
-                .accepted("at most 1 MiB"));
-        }
-        let mut launch = LaunchFile::parse(&files::text(path, MAX_BYTES).map_err(unreadable)?, &place)?;
+                .accepted("at most 1 MiB"),
+            _ => Error::usage(format!("the launch file cannot be read: {error}")).at(&place),
+        })?;
+        let mut launch = LaunchFile::parse(&text, &place)?;
         launch.folder = path.parent().map(Path::to_owned).unwrap_or_default();
         for (name, parameter) in &mut launch.parameters {
             let at = |error: Error| error.at(format!("{place}, parameter `{name}`"));

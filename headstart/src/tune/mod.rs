@@ -58,7 +58,9 @@ pub use launch_file::LaunchFile;
 pub use launch_template::launch_template;
 pub use log::{Log, Shard};
 pub use measured::MeasuredBench;
-pub use modules::{PlannedModule, TunedModule, best_module, planned_module, tuned_module};
+pub use modules::{
+    PlannedModule, TunedModule, best_module, planned_module, planned_module_with, tuned_module,
+};
 pub use opencl::OpenClBench;
 pub use proposals::{BATCH, MEASURED, Proposals};
 pub use search::{Asked, Bench, Found, Progress, Timed, derive, plain, search, tune};

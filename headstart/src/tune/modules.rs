@@ -20,11 +20,12 @@ use super::drop_in::{DropIn, Note, drop_in};
 use super::file_subject::FileSubject;
 use super::granted::{Granted, granted};
 use super::launch_file::LaunchFile;
-use super::perturb::{self, Engine};
+use super::perturb::{self, Engine, Settings};
 use super::search::{Bench, Progress, tune};
-use crate::error::Result;
-use crate::front::ptx::{Facts, import};
-use crate::prefetch::{self, Plan};
+use crate::error::{Error, Result};
+use crate::front::ptx::import;
+use crate::ir::Kernel;
+use crate::prefetch::{self, Applied, Plan};
 use crate::report::{Perturbed, Report, Trial};
 
 /// A module with a plan carried out on one of its entries.
@@ -65,60 +66,121 @@ pub fn planned_module(
     plan: &Plan,
     measured: Option<&str>,
 ) -> Result<PlannedModule> {
-    let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
-    let workload = super::Subject::workload(&subject)?;
-    let engine = Engine::of_no_device(workload.group);
-    let applied = prefetch::apply(&workload.kernel, plan, &engine.target)?;
-    let checked = match plan.is_none() {
-        true => None,
-        false => Some(perturb::check(
-            &subject,
-            &workload.kernel,
-            engine,
-            &applied.plan,
-            &Arc::new(applied.kernel),
-        )?),
-    };
-    placed_module(text, file, entry, launch, plan, measured, checked.as_ref())
+    planned_module_with(text, file, entry, launch, plan, measured, Settings::default())
 }
 
-/// Carries out a plan that was checked, or that nobody takes away.
-pub(super) fn placed_module(
+/// The same with other launches.
+///
+/// # Errors
+/// As for [`planned_module`].
+pub fn planned_module_with(
     text: &str,
     file: &str,
     entry: Option<&str>,
     launch: &LaunchFile,
     plan: &Plan,
     measured: Option<&str>,
+    settings: Settings,
+) -> Result<PlannedModule> {
+    let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
+    let check = |applied: &Checked<'_>| applied.run(settings);
+    planned(&subject, plan, measured, check)
+}
+
+/// A planned kernel that is to be checked.
+struct Checked<'a> {
+    subject: &'a FileSubject,
+    plain: &'a Arc<Kernel>,
+    group: [u32; 3],
+    plan: &'a Plan,
+    derived: Arc<Kernel>,
+}
+
+impl Checked<'_> {
+    fn run(&self, settings: Settings) -> Result<Perturbed> {
+        let engine = Engine::of_no_device(self.group);
+        perturb::check(
+            self.subject,
+            self.plain,
+            engine,
+            self.plan,
+            &self.derived,
+            settings,
+        )
+    }
+
+    fn run_unless_known(&self, known: Option<&Perturbed>) -> Result<Perturbed> {
+        let engine = Engine::of_no_device(self.group);
+        perturb::check_unless_known(self.subject, self.plain, engine, self.plan, &self.derived, known)
+    }
+}
+
+fn planned(
+    subject: &FileSubject,
+    plan: &Plan,
+    measured: Option<&str>,
+    check: impl Fn(&Checked<'_>) -> Result<Perturbed>,
+) -> Result<PlannedModule> {
+    let workload = super::Subject::workload(subject)?;
+    let applied = prefetch::apply(&workload.kernel, plan, &target_for(workload.group))?;
+    let checked = match plan.is_none() {
+        true => None,
+        false => Some(check(&Checked {
+            subject,
+            plain: &workload.kernel,
+            group: workload.group,
+            plan: &applied.plan,
+            derived: Arc::new(applied.kernel.clone()),
+        })?),
+    };
+    place(subject, workload.group, plan, applied, measured, checked.as_ref())
+}
+
+/// What every launch of a module's entry with a plan must fulfil.
+///
+/// # Errors
+/// The plan is not legal, or its kernel cannot stand in the module.
+pub(super) fn granted_for(subject: &FileSubject, plan: &Plan) -> Result<Vec<Granted>> {
+    let workload = super::Subject::workload(subject)?;
+    let applied = prefetch::apply(&workload.kernel, plan, &target_for(workload.group))?;
+    place(subject, workload.group, plan, applied, None, None).map(|module| module.granted)
+}
+
+fn target_for(group: [u32; 3]) -> prefetch::Target {
+    prefetch::Target {
+        group_size: Some(group),
+        ..prefetch::Target::default()
+    }
+}
+
+/// Puts a planned kernel into its module.
+fn place(
+    subject: &FileSubject,
+    group: [u32; 3],
+    plan: &Plan,
+    applied: Applied,
+    measured: Option<&str>,
     checked: Option<&Perturbed>,
 ) -> Result<PlannedModule> {
-    let facts = launch.facts();
-    let imported = import(text, file, entry, &facts)?;
-    let subject = FileSubject::of_module(imported, launch.clone());
-    let group = super::Subject::workload(&subject)?.group;
-    let carried_out = |facts: &Facts| -> Result<_> {
-        let imported = import(text, file, entry, facts)?;
-        let target = prefetch::Target {
-            group_size: Some(group),
-            ..prefetch::Target::default()
-        };
-        let applied = prefetch::apply(&imported.kernel, plan, &target)?;
-        let placed = drop_in(&imported.original, &applied.kernel)?;
-        Ok((imported.original, applied.plan, placed))
-    };
-    let (original, plan, placed) = carried_out(&facts)?;
+    let original = subject
+        .original()
+        .ok_or_else(|| Error::bug("a kernel that came from no module is put into one"))?;
+    let placed = drop_in(original, &applied.kernel)?;
+    let facts = subject.launch().facts();
     let granted = granted(&facts, &placed, |facts| {
-        carried_out(facts).map(|(_, _, placed)| placed)
+        let imported = import(&original.text, &original.file, Some(&original.entry), facts)?;
+        let applied = prefetch::apply(&imported.kernel, plan, &target_for(group))?;
+        drop_in(&imported.original, &applied.kernel)
     });
     let note = Note {
-        plan: &plan,
+        plan: &applied.plan,
         measured,
         checked,
         granted: &granted,
     };
     Ok(PlannedModule {
-        text: placed.with_note(&original, &note),
-        plan,
+        text: placed.with_note(original, &note),
+        plan: applied.plan,
         drop_in: placed,
         granted,
     })
@@ -147,7 +209,8 @@ pub fn tuned_module(
     Ok(TunedModule { text, report })
 }
 
-/// The module with the plan that a report found best; with a note alone where that is none.
+/// The module with the plan that a report found best; with a note alone where that is none. Where the plan gives another
+/// kernel here than the one that the report's launches were run with, it is checked first.
 ///
 /// # Errors
 /// As for [`planned_module`].
@@ -177,18 +240,67 @@ pub fn best_module(
         noted.push_str(text);
         return Ok(noted);
     }
-    let module = match &report.perturbed {
-        Some(checked) => placed_module(
-            text,
-            file,
-            entry,
-            launch,
-            &report.best.plan,
-            Some(&measured),
-            Some(checked),
-        ),
-        // A report of an earlier version does not say on what the plan was checked.
-        None => planned_module(text, file, entry, launch, &report.best.plan, Some(&measured)),
-    };
-    module.map(|module| module.text)
+    let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
+    // A report may be of another module or launch, or of an earlier version: what was checked counts for the same kernel.
+    let check = |applied: &Checked<'_>| applied.run_unless_known(report.perturbed.as_ref());
+    planned(&subject, &report.best.plan, Some(&measured), check).map(|module| module.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Best, Verdict};
+
+    const MODULE: &str = include_str!("../../../corpus/first.ptx");
+    const LAUNCH: &str = "groups = 2\ngroup = 64\nunaliased = [\"param_2\"]\nno_overflow = true\n[parameters.param_0]\n\
+                          length = 1024\nfill = \"indices\"\nbelow = 4096\n[parameters.param_1]\nlength = 4096\n\
+                          [parameters.param_2]\nlength = 128\n[parameters.param_3]\nvalue = 8\n";
+
+    #[test]
+    fn a_report_of_another_kernel_is_no_check() {
+        let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
+        let plan: Plan = "unroll:2".parse().expect("a plan");
+        let imported = import(MODULE, "first.ptx", Some("gather"), &launch.facts()).expect("an entry");
+        let subject = FileSubject::of_module(imported, launch.clone());
+        let workload = super::super::Subject::workload(&subject).expect("a workload");
+        let applied = prefetch::apply(&workload.kernel, &plan, &target_for(workload.group)).expect("legal");
+        let checked = Perturbed {
+            kernel: perturb::identity(&applied.kernel),
+            seed: 3,
+            digest: String::new(),
+            launches: 424_242,
+            dropped: 0,
+            agreed: 424_242,
+            not_for: 0,
+            weakly_checked: Vec::new(),
+        };
+        let written = |perturbed: Option<Perturbed>| {
+            let report = Report {
+                best: Best {
+                    plan: plan.clone(),
+                    time_ns: 1.0,
+                    speedup: 2.0,
+                },
+                verdict: Verdict::Unroll,
+                perturbed,
+                ..crate::report::tests::sample()
+            };
+            best_module(MODULE, "first.ptx", Some("gather"), &launch, &report).expect("a module")
+        };
+        let known = written(Some(checked.clone()));
+        assert!(known.contains("in 424242;"), "{}", &known[..800]);
+        // As of another launch, whose lengths made another kernel, or of an earlier version.
+        let other = Perturbed {
+            kernel: "0123".to_owned(),
+            ..checked
+        };
+        for (report, seed) in [(Some(other), "(seed 3)"), (None, "(seed 1)")] {
+            let anew = written(report);
+            assert!(
+                anew.contains(seed) && !anew.contains("424242"),
+                "{}",
+                &anew[..800]
+            );
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::doubt::doubt;
 use super::drop_in::drop_in;
 use super::elsewhere::{self, Here};
 use super::log::{Log, Shard};
-use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
+use super::perturb::{self, Engine, Perturbed, Settings, Thoroughness};
 use super::space::{default_plans, likely_plans_of, shared_plans, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
@@ -189,6 +189,8 @@ pub struct Asked<'a> {
     pub shard: Option<Shard>,
     /// Where trials are looked for before they are made, and written when they end.
     pub log: Option<&'a Log>,
+    /// The launches that plans are checked on besides the one at hand.
+    pub perturbed: Settings,
     /// How many plans are measured, on a device that has a [predictor](Bench::predictor); none asks for all. See
     /// [`Proposals`](super::Proposals).
     pub measure: Option<usize>,
@@ -215,6 +217,7 @@ pub fn search(
 ) -> Result<Found> {
     let workload = subject.workload()?;
     let kernel = plain(bench, &workload)?;
+    perturb::check_wishes(subject, &kernel, Engine::of(bench, &workload), asked.perturbed)?;
     let plans = match asked.plans {
         Some(plans) => plans.to_vec(),
         None => {
@@ -248,7 +251,7 @@ pub fn search(
             &kernel,
             Engine::of(bench, &workload),
             legal,
-            Settings::default(),
+            asked.perturbed,
         )?),
     };
     let trying = Trying {
@@ -294,6 +297,8 @@ pub fn search(
         kernel: &kernel,
         trials: &trials,
         log: asked.log,
+        perturbed: perturbed.as_ref(),
+        settings: asked.perturbed,
         // A device may be a little faster than its model allows.
         at_most: bounds
             .as_ref()
@@ -321,7 +326,7 @@ pub fn search(
         };
         match shielded(|| perturbed.check(&of_best.plan, &of_best.kernel, Thoroughness::All)) {
             Ok(agreed) => {
-                let summary = perturbed.summary(&of_best.plan, agreed);
+                let summary = perturbed.summary(&of_best.plan, &of_best.kernel, agreed);
                 break (verdict, best, Some(summary));
             }
             Err(error) => refute(&mut trials, &best.plan, &error),

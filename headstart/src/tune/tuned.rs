@@ -30,6 +30,12 @@
 //!
 //! An answer is a plan, not code: it is carried out on the kernel at hand, by the same passes with the same checks of what
 //! is legal, and where it is not legal any more the search is made again.
+//!
+//! The search runs the planned kernel on [perturbed launches](super::perturb), and the answer keeps the hash of that kernel's
+//! text with what came of it. At a later start the launches are not run again if the plan gives the same text: the check
+//! was of the kernel, not of one launch. If the text is another one (an answer of an earlier version, or one that somebody
+//! wrote), the kernel is run on them before it is given to anybody, which takes some tenths of a second once, and where it
+//! differs from the plain one the search is made again.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -40,16 +46,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::log::hash;
+use super::perturb::{Engine, check_unless_known};
 use super::proposals::MEASURED;
 use super::search::{Asked, Bench, Progress, derive, plain, search};
 use super::space::{likely_plans_of, without_shared_copies};
 use super::subject::Subject;
+use super::trying::shielded;
 use super::workload::{Given, Workload};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::ir::{Kernel, print};
 use crate::prefetch::Plan;
-use crate::report::{Report, Trial, Verdict};
+use crate::report::{Perturbed, Report, Trial, Verdict};
 use crate::suggest::quoted;
 
 /// The largest file of answers that is read, in bytes.
@@ -68,6 +76,8 @@ pub struct Tuned {
     pub speedup: f64,
     /// Where the answer is from.
     pub from: From,
+    /// On what launches the kernel was checked beside the plain one; none for the plain one itself.
+    pub perturbed: Option<Perturbed>,
     /// Why the answer could not be kept, where it could not: the next start will search again.
     pub not_kept: Option<Error>,
 }
@@ -90,6 +100,9 @@ struct Answer {
     plan: Plan,
     verdict: Verdict,
     speedup: f64,
+    /// On what launches the planned kernel was checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    perturbed: Option<Perturbed>,
 }
 
 /// What is known already, and where new answers are kept.
@@ -199,6 +212,7 @@ fn answer(key: String, report: &Report) -> Answer {
         plan: report.best.plan.clone(),
         verdict: report.verdict,
         speedup: report.best.speedup,
+        perturbed: report.perturbed.clone().filter(|_| !report.best.plan.is_none()),
     }
 }
 
@@ -223,21 +237,39 @@ pub fn tuned_with(subject: &dyn Subject, bench: &dyn Bench, answers: &Answers) -
     let workload = subject.workload()?;
     let kernel = plain(bench, &workload)?;
     let key = key(bench, &workload, &kernel);
-    let carried_out = |plan: &Plan| match plan.is_none() {
-        true => Ok(Arc::clone(&kernel)),
-        false => derive(bench, &workload, &kernel, plan).map(|derived| derived.kernel),
+    let engine = || Engine::of(bench, &workload);
+    // The kernel with a plan, and on what it was checked.
+    let carried_out = |answer: &Answer| -> Result<(Arc<Kernel>, Option<Perturbed>)> {
+        if answer.plan.is_none() {
+            return Ok((Arc::clone(&kernel), None));
+        }
+        let derived = derive(bench, &workload, &kernel, &answer.plan)?;
+        let known = answer.perturbed.as_ref();
+        let (plan, derived) = (&derived.plan, derived.kernel);
+        let checked = shielded(|| check_unless_known(subject, &kernel, engine(), plan, &derived, known))?;
+        Ok((derived, Some(checked)))
     };
-    if let Some((answer, from)) = answers.find(&key)
-        && let Ok(kernel) = carried_out(&answer.plan)
+    let tuned = |answer: Answer, (kernel, perturbed), from: From, not_kept: Option<Error>| Tuned {
+        kernel,
+        plan: answer.plan,
+        verdict: answer.verdict,
+        speedup: answer.speedup,
+        from,
+        perturbed,
+        not_kept,
+    };
+    if let Some((mut answer, from)) = answers.find(&key)
+        && let Ok(found) = carried_out(&answer)
     {
-        return Ok(Tuned {
-            kernel,
-            plan: answer.plan,
-            verdict: answer.verdict,
-            speedup: answer.speedup,
-            from,
-            not_kept: None,
-        });
+        let mut not_kept = None;
+        // What was checked now is known at the next start.
+        if answer.perturbed != found.1 {
+            answer.perturbed.clone_from(&found.1);
+            if from == From::Remembered {
+                not_kept = answers.keep(&answer).err();
+            }
+        }
+        return Ok(tuned(answer, found, from, not_kept));
     }
     // A simulated device has nobody to ask first which plans are worth their time.
     let likely = match bench.times_at_once() {
@@ -254,14 +286,9 @@ pub fn tuned_with(subject: &dyn Subject, bench: &dyn Bench, answers: &Answers) -
     };
     let report = search(subject, bench, &asked, &Quiet)?.report;
     let answer = answer(key, &report);
-    Ok(Tuned {
-        kernel: carried_out(&answer.plan)?,
-        not_kept: answers.keep(&answer).err(),
-        plan: answer.plan,
-        verdict: answer.verdict,
-        speedup: answer.speedup,
-        from: From::Searched,
-    })
+    let found = carried_out(&answer)?;
+    let not_kept = answers.keep(&answer).err();
+    Ok(tuned(answer, found, From::Searched, not_kept))
 }
 
 /// What decides whether an answer counts.

@@ -1,11 +1,10 @@
 //! What is written: for each case what a GPU measured and what the simulator said, in one file that grows by a case at a
 //! time, so that a run that is stopped keeps what it has, and the two sides can be made on two machines.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use headstart::advise::Bounds;
-use headstart::files;
+use headstart::files::{self, FileError};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -104,16 +103,14 @@ impl Record {
     /// It cannot be read, or is something else.
     pub fn open(path: &Path) -> Result<Record> {
         let refused = |what: String| Error::input(what).at(quoted(&path.to_string_lossy()));
-        let length = match fs::metadata(path) {
-            Ok(metadata) => metadata.len(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Record::default()),
+        let text = match files::text(path, MAX_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.is_not_found() => return Ok(Record::default()),
+            Err(FileError::TooLong { .. }) => {
+                return Err(refused("it is too large".into()).accepted("at most 64 MiB"));
+            }
             Err(error) => return Err(refused(format!("it cannot be read: {error}"))),
         };
-        if length > MAX_BYTES {
-            return Err(refused("it is too large".into()).accepted("at most 64 MiB"));
-        }
-        let text =
-            files::text(path, MAX_BYTES).map_err(|error| refused(format!("it cannot be read: {error}")))?;
         if text.trim().is_empty() {
             return Ok(Record::default());
         }

@@ -14,7 +14,7 @@ use std::path::Path;
 use super::{Evidence, Profile};
 use crate::device::model::DeviceModel;
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::{self, FileError};
 use crate::report::number::figures;
 use crate::suggest::quoted;
 
@@ -62,15 +62,12 @@ pub struct Wanted<'a> {
 /// It cannot be read, or is no such file, or has no launch that is wanted: where, and what would be accepted.
 pub fn read(profiler: Profiler, path: &Path, wanted: &Wanted<'_>) -> Result<Profiled> {
     let place = quoted(&path.to_string_lossy());
-    let unreadable =
-        |error: std::io::Error| Error::usage(format!("the profile cannot be read: {error}")).at(&place);
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
-    if metadata.len() > MAX_BYTES {
-        return Err(Error::input("the profile is too large")
+    let bytes = files::bytes(path, MAX_BYTES).map_err(|error| match error {
+        FileError::TooLong { .. } => Error::input("the profile is too large")
             .at(&place)
-            .accepted("at most 64 MiB"));
-    }
-    let bytes = files::bytes(path, MAX_BYTES).map_err(unreadable)?;
+            .accepted("at most 64 MiB"),
+        _ => Error::usage(format!("the profile cannot be read: {error}")).at(&place),
+    })?;
     parse(profiler, &bytes, wanted).map_err(|error| error.within(&place))
 }
 

@@ -54,9 +54,11 @@ impl Serving {
                 let mut arguments = Arguments::new();
                 for argument in &launch.arguments {
                     match argument {
-                        Argument::Buffer(buffer) => {
+                        Argument::Buffer(buffer) | Argument::Part(buffer, _) => {
                             let memory = self.memory(buffer)?;
-                            arguments.push_address(memory.0.address());
+                            let start = argument.buffer().map_or(0, |(_, start)| start);
+                            let start = start * u64::from(buffer.element().bytes());
+                            arguments.push_address(memory.0.address() + start);
                             memories.push(memory);
                         }
                         Argument::Scalar(ty, bits) => {

@@ -1,11 +1,10 @@
 //! Reading model files: from the built-in ones or the user's, with overrides.
 
-use std::fs;
 use std::path::Path;
 
 use super::DeviceModel;
 use super::check::check;
-use crate::files;
+use crate::files::{self, FileError};
 use crate::suggest::{accepted, quoted};
 use crate::{Error, Result};
 
@@ -69,15 +68,14 @@ pub fn read(path: &Path, overrides: &[String]) -> Result<DeviceModel> {
 /// A file's text, as far as models may be long, and its name.
 fn text_of(path: &Path) -> Result<(String, String)> {
     let place = path.display().to_string();
-    let unreadable =
-        |error: std::io::Error| Error::usage(format!("the device model cannot be read: {error}")).at(&place);
-    let length = fs::metadata(path).map_err(unreadable)?.len();
-    if length > LONGEST_FILE {
-        return Err(Error::input(format!("the device model has {length} bytes"))
-            .at(&place)
-            .accepted("at most 1 MiB"));
-    }
-    let text = files::text(path, LONGEST_FILE).map_err(unreadable)?;
+    let text = files::text(path, LONGEST_FILE).map_err(|error| {
+        let what = format!("the device model cannot be read: {error}");
+        match error {
+            FileError::Io(_) => Error::usage(what).at(&place),
+            FileError::TooLong { .. } => Error::input(what).at(&place).accepted("at most 1 MiB"),
+            _ => Error::input(what).at(&place),
+        }
+    })?;
     Ok((text, place))
 }
 

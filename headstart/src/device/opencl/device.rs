@@ -404,6 +404,8 @@ impl Serving {
             .iter()
             .map(|argument| match argument {
                 Argument::Buffer(buffer) => buffer.implementation().map(Some),
+                Argument::Part(..) => Err(Error::device("OpenCL passes whole buffers")
+                    .accepted("a pointer to the first element of a buffer")),
                 Argument::Scalar(..) => Ok(None),
             })
             .collect::<Result<_>>()?;
@@ -415,8 +417,8 @@ impl Serving {
                 (Argument::Scalar(ty, bits), _) => {
                     Given::Bytes(bits.to_le_bytes()[..ty.bytes() as usize].to_vec())
                 }
-                (Argument::Buffer(_), Some(memory)) => Given::Memory(&memory.memory),
-                (Argument::Buffer(_), None) => Given::Bytes(vec![0; 8]),
+                (Argument::Buffer(_) | Argument::Part(..), Some(memory)) => Given::Memory(&memory.memory),
+                (Argument::Buffer(_) | Argument::Part(..), None) => Given::Bytes(vec![0; 8]),
             })
             .collect();
         let kernel = &built.kernel;

@@ -321,7 +321,9 @@ fn elsewhere(kernel: &Kernel, launch: &Launch) -> Option<String> {
         .iter()
         .zip(&launch.arguments)
         .filter(|(_, argument)| {
-            matches!(argument, Argument::Buffer(buffer) if buffer.allocation() != Allocation::Device)
+            argument
+                .buffer()
+                .is_some_and(|(buffer, _)| buffer.allocation() != Allocation::Device)
         })
         .map(|(param, _)| format!("`{}`", param.name))
         .collect();
@@ -342,7 +344,7 @@ pub(crate) fn on_copies(launch: &Launch, stay: impl Fn(usize) -> bool) -> Result
     let mut copies: Vec<(Buffer, Buffer)> = Vec::new();
     let mut copy = launch.clone();
     for (index, argument) in copy.arguments.iter_mut().enumerate() {
-        let Argument::Buffer(buffer) = argument else {
+        let (Argument::Buffer(buffer) | Argument::Part(buffer, _)) = argument else {
             continue;
         };
         if stay(index) {
@@ -358,7 +360,7 @@ pub(crate) fn on_copies(launch: &Launch, stay: impl Fn(usize) -> bool) -> Result
                 copied
             }
         };
-        *argument = Argument::Buffer(copied);
+        *buffer = copied;
     }
     Ok(copy)
 }
@@ -429,6 +431,52 @@ mod tests {
         let third = other.submit(launch(100), &[second]);
         assert!(third.wait().is_ok() && first.has_ended());
         assert_eq!(data.read(other.as_ref()).expect("written"), [112, 122, 132]);
+    }
+
+    #[test]
+    fn a_parameter_may_point_into_a_buffer() {
+        const COPY: &str = "hsir 1
+            kernel @copy(%from: ptr.global i32[] align 4, %to: ptr.global i32[] align 4, %back: i64) {
+              load @from
+              %i32 = id.local.x
+              %i = extend.u %i32 to i64
+              %fp = address %from + %i * 4
+              %x = load i32 %fp, @from
+              %at = sub %i, %back
+              %tp = address %to + %at * 4
+              store %tp, %x
+              return
+            }";
+        let device = Simulator::untimed();
+        let program = program(&device, COPY);
+        let queue = device.queue().expect("a thread");
+        let ran = |start: u64, back: u64| -> Result<Vec<i32>> {
+            let data = TypedBuffer::from_slice(&device, &[10i32, 20, 30, 40, 50])?;
+            let (from, to) = (
+                Argument::Buffer(data.buffer().clone()),
+                Argument::Part(data.buffer().clone(), start),
+            );
+            let launch = Launch::new(1, 2, vec![from, to, Argument::Scalar(Type::I64, back)]);
+            queue
+                .submit(Command::Launch(program.clone(), launch), &[])
+                .wait()?;
+            data.read(queue.as_ref())
+        };
+        assert_eq!(ran(2, 0).expect("right"), [10, 20, 10, 20, 50]);
+        // What is before the parameter is in its buffer still.
+        assert_eq!(ran(3, 1).expect("right"), [10, 20, 10, 20, 50]);
+        let error = |start, back| ran(start, back).expect_err("wrong").to_string();
+        assert!(
+            ran(1, 0).is_err(),
+            "one work-item reads what the other one writes"
+        );
+        assert!(error(4, 0).contains("out of bounds"), "{}", error(4, 0));
+        assert!(error(0, 1).contains("out of bounds"), "{}", error(0, 1));
+        assert!(
+            error(6, 0).contains("6 elements into a buffer of 5"),
+            "{}",
+            error(6, 0)
+        );
     }
 
     #[test]

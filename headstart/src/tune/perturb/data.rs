@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use super::random::Random;
 use crate::device::{Fill, Pattern, splitmix64};
 use crate::ir::Type;
+use crate::random::Random;
 
 /// What a buffer holds by itself, and what is known of it.
 #[derive(Clone)]
@@ -214,7 +214,7 @@ impl Own {
     /// Any change.
     pub fn random(&self, random: &mut Random) -> Change {
         let changes = self.changes(random);
-        if self.element.is_integer() && random.percent(40) {
+        if self.element.is_integer() && random.chance(40) {
             let (least, most) = self.range.unwrap_or((0, 1));
             let small = random.below(12) as i64;
             return match random.below(6) {
@@ -226,7 +226,7 @@ impl Own {
                 _ => Change::Prefix(random.below(48), least as u64, most as u64),
             };
         }
-        random.choose(&changes).cloned().unwrap_or(Change::Nothing)
+        random.any_of(&changes).cloned().unwrap_or(Change::Nothing)
     }
 }
 

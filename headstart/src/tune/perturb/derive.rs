@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use super::data::{Change, Own, specials};
 use super::launch::{Part, Promise, Role, Variant, roles};
-use super::random::Random;
+use super::overlap::{Pair, pairs};
 use crate::device::Description;
-use crate::ir::{Kernel, OpKind, Param, Type};
+use crate::ir::{Kernel, OpKind, Type};
+use crate::random::Random;
 use crate::tune::compare::Compare;
 
 /// The most other scalars that one is set beside.
 const BESIDE: usize = 4;
-/// The most pairs of buffers that share their memory.
-const PAIRS: usize = 12;
 /// The most numbers of a kernel that are looked at.
 const MOST_WORDS: usize = 24;
 /// The most launches in which two scalars are changed together.
@@ -23,14 +22,16 @@ const MOST_CHANGES: u64 = 4;
 
 /// Derives launches of a kernel.
 pub(super) struct Deriving {
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     pub roles: Vec<Role>,
     /// What each buffer holds by itself.
     own: Vec<Option<Own>>,
     /// Pairs of parameters that may get the same memory.
-    pairs: Vec<(usize, usize)>,
+    pub(super) pairs: Vec<Pair>,
+    /// How far ahead plans go, in iterations.
+    pub(super) distances: Vec<u64>,
     /// Sizes of work-groups; none but its own where the kernel requires one.
-    sizes: Vec<[u32; 3]>,
+    pub(super) sizes: Vec<[u32; 3]>,
     /// Other amounts of dynamic shared memory.
     shared: Vec<u32>,
     /// Numbers of iterations that are wanted.
@@ -59,6 +60,7 @@ impl Deriving {
         base: &Variant,
         device: &Description,
         targets: &[u64],
+        distances: &[u64],
         shared: Vec<u32>,
     ) -> Deriving {
         let words: Arc<[u64]> = words(kernel).into();
@@ -76,6 +78,7 @@ impl Deriving {
             roles: roles(kernel),
             own: base.parts.iter().map(own).collect(),
             pairs: pairs(kernel, base),
+            distances: distances.to_vec(),
             sizes: match kernel.group_size {
                 Some(_) => Vec::new(),
                 None => sizes(base.group, device),
@@ -90,26 +93,6 @@ impl Deriving {
     /// A change as people read it: the parameter, and what it gets.
     fn named(&self, position: usize, what: &dyn std::fmt::Display) -> String {
         format!("`{}` {what}", self.names[position])
-    }
-
-    fn share(&self, variant: &mut Variant, (first, second): (usize, usize)) {
-        if variant.memory_of(first) >= second || variant.memory_of(second) != second {
-            return;
-        }
-        let length = variant.buffer(first).map_or(0, |contents| contents.length);
-        let Some(contents) = variant.buffer_mut(second) else {
-            return;
-        };
-        contents.same_as = Some(first);
-        let longer = contents.length.max(length);
-        let first = variant.memory_of(first);
-        if let Some(contents) = variant.buffer_mut(first) {
-            contents.length = longer;
-        }
-        variant.also(format!(
-            "`{}` is the memory of `{}`",
-            self.names[second], self.names[first]
-        ));
     }
 
     /// Whether results are compared by their bits: then data may be as odd as they like.
@@ -318,17 +301,6 @@ impl Deriving {
         variants
     }
 
-    fn aliases(&self, base: &Variant) -> Vec<(Touched, Variant)> {
-        let pairs = self.pairs.iter().take(PAIRS);
-        pairs
-            .map(|&pair| {
-                let mut variant = base.clone();
-                self.share(&mut variant, pair);
-                (Touched::Aliases, variant)
-            })
-            .collect()
-    }
-
     /// A launch with something changed at random, and what.
     pub fn at_random(&self, base: &Variant, random: &mut Random) -> (Vec<Touched>, Variant) {
         let mut variant = base.clone();
@@ -341,7 +313,7 @@ impl Deriving {
                 };
                 // What the plain kernel hardly ever takes is tried more rarely.
                 let (tried, taken) = self.taken.get(&candidate).copied().unwrap_or((0, 0));
-                if random.below(u64::from(tried) + 2) < u64::from(taken) + 2 || random.percent(8) {
+                if random.below(u64::from(tried) + 2) < u64::from(taken) + 2 || random.chance(8) {
                     self.change(&mut variant, candidate, random);
                     touched.push(candidate);
                     break;
@@ -361,12 +333,12 @@ impl Deriving {
     }
 
     fn candidate(&self, random: &mut Random) -> Option<Touched> {
-        if random.percent(12) {
+        if random.chance(12) {
             let mut others = vec![Touched::Groups];
             others.extend((!self.sizes.is_empty()).then_some(Touched::Size));
             others.extend((!self.shared.is_empty()).then_some(Touched::Shared));
             others.extend((!self.pairs.is_empty()).then_some(Touched::Aliases));
-            return random.choose(&others).copied();
+            return random.any_of(&others).copied();
         }
         let position = random.below(self.roles.len() as u64) as usize;
         Some(match self.roles.get(position)? {
@@ -384,7 +356,7 @@ impl Deriving {
                 variant.set(position, value);
             }
             Touched::Length(position) => {
-                let target = random.choose(&self.targets).copied().unwrap_or(1);
+                let target = random.any_of(&self.targets).copied().unwrap_or(1);
                 let own = variant.scalar(position).map_or(0, |(_, bits)| bits);
                 let length = match random.below(4) {
                     0 => target,
@@ -410,22 +382,18 @@ impl Deriving {
                 variant.also(format!("{} work-groups", variant.groups[0]));
             }
             Touched::Size => {
-                if let Some(size) = random.choose(&self.sizes) {
+                if let Some(size) = random.any_of(&self.sizes) {
                     variant.group = *size;
                     variant.also(format!("work-groups of {} x {} x {}", size[0], size[1], size[2]));
                 }
             }
             Touched::Shared => {
-                if let Some(&bytes) = random.choose(&self.shared) {
+                if let Some(&bytes) = random.any_of(&self.shared) {
                     variant.shared_bytes = Some(bytes);
                     variant.also(format!("{bytes} bytes of dynamic shared memory"));
                 }
             }
-            Touched::Aliases => {
-                if let Some(&pair) = random.choose(&self.pairs) {
-                    self.share(variant, pair);
-                }
-            }
+            Touched::Aliases => self.share_at_random(variant, random),
         }
     }
 
@@ -436,22 +404,22 @@ impl Deriving {
         };
         if !ty.is_integer() {
             let values = self.values(variant, position, random);
-            return random.choose(&values).copied().unwrap_or(own);
+            return random.any_of(&values).copied().unwrap_or(own);
         }
         match random.below(100) {
             0..10 => [0, 1, u64::MAX, 2][random.below(4) as usize],
             10..30 => random.below(12),
-            30..50 => random.choose(&self.targets).copied().unwrap_or(1),
+            30..50 => random.any_of(&self.targets).copied().unwrap_or(1),
             50..65 => {
                 let beside = self.beside(variant, position);
-                random.choose(&beside).copied().unwrap_or(own)
+                random.any_of(&beside).copied().unwrap_or(own)
             }
             65..75 => own.wrapping_add(random.below(9)).wrapping_sub(4),
             75..85 => random.below(128),
             85..92 => random.below(5).wrapping_neg(),
             _ => {
                 let values = self.values(variant, position, random);
-                random.choose(&values).copied().unwrap_or(own)
+                random.any_of(&values).copied().unwrap_or(own)
             }
         }
     }
@@ -510,23 +478,6 @@ fn beside_float(ty: Type, own: u64) -> Vec<u64> {
 /// Whether sums of such data depend on their order by more than a tolerance.
 fn is_odd(change: &Change) -> bool {
     matches!(change, Change::Special(_) | Change::Bits(_) | Change::Between(..))
-}
-
-/// Pairs of buffers that the kernel's facts do not keep apart, one of which may be written.
-fn pairs(kernel: &Kernel, base: &Variant) -> Vec<(usize, usize)> {
-    let promised = |param: &Param| {
-        param
-            .facts
-            .is_some_and(|facts| facts.read_only || facts.unaliased)
-    };
-    let size = |position: usize| base.buffer(position).map(|contents| contents.element.bytes());
-    let count = kernel.params.len();
-    let all = (0..count).flat_map(|first| (first + 1..count).map(move |second| (first, second)));
-    all.filter(|&(first, second)| {
-        let (one, other) = (&kernel.params[first], &kernel.params[second]);
-        size(first).is_some() && size(first) == size(second) && !promised(one) && !promised(other)
-    })
-    .collect()
 }
 
 /// Integers that a kernel compares with, and those beside them.

@@ -44,7 +44,7 @@ pub(super) fn targets<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Vec<u64>
 }
 
 /// How far ahead a plan goes: its distances and groups.
-fn distances(plan: &Plan) -> BTreeSet<u64> {
+pub(super) fn distances(plan: &Plan) -> BTreeSet<u64> {
     let loads = plan
         .loads()
         .iter()

@@ -41,6 +41,8 @@ pub(super) struct Contents {
     pub compare: Option<Compare>,
     /// The parameter before this one whose buffer it gets.
     pub same_as: Option<usize>,
+    /// How many elements after the first of its memory the parameter points to.
+    pub start: u64,
 }
 
 /// What a parameter is for.
@@ -110,6 +112,7 @@ impl Variant {
                 fill: Own::new(*element, *length, fill.clone()).changed(&Change::Nothing),
                 compare: None,
                 same_as: None,
+                start: 0,
             }),
             Given::Output {
                 element,
@@ -122,6 +125,7 @@ impl Variant {
                 fill: Own::new(*element, *length, fill.clone()).changed(&Change::Nothing),
                 compare: Some(*compare),
                 same_as: None,
+                start: 0,
             }),
         };
         // Of several dimensions only the first keeps more than one.
@@ -182,6 +186,11 @@ impl Variant {
         }
     }
 
+    /// How many elements after the first of its memory a parameter points to.
+    pub fn start(&self, position: usize) -> u64 {
+        self.buffer(position).map_or(0, |contents| contents.start)
+    }
+
     /// The memories in the order in which the engine numbers them, each with its first parameter.
     pub fn memories(&self) -> Vec<usize> {
         let buffers = (0..self.parts.len()).filter(|&position| self.buffer(position).is_some());
@@ -236,7 +245,13 @@ impl Variant {
         }
         let argument = |(position, part): (usize, &Part)| match part {
             Part::Scalar(ty, bits) => Some(Argument::Scalar(*ty, *bits)),
-            Part::Buffer(_) => buffers[self.memory_of(position)].clone().map(Argument::Buffer),
+            Part::Buffer(contents) => {
+                let buffer = buffers[self.memory_of(position)].clone();
+                buffer.map(|buffer| match contents.start {
+                    0 => Argument::Buffer(buffer),
+                    start => Argument::Part(buffer, start),
+                })
+            }
         };
         let launch = Launch {
             groups: self.groups,

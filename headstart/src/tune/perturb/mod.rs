@@ -7,7 +7,7 @@
 //! - every scalar at 0, 1, −1, its value ± 1, its extremes, beside other scalars, and at random;
 //! - data permuted, constant, extreme, flipped, all zeros, all ones, as long as it stays in bounds;
 //! - other lengths, other numbers and sizes of work-groups, partial last ones, other amounts of dynamic shared memory;
-//! - buffers that share their memory, where the kernel's facts do not exclude it.
+//! - buffers that share their memory or begin in the middle of another, where the kernel's facts do not exclude it.
 //!
 //! A launch in which the *plain* kernel goes wrong, or takes too long, says nothing, and is dropped; it is counted. The
 //! search is led by what the plain kernel went through: sides of branches, ways out of loops, numbers of iterations. What
@@ -18,6 +18,7 @@
 //! | `launch` | a launch, and its buffers on the engine |
 //! | `data` | what buffers hold, changed |
 //! | `derive` | launches derived from one |
+//! | `overlap` | of them those in which buffers share their memory |
 //! | `plain` | the plain kernel on a launch: kept or dropped, buffers as long as needed |
 //! | `search` | which launches are tried |
 //! | `goals` | what they should reach, and what they left out |
@@ -29,8 +30,8 @@ mod data;
 mod derive;
 mod goals;
 mod launch;
+mod overlap;
 mod plain;
-mod random;
 pub mod reproducer;
 mod search;
 #[cfg(test)]
@@ -44,13 +45,14 @@ use launch::Variant;
 use plain::Compiled;
 use search::{Given, Launches, search};
 
-use super::search::{Bench, plain as plain_of, target_for};
+use super::log::hash;
+use super::search::{Bench, target_for};
 use super::subject::Subject;
 use super::workload::Workload;
 use crate::device::Device;
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::{CompiledKernel, Options, PrefetchBounds};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ir::{Kernel, print};
 use crate::prefetch::{self, Plan};
 use crate::report;
@@ -67,9 +69,9 @@ const SMALL_SCALARS: [u64; 2] = [40, 5];
 const SHARED: [i64; 3] = [-16, 16, 256];
 
 /// How much is tried.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Another seed, other launches.
+    /// Another seed, other launches. The same seed gives the same kernel with the same plans the same launches.
     pub seed: u64,
     /// Launches that the plain kernel is tried on, at most.
     pub launches: u64,
@@ -79,10 +81,23 @@ pub struct Settings {
     pub quick_operations: u64,
 }
 
+impl Settings {
+    /// The seed, where none is chosen.
+    pub const SEED: u64 = 1;
+
+    /// The default ones with another seed.
+    pub fn seeded(seed: u64) -> Settings {
+        Settings {
+            seed,
+            ..Settings::default()
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            seed: 1,
+            seed: Settings::SEED,
             launches: 640,
             search_operations: 1_000_000,
             quick_operations: 8_000,
@@ -164,15 +179,30 @@ impl Perturbed {
         let compiled = Arc::new(Compiled::new(plain));
         let dynamic = dynamic_arrays(&workload);
         let shared = other_shared(subject, &workload, plain, &dynamic);
+        let plans: Vec<&Plan> = plans.into_iter().collect();
+        let distances: BTreeSet<u64> = plans.iter().flat_map(|plan| goals::distances(plan)).collect();
         let given = Given {
             engine: &engine,
             plain: &compiled,
             bases: bases(subject, &workload, plain)?,
             shared: &shared,
             targets: goals::targets(plans),
+            distances: distances.into_iter().collect(),
             settings: &settings,
         };
-        let launches = search(&given);
+        let started = std::time::Instant::now();
+        let launches = match std::env::var_os("PRICE_OFF") {
+            Some(_) => Launches::default(),
+            None => search(&given),
+        };
+        if std::env::var_os("PRICE_SAY").is_some() {
+            eprintln!(
+                "search {:?} kept {} dropped {:?}",
+                started.elapsed(),
+                launches.kept.len(),
+                launches.dropped
+            );
+        }
         let rest = (0..launches.kept.len()).filter(|number| !launches.new.contains(number));
         let order = launches.new.iter().copied().chain(rest).collect();
         Ok(Perturbed {
@@ -305,14 +335,23 @@ impl Perturbed {
         order
     }
 
+    /// What was changed in the launches, as a hash.
+    fn digest(&self) -> String {
+        let all = self.launches.kept.iter();
+        let told: Vec<&str> = all.map(|kept| kept.variant.what.as_str()).collect();
+        hash(&told.join("\n"))
+    }
+
     /// Whether there is any launch to check on.
     pub fn is_empty(&self) -> bool {
         self.launches.kept.is_empty()
     }
 
-    /// What a report says of a plan that agreed.
-    pub fn summary(&self, plan: &Plan, agreed: Agreed) -> report::Perturbed {
+    /// What a report says of a plan's kernel that agreed.
+    pub fn summary(&self, plan: &Plan, derived: &Kernel, agreed: Agreed) -> report::Perturbed {
         report::Perturbed {
+            kernel: identity(derived),
+            digest: self.digest(),
             seed: self.settings.seed,
             launches: self.launches.kept.len() as u64,
             dropped: self.launches.dropped.values().sum(),
@@ -326,6 +365,11 @@ impl Perturbed {
     }
 }
 
+/// What a check says of a kernel counts for: the kernel with this text, whatever the launch.
+pub fn identity(kernel: &Kernel) -> String {
+    hash(&print(kernel))
+}
+
 /// Checks one plan of a subject on all launches.
 ///
 /// # Errors
@@ -336,25 +380,60 @@ pub fn check(
     engine: Engine,
     plan: &Plan,
     derived: &Arc<Kernel>,
+    settings: Settings,
 ) -> Result<report::Perturbed> {
-    let perturbed = Perturbed::new(subject, plain, engine, [plan], Settings::default())?;
+    let perturbed = Perturbed::new(subject, plain, engine, [plan], settings)?;
     let agreed = perturbed.check(plan, derived, Thoroughness::All)?;
-    Ok(perturbed.summary(plan, agreed))
+    Ok(perturbed.summary(plan, derived, agreed))
 }
 
-/// The same with a bench, for one of its workload's plans.
+/// Checks what the author asked of loops: the kernel with it beside the kernel as it was written. Nothing where nothing was
+/// asked that changes the kernel.
 ///
 /// # Errors
-/// As for [`check`]; the author's wishes cannot be carried out.
-pub fn check_on(
+/// As for [`check`].
+pub fn check_wishes(
     subject: &dyn Subject,
-    bench: &dyn Bench,
+    plain: &Arc<Kernel>,
+    engine: Engine,
+    settings: Settings,
+) -> Result<Option<report::Perturbed>> {
+    let written = subject.workload()?.kernel;
+    let wishes = prefetch::wishes(&written);
+    if wishes.is_empty() {
+        return Ok(None);
+    }
+    let perturbed = Perturbed::new(subject, &written, engine, &wishes, settings)?;
+    let none = Plan::none();
+    let agreed = perturbed
+        .check(&none, plain, Thoroughness::All)
+        .map_err(|error| Error::bug(format!("what its author asked of `{}`: {error}", plain.name)))?;
+    Ok(Some(perturbed.summary(&none, plain, agreed)))
+}
+
+/// The same where a check may be known already: it counts where it was of a kernel with the same text.
+///
+/// The launches are derived from one, and reach far beyond it: what agreed on them is the kernel, and it need not run again
+/// because a later launch has other data. A plan gives another kernel where lengths are built in, for another size of
+/// work-groups, or by other passes; that one is checked anew.
+///
+/// # Errors
+/// As for [`check`].
+pub fn check_unless_known(
+    subject: &dyn Subject,
+    plain: &Arc<Kernel>,
+    engine: Engine,
     plan: &Plan,
     derived: &Arc<Kernel>,
+    known: Option<&report::Perturbed>,
 ) -> Result<report::Perturbed> {
-    let workload = subject.workload()?;
-    let plain = plain_of(bench, &workload)?;
-    check(subject, &plain, Engine::of(bench, &workload), plan, derived)
+    match known.filter(|known| known.kernel == identity(derived)) {
+        Some(known) => Ok(known.clone()),
+        None => {
+            let settings = known.map_or_else(Settings::default, |known| Settings::seeded(known.seed));
+            check(subject, plain, engine, plan, derived, settings)
+        }
+    }
 }
 
 /// Launches to start from.

@@ -159,12 +159,13 @@ fn make_fit(variant: &mut Variant, roles: &[Role]) {
             (Role::Buffer(Promise::Elements(promised)), Some(contents)) => (*promised, contents.length),
             (Role::Buffer(Promise::Parameter(parameter)), Some(_)) => {
                 let promised = variant.scalar(*parameter).map_or(0, |(_, bits)| bits);
-                (promised, promised)
+                (promised, promised.saturating_add(variant.start(position)))
             }
             _ => continue,
         };
         let own = told[memory].get_or_insert(0);
-        *own = (*own).max(least).max(length);
+        let start = variant.start(position);
+        *own = (*own).max(least.saturating_add(start)).max(length);
     }
     for (memory, told) in told.iter().enumerate() {
         if let (Some(told), Some(contents)) = (told, variant.buffer_mut(memory)) {
@@ -204,7 +205,7 @@ fn lengthened(variant: &mut Variant, covered: &Covered, roles: &[Role]) -> bool 
             if let Role::Buffer(Promise::Parameter(parameter)) = role
                 && variant.memory_of(position) == memory
             {
-                variant.set(*parameter, length);
+                variant.set(*parameter, length.saturating_sub(variant.start(position)));
             }
         }
     }
@@ -228,20 +229,26 @@ impl Kept {
         for (memory, extent) in variant.memories().into_iter().zip(&covered.extents) {
             let told = (0..variant.parts.len())
                 .filter(|&position| variant.memory_of(position) == memory)
-                .filter_map(|position| match roles[position] {
-                    Role::Buffer(Promise::Elements(told)) => Some(told),
-                    Role::Buffer(Promise::Parameter(parameter)) => {
-                        variant.scalar(parameter).map(|(_, told)| told)
-                    }
-                    _ => None,
+                .filter_map(|position| {
+                    let told = match roles[position] {
+                        Role::Buffer(Promise::Elements(told)) => told,
+                        Role::Buffer(Promise::Parameter(parameter)) => variant.scalar(parameter)?.1,
+                        _ => return None,
+                    };
+                    Some(told.saturating_add(variant.start(position)))
                 })
                 .max();
+            let start = (0..variant.parts.len())
+                .filter(|&position| variant.memory_of(position) == memory)
+                .map(|position| variant.start(position))
+                .max()
+                .unwrap_or(0);
             let Some(contents) = variant.buffer_mut(memory) else {
                 continue;
             };
             let touched = extent.end.div_ceil(u64::from(contents.element.bytes().max(1)));
             beyond |= told.is_some_and(|told| touched > told);
-            contents.length = touched.max(told.unwrap_or(0)).max(1);
+            contents.length = touched.max(told.unwrap_or(0)).max(1).max(start);
         }
         let is_result =
             |position: usize| variant.memory_of(position) == position && variant.is_written(position);

@@ -9,7 +9,7 @@
 //!     0.raw …         what the buffers hold
 //! ```
 //!
-//! [`repeat`] runs both again. A launch file has no words for buffers that share their memory, so launches with such are
+//! [`repeat`] runs both again. A launch file has no words for buffers that share memory or begin in another, so such launches are
 //! repeated by it alone.
 
 use std::fmt::Write as _;
@@ -60,6 +60,9 @@ struct About {
     /// Parameters that get the memory of another one: its name, then whose.
     #[serde(default)]
     shared: Vec<(String, String)>,
+    /// Parameters that point into their memory, with the elements before.
+    #[serde(default)]
+    starts: Vec<(String, u64)>,
     headstart: String,
 }
 
@@ -86,6 +89,9 @@ impl Difference<'_> {
         let shared = (0..self.variant.parts.len())
             .filter(|&position| self.variant.memory_of(position) != position)
             .map(|position| (name(position), name(self.variant.memory_of(position))));
+        let starts = (0..self.variant.parts.len())
+            .filter(|&position| self.variant.start(position) > 0)
+            .map(|position| (name(position), self.variant.start(position)));
         About {
             plan: self.plan.clone(),
             seed: self.seed,
@@ -93,12 +99,13 @@ impl Difference<'_> {
             what: self.variant.what.clone(),
             difference: self.error.to_string(),
             shared: shared.collect(),
+            starts: starts.collect(),
             headstart: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
 
     /// Writes the folder into another one.
-    fn write_beneath(&self, parent: &Path) -> std::io::Result<PathBuf> {
+    pub(super) fn write_beneath(&self, parent: &Path) -> std::io::Result<PathBuf> {
         let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let kernel: String = self.plain.name.chars().filter(is_part).take(64).collect();
         let own = hash(&format!(
@@ -205,6 +212,11 @@ pub fn repeat(folder: &Path, engine: &Engine) -> Result<Option<String>> {
         if let Some(contents) = variant.buffer_mut(own) {
             contents.same_as = (other < own).then_some(other);
         }
+    }
+    for (name, start) in &about.starts {
+        let contents = position(name).and_then(|position| variant.buffer_mut(position));
+        let contents = contents.ok_or_else(|| unreadable(&"it names parameters that its kernel has not"))?;
+        contents.start = *start;
     }
     let compiled = Compiled::new(&plain);
     let kept = engine.run_plain(&compiled, variant).0;

@@ -8,11 +8,11 @@ use super::data::Change;
 use super::derive::{Deriving, Touched};
 use super::launch::{Role, Variant};
 use super::plain::{Compiled, Dropped, Engine, Kept};
-use super::random::Random;
 use super::{Settings, goals};
 use crate::device::sim::functional::Covered;
 use crate::ir::Kernel;
 use crate::ir::eval::signed;
+use crate::random::Random;
 
 /// How often a launch is looked for that takes a loop to one number of iterations, with a scalar and with data.
 const TRIES: usize = 7;
@@ -27,6 +27,8 @@ pub(super) struct Given<'a> {
     pub shared: &'a BTreeMap<u32, Arc<Compiled>>,
     /// Numbers of iterations that are wanted.
     pub targets: Vec<u64>,
+    /// How far ahead plans go, in iterations.
+    pub distances: Vec<u64>,
     pub settings: &'a Settings,
 }
 
@@ -127,7 +129,10 @@ impl Search<'_> {
         let base = self.found.kept[first].variant.clone();
         let shared = self.given.shared.keys().copied().collect();
         let description = &self.given.engine.description;
-        let mut deriving = Deriving::new(self.kernel(), &base, description, &self.given.targets, shared);
+        let Given {
+            targets, distances, ..
+        } = self.given;
+        let mut deriving = Deriving::new(self.kernel(), &base, description, targets, distances, shared);
         let variants = deriving.one_by_one(&base, &mut self.random);
         for (touched, variant) in variants {
             if self.is_over(40) {
@@ -148,8 +153,8 @@ impl Search<'_> {
         self.reach(first, &base, &deriving);
         while !self.is_over(100) {
             let pool = &self.found.new;
-            let from = match self.random.percent(70) {
-                true => self.random.choose(pool).copied().unwrap_or(first),
+            let from = match self.random.chance(70) {
+                true => self.random.any_of(pool).copied().unwrap_or(first),
                 false => first,
             };
             let mut from = self.found.kept[from].variant.clone();

@@ -1,5 +1,8 @@
 //! Wrong kernels that are right on the launch at hand, one of each kind: each must be found.
 
+mod overlaps;
+mod steps;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -136,9 +139,13 @@ fn a_right_kernel_agrees_everywhere_and_everything_is_reached() {
         };
         let perturbed = perturbed(&workload, &applied.plan);
         let agreed = perturbed
-            .check(&applied.plan, &Arc::new(applied.kernel), Thoroughness::All)
+            .check(
+                &applied.plan,
+                &Arc::new(applied.kernel.clone()),
+                Thoroughness::All,
+            )
             .unwrap_or_else(|error| panic!("{text}: {error}"));
-        let summary = perturbed.summary(&applied.plan, agreed);
+        let summary = perturbed.summary(&applied.plan, &applied.kernel, agreed);
         assert_eq!(summary.agreed + summary.not_for, summary.launches, "{text}");
         assert!(summary.agreed >= 100, "{text}: {summary:?}");
         assert!(
@@ -211,62 +218,18 @@ fn an_index_that_is_cut_off_is_found() {
     );
 }
 
-#[test]
-fn a_value_that_is_stale_over_a_store_is_found() {
-    let plain = "hsir 1
-kernel @shift(
-  %from: ptr.global i32[] align 4,
-  %to: ptr.global i32[] align 4,
-  %count: i32,
-) {
-  load @from
-  loop 'l (%i = 0:i32) {
-    %more = lt.s %i, %count
-    if %more { yield } else { break 'l }
-    %i64 = extend.u %i to i64
-    %fp = address %from + %i64 * 4
-    %x = load i32 %fp, @from
-    %tp = address %to + %i64 * 4 + 4
-    store %tp, %x
-    %next = add %i, 1:i32
-    continue 'l %next
-  }
-  return
-}
-";
-    // The next iteration's value is loaded before this one's store.
-    let stale = &[
-        (
-            "  loop 'l (%i = 0:i32) {",
-            "  %x0 = load i32 %from, @from\n  loop 'l (%i = 0:i32, %x = %x0) {",
-        ),
-        (
-            "    %fp = address %from + %i64 * 4\n    %x = load i32 %fp, @from\n",
-            "    %fp = address %from + %i64 * 4 + 4\n    %y = load i32 %fp, @from\n",
-        ),
-        ("continue 'l %next", "continue 'l %next, %y"),
-    ];
-    let launch = "groups = 1\ngroup = 1\n[parameters.from]\nlength = 65\nfill = \"sequence\"\noutput = \"bits\"\n\
-        [parameters.to]\nlength = 65\nfill = \"zero\"\noutput = \"bits\"\n[parameters.count]\nvalue = 64\n";
-    let (workload, plan) = (workload(plain, launch), plan("unroll:2"));
-    let mut wrong = plain.to_owned();
-    for (right, instead) in stale {
-        assert_eq!(wrong.matches(right).count(), 1, "{right}");
-        wrong = wrong.replace(right, instead);
-    }
-    let perturbed = perturbed(&workload, &plan);
-    // It reads one element too many as well; only launches with room for that say something of the store.
-    let compiled = crate::device::sim::functional::CompiledKernel::new(kernel(&wrong));
-    let mut stale_found = false;
+/// The launches on which a kernel is found to differ, and how.
+fn different(perturbed: &Perturbed, wrong: &Arc<Kernel>) -> Vec<(String, String)> {
+    let compiled = crate::device::sim::functional::CompiledKernel::new(Arc::clone(wrong));
+    let mut found = Vec::new();
     for kept in &perturbed.launches.kept {
         if let super::Agreement::Different(error) =
             perturbed.engine.compare(&compiled, kept).expect("it runs")
         {
-            stale_found |=
-                error.to_string().contains("element") && kept.variant.what.contains("is the memory of");
+            found.push((kept.variant.what.clone(), error.to_string()));
         }
     }
-    assert!(stale_found, "buffers share their memory");
+    found
 }
 
 #[test]
@@ -288,7 +251,7 @@ fn launches_that_the_plain_kernel_does_not_take_are_dropped_and_counted() {
     let agreed = perturbed
         .check(&plan, &workload.kernel, Thoroughness::All)
         .expect("it is the same");
-    let summary = perturbed.summary(&plan, agreed);
+    let summary = perturbed.summary(&plan, &workload.kernel, agreed);
     assert!(summary.dropped >= dropped, "{summary:?}");
     // A trap is no side that anybody has to take.
     let said = summary.weakly_checked.join("; ");
@@ -305,7 +268,10 @@ fn a_plan_is_weakly_checked_where_most_launches_are_dropped_or_a_side_is_never_t
     let workload = workload(&never, ROWS);
     let plan = plan("unroll:2");
     let mut perturbed = perturbed(&workload, &plan);
-    let reasons = |perturbed: &Perturbed| perturbed.summary(&plan, super::Agreed::default()).weakly_checked;
+    let reasons = |perturbed: &Perturbed| {
+        let summary = perturbed.summary(&plan, &workload.kernel, super::Agreed::default());
+        summary.weakly_checked
+    };
     let said = reasons(&perturbed).join("; ");
     assert!(
         said.contains("no launch took the branch to kernel.hsir:"),
@@ -360,44 +326,71 @@ fn buffers_end_where_the_plain_kernel_stopped() {
 }
 
 #[test]
-fn an_iteration_that_never_was_is_found() {
-    // for (i = start; i < n; i += step), with a step that may be negative where nothing is to be done.
-    let plain = "hsir 1
-kernel @steps(
-  %p: ptr.global i32[] align 4 readonly unaliased,
-  %o: ptr.global i32[] align 4 unaliased,
-  %start: i32,
-  %n: i32,
-  %step: i32,
-) {
-  load @p
-  %sum = loop 'l (%i = %start, %acc = 1:i32) -> i32 {
-    %more = lt.s %i, %n
-    if %more { yield } else { break 'l %acc }
-    %wide = extend.s %i to i64
-    %at = address %p + %wide * 4
-    %x = load i32 %at, @p
-    %acc31 = mul %acc, 31:i32
-    %acc1 = add %acc31, %x
-    %next = add.nsw %i, %step
-    continue 'l %next, %acc1
-  }
-  store %o, %sum
-  return
-}
-";
-    let launch = "groups = 1\ngroup = 1\n[parameters.p]\nlength = 64\nfill = \"sequence\"\n[parameters.o]\nlength = 1\n\
-        output = \"bits\"\n[parameters.start]\nvalue = 0\n[parameters.n]\nvalue = 64\n[parameters.step]\nvalue = 1\n";
-    // As a guard of two iterations that asks for the second alone.
-    let message = found(
-        plain,
-        launch,
-        &[(
-            "%more = lt.s %i, %n",
-            // In 64 bits: nothing wraps, only a step that is negative shows it.
-            "%iw = extend.s %i to i64\n    %sw = extend.s %step to i64\n    %nw = extend.s %n to i64\n    \
-             %second = add %iw, %sw\n    %one = lt.s %i, %n\n    %two = lt.s %second, %nw\n    %more = or %one, %two",
-        )],
+fn a_check_counts_for_the_kernel_that_it_was_of() {
+    let workload = workload(PLAIN, ROWS);
+    let plan = plan("unroll:2");
+    let engine = || Engine::of_no_device(workload.group);
+    let right = Arc::new(
+        apply(&workload.kernel, &plan, &engine().target)
+            .expect("legal")
+            .kernel,
     );
-    assert!(message.contains("`step` = -"), "{message}");
+    let check = |derived: &Arc<Kernel>, known: Option<&crate::report::Perturbed>| {
+        super::check_unless_known(&workload, &workload.kernel, engine(), &plan, derived, known)
+    };
+    let mut known = check(&right, None).expect("it agrees");
+    assert!(known.agreed > 100 && known.seed == Settings::SEED, "{known:?}");
+    // A number that no run gives says that nothing ran.
+    known.agreed = 424_242;
+    assert_eq!(check(&right, Some(&known)).expect("known"), known);
+    let stale = crate::report::Perturbed {
+        kernel: super::identity(&workload.kernel),
+        seed: 5,
+        ..known.clone()
+    };
+    let anew = check(&right, Some(&stale)).expect("it agrees");
+    assert_eq!(
+        (anew.kernel.as_str(), anew.seed),
+        (super::identity(&right).as_str(), 5)
+    );
+    assert!(anew.agreed > 100 && anew.agreed < 10_000, "{anew:?}");
+    // Of an earlier version.
+    let unnamed = crate::report::Perturbed {
+        kernel: String::new(),
+        ..known.clone()
+    };
+    assert_ne!(
+        check(&right, Some(&unnamed)).expect("it agrees").agreed,
+        known.agreed
+    );
+    let wrong = kernel(&ir::print(&right).replacen("31:i32", "33:i32", 1));
+    let refused = check(&wrong, Some(&known)).expect_err("it is another kernel");
+    remove_reproducer(&refused.to_string());
+}
+
+#[test]
+fn what_an_author_asked_for_is_checked() {
+    let check = |workload: &Workload, plain: &Arc<Kernel>| {
+        let engine = Engine::of_no_device(workload.group);
+        super::check_wishes(workload, plain, engine, Settings::default())
+    };
+    let none = workload(PLAIN, ROWS);
+    assert_eq!(check(&none, &none.kernel).expect("nothing to check"), None);
+    let wishing = workload(&PLAIN.replace("-> i32 {", "-> i32 unroll 4 {"), ROWS);
+    let target = Engine::of_no_device(wishing.group).target;
+    let plain = crate::prefetch::carry_out_wishes(&wishing.kernel, &target).expect("legal");
+    let agreed = check(&wishing, &Arc::new(plain.clone()))
+        .expect("it agrees")
+        .expect("a check");
+    assert!(agreed.agreed > 100, "{agreed:?}");
+    let wrong = kernel(&ir::print(&plain).replacen("31:i32", "33:i32", 1));
+    let refused = check(&wishing, &wrong).expect_err("it is wrong").to_string();
+    assert!(refused.contains("what its author asked of `sums`"), "{refused}");
+    remove_reproducer(&refused);
+}
+
+fn remove_reproducer(message: &str) {
+    let folder = message.split("to repeat it: `").nth(1);
+    let folder = folder.and_then(|rest| rest.strip_suffix('`'));
+    std::fs::remove_dir_all(folder.unwrap_or_else(|| panic!("{message}"))).expect("removed");
 }

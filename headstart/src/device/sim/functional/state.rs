@@ -163,12 +163,13 @@ impl<'l> LaunchState<'l> {
         let mut buffers: Vec<BoundBuffer> = Vec::new();
         let mut arguments = Vec::new();
         for (param, argument) in kernel.params.iter().zip(&launch.arguments) {
-            let buffer = match argument {
+            let (buffer, start) = match argument {
                 Argument::Scalar(ty, bits) => {
                     arguments.push(bits & ty.mask());
                     continue;
                 }
-                Argument::Buffer(buffer) => buffer,
+                Argument::Buffer(buffer) => (buffer, 0),
+                Argument::Part(buffer, start) => (buffer, *start),
             };
             let memory: Arc<BufferMemory> = buffer.implementation()?;
             let read_only = param.facts.is_some_and(|facts| facts.read_only);
@@ -189,7 +190,8 @@ impl<'l> LaunchState<'l> {
                 buffers.len() - 1
             });
             buffers[index].read_only &= read_only;
-            let address = address::buffer_address(index);
+            let start = start * u64::from(buffer.element().bytes());
+            let address = address::buffer_address(index) + start;
             arguments.push(match kernel.ty(param.value).space() {
                 Some(Space::Generic) => address::to_generic(Space::Global, address),
                 _ => address,

@@ -107,7 +107,7 @@ pub(super) fn placed_module(
         Ok((imported.original, applied.plan, placed))
     };
     let (original, plan, placed) = carried_out(&facts)?;
-    let granted = granted(&facts, &placed, |facts| {
+    let granted = granted(&original, &facts, &placed, |facts| {
         carried_out(facts).map(|(_, _, placed)| placed)
     });
     let note = Note {

@@ -46,12 +46,15 @@ pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>, halves: &Open
     };
     fuser.region(&mut body);
     let Fuser { mut left, alike, .. } = fuser;
+    // The permission is for wider numbers: these are read as rounded.
+    let mut open_halves: HashSet<Value> = HashSet::new();
     if !halves.products.is_empty() && !halves.sums.is_empty() {
-        left.extend(halves.products.iter().chain(&halves.sums));
+        open_halves.extend(halves.products.iter().chain(&halves.sums));
     }
     let mut place = None;
+    let is_left = |result: &Value| left.contains(result) || open_halves.contains(result);
     body.walk(&mut |op| {
-        if op.results.first().is_some_and(|result| left.contains(result)) {
+        if op.results.first().is_some_and(is_left) {
             place.get_or_insert(op.place);
         }
     });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use headstart::device::model;
 use headstart::prefetch::Plan;
 use headstart::report::Perturbed;
-use headstart::tune::perturb::{Engine, check};
+use headstart::tune::perturb::{Engine, Settings, check};
 use headstart::tune::{self, SimulatedBench, Subject};
 use headstart_gallery::kernels;
 
@@ -28,6 +28,7 @@ fn checked(name: &str, settings: &[&str], plan: &str) -> Perturbed {
         engine,
         &derived.plan,
         &Arc::clone(&derived.kernel),
+        Settings::default(),
     )
     .unwrap_or_else(|error| panic!("{name}, {plan}: {error}"))
 }

@@ -215,6 +215,7 @@ fn written(case: &Case, plain: &Workload, plan: &prefetch::Plan) -> Option<Strin
 fn rests_on_what_it_says(case: &Case, module: &tune::PlannedModule) {
     let mut facts = Facts {
         dynamic_shared_bytes: case.launch.facts().dynamic_shared_bytes,
+        unbounded_variables: true,
         ..Facts::default()
     };
     for granted in &module.granted {
@@ -231,7 +232,8 @@ fn rests_on_what_it_says(case: &Case, module: &tune::PlannedModule) {
                 parameters.entry(name.clone()).or_default().align = Some(*bytes);
             }
             Granted::NoOverflow => facts.no_overflow = true,
-            Granted::DynamicSharedBytes(_) => {}
+            Granted::VariablesEnd => facts.unbounded_variables = false,
+            Granted::DynamicSharedBytes(_) | Granted::Spaces => {}
         }
     }
     let imported = ptx::import(&case.text, &case.file, Some(&case.entry), &facts).expect("read again");

@@ -1,7 +1,12 @@
 //! Where a pointer comes from: the parameter or array that it was computed from.
 //!
-//! Address arithmetic stays in the object that it begins in, with one exception: an offset that is made of other
+//! Address arithmetic stays in the object that it begins in, with one exception: an offset that the kernel makes of other
 //! addresses. `p + (q - p)` is `q`, and compilers write it.
+//!
+//! Numbers that the kernel is given or loads are no such offsets, nor are the low bits of an address: `p[i]` would reach
+//! everything, and nothing could move. This is no guess about programs, but what the facts say: that what is accessed
+//! through `p` is accessed through no other parameter, is not written, or lies below a length. A program in which a loaded
+//! distance leads from `p` to `q` breaks them, and where no fact is known of either, both may be the same anyhow.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -11,7 +16,8 @@ use super::ranges::range;
 use crate::ir::{Array, BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, PointerFacts, Space, Value};
 
 /// Numbers below this are no addresses, whatever they were computed from: the low bits of one, as code that aligns
-/// itself asks for them.
+/// itself asks for them. What lies so near to another object is accessed through that one's pointer as well, by the
+/// facts of both.
 const SMALL: u64 = 4096;
 /// Pointers whose distances lead to further pointers: beyond so many in a row, or for a pointer that is made of its own
 /// distance to another, nothing is known.
@@ -128,7 +134,7 @@ impl Search<'_> {
                     _ if range(kernel, definitions, value).max < SMALL => {}
                     OpKind::Binary(BinaryOp::Sub, a, b) | OpKind::NoWrap(NoWrapOp::Sub, _, a, b)
                         if self.same_object(*a, *b, depth) => {}
-                    // Memory holds no addresses that were not passed as such.
+                    // A number like those that the kernel is given: see above.
                     OpKind::Load { .. } | OpKind::Atomic { .. } => {}
                     kind => {
                         kind.for_each_operand(|operand| work.push(operand));
@@ -198,5 +204,64 @@ impl Root {
             // Arrays are objects of their own.
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+
+    /// The root of `%at`, which these operations define.
+    fn root_of(ops: &str) -> Option<Root> {
+        let text = format!(
+            "hsir 1\nkernel @k(%p: ptr.global i32[] align 4, %n: i64) {{\n{ops}  store %at, 0:i32\n  return\n}}\n"
+        );
+        let kernel = crate::ir::parse(&text, "k.hsir").expect("the test's kernel is right");
+        let stored = kernel.body.ops.iter().find_map(|op| match op.kind {
+            OpKind::Store { ptr, .. } => Some(ptr),
+            _ => None,
+        });
+        root(&kernel, &Definitions::of(&kernel), stored.expect("a store"))
+    }
+
+    #[test]
+    fn a_number_as_a_pointer_has_no_root_whatever_it_is_chosen_against() {
+        let number = "  %q = bits %n to ptr.global\n  %less = lt.u %n, 9:i64\n";
+        assert_eq!(root_of(&format!("{number}  %at = select %less, %p, %q\n")), None);
+        assert_eq!(root_of(&format!("{number}  %at = select %less, %q, %p\n")), None);
+        let both = format!("{number}  %at = select %less, %p, %p\n");
+        assert_eq!(root_of(&both), Some(Root::Param(0)));
+    }
+
+    /// Steps of a pointer, each from the one before.
+    fn walked(steps: u32) -> String {
+        let mut ops = "  %a0 = address %p + %n * 4\n".to_owned();
+        for step in 1..=steps {
+            let _ = writeln!(ops, "  %a{step} = address %a{} + 0:i64 * 1 + 4", step - 1);
+        }
+        ops + &format!("  %at = address %a{steps} + 0:i64 * 1 + 4\n")
+    }
+
+    #[test]
+    fn a_pointer_that_is_too_far_from_its_object_has_no_root() {
+        assert_eq!(root_of(&walked(100)), Some(Root::Param(0)));
+        assert_eq!(root_of(&walked(VISITS)), None);
+    }
+
+    /// An offset from a number by many steps, beside the bits of a pointer.
+    fn summed(steps: u32) -> String {
+        let mut ops = "  %bits = bits %p to i64\n  %i0 = add %n, %n\n".to_owned();
+        for step in 1..=steps {
+            let _ = writeln!(ops, "  %i{step} = add %i{}, %n", step - 1);
+        }
+        ops + &format!("  %at = address %p + %i{steps} * 4\n")
+    }
+
+    #[test]
+    fn an_offset_of_too_many_parts_may_be_an_address() {
+        assert_eq!(root_of(&summed(100)), Some(Root::Param(0)));
+        assert_eq!(root_of(&summed(VISITS)), None);
     }
 }

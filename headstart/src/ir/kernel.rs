@@ -85,9 +85,9 @@ pub struct PointerFacts {
     pub align: u32,
     /// The value (an `I64` parameter or constant) that says how many elements there are.
     pub length: Option<Value>,
-    /// Nothing writes this memory while the kernel runs.
+    /// Nothing writes, while the kernel runs, what is read through this pointer.
     pub read_only: bool,
-    /// No other parameter reaches the same memory (unless both only read).
+    /// What is accessed through this pointer is accessed through no other parameter (unless both only read).
     pub unaliased: bool,
 }
 

@@ -30,6 +30,8 @@
 //!
 //! Memory is bytes, little-endian. Out-of-bounds, misaligned and uninitialised accesses are errors of
 //! the kernel; the functional engine reports them, a real device may do anything.
+//! An address stays in the memory of the parameter or array that it begins in, unless its offset is made of the bits of
+//! other pointers: numbers that a kernel is given or loads are no distances between two objects.
 //!
 //! # Work-items
 //!

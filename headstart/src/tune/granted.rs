@@ -3,22 +3,27 @@
 //! Whoever asked said things of the entry's launches (lengths, `readonly`, …). Which of them the result rests on is found by
 //! leaving them out, one after the other, as long as the very same text comes out, but for the names of registers: what is
 //! left is needed, and nothing else is relied on. Each is written into the module's note and into the report.
+//!
+//! The statements are about accesses, not about memory. Whoever says that nothing else is accessed through a parameter says
+//! as well that no number which the kernel is given or loads leads from it into other memory: `p[d]` reaches everything
+//! where `d` is read from a table of distances. C, C++ and Rust have no such programs; PTX does not forbid them.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use super::drop_in::DropIn;
 use crate::error::Result;
-use crate::front::ptx::{Facts, ParameterFacts};
+use crate::front::ptx::{Facts, Origin, Original, ParameterFacts};
 
 /// One thing that every launch of a rewritten entry must fulfil.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Granted {
-    /// Nothing writes the memory of this parameter while the kernel runs.
+    /// Nothing writes, while the kernel runs, what it reads through this parameter.
     ReadOnly(String),
-    /// No address that is computed from another parameter leads into the memory of this one.
+    /// What is accessed through this parameter is accessed through no other one.
     Unaliased(String),
-    /// The memory of this parameter has this many elements, neither fewer nor more: early loads are guarded by it.
+    /// The memory of this parameter has this many elements, neither fewer nor more, and nothing beyond is accessed through
+    /// it: early loads are guarded by it.
     Length(String, u64),
     /// The memory of this parameter starts at a multiple of so many bytes.
     Alignment(String, u32),
@@ -26,17 +31,26 @@ pub enum Granted {
     NoOverflow,
     /// The launch asks for as many bytes of dynamic shared memory.
     DynamicSharedBytes(u32),
+    /// Variables of the module are accessed inside: early loads are guarded by their ends.
+    VariablesEnd,
+    /// Generic addresses stay in the space that they begin in: accesses through them became accesses of that space.
+    Spaces,
 }
 
 impl fmt::Display for Granted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Granted::ReadOnly(name) => write!(f, "nothing writes the memory of `{name}` during a launch"),
+            Granted::ReadOnly(name) => {
+                write!(f, "nothing writes during a launch what is read through `{name}`")
+            }
             Granted::Unaliased(name) => write!(
                 f,
-                "no address that is computed from another parameter leads into the memory of `{name}`"
+                "what is accessed through `{name}` is accessed through no other parameter"
             ),
-            Granted::Length(name, length) => write!(f, "`{name}` has exactly {length} elements"),
+            Granted::Length(name, length) => write!(
+                f,
+                "`{name}` has exactly {length} elements, and nothing beyond them is accessed through it"
+            ),
             Granted::Alignment(name, bytes) => {
                 write!(f, "the memory of `{name}` starts at a multiple of {bytes} bytes")
             }
@@ -44,12 +58,18 @@ impl fmt::Display for Granted {
             Granted::DynamicSharedBytes(bytes) => {
                 write!(f, "launches ask for {bytes} bytes of dynamic shared memory")
             }
+            Granted::VariablesEnd => write!(f, "no variable of the module is accessed beyond its end"),
+            Granted::Spaces => write!(
+                f,
+                "a generic address stays in the memory, global, shared or local, that it begins in"
+            ),
         }
     }
 }
 
 /// The facts that a rewritten entry rests on; `derive` rewrites it under other facts.
 pub(super) fn granted(
+    original: &Original,
     facts: &Facts,
     rewritten: &DropIn,
     derive: impl Fn(&Facts) -> Result<DropIn>,
@@ -100,6 +120,14 @@ pub(super) fn granted(
         leave_out(Granted::DynamicSharedBytes(bytes), &|facts| {
             facts.dynamic_shared_bytes = Some(bytes.saturating_mul(2).saturating_add(16));
         });
+    }
+    let mut origins = original.parameters.iter();
+    if origins.any(|origin| matches!(origin, Origin::Variable { .. })) {
+        leave_out(Granted::VariablesEnd, &|facts| facts.unbounded_variables = true);
+    }
+    // Every body rests on it, whatever its plan.
+    if original.spaces_inferred {
+        needed.push(Granted::Spaces);
     }
     needed
 }

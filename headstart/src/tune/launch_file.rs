@@ -50,8 +50,8 @@
 //! For a kernel that was read from PTX, which says less than a Rust slice:
 //!
 //! ```toml
-//! readonly = ["param_0"]        # nothing writes this memory while the kernel runs
-//! unaliased = ["param_2"]       # no other parameter reaches this memory
+//! readonly = ["param_0"]        # nothing writes, while the kernel runs, what it reads through this
+//! unaliased = ["param_2"]       # what is accessed through this is accessed through no other parameter
 //! no_overflow = true            # signed loop counters do not overflow, as C++ has it
 //! shared_bytes = 4096           # dynamic shared memory of a work-group
 //! ```
@@ -314,6 +314,7 @@ impl LaunchFile {
             parameters,
             dynamic_shared_bytes: self.shared_bytes,
             no_overflow: self.no_overflow,
+            unbounded_variables: false,
         }
     }
 
@@ -353,8 +354,8 @@ impl LaunchFile {
         let given = kernel.params.iter().enumerate().map(|(number, param)| {
             let described = self.parameters.get(&param.name).cloned().unwrap_or_default();
             match original.and_then(|original| original.parameters.get(number)) {
-                Some(Origin::Variable { bytes, .. }) => {
-                    self.variable(kernel, param, &described, bytes.as_ref())
+                Some(Origin::Variable { bytes, declared, .. }) => {
+                    self.variable(kernel, param, &described, bytes.as_ref(), *declared)
                 }
                 _ => self.given(kernel, param, &described),
             }
@@ -372,24 +373,27 @@ impl LaunchFile {
         })
     }
 
-    /// What a variable of the module holds: what the launch file says, or else what the module says, or else zeros.
+    /// What a variable of the module holds: what the launch file says, or else what the module says, or else zeros. One
+    /// that another module may have a longer one of is as long as the launch file says, or else as it is declared.
     fn variable(
         &self,
         kernel: &Kernel,
         param: &Param,
         described: &Parameter,
         bytes: Option<&Arc<[u8]>>,
+        declared: Option<u64>,
     ) -> Result<Given> {
         let facts = param
             .facts
             .ok_or_else(|| Error::bug("a variable that is no buffer"))?;
         let length = facts.length.and_then(|length| kernel.as_constant(length));
-        if described.length.is_some() && described.length != length {
+        if length.is_some() && described.length.is_some() && described.length != length {
             return Err(Error::usage("how long a variable is the module says"));
         }
+        let least = declared.map(|bytes| bytes / u64::from(facts.element.bytes()).max(1));
         let is_filled = described.fill.is_some() || described.file.is_some();
         let described = Parameter {
-            length,
+            length: length.or(described.length).or(least),
             fill: described
                 .fill
                 .or_else(|| described.file.is_none().then_some(FillName::Zero)),

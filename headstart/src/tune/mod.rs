@@ -14,7 +14,7 @@
 //! | `several` | several GPUs at once |
 //! | `detail` | both kernels side by side, for a page |
 //! | `tuned` | the best form of a kernel at program start, remembered |
-//! | `drop_in` | a module of PTX with one entry exchanged |
+//! | `drop_in`, `granted`, `modules` | a module of PTX with one entry exchanged, and what that takes for granted |
 //! | `choose` | the verdict, the cheap answer first |
 //! | `elsewhere` | the same work in other geometries |
 //! | `doubt` | where a simulated answer is within the simulator's error |
@@ -38,6 +38,8 @@ mod modules;
 pub mod opencl;
 pub mod perturb;
 mod proposals;
+#[cfg(test)]
+mod rewritten;
 mod scalars;
 pub mod search;
 mod several;

@@ -146,6 +146,15 @@ pub(super) fn granted_for(subject: &FileSubject, plan: &Plan) -> Result<Vec<Gran
     place(subject, workload.group, plan, applied, None, None).map(|module| module.granted)
 }
 
+/// A module of one entry with a plan carried out and not run: for tests of what is written.
+#[cfg(test)]
+pub(super) fn placed_module(text: &str, launch: &LaunchFile, plan: &Plan) -> Result<PlannedModule> {
+    let subject = FileSubject::of_module(import(text, "k.ptx", None, &launch.facts())?, launch.clone());
+    let workload = super::Subject::workload(&subject)?;
+    let applied = prefetch::apply(&workload.kernel, plan, &target_for(workload.group))?;
+    place(&subject, workload.group, plan, applied, None, None)
+}
+
 fn target_for(group: [u32; 3]) -> prefetch::Target {
     prefetch::Target {
         group_size: Some(group),
@@ -167,7 +176,7 @@ fn place(
         .ok_or_else(|| Error::bug("a kernel that came from no module is put into one"))?;
     let placed = drop_in(original, &applied.kernel)?;
     let facts = subject.launch().facts();
-    let granted = granted(&facts, &placed, |facts| {
+    let granted = granted(original, &facts, &placed, |facts| {
         let imported = import(&original.text, &original.file, Some(&original.entry), facts)?;
         let applied = prefetch::apply(&imported.kernel, plan, &target_for(group))?;
         drop_in(&imported.original, &applied.kernel)

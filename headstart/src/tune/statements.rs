@@ -45,8 +45,14 @@ pub(super) fn unlocking(original: &Original, kernel: &Kernel, facts: &Facts, gro
     });
     for (param, _) in pointers.take(MOST_TRIED) {
         for (word, meaning) in [
-            ("readonly", "nothing writes its memory during a launch"),
-            ("unaliased", "no other parameter reaches its memory"),
+            (
+                "readonly",
+                "nothing writes during a launch what is read through it",
+            ),
+            (
+                "unaliased",
+                "what is accessed through it is accessed through no other parameter",
+            ),
         ] {
             let mut assumed = facts.clone();
             let own = assumed.parameters.entry(param.name.clone()).or_default();

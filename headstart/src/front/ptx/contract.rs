@@ -46,12 +46,15 @@ pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>, halves: &Open
     };
     fuser.region(&mut body);
     let Fuser { mut left, alike, .. } = fuser;
+    // The permission is for wider numbers: these are read as rounded.
+    let mut open_halves: HashSet<Value> = HashSet::new();
     if !halves.products.is_empty() && !halves.sums.is_empty() {
-        left.extend(halves.products.iter().chain(&halves.sums));
+        open_halves.extend(halves.products.iter().chain(&halves.sums));
     }
     let mut place = None;
+    let is_left = |result: &Value| left.contains(result) || open_halves.contains(result);
     body.walk(&mut |op| {
-        if op.results.first().is_some_and(|result| left.contains(result)) {
+        if op.results.first().is_some_and(is_left) {
             place.get_or_insert(op.place);
         }
     });
@@ -101,8 +104,6 @@ impl Fuser<'_> {
         let mut factors: HashMap<Value, (Value, Value, FloatRule)> = HashMap::new();
         let mut ops = Vec::with_capacity(region.ops.len());
         let mut fused: HashSet<Value> = HashSet::new();
-        // The product behind each changed sign.
-        let mut through: HashMap<Value, Value> = HashMap::new();
         for mut op in std::mem::take(&mut region.ops) {
             let around = self.inside;
             if matches!(op.kind, OpKind::Loop { .. }) {
@@ -167,7 +168,6 @@ impl Fuser<'_> {
                     {
                         let x = self.negated(&mut ops, &op, x, true);
                         factors.insert(result, (x, y, of_product));
-                        through.insert(result, product);
                     }
                 }
                 OpKind::Unary(UnaryOp::FAbs, product) if self.is_product(product) => {
@@ -184,12 +184,7 @@ impl Fuser<'_> {
             }
             ops.push(op);
         }
-        // A product behind a change of sign goes with it.
-        let behind: Vec<Value> = fused
-            .iter()
-            .filter_map(|value| through.get(value).copied())
-            .collect();
-        fused.extend(behind);
+        // A product behind a change of sign is left without use, and tidied away.
         ops.retain(|op| !op.results.first().is_some_and(|result| fused.contains(result)));
         region.ops = ops;
     }
@@ -255,17 +250,116 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_to_the_assembler_is_not_written_back() {
+    fn a_subtraction_changes_a_sign() {
         for text in [
-            "mul.f32 %f4, %f1, %f2;\nadd.f32 %f5, %f3, %f4;\nadd.f32 %f6, %f5, %f4;",
-            "mul.f32 %f4, %f1, %f2;\nabs.f32 %f5, %f4;\nadd.f32 %f6, %f3, %f5;",
-            "mul.f32 %f4, %f1, %f2;\nneg.f32 %f5, %f4;\nadd.f32 %f6, %f3, %f5;\nadd.f32 %f6, %f6, %f4;",
+            "mul.f32 %f4, %f1, %f2;\nsub.f32 %f6, %f3, %f4;",
+            "mul.f32 %f4, %f1, %f2;\nsub.f32 %f6, %f4, %f3;",
+            "mul.f32 %f4, %f1, %f2;\nneg.f32 %f5, %f4;\nadd.f32 %f6, %f3, %f5;",
         ] {
-            let imported = imported(text);
-            assert!(print(&imported.kernel).contains(".contract"), "{text}");
+            let kernel = contracted(text);
+            assert!(
+                kernel.matches("= fneg").count() == 1 && kernel.contains("= fma"),
+                "{kernel}"
+            );
+        }
+    }
+
+    /// A loop that runs twice, with this inside.
+    fn looped(before: &str, inside: &str, behind: &str) -> String {
+        format!(
+            ".reg .b32 %r<3>;\n.reg .pred %p<2>;\nmov.u32 %r1, 0;\nmov.f32 %f6, %f3;\n{before}\nL:\n{inside}\n\
+             add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, 2;\n@%p1 bra L;\n{behind}"
+        )
+    }
+
+    #[test]
+    fn a_product_in_front_of_a_loop_is_not_fused_inside() {
+        let outside = "mul.f32 %f4, %f1, %f2;";
+        let imported = imported(&looped(outside, "add.f32 %f6, %f6, %f4;", ""));
+        let kernel = print(&imported.kernel);
+        assert!(
+            kernel.contains("= fmul ") && kernel.contains("= fadd "),
+            "{kernel}"
+        );
+        assert!(imported.original.undecided.is_none());
+        // One of inside is, whatever it is added to.
+        let kernel = contracted(&looped(
+            outside,
+            "mul.f32 %f5, %f6, %f1;\nadd.f32 %f6, %f5, %f4;",
+            "",
+        ));
+        assert!(
+            kernel.contains("= fma") && !kernel.contains("contract"),
+            "{kernel}"
+        );
+    }
+
+    #[test]
+    fn what_is_left_to_the_assembler_is_not_written_back() {
+        let product = "mul.f32 %f4, %f1, %f2;";
+        let twice = "add.f32 %f5, %f3, %f4;\nadd.f32 %f6, %f5, %f4;";
+        for (text, contracts) in [
+            (format!("{product}\n{twice}"), 3),
+            (format!("{product}\nabs.f32 %f5, %f4;\nadd.f32 %f6, %f3, %f5;"), 2),
+            (
+                format!("{product}\nneg.f32 %f5, %f4;\nadd.f32 %f6, %f3, %f5;\nadd.f32 %f6, %f6, %f4;"),
+                3,
+            ),
+            // A change of sign that is used twice.
+            (
+                format!("{product}\nneg.f32 %f5, %f4;\nadd.f32 %f6, %f3, %f5;\nadd.f32 %f6, %f6, %f5;"),
+                3,
+            ),
+            // One that flushes, behind a product that does not.
+            (
+                format!("{product}\nneg.ftz.f32 %f5, %f4;\nadd.f32 %f6, %f3, %f5;"),
+                2,
+            ),
+            // One of several values.
+            (
+                format!(
+                    ".reg .pred %p<2>;\n{product}\nsetp.lt.f32 %p1, %f1, %f2;\nselp.f32 %f5, %f4, %f3, %p1;\n\
+                     add.f32 %f6, %f3, %f5;"
+                ),
+                2,
+            ),
+            // Beside a product that is used elsewhere, too, on either side.
+            (
+                format!(
+                    "{product}\nmul.f32 %f5, %f2, %f3;\nadd.f32 %f6, %f4, %f5;\nst.global.f32 [%rd1+16], %f5;"
+                ),
+                3,
+            ),
+            (
+                format!(
+                    "{product}\nmul.f32 %f5, %f2, %f3;\nadd.f32 %f6, %f5, %f4;\nst.global.f32 [%rd1+16], %f5;"
+                ),
+                3,
+            ),
+            // Behind a loop that the product stands in front of.
+            (looped(product, "add.f32 %f6, %f6, %f1;", twice), 3),
+        ] {
+            let imported = imported(&text);
+            let kernel = print(&imported.kernel);
+            assert_eq!(kernel.matches(".contract").count(), contracts, "{text}\n{kernel}");
             let error = imported.original.undecided.expect("undecided");
             assert!(error.to_string().contains("left to the assembler"), "{error}");
         }
+    }
+
+    #[test]
+    fn halves_are_written_back_if_they_are_rounded() {
+        let halves = |mul: &str, add: &str| {
+            let text = format!(
+                ".reg .b16 %h<4>;\nld.global.u16 %h1, [%rd1];\n{mul}.f16 %h2, %h1, %h1;\n{add}.f16 %h3, %h2, %h1;\n\
+                 st.global.u16 [%rd1+2], %h3;\nmov.f32 %f6, %f1;"
+            );
+            imported(&text).original.undecided
+        };
+        let error = halves("mul", "add").expect("undecided");
+        assert!(error.to_string().contains("left to the assembler"), "{error}");
+        assert!(halves("mul.rn", "add").is_none());
+        assert!(halves("mul", "add.rn").is_none());
     }
 
     #[test]

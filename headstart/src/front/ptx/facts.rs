@@ -11,6 +11,8 @@ pub struct Facts {
     pub dynamic_shared_bytes: Option<u32>,
     /// The source's signed loop counters do not overflow, as C++ and Rust have it.
     pub no_overflow: bool,
+    /// The module's variables may be accessed beyond their ends: where those are is not used.
+    pub unbounded_variables: bool,
 }
 
 /// Facts about the memory behind a pointer.
@@ -18,9 +20,9 @@ pub struct Facts {
 pub struct ParameterFacts {
     /// Elements.
     pub length: Option<u64>,
-    /// Nothing writes it while the kernel runs.
+    /// Nothing writes, while the kernel runs, what it reads through this parameter.
     pub read_only: bool,
-    /// No other parameter reaches the same memory.
+    /// What is accessed through this parameter is accessed through no other one.
     pub unaliased: bool,
     /// Alignment of the first element, in bytes; a power of two.
     pub align: Option<u32>,

@@ -158,7 +158,11 @@ fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Fa
     let flow = flow::Flow::new(&body).map_err(about)?;
     let slots = slots::slots(function, &body, &variables).map_err(about)?;
     let kinds = kinds::kinds(&slots, &body, &variables);
-    let (kernel, undecided) = structure::kernel(structure::Source {
+    let structure::Structured {
+        kernel,
+        undecided,
+        spaces_inferred,
+    } = structure::kernel(structure::Source {
         file,
         files: &module.files,
         function,
@@ -180,6 +184,7 @@ fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Fa
         slots: &slots,
         dynamic_shared_bytes: facts.dynamic_shared_bytes.unwrap_or(0),
         undecided: undecided.map(about),
+        spaces_inferred,
         reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),
     })
     .map_err(about)?;

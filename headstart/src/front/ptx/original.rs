@@ -40,6 +40,8 @@ pub struct Original {
     pub reads_dynamic_shared_size: bool,
     /// Why no kernel can be put in the entry's place, if none can.
     pub undecided: Option<Error>,
+    /// An access through a generic address became one of the space that the address begins in.
+    pub spaces_inferred: bool,
 }
 
 /// Where a parameter of a kernel comes from.
@@ -62,6 +64,8 @@ pub enum Origin {
         is_constant: bool,
         /// What it holds at first; nothing if the text does not say.
         bytes: Option<Arc<[u8]>>,
+        /// Its size as it is declared here, in bytes; nothing for `[]`.
+        declared: Option<u64>,
     },
 }
 
@@ -91,6 +95,8 @@ pub(super) struct Pieces<'p, 't> {
     pub reads_dynamic_shared_size: bool,
     /// Why the entry cannot be written back, if it cannot.
     pub undecided: Option<Error>,
+    /// Whether an access through a generic address became one of a space.
+    pub spaces_inferred: bool,
 }
 
 /// Keeps what is needed of a module.
@@ -126,6 +132,11 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
                     name: name.to_owned(),
                     is_constant: variable.is_some_and(|variable| variable.space == "const"),
                     bytes: bytes.map(Arc::from),
+                    declared: variable.and_then(|variable| {
+                        let element =
+                            super::kinds::type_of(variable.ty).map_or(1, |ty| u64::from(ty.bytes()));
+                        Some(variable.length?.saturating_mul(element))
+                    }),
                 }
             }
         });
@@ -165,6 +176,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         dynamic_shared_bytes: pieces.dynamic_shared_bytes,
         reads_dynamic_shared_size: pieces.reads_dynamic_shared_size,
         undecided: pieces.undecided.clone(),
+        spaces_inferred: pieces.spaces_inferred,
     })
 }
 

@@ -158,10 +158,12 @@ fn pointer_facts(
     let given = source.facts.parameters.get(&slot.name);
     let mut given = given.copied().unwrap_or_default();
     if let Some(variable) = variable {
-        // How long it is the module says; that a kernel cannot write it, its space.
+        // How long it is the module says, if it is defined here; that a kernel cannot write it, its space.
         let bytes = type_of(variable.ty).map_or(1, |ty| u64::from(ty.bytes()));
-        let bytes = variable.length.unwrap_or(0).saturating_mul(bytes);
-        given.length = Some(bytes / u64::from(element.bytes()).max(1));
+        if let Some(length) = variable.length.filter(|_| !variable.is_common) {
+            let length = length.saturating_mul(bytes) / u64::from(element.bytes()).max(1);
+            given.length = (!source.facts.unbounded_variables).then_some(length);
+        }
         if variable.space == "const" {
             (given.read_only, given.unaliased) = (true, true);
         }

@@ -117,6 +117,8 @@ impl<'t> Parser<'t> {
 
     fn module(&mut self) -> Result<Module<'t>> {
         let mut module = Module::default();
+        // `.common` stands in front of the variable that it is said of.
+        let mut is_common = false;
         self.advance()?;
         loop {
             if module.functions.len() + module.variables.len() > MOST_DECLARATIONS {
@@ -161,7 +163,12 @@ impl<'t> Parser<'t> {
                     }
                     self.skip_body()?;
                 }
-                Token::Dot("visible" | "extern" | "weak" | "common") | Token::Mark(';') => {
+                Token::Dot("common") => {
+                    self.advance()?;
+                    is_common = true;
+                    continue;
+                }
+                Token::Dot("visible" | "extern" | "weak") | Token::Mark(';') => {
                     self.advance()?;
                 }
                 Token::Dot("entry") => {
@@ -174,7 +181,12 @@ impl<'t> Parser<'t> {
                 }
                 Token::Dot(space @ ("global" | "const" | "shared" | "local")) => {
                     self.advance()?;
+                    let first = module.variables.len();
                     self.variables(space, &mut module.variables)?;
+                    if is_common {
+                        let own = &mut module.variables[first..];
+                        own.iter_mut().for_each(|variable| variable.is_common = true);
+                    }
                 }
                 Token::Dot("loc") => {
                     self.advance()?;
@@ -185,6 +197,7 @@ impl<'t> Parser<'t> {
                 Token::Dot(_) | Token::Word(_) => self.skip_statement()?,
                 _ => return Err(self.unexpected("a directive")),
             }
+            is_common = false;
         }
         match module.address_size {
             None | Some(64) => Ok(module),
@@ -386,6 +399,7 @@ impl<'t> Parser<'t> {
                 space,
                 ty,
                 length,
+                is_common: false,
                 align,
                 line,
                 values: (self.token == Token::Mark('=')).then(|| (self.lexer.position(), self.lexer.line())),

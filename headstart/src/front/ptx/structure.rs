@@ -78,7 +78,18 @@ pub(super) struct Translator<'a, 't> {
     pub open: HashSet<Value>,
     /// Those of halves.
     pub open_halves: OpenHalves,
+    /// An access through a generic address became one of the space that the address begins in.
+    pub spaces_inferred: bool,
     depth: usize,
+}
+
+/// An entry as a kernel.
+pub(super) struct Structured {
+    pub kernel: Kernel,
+    /// Why it cannot be written back, if it cannot.
+    pub undecided: Option<Error>,
+    /// [`Translator::spaces_inferred`].
+    pub spaces_inferred: bool,
 }
 
 /// Blocks with labels, in reverse postorder.
@@ -102,7 +113,7 @@ enum Edge {
 ///
 /// # Errors
 /// An instruction or parameter that the IR cannot express, with its line.
-pub(super) fn kernel(source: Source<'_, '_>) -> Result<(Kernel, Option<Error>)> {
+pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     let mut kernel = Kernel::new(source.function.name);
     kernel.group_size = source.function.required_group;
     kernel.float_mode = FloatMode {
@@ -129,6 +140,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<(Kernel, Option<Error>)> 
         shapes: Shapes::default(),
         open: HashSet::new(),
         open_halves: OpenHalves::default(),
+        spaces_inferred: false,
         depth: 0,
         source: &source,
     };
@@ -139,6 +151,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<(Kernel, Option<Error>)> 
     let body = builder.finish();
     let open = std::mem::take(&mut translator.open);
     let open_halves = std::mem::take(&mut translator.open_halves);
+    let spaces_inferred = translator.spaces_inferred;
     kernel.body = body;
     let undecided = contract::contract(&mut kernel, &open, &open_halves);
     cleanup::own_exits(&mut kernel);
@@ -149,7 +162,11 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<(Kernel, Option<Error>)> 
     counters::prepare(&mut kernel, source.facts.no_overflow);
     cleanup::tidy(&mut kernel);
     copies::merge(&mut kernel, source.file);
-    Ok((kernel, undecided))
+    Ok(Structured {
+        kernel,
+        undecided,
+        spaces_inferred,
+    })
 }
 
 impl<'t> Translator<'_, 't> {

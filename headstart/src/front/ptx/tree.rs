@@ -63,8 +63,10 @@ pub(super) struct Variable<'t> {
     pub space: &'t str,
     /// The type of an element.
     pub ty: &'t str,
-    /// How many elements; nothing for `[]`, whose size the launch says.
+    /// How many elements; nothing for `[]`, whose size the launch or another module says.
     pub length: Option<u64>,
+    /// Another module may have a longer one of this name, which then is this one.
+    pub is_common: bool,
     /// Alignment in bytes; 0 where it is left to the element.
     pub align: u64,
     /// Where it is declared.

@@ -378,7 +378,13 @@ impl<'t> Translator<'_, 't> {
         let pointer = match &**base {
             Operand::Register(register) => {
                 let value = self.get(b, values, *register)?;
-                let space = named.or(b.kernel.ty(value).space()).unwrap_or(Space::Generic);
+                let begun = b
+                    .kernel
+                    .ty(value)
+                    .space()
+                    .filter(|&space| space != Space::Generic);
+                self.spaces_inferred |= named.is_none() && begun.is_some();
+                let space = named.or(begun).unwrap_or(Space::Generic);
                 self.retyped(b, value, Type::Ptr(space))?
             }
             Operand::Symbol(_) => {

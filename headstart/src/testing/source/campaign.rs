@@ -363,6 +363,7 @@ fn facts(random: &mut Random, program: &Program, known: &[Known], numbered: bool
         parameters: parameters.collect(),
         dynamic_shared_bytes: None,
         no_overflow: random.chance(50),
+        unbounded_variables: false,
     }
 }
 

@@ -1,0 +1,318 @@
+//! Tests of what a rewritten entry asks of a launch, and what it takes for granted.
+
+use super::drop_in::{DropIn, drop_in};
+use super::granted::granted;
+use super::modules::placed_module;
+use super::{Granted, LaunchFile, PlannedModule};
+use crate::error::Result;
+use crate::front::ptx::{Facts, Original, ParameterFacts, import};
+use crate::prefetch::{self, Plan};
+
+/// `while (i < n) { s += table[i]; if (s > 10⁵) break; … }`, with what a test adds.
+#[derive(Clone, Copy)]
+struct Entry<'t> {
+    /// In front of the entry.
+    module: &'t str,
+    /// In front of the body.
+    directives: &'t str,
+    /// In front of the loop; `%rd3` is the address of the table, `%rd2` of the output.
+    start: &'t str,
+    /// In the loop.
+    inside: &'t str,
+    /// What the counter grows by.
+    step: u32,
+    /// Whether the sum ends the loop, too.
+    exits: bool,
+    /// How the table is read.
+    load: &'t str,
+}
+
+const PLAIN: Entry<'static> = Entry {
+    module: "",
+    directives: "",
+    start: "",
+    inside: "",
+    step: 1,
+    exits: false,
+    load: "ld.global.nc.u32",
+};
+const STORE: &str = "st.global.u32 [%rd2], %r3;\n";
+const LAUNCH: &str = "groups = 1\ngroup = 64\nparameters.table = { length = 40 }\nparameters.out = { length = 64, output = \"bits\" }\n";
+
+impl Entry<'_> {
+    fn text(&self) -> String {
+        let Entry {
+            module,
+            directives,
+            start,
+            inside,
+            step,
+            load,
+            ..
+        } = self;
+        let exit = if self.exits {
+            "setp.gt.s32 %p2, %r3, 100000;\n@%p2 bra D;\n"
+        } else {
+            ""
+        };
+        let (table, read) = match module.contains("table") {
+            true => ("", "mov.u64 %rd3, table;\n"),
+            false => (".param .u64 table, ", "ld.param.u64 %rd3, [table];\n"),
+        };
+        format!(
+            ".version 7.8\n.target sm_80\n.address_size 64\n{module}\n.visible .entry k({table}.param .u64 out, .param .u32 n)\n\
+             {directives}{{\n.reg .pred %p<4>;\n.reg .b32 %r<12>;\n.reg .b64 %rd<12>;\nld.param.u64 %rd2, [out];\n\
+             ld.param.u32 %r1, [n];\n{read}{start}mov.u32 %r2, 0;\nmov.u32 %r3, 0;\nL:\nsetp.ge.s32 %p1, %r2, %r1;\n\
+             @%p1 bra D;\nmul.wide.s32 %rd4, %r2, 4;\nadd.s64 %rd5, %rd3, %rd4;\n{load} %r4, [%rd5];\n\
+             add.s32 %r3, %r3, %r4;\n{inside}{exit}add.s32 %r2, %r2, {step};\nbra L;\nD:\nmov.u32 %r6, %tid.x;\n\
+             mul.wide.u32 %rd8, %r6, 4;\nadd.s64 %rd9, %rd2, %rd8;\nst.global.u32 [%rd9], %r3;\nret;\n}}\n"
+        )
+    }
+
+    fn rewritten(&self, launch: &str, plan: &str) -> Result<PlannedModule> {
+        let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
+        let plan: Plan = plan.parse().expect("a plan");
+        placed_module(&self.text(), &launch, &plan)
+    }
+
+    fn done(&self, launch: &str, plan: &str) -> PlannedModule {
+        self.rewritten(launch, plan)
+            .unwrap_or_else(|error| panic!("{plan}: {error}\n{}", self.text()))
+    }
+}
+
+const REGISTERS: &str = "table=rolling-registers:3";
+const SHARED: &str = "table=rolling-shared:3";
+
+#[test]
+fn what_the_entry_says_itself_is_not_taken_for_granted() {
+    let module = PLAIN.done(LAUNCH, REGISTERS);
+    assert_eq!(module.granted, []);
+    assert!(module.drop_in.needs.group.is_none());
+}
+
+#[test]
+fn each_statement_that_a_plan_needs_is_taken_for_granted() {
+    let plain = Entry {
+        load: "ld.global.u32",
+        ..PLAIN
+    };
+    let storing = Entry {
+        inside: STORE,
+        ..plain
+    };
+    let exits = Entry { exits: true, ..plain };
+    let (table, out) = (|| "table".to_owned(), || "out".to_owned());
+    // Whether the plan is legal without it as well, but comes to another text.
+    let (needed, told) = (false, true);
+    for (entry, statement, expected, legal) in [
+        (
+            storing,
+            "readonly = [\"table\"]\n",
+            vec![Granted::ReadOnly(table())],
+            needed,
+        ),
+        (
+            plain,
+            "readonly = [\"table\"]\n",
+            vec![Granted::ReadOnly(table())],
+            told,
+        ),
+        (
+            storing,
+            "unaliased = [\"out\"]\n",
+            vec![Granted::Unaliased(out())],
+            needed,
+        ),
+        // One of two suffices.
+        (
+            storing,
+            "readonly = [\"table\"]\nunaliased = [\"out\"]\n",
+            vec![Granted::ReadOnly(table())],
+            needed,
+        ),
+        (
+            storing,
+            "unaliased = [\"out\", \"table\"]\n",
+            vec![Granted::Unaliased(table())],
+            needed,
+        ),
+        (exits, "", vec![Granted::Length(table(), 40)], told),
+        // A length guards the same loads where nothing says that the counter does not overflow.
+        (
+            Entry { step: 4, ..plain },
+            "no_overflow = true\n",
+            vec![Granted::NoOverflow],
+            told,
+        ),
+        (plain, "unaliased = [\"out\", \"table\"]\n", vec![], told),
+    ] {
+        let module = entry.done(&format!("{statement}{LAUNCH}"), REGISTERS);
+        assert_eq!(module.granted, expected, "{statement}{}", entry.text());
+        for granted in &module.granted {
+            assert!(
+                module
+                    .text
+                    .contains(&format!("// Taken for granted: {granted}.\n"))
+            );
+        }
+        assert_eq!(entry.rewritten(LAUNCH, REGISTERS).is_ok(), legal, "{statement}");
+    }
+}
+
+#[test]
+fn ends_of_variables_are_taken_for_granted_where_they_guard() {
+    let variable = |module| Entry { module, ..PLAIN };
+    let launch = "groups = 1\ngroup = 64\nparameters.out = { length = 64, output = \"bits\" }\n";
+    let inside = variable(".visible .global .align 4 .b32 table[64];\n");
+    assert_eq!(inside.done(launch, REGISTERS).granted, []);
+    let guarded = Entry {
+        exits: true,
+        ..inside
+    };
+    assert_eq!(guarded.done(launch, REGISTERS).granted, [Granted::VariablesEnd]);
+    // Where a variable of another module ends only the launch can say.
+    for other in [
+        ".extern .global .align 4 .b32 table[];\n",
+        ".common .global .align 4 .b32 table[4];\n",
+    ] {
+        let guarded = Entry {
+            exits: true,
+            ..variable(other)
+        };
+        let error = guarded
+            .rewritten(launch, REGISTERS)
+            .expect_err("no length is known");
+        assert!(
+            error.to_string().contains("the length of the memory is unknown"),
+            "{error}"
+        );
+        let module = guarded.done(LAUNCH, REGISTERS);
+        assert_eq!(module.granted, [Granted::Length("table".to_owned(), 40)]);
+    }
+}
+
+#[test]
+fn spaces_of_generic_addresses_are_taken_for_granted() {
+    let generic = Entry {
+        load: "ld.u32",
+        ..PLAIN
+    };
+    assert_eq!(generic.done(LAUNCH, REGISTERS).granted, [Granted::Spaces]);
+}
+
+#[test]
+fn sizes_of_dynamic_shared_memory_are_taken_for_granted_or_looked_at() {
+    let module = ".extern .shared .align 4 .b32 dynamic[];\n";
+    let start = "mov.u32 %r7, dynamic;\nst.shared.u32 [%r7], %r1;\n";
+    let entry = Entry {
+        module,
+        start,
+        ..PLAIN
+    };
+    let launch = format!("shared_bytes = 1024\n{LAUNCH}");
+    let rewritten = entry.done(&launch, SHARED);
+    assert_eq!(rewritten.drop_in.needs.dynamic_shared_bytes, None);
+    let asks = "mov.u32 %r7, dynamic;\nmov.u32 %r8, %dynamic_smem_size;\nst.shared.u32 [%r7], %r8;\n";
+    let asking = Entry { start: asks, ..entry };
+    let rewritten = asking.done(&launch, SHARED);
+    assert_eq!(rewritten.drop_in.needs.dynamic_shared_bytes, Some(1024));
+    assert_eq!(rewritten.granted, []);
+    // All that is needed is looked at, and one miss leads to the old body.
+    assert_eq!(rewritten.drop_in.needs.group, Some([64, 1, 1]));
+    let text = &rewritten.text;
+    for expected in [
+        "mov.u32 %headstart_r1, %ntid.x;\n\t\tsetp.eq.u32 %headstart_p1, %headstart_r1, 64;",
+        "mov.u32 %headstart_r3, %ntid.z;\n\t\tsetp.eq.and.u32 %headstart_p3, %headstart_r3, 1, %headstart_p2;",
+        "mov.u32 %headstart_r4, %dynamic_smem_size;\n\t\tsetp.eq.and.u32 %headstart_p4, %headstart_r4, 1024, %headstart_p3;",
+        "@%headstart_p4 bra $headstart_planned;",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+}
+
+#[test]
+fn a_size_of_work_groups_that_the_entry_requires_is_not_looked_at() {
+    let needs = |directives| Entry { directives, ..PLAIN }.done(LAUNCH, SHARED).drop_in.needs;
+    assert_eq!(needs("").group, Some([64, 1, 1]));
+    assert_eq!(needs(".reqntid 64, 1, 1\n").group, None);
+}
+
+#[test]
+fn a_rewritten_entry_is_rewritten_again() {
+    let once = PLAIN.done(LAUNCH, SHARED).text;
+    let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
+    let plan: Plan = SHARED.parse().expect("a plan");
+    let twice = placed_module(&once, &launch, &plan);
+    // The loop is there twice now; what is written again needs another label.
+    let text = match twice {
+        Ok(module) => module.text,
+        Err(_) => {
+            let imported = import(&once, "k.ptx", None, &Facts::default()).expect("it is read again");
+            let mut kernel = imported.kernel;
+            kernel.group_size = Some([64, 1, 1]);
+            drop_in(&imported.original, &kernel).expect("it is written").text
+        }
+    };
+    assert_eq!(text.matches("\n$headstart_planned:").count(), 1);
+    assert_eq!(text.matches("\n$headstart_planned2:").count(), 1);
+}
+
+#[test]
+fn what_is_undecided_or_too_old_is_not_written() {
+    let fused = Entry {
+        start: ".reg .f32 %f<4>;\nmov.f32 %f1, 0f3F800001;\nld.global.f32 %f0, [%rd2];\nmul.f32 %f2, %f0, %f1;\n\
+                add.f32 %f3, %f2, %f0;\nadd.f32 %f3, %f3, %f2;\nst.global.f32 [%rd2], %f3;\n",
+        ..PLAIN
+    };
+    let error = fused
+        .rewritten(LAUNCH, REGISTERS)
+        .expect_err("the assembler may fuse it");
+    assert!(error.to_string().contains("left to the assembler"), "{error}");
+    let old = PLAIN.text().replace("sm_80", "sm_75");
+    let imported = import(&old, "k.ptx", None, &Facts::default()).expect("it is read");
+    let plan: Plan = REGISTERS.parse().expect("a plan");
+    let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::Target::default()).expect("legal");
+    let error = drop_in(&imported.original, &applied.kernel).expect_err("too old a GPU");
+    assert!(error.to_string().contains("sm_75"), "{error}");
+    // The version is raised to the oldest one that has what plans use.
+    assert!(PLAIN.done(LAUNCH, REGISTERS).text.contains("\n.version 8.0\n"));
+}
+
+#[test]
+fn an_alignment_is_taken_for_granted_where_words_are_copied() {
+    let entry = Entry {
+        load: "ld.global.nc.u8",
+        ..PLAIN
+    };
+    let bytes = entry
+        .text()
+        .replace("mul.wide.s32 %rd4, %r2, 4;", "cvt.s64.s32 %rd4, %r2;");
+    let plan: Plan = "table=rolling-async:4".parse().expect("a plan");
+    let derive = |facts: &Facts| -> Result<(Original, DropIn)> {
+        let imported = import(&bytes, "k.ptx", None, facts)?;
+        let target = prefetch::Target {
+            group_size: Some([64, 1, 1]),
+            ..prefetch::Target::default()
+        };
+        let applied = prefetch::apply(&imported.kernel, &plan, &target)?;
+        let placed = drop_in(&imported.original, &applied.kernel)?;
+        Ok((imported.original, placed))
+    };
+    let mut facts = Facts::default();
+    let known = ParameterFacts {
+        length: Some(67),
+        align: Some(4),
+        ..ParameterFacts::default()
+    };
+    facts.parameters.insert("table".to_owned(), known);
+    let (original, placed) = derive(&facts).unwrap_or_else(|error| panic!("{error}\n{bytes}"));
+    let found = granted(&original, &facts, &placed, |facts| {
+        derive(facts).map(|(_, placed)| placed)
+    });
+    let table = || "table".to_owned();
+    assert_eq!(
+        found,
+        [Granted::Length(table(), 67), Granted::Alignment(table(), 4)]
+    );
+}

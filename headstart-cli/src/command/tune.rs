@@ -19,7 +19,7 @@ pub fn run(options: &Tune) -> Result<()> {
     let subject = kernel::find(&options.kernel, Places::Filled)?;
     let measure = measure(options)?;
     let bench = device::bench(options.device.as_deref(), &options.model)?;
-    if let (Some(text), true) = (&options.measure, bench.times_at_once()) {
+    if let (Some(text), Some(_), true) = (&options.measure, measure, bench.times_at_once()) {
         return Err(Error::usage(format!(
             "`--measure {text}` is for devices on which plans are measured, and {} is simulated: every plan is",
             bench.device().description().name

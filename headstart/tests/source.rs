@@ -1,8 +1,9 @@
 //! Random programs and graphs: our ways to IR, a compiler's and the interpreter give the same bits, and no plan changes one
 //! of them, under launches that the plan was not derived with.
 //!
-//! `HEADSTART_SOURCES` sets how many kernels are tried, `HEADSTART_COMPILED` how many through compilers (a hundred a
-//! file), `HEADSTART_SEED` the first of them. `examples/campaign.rs` does the same for as long as one likes.
+//! `HEADSTART_SOURCES` sets how many kernels are tried, `HEADSTART_TOGETHER` how many with work-groups that wait for each
+//! other and how many with masks, `HEADSTART_COMPILED` how many through compilers (a hundred a file), `HEADSTART_SEED` the
+//! first of them. `examples/campaign.rs` does the same for as long as one likes.
 
 use headstart::testing::source::campaign::{Counts, Difference, trial};
 use headstart::testing::source::compilers::{A_FILE, Checked, check_file, compilers};
@@ -27,11 +28,9 @@ fn settle(counts: &Counts, differences: &[Difference]) {
     }
 }
 
-#[test]
-fn plans_change_no_bit_under_other_launches() {
-    let seed = testing::base_seed();
-    let cases = testing::count("HEADSTART_SOURCES", 400);
-    let results: Vec<(Counts, Vec<Difference>)> = (seed..seed + cases)
+/// Tries plans on the kernels of these seeds; none may change a bit.
+fn try_all(seeds: Vec<u64>) -> Counts {
+    let results: Vec<(Counts, Vec<Difference>)> = seeds
         .into_par_iter()
         .map(|seed| {
             let mut counts = Counts::default();
@@ -43,10 +42,52 @@ fn plans_change_no_bit_under_other_launches() {
     results.iter().for_each(|(more, _)| counts.add(more));
     let differences: Vec<Difference> = results.into_iter().flat_map(|(_, found)| found).collect();
     settle(&counts, &differences);
+    counts
+}
+
+#[test]
+fn plans_change_no_bit_under_other_launches() {
+    let seed = testing::base_seed();
+    let cases = testing::count("HEADSTART_SOURCES", 400);
+    let counts = try_all((seed..seed + cases).collect());
     // What tests too little is no test.
     assert!(counts.kernels * 10 > cases * 8, "{counts}");
     assert!(counts.launches > counts.kernels * 5, "{counts}");
     assert!(counts.accepted * 4 > counts.kernels * 2, "{counts}");
+}
+
+#[test]
+fn plans_keep_waiting_groups_and_masks() {
+    let seed = testing::base_seed();
+    let cases = testing::count("HEADSTART_TOGETHER", 40);
+    // Every fifth seed is a graph's, which has neither.
+    let programs = || {
+        (seed..)
+            .filter(|seed| seed % 5 < 4)
+            .map(|seed| (seed, program(seed)))
+    };
+    let waiting = programs().filter(|(_, program)| program.waits);
+    let masked = programs().filter(|(_, program)| !program.partial && cuda(program).contains("_sync(v"));
+    for (what, seeds) in [
+        (
+            "groups that wait",
+            waiting.take(cases as usize).map(|(seed, _)| seed).collect(),
+        ),
+        (
+            "masks",
+            masked
+                .take(cases as usize)
+                .map(|(seed, _)| seed)
+                .collect::<Vec<u64>>(),
+        ),
+    ] {
+        let counts = try_all(seeds);
+        println!("{what}: {counts}");
+        assert!(
+            counts.kernels * 2 > cases && counts.accepted > 0,
+            "{what}: {counts}"
+        );
+    }
 }
 
 #[test]
@@ -62,7 +103,8 @@ fn compilers_agree_and_plans_change_no_bit() {
             let begin = seed + file * A_FILE;
             let seeds = begin..(begin + A_FILE).min(seed + cases);
             // Each day's seed begins with another level.
-            check_file(&compilers, seeds, seed + file, folder.path(), true).unwrap_or_else(|said| panic!("{said}"))
+            check_file(&compilers, seeds, seed + file, folder.path(), true)
+                .unwrap_or_else(|said| panic!("{said}"))
         })
         .collect();
     let mut checked = Checked::default();
@@ -81,7 +123,7 @@ fn compilers_agree_and_plans_change_no_bit() {
 }
 
 /// What people write, as it stands in the text.
-const WRITTEN: [&str; 20] = [
+const WRITTEN: [&str; 26] = [
     "goto out",
     "goto next",
     "continue;",
@@ -97,7 +139,13 @@ const WRITTEN: [&str; 20] = [
     "v7--",
     "__ldg(",
     "__shfl_",
-    "__ballot_sync",
+    "__ballot_sync(0xffffffffu, ",
+    "__ballot_sync(v",
+    "__shfl_down_sync(v",
+    "__syncwarp(v",
+    "__threadfence();",
+    "g[(t % ",
+    "while (g[",
     "__syncthreads",
     " ? ",
     "signed char v",

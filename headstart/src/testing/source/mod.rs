@@ -23,10 +23,10 @@ mod generate;
 mod graphs;
 mod interpret;
 mod launches;
-mod loops;
 mod ptx;
 mod translate;
 mod tree;
+mod turns;
 
 pub use cuda::cuda;
 pub use generate::program;

@@ -38,3 +38,5 @@ static __device__ inline unsigned __funnelshift_l(unsigned low, unsigned high, u
 static __device__ inline int __ffs(int x) { return __builtin_ffs(x); }
 static __device__ inline int __mulhi(int x, int y) { return __nvvm_mulhi_i(x, y); }
 static __device__ inline unsigned __usad(unsigned x, unsigned y, unsigned z) { return __nvvm_sad_ui(x, y, z); }
+static __device__ inline void __threadfence() { __nvvm_membar_gl(); }
+static __device__ inline void __syncwarp(unsigned m = 0xffffffffu) { __nvvm_bar_warp_sync(m); }

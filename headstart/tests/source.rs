@@ -1,30 +1,18 @@
 //! Random programs and graphs: our ways to IR, a compiler's and the interpreter give the same bits, and no plan changes one
 //! of them, under launches that the plan was not derived with.
 //!
-//! `HEADSTART_SOURCES` sets how many kernels are tried, `HEADSTART_COMPILED` how many through compilers (a hundred a
-//! file), `HEADSTART_SEED` the first of them. `examples/campaign.rs` does the same for as long as one likes.
+//! `HEADSTART_SOURCES` sets how many kernels are tried, `HEADSTART_TOGETHER` how many with work-groups that wait for each
+//! other and how many with masks, `HEADSTART_COMPILED` how many through compilers (a hundred a file), `HEADSTART_SEED` the
+//! first of them. `examples/campaign.rs` does the same for as long as one likes.
 
-use std::path::PathBuf;
-use std::process::Command;
-
-use headstart::testing::source::campaign::{Counts, Difference, prepared, trial};
+use headstart::testing::source::campaign::{Counts, Difference, trial};
+use headstart::testing::source::compilers::{A_FILE, Checked, check_file, compilers};
 use headstart::testing::source::{cuda, launches, program};
-use headstart::testing::{self, Random, tools};
+use headstart::testing::{self, Random};
 use rayon::prelude::*;
 
-/// Kernels in one file for a compiler.
-const A_FILE: u64 = 100;
-
-/// What a compiler is called with, apart from the source and the output.
-struct Compiler {
-    name: &'static str,
-    program: PathBuf,
-    arguments: Vec<String>,
-    /// Taken in turn, a file each.
-    levels: &'static [&'static str],
-    /// In front of the source.
-    prelude: &'static str,
-}
+/// What CUDA's headers would give clang.
+const HEADER: &str = include_str!("../../corpus/clang.h");
 
 /// The first difference, and how many there are.
 fn settle(counts: &Counts, differences: &[Difference]) {
@@ -40,11 +28,9 @@ fn settle(counts: &Counts, differences: &[Difference]) {
     }
 }
 
-#[test]
-fn plans_change_no_bit_under_other_launches() {
-    let seed = testing::base_seed();
-    let cases = testing::count("HEADSTART_SOURCES", 400);
-    let results: Vec<(Counts, Vec<Difference>)> = (seed..seed + cases)
+/// Tries plans on the kernels of these seeds; none may change a bit.
+fn try_all(seeds: Vec<u64>) -> Counts {
+    let results: Vec<(Counts, Vec<Difference>)> = seeds
         .into_par_iter()
         .map(|seed| {
             let mut counts = Counts::default();
@@ -56,123 +42,88 @@ fn plans_change_no_bit_under_other_launches() {
     results.iter().for_each(|(more, _)| counts.add(more));
     let differences: Vec<Difference> = results.into_iter().flat_map(|(_, found)| found).collect();
     settle(&counts, &differences);
+    counts
+}
+
+#[test]
+fn plans_change_no_bit_under_other_launches() {
+    let seed = testing::base_seed();
+    let cases = testing::count("HEADSTART_SOURCES", 400);
+    let counts = try_all((seed..seed + cases).collect());
     // What tests too little is no test.
     assert!(counts.kernels * 10 > cases * 8, "{counts}");
     assert!(counts.launches > counts.kernels * 5, "{counts}");
     assert!(counts.accepted * 4 > counts.kernels * 2, "{counts}");
 }
 
-fn compilers() -> Vec<Compiler> {
-    let arguments = |words: &str| words.split_whitespace().map(str::to_owned).collect();
-    let mut compilers = Vec::new();
-    if let Some(program) = tools::program("nvcc") {
-        compilers.push(Compiler {
-            name: "nvcc",
-            program,
-            arguments: arguments("-arch=sm_80 -ptx -fmad=false -w"),
-            // Its optimiser runs in `cicc`, and `-O0` alone does not stop it.
-            levels: &["-O3", "-Xcicc -O0", "-Xcicc -O1", "-Xcicc -O2"],
-            prelude: "",
-        });
+#[test]
+fn plans_keep_waiting_groups_and_masks() {
+    let seed = testing::base_seed();
+    let cases = testing::count("HEADSTART_TOGETHER", 40);
+    // Every fifth seed is a graph's, which has neither.
+    let programs = || {
+        (seed..)
+            .filter(|seed| seed % 5 < 4)
+            .map(|seed| (seed, program(seed)))
+    };
+    let waiting = programs().filter(|(_, program)| program.waits);
+    let masked = programs().filter(|(_, program)| !program.partial && cuda(program).contains("_sync(v"));
+    for (what, seeds) in [
+        (
+            "groups that wait",
+            waiting.take(cases as usize).map(|(seed, _)| seed).collect(),
+        ),
+        (
+            "masks",
+            masked
+                .take(cases as usize)
+                .map(|(seed, _)| seed)
+                .collect::<Vec<u64>>(),
+        ),
+    ] {
+        let counts = try_all(seeds);
+        println!("{what}: {counts}");
+        assert!(
+            counts.kernels * 2 > cases && counts.accepted > 0,
+            "{what}: {counts}"
+        );
     }
-    match clang() {
-        Some(program) => compilers.push(Compiler {
-            name: "clang",
-            program,
-            arguments: arguments(
-                "-x cuda --cuda-device-only --cuda-gpu-arch=sm_80 -nocudainc -nocudalib -S -w -ffp-contract=off \
-                 -Xclang -target-feature -Xclang +ptx70",
-            ),
-            levels: &["-O2", "-O0", "-O1", "-O3"],
-            prelude: concat!(
-                include_str!("../../corpus/clang.h"),
-                "template <class T> static __device__ inline T __ldg(const T *p) { return *p; }\n"
-            ),
-        }),
-        None => tools::skip("clang", "no clang; CLANG names it"),
-    }
-    compilers
-}
-
-fn clang() -> Option<PathBuf> {
-    let named = std::env::var_os("CLANG").map(PathBuf::from);
-    let names = ["clang-19", "clang"].map(PathBuf::from);
-    named.into_iter().chain(names).find(|program| {
-        Command::new(program)
-            .arg("--version")
-            .output()
-            .is_ok_and(|output| output.status.success())
-    })
 }
 
 #[test]
 fn compilers_agree_and_plans_change_no_bit() {
-    let compilers = compilers();
+    let compilers = compilers(HEADER);
     let seed = testing::base_seed();
     let cases = testing::count("HEADSTART_COMPILED", A_FILE);
     let folder = tempfile::tempdir().expect("a folder");
-    let mut counts = Counts::default();
-    let mut differences = Vec::new();
-    for (number, compiler) in compilers.iter().enumerate() {
-        let mut begin = seed;
-        let mut levels = compiler.levels.iter().cycle().skip((seed % 4) as usize);
-        while begin < seed + cases {
-            let level = levels.next().copied().unwrap_or_default();
+    let files: Vec<u64> = (0..cases.div_ceil(A_FILE)).collect();
+    let results: Vec<Checked> = files
+        .into_par_iter()
+        .map(|file| {
+            let begin = seed + file * A_FILE;
             let seeds = begin..(begin + A_FILE).min(seed + cases);
-            begin = seeds.end;
-            let programs: Vec<_> = seeds
-                .into_par_iter()
-                .map(|seed| {
-                    let mut counts = Counts::default();
-                    (prepared(seed, &mut counts), counts)
-                })
-                .collect();
-            let mut text = compiler.prelude.to_owned();
-            for (program, more) in &programs {
-                counts.add(more);
-                if let Some(prepared) = program {
-                    text.push_str(&cuda(&prepared.program));
-                }
-            }
-            let source = folder.path().join(format!("programs{number}.cu"));
-            let output = folder.path().join(format!("programs{number}.ptx"));
-            std::fs::write(&source, &text).expect("the source can be written");
-            let ran = Command::new(&compiler.program)
-                .args(&compiler.arguments)
-                .args(level.split_whitespace())
-                .arg("-o")
-                .arg(&output)
-                .arg(&source)
-                .output()
-                .unwrap_or_else(|error| panic!("{}: {error}", compiler.name));
-            let said = String::from_utf8_lossy(&ran.stderr);
-            assert!(ran.status.success(), "{}: {said}", compiler.name);
-            let module = std::fs::read_to_string(&output).expect("a module");
-            let results: Vec<_> = programs
-                .into_par_iter()
-                .filter_map(|(program, _)| {
-                    let mut counts = Counts::default();
-                    let found = program?.check_module(&module, &mut counts, true);
-                    Some((counts, found))
-                })
-                .collect();
-            for (more, found) in results {
-                counts.add(&more);
-                differences.extend(found);
+            // Each day's seed begins with another level.
+            check_file(&compilers, seeds, seed + file, folder.path(), true)
+                .unwrap_or_else(|said| panic!("{said}"))
+        })
+        .collect();
+    let mut checked = Checked::default();
+    results.into_iter().for_each(|more| checked.add(more));
+    for (name, counts) in &checked.counts {
+        println!("{name}: {counts}");
+        for (rule, count) in &counts.rules {
+            if rule.starts_with("not read") {
+                println!("{count} {rule}");
             }
         }
     }
-    for (rule, count) in &counts.rules {
-        if rule.starts_with("not read") {
-            println!("{count} {rule}");
-        }
-    }
-    settle(&counts, &differences);
+    let counts = checked.total();
+    settle(&counts, &checked.differences);
     assert!(compilers.is_empty() || counts.runs > counts.kernels, "{counts}");
 }
 
 /// What people write, as it stands in the text.
-const WRITTEN: [&str; 20] = [
+const WRITTEN: [&str; 26] = [
     "goto out",
     "goto next",
     "continue;",
@@ -188,7 +139,13 @@ const WRITTEN: [&str; 20] = [
     "v7--",
     "__ldg(",
     "__shfl_",
-    "__ballot_sync",
+    "__ballot_sync(0xffffffffu, ",
+    "__ballot_sync(v",
+    "__shfl_down_sync(v",
+    "__syncwarp(v",
+    "__threadfence();",
+    "g[(t % ",
+    "while (g[",
     "__syncthreads",
     " ? ",
     "signed char v",

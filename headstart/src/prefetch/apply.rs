@@ -108,6 +108,11 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
         })
     };
     by_loop.sort_by_key(|(label, _)| depth(*label));
+    // Who takes part is settled before any loop is rewritten: the prologue of an inner loop's ring stands in the outer
+    // loop, and its loads are none of that loop.
+    for (label, strategies) in &mut by_loop {
+        complete_loop(&kernel, *label, plan.unroll(), strategies)?;
+    }
     let mut completed = plan.clone();
     for (label, strategies) in by_loop {
         if find_loop(&kernel.body, label).is_none() {
@@ -163,7 +168,9 @@ pub(super) fn apply_wish(
         Some(UnrollWish::By(count)) if count > 1 => Some(Unroll::by(count)?),
         _ => None,
     };
-    apply_to_loop(kernel, label, plan.unroll().or(wished), strategies, target)?;
+    let unroll = plan.unroll().or(wished);
+    complete_loop(kernel, label, unroll, &mut strategies)?;
+    apply_to_loop(kernel, label, unroll, strategies, target)?;
     reached_together(kernel)
 }
 
@@ -210,12 +217,31 @@ fn loops_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Vec<Label>> {
     }
 }
 
-/// Carries out the part of a plan that concerns one loop; gives the strategies of all loads that take part.
+/// Adds the parents that the loads of a loop need.
+fn complete_loop(
+    kernel: &Kernel,
+    label: Label,
+    unroll: Option<Unroll>,
+    strategies: &mut HashMap<LoadId, Strategy>,
+) -> Result<()> {
+    if strategies.is_empty() || unroll == Some(Unroll::Full) {
+        return Ok(());
+    }
+    let definitions = Definitions::of(kernel);
+    let op = find_loop(&kernel.body, label).ok_or_else(|| Error::bug("a loop that is not there"))?;
+    let summary = summarize(kernel, &definitions, op);
+    let place = kernel.describe_place(op.place);
+    let shape = Shape::of(kernel, &summary, unroll, strategies).map_err(|error| error.at(place))?;
+    complete(kernel, &summary, shape.group, strategies)
+}
+
+/// Carries out the part of a plan that concerns one loop, its strategies completed; gives those of all loads that take
+/// part.
 fn apply_to_loop(
     kernel: &mut Kernel,
     label: Label,
     unroll: Option<Unroll>,
-    mut strategies: HashMap<LoadId, Strategy>,
+    strategies: HashMap<LoadId, Strategy>,
     target: &Target,
 ) -> Result<Vec<(LoadId, Strategy)>> {
     if unroll == Some(Unroll::Full) {
@@ -233,8 +259,6 @@ fn apply_to_loop(
     let op = find_loop(&kernel.body, label).ok_or_else(|| Error::bug("a loop that is not there"))?;
     let summary = summarize(kernel, &definitions, op);
     let place = kernel.describe_place(op.place);
-    let shape = Shape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place.clone()))?;
-    complete(kernel, &summary, shape.group, &mut strategies)?;
     let shape = Shape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place))?;
 
     let mut fetches: Vec<Box<dyn Fetch>> = Vec::new();

@@ -27,7 +27,7 @@ pub enum Granted {
     Length(String, u64),
     /// The memory of this parameter starts at a multiple of so many bytes.
     Alignment(String, u32),
-    /// Signed loop counters do not overflow.
+    /// The module's signed loop counters do not overflow. Its compiler may have made them count further than the source's.
     NoOverflow,
     /// The launch asks for as many bytes of dynamic shared memory.
     DynamicSharedBytes(u32),
@@ -54,7 +54,10 @@ impl fmt::Display for Granted {
             Granted::Alignment(name, bytes) => {
                 write!(f, "the memory of `{name}` starts at a multiple of {bytes} bytes")
             }
-            Granted::NoOverflow => write!(f, "signed loop counters do not overflow"),
+            Granted::NoOverflow => write!(
+                f,
+                "signed loop counters do not overflow: the module's own, which may count further than its source's"
+            ),
             Granted::DynamicSharedBytes(bytes) => {
                 write!(f, "launches ask for {bytes} bytes of dynamic shared memory")
             }

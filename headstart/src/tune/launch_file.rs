@@ -52,7 +52,7 @@
 //! ```toml
 //! readonly = ["param_0"]        # nothing writes, while the kernel runs, what it reads through this
 //! unaliased = ["param_2"]       # what is accessed through this is accessed through no other parameter
-//! no_overflow = true            # signed loop counters do not overflow, as C++ has it
+//! no_overflow = true            # the module's signed loop counters do not overflow
 //! shared_bytes = 4096           # dynamic shared memory of a work-group
 //! ```
 //!

@@ -9,7 +9,8 @@ pub struct Facts {
     pub parameters: BTreeMap<String, ParameterFacts>,
     /// Bytes of dynamic shared memory that the launch asks for.
     pub dynamic_shared_bytes: Option<u32>,
-    /// The source's signed loop counters do not overflow, as C++ and Rust have it.
+    /// The module's signed loop counters do not overflow. In C++ none does, but a compiler's may count further than the
+    /// source's, or from another start.
     pub no_overflow: bool,
     /// The module's variables may be accessed beyond their ends: where those are is not used.
     pub unbounded_variables: bool,

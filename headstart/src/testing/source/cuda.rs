@@ -128,7 +128,7 @@ impl Printer<'_> {
                 }
                 self.line("}");
             }
-            Statement::Loop(looped) => {
+            Statement::Loop(looped) | Statement::Wait(looped) => {
                 // As it is written, so that compilers see a loop of their own.
                 self.line("#pragma unroll 1");
                 let before = looped.before.as_ref().map(|condition| self.condition(condition));
@@ -196,20 +196,24 @@ impl Printer<'_> {
             }
             Statement::Return => self.line("return;"),
             Statement::Barrier => self.line("__syncthreads();"),
-            Statement::Shuffle(to, exchange, value, by) => {
-                let value = self.expr(value);
+            Statement::Fence => self.line("__threadfence();"),
+            Statement::Shuffle(to, exchange, value, by, mask) => {
+                let (value, by) = (self.expr(value), self.expr(by));
                 let function = match exchange {
                     Exchange::Index => "__shfl_sync",
                     Exchange::Up => "__shfl_up_sync",
                     Exchange::Down => "__shfl_down_sync",
                     Exchange::Xor => "__shfl_xor_sync",
                 };
-                self.line(&format!("v{to} = {function}(0xffffffffu, {value}, {by});"));
+                let mask = mask_name(*mask);
+                self.line(&format!("v{to} = {function}({mask}, {value}, {by});"));
             }
-            Statement::Ballot(to, condition) => {
+            Statement::Ballot(to, condition, mask) => {
                 let condition = self.condition(condition);
-                self.line(&format!("v{to} = __ballot_sync(0xffffffffu, {condition});"));
+                let mask = mask_name(*mask);
+                self.line(&format!("v{to} = __ballot_sync({mask}, {condition});"));
             }
+            Statement::Meet(mask) => self.line(&format!("__syncwarp(v{mask});")),
         }
     }
 
@@ -219,6 +223,7 @@ impl Printer<'_> {
             Expr::Variable(local) => format!("v{local}"),
             Expr::Parameter(number) => self.program.scalars[*number].name.to_owned(),
             Expr::Item => "t".to_owned(),
+            Expr::Group => "blockIdx.x".to_owned(),
             Expr::Binary(op, ty, left, right) => {
                 let (left, right) = (self.expr(left), self.expr(right));
                 let op = match op {
@@ -316,6 +321,10 @@ fn step(local: usize, by: i64, after: bool) -> String {
         (_, false) => format!("((v{local} += {by}) - ({by}))"),
         (_, true) => format!("(v{local} += {by})"),
     }
+}
+
+fn mask_name(mask: Option<usize>) -> String {
+    mask.map_or("0xffffffffu".to_owned(), |mask| format!("v{mask}"))
 }
 
 fn sign(relation: Relation) -> &'static str {

@@ -448,6 +448,8 @@ fn shell(seed: u64, group: u32) -> Program {
         groups: 1,
         group,
         partial: false,
+        waits: false,
+        unordered: false,
     }
 }
 

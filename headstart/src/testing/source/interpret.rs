@@ -2,12 +2,14 @@
 //!
 //! Work-items run a statement together, those that take the same way; who leaves a loop waits behind it. What C leaves
 //! undefined (an access out of bounds, a signed overflow, a division by zero, a barrier that not all reach) and what
-//! takes too long makes a launch invalid: such launches are not tried.
+//! takes too long makes a launch invalid: such launches are not tried. Work-groups that wait for each other take turns;
+//! what they read is settled by what they wait for, so any order gives the same.
 
 use super::launches::Launch;
 use super::tree::{
     Arithmetic, Condition, Exchange, Expr, Local, Loop, Pointer, Program, Relation, Scalar, Statement, Switch,
 };
+use super::turns::{Over, Turns};
 
 /// Statements that a work-item may run, on average.
 const STEPS: u64 = 8_000;
@@ -50,6 +52,10 @@ struct Machine<'p> {
     locals: Vec<Vec<Cell>>,
     ways: Vec<Way>,
     steps: u64,
+    /// The work-group and the turns that it takes, where some wait for others.
+    turns: Option<(usize, &'p Turns)>,
+    /// Something was written since the last turn.
+    wrote: bool,
 }
 
 type Outcome<T> = Result<T, Invalid>;
@@ -59,31 +65,75 @@ type Outcome<T> = Result<T, Invalid>;
 /// # Errors
 /// The launch does something that has no meaning.
 pub fn interpret(program: &Program, launch: &Launch) -> Result<Vec<Vec<u64>>, Invalid> {
-    let initial = |local: &Local| match local {
-        Local::Number(_) => Cell::Number(0),
-        Local::Pointer(_, array) => Cell::Pointer(*array, 0),
+    let items: Vec<usize> = (0..program.items() as usize).collect();
+    let mut memory = match program.waits {
+        false => {
+            let mut machine = Machine::new(program, launch);
+            machine.memory = launch.contents.clone();
+            machine.statements(&program.body, &items)?;
+            machine.memory
+        }
+        true => in_turns(program, launch, &items)?,
     };
-    let items = program.items() as usize;
-    let mut machine = Machine {
-        program,
-        launch,
-        memory: launch.contents.clone(),
-        locals: vec![program.locals.iter().map(initial).collect(); items],
-        ways: vec![Way::On; items],
-        steps: STEPS * items as u64,
-    };
-    let everybody: Vec<usize> = (0..items).collect();
-    machine.statements(&program.body, &everybody)?;
-    for array in 0..machine.memory.len() {
+    for array in 0..memory.len() {
         let buffer = launch.buffer(array);
         if buffer != array {
-            machine.memory[array] = machine.memory[buffer].clone();
+            memory[array] = memory[buffer].clone();
         }
     }
-    Ok(machine.memory)
+    Ok(memory)
 }
 
-impl Machine<'_> {
+/// Runs each work-group on a thread, one at a time.
+fn in_turns(program: &Program, launch: &Launch, items: &[usize]) -> Outcome<Vec<Vec<u64>>> {
+    let groups: Vec<&[usize]> = items.chunks(program.group as usize).collect();
+    let turns = Turns::new(launch.contents.clone(), groups.len());
+    let run = |group: usize| {
+        let _released = turns.released_by_panic(group);
+        let mut machine = Machine::new(program, launch);
+        machine.turns = Some((group, &turns));
+        let outcome = match turns.begin(group) {
+            Ok(memory) => {
+                machine.memory = memory;
+                machine.statements(&program.body, groups[group])
+            }
+            Err(Over) => Err(Invalid::Together),
+        };
+        turns.end(machine.memory, group, outcome.is_ok());
+        outcome
+    };
+    let outcomes: Vec<Outcome<()>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..groups.len())
+            .map(|group| scope.spawn(move || run(group)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|outcome| outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    outcomes.into_iter().collect::<Outcome<()>>()?;
+    Ok(turns.into_memory())
+}
+
+impl<'p> Machine<'p> {
+    fn new(program: &'p Program, launch: &'p Launch) -> Machine<'p> {
+        let initial = |local: &Local| match local {
+            Local::Number(_) => Cell::Number(0),
+            Local::Pointer(_, array) => Cell::Pointer(*array, 0),
+        };
+        let items = program.items() as usize;
+        Machine {
+            program,
+            launch,
+            memory: Vec::new(),
+            locals: vec![program.locals.iter().map(initial).collect(); items],
+            ways: vec![Way::On; items],
+            steps: STEPS * items as u64,
+            turns: None,
+            wrote: false,
+        }
+    }
+
     fn statements(&mut self, statements: &[Statement], items: &[usize]) -> Outcome<()> {
         let mut items = items.to_vec();
         for statement in statements {
@@ -116,6 +166,7 @@ impl Machine<'_> {
                     let value = self.number(value, item)?;
                     let (array, at) = self.place(pointer, index, item)?;
                     self.memory[array][at] = value;
+                    self.wrote = true;
                 }
             }
             Statement::If(condition, then, otherwise) => {
@@ -123,7 +174,8 @@ impl Machine<'_> {
                 self.statements(then, &yes)?;
                 self.statements(otherwise, &no)?;
             }
-            Statement::Loop(looped) => self.looped(looped, items)?,
+            Statement::Loop(looped) => self.looped(looped, items, false)?,
+            Statement::Wait(looped) => self.looped(looped, items, true)?,
             Statement::Switch(switch) => self.switch(switch, items)?,
             Statement::Block(label, body) => {
                 self.statements(body, items)?;
@@ -144,15 +196,17 @@ impl Machine<'_> {
                     return Err(Invalid::Together);
                 }
             }
-            Statement::Shuffle(to, exchange, value, by) => {
-                self.whole_warps(items)?;
+            // One work-item after the other is in an order already.
+            Statement::Fence => {}
+            Statement::Shuffle(to, exchange, value, by, mask) => {
+                let parties = self.parties(*mask, items)?;
                 let mut given = vec![0; self.ways.len()];
                 for &item in items {
                     given[item] = self.number(value, item)?;
                 }
-                for &item in items {
+                for (&item, party) in items.iter().zip(parties) {
                     let lane = item as u64 % WARP;
-                    let by = u64::from(*by);
+                    let by = self.number(by, item)?;
                     let from = match exchange {
                         Exchange::Index => Some(by),
                         Exchange::Up => lane.checked_sub(by),
@@ -160,35 +214,47 @@ impl Machine<'_> {
                         Exchange::Xor => Some(lane ^ by),
                     };
                     let from = from.filter(|&from| from < WARP).unwrap_or(lane);
+                    // What those give who do not take part is not defined.
+                    if by >= WARP || party >> from & 1 == 0 {
+                        return Err(Invalid::Together);
+                    }
                     let from = given[item - lane as usize + from as usize];
                     self.locals[item][*to] = Cell::Number(from);
                 }
             }
-            Statement::Ballot(to, condition) => {
-                self.whole_warps(items)?;
+            Statement::Ballot(to, condition, mask) => {
+                let parties = self.parties(*mask, items)?;
                 let (yes, _) = self.split(condition, items)?;
-                for &item in items {
+                for (&item, party) in items.iter().zip(parties) {
                     let warp = item as u64 / WARP;
                     let of_warp = yes.iter().filter(|&&other| other as u64 / WARP == warp);
                     let ballot = of_warp.fold(0u64, |ballot, &other| ballot | 1 << (other as u64 % WARP));
-                    self.locals[item][*to] = Cell::Number(ballot);
+                    self.locals[item][*to] = Cell::Number(ballot & party);
                 }
+            }
+            Statement::Meet(mask) => {
+                self.parties(Some(*mask), items)?;
             }
         }
         Ok(())
     }
 
-    /// Whether all of every warp are here.
-    fn whole_warps(&self, items: &[usize]) -> Outcome<()> {
-        let of_warp = |item: usize| {
-            items
-                .iter()
-                .filter(move |&&other| other as u64 / WARP == item as u64 / WARP)
-        };
-        match items.iter().all(|&item| of_warp(item).count() as u64 == WARP) {
-            true => Ok(()),
-            false => Err(Invalid::Together),
+    /// The mask of each of these items, all of whom are here and have the same one.
+    fn parties(&self, mask: Option<usize>, items: &[usize]) -> Outcome<Vec<u64>> {
+        let full = (1 << WARP) - 1;
+        let mut given = vec![None; self.ways.len()];
+        for &item in items {
+            given[item] = Some(mask.map_or(full, |mask| self.local(mask, item)));
         }
+        let whole = |&item: &usize| {
+            let (lane, own) = (item as u64 % WARP, given[item]?);
+            let first = item - lane as usize;
+            let mut named = (0..WARP).filter(|lane| own >> lane & 1 == 1);
+            let agreed = named.all(|other| given.get(first + other as usize) == Some(&Some(own)));
+            (agreed && own >> lane & 1 == 1).then_some(own)
+        };
+        let parties: Option<Vec<u64>> = items.iter().map(whole).collect();
+        parties.ok_or(Invalid::Together)
     }
 
     fn go(&mut self, way: Way, items: &[usize]) {
@@ -204,7 +270,8 @@ impl Machine<'_> {
         }
     }
 
-    fn looped(&mut self, looped: &Loop, all: &[usize]) -> Outcome<()> {
+    /// Runs a loop; one that waits for others lets them go on before it looks again.
+    fn looped(&mut self, looped: &Loop, all: &[usize], waits: bool) -> Outcome<()> {
         let mut items = all.to_vec();
         loop {
             if let Some(condition) = &looped.before {
@@ -220,6 +287,12 @@ impl Machine<'_> {
             self.statements(&looped.step, &items)?;
             if let Some(condition) = &looped.after {
                 items = self.split(condition, &items)?.0;
+            }
+            if waits && !items.is_empty() {
+                let (group, turns) = self.turns.ok_or(Invalid::Together)?;
+                let wrote = std::mem::take(&mut self.wrote);
+                let passed = turns.pass(group, &mut self.memory, wrote);
+                passed.map_err(|Over| Invalid::Together)?;
             }
         }
         self.arrive(Way::Leave(looped.label), all);
@@ -285,6 +358,7 @@ impl Machine<'_> {
             Expr::Variable(local) => self.local(*local, item),
             Expr::Parameter(number) => self.launch.scalars[*number],
             Expr::Item => item as u64,
+            Expr::Group => item as u64 / u64::from(self.program.group),
             Expr::Binary(op, ty, left, right) => {
                 let (left, right) = (self.number(left, item)?, self.number(right, item)?);
                 computed(*op, *ty, left, right).ok_or(Invalid::Arithmetic)?

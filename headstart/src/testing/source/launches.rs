@@ -236,6 +236,7 @@ fn contents(random: &mut Random, content: Content, element: Scalar, length: u64)
         (Content::Flags, 5) => u64::from(index >= constant % 24),
         (Content::Flags, 6) => u64::from(random.chance(85)),
         (Content::Flags, _) => random.below(3),
+        (Content::Zeros, _) => 0,
         (Content::Floats, _) => element.bits_of(random.below(17) as i64 - 8),
         (Content::Any, 0) => 0,
         (Content::Any, 1) => mask,

@@ -14,18 +14,19 @@
 //! structure.
 //!
 //! [`campaign`] tries plans: a plan is derived once, with what a launch file would say, and must give the plain kernel's
-//! bits under every launch that means something.
+//! bits under every launch that means something. [`compilers`] gives it what nvcc and clang make of the programs.
 
 pub mod campaign;
+pub mod compilers;
 mod cuda;
 mod generate;
 mod graphs;
 mod interpret;
 mod launches;
-mod loops;
 mod ptx;
 mod translate;
 mod tree;
+mod turns;
 
 pub use cuda::cuda;
 pub use generate::program;

@@ -22,6 +22,7 @@ pub fn ptx(program: &Program, eager: bool) -> String {
         arrays: Vec::new(),
         scalars: Vec::new(),
         item: String::new(),
+        group: String::new(),
     };
     writer.parameters();
     writer.statements(&program.body);
@@ -90,6 +91,7 @@ struct Writer<'p> {
     arrays: Vec<String>,
     scalars: Vec<String>,
     item: String,
+    group: String,
 }
 
 impl Writer<'_> {
@@ -138,6 +140,7 @@ impl Writer<'_> {
         self.line(&format!("mov.u32 {local}, %tid.x;"));
         self.line(&format!("mad.lo.s32 {item}, {group}, {size}, {local};"));
         self.item = item;
+        self.group = group;
         for local in &program.locals {
             let register = match local {
                 Local::Number(ty) => {
@@ -178,7 +181,11 @@ impl Writer<'_> {
                 let ty = self.program.element_of(pointer);
                 let value = self.expr(value);
                 let address = self.address(pointer, index);
-                self.line(&format!("st.global.{} [{address}], {value};", memory_type(ty)));
+                let how = match self.program.is_volatile(pointer) {
+                    true => "st.volatile.global",
+                    false => "st.global",
+                };
+                self.line(&format!("{how}.{} [{address}], {value};", memory_type(ty)));
             }
             Statement::If(condition, then, otherwise) => {
                 let (no, end) = (self.label(), self.label());
@@ -192,7 +199,7 @@ impl Writer<'_> {
                 self.statements(otherwise);
                 self.line(&format!("{end}:"));
             }
-            Statement::Loop(looped) => {
+            Statement::Loop(looped) | Statement::Wait(looped) => {
                 let (next, out) = (format!("NEXT{}", looped.label), format!("OUT{}", looped.label));
                 let head = format!("HEAD{}", looped.label);
                 // Half of them are tested in front and at the end, as compilers turn them.
@@ -245,23 +252,34 @@ impl Writer<'_> {
             Statement::Next(label) => self.line(&format!("bra.uni NEXT{label};")),
             Statement::Return => self.line("bra.uni DONE;"),
             Statement::Barrier => self.line("bar.sync 0;"),
-            Statement::Shuffle(to, exchange, value, by) => {
-                let value = self.expr(value);
-                let to = self.locals[*to].clone();
+            Statement::Fence => self.line("fence.acq_rel.gpu;"),
+            Statement::Shuffle(to, exchange, value, by, mask) => {
+                let (value, by) = (self.expr(value), self.expr(by));
+                let (to, mask) = (self.locals[*to].clone(), self.mask(*mask));
                 let (mode, bound) = match exchange {
                     Exchange::Index => ("idx", 31),
                     Exchange::Up => ("up", 0),
                     Exchange::Down => ("down", 31),
                     Exchange::Xor => ("bfly", 31),
                 };
-                self.line(&format!("shfl.sync.{mode}.b32 {to}, {value}, {by}, {bound}, -1;"));
+                self.line(&format!(
+                    "shfl.sync.{mode}.b32 {to}, {value}, {by}, {bound}, {mask};"
+                ));
             }
-            Statement::Ballot(to, condition) => {
+            Statement::Ballot(to, condition, mask) => {
                 let truth = self.truth(condition);
-                let to = self.locals[*to].clone();
-                self.line(&format!("vote.sync.ballot.b32 {to}, {truth}, -1;"));
+                let (to, mask) = (self.locals[*to].clone(), self.mask(*mask));
+                self.line(&format!("vote.sync.ballot.b32 {to}, {truth}, {mask};"));
+            }
+            Statement::Meet(mask) => {
+                let mask = self.mask(Some(*mask));
+                self.line(&format!("bar.warp.sync {mask};"));
             }
         }
+    }
+
+    fn mask(&self, mask: Option<usize>) -> String {
+        mask.map_or("-1".to_owned(), |mask| self.locals[mask].clone())
     }
 
     /// Branches to the label where the condition is as `sense` says, and goes on where it is not.
@@ -364,6 +382,7 @@ impl Writer<'_> {
             }
             Expr::Parameter(number) => self.scalars[*number].clone(),
             Expr::Item => self.item.clone(),
+            Expr::Group => self.group.clone(),
             Expr::Binary(op, ty, left, right) => {
                 let (left, right) = (self.expr(left), self.expr(right));
                 let to = self.register_of(*ty);
@@ -549,7 +568,7 @@ pub(super) fn is_free(condition: &Condition) -> bool {
 
 fn is_free_number(expr: &Expr) -> bool {
     match expr {
-        Expr::Number(..) | Expr::Variable(_) | Expr::Parameter(_) | Expr::Item => true,
+        Expr::Number(..) | Expr::Variable(_) | Expr::Parameter(_) | Expr::Item | Expr::Group => true,
         Expr::Binary(_, _, left, right) => is_free_number(left) && is_free_number(right),
         Expr::Cast(_, inner) => is_free_number(inner),
         Expr::Choose(..) | Expr::Load(..) | Expr::Step(..) => false,

@@ -149,6 +149,8 @@ pub enum Expr {
     Parameter(usize),
     /// The work-item's number in the launch, a `U32`.
     Item,
+    /// The work-group's number, a `U32`.
+    Group,
     /// Of two numbers of the type.
     Binary(Arithmetic, Scalar, Box<Expr>, Box<Expr>),
     /// To another type; between integers, or from an integer to a float.
@@ -213,7 +215,7 @@ pub enum Statement {
     Assign(usize, Expr),
     /// `p = q`
     Point(usize, Pointer),
-    /// `p[i] = e`
+    /// `p[i] = e`; volatile if the array is.
     Store(Pointer, Expr, Expr),
     /// `if`
     If(Condition, Vec<Statement>, Vec<Statement>),
@@ -231,10 +233,17 @@ pub enum Statement {
     Return,
     /// `__syncthreads()`
     Barrier,
-    /// A value of another work-item of the warp; all of the warp are here.
-    Shuffle(usize, Exchange, Expr, u32),
-    /// `__ballot_sync`, of all of the warp.
-    Ballot(usize, Condition),
+    /// A loop that waits for what another work-group does.
+    Wait(Loop),
+    /// `__threadfence()`
+    Fence,
+    /// A value of another work-item of the warp, by a number below 32, among those that a mask in a variable names; among
+    /// all of the warp if there is none. All of them are here.
+    Shuffle(usize, Exchange, Expr, Expr, Option<usize>),
+    /// `__ballot_sync`, of those that a mask names.
+    Ballot(usize, Condition, Option<usize>),
+    /// `__syncwarp`, of those that a mask names.
+    Meet(usize),
 }
 
 /// A loop.
@@ -274,6 +283,8 @@ pub enum Content {
     Flags,
     /// Small whole numbers as floats.
     Floats,
+    /// Zeros.
+    Zeros,
 }
 
 /// An array parameter.
@@ -347,6 +358,11 @@ pub struct Program {
     pub group: u32,
     /// Some of a work-group return in front of its barriers.
     pub partial: bool,
+    /// Work-groups wait for each other.
+    pub waits: bool,
+    /// What they wait for, and what they read then, no fence keeps apart: right on a device whose compiler leaves the
+    /// order as it is, a race by the letter.
+    pub unordered: bool,
 }
 
 impl Program {
@@ -368,10 +384,15 @@ impl Program {
                 Local::Number(ty) | Local::Pointer(ty, _) => ty,
             },
             Expr::Parameter(number) => self.scalars[*number].ty,
-            Expr::Item => Scalar::U32,
+            Expr::Item | Expr::Group => Scalar::U32,
             Expr::Choose(_, then, _) => self.type_of(then),
             Expr::Load(pointer, ..) => self.element_of(pointer),
         }
+    }
+
+    /// Whether accesses through a pointer are volatile.
+    pub fn is_volatile(&self, pointer: &Pointer) -> bool {
+        matches!(pointer, Pointer::Array(array) if self.arrays[*array].volatile)
     }
 
     /// What a pointer points to.

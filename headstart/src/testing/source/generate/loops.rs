@@ -1,7 +1,9 @@
 //! Loops of random programs: the ways in which people count.
 
-use super::generate::{Generator, LENGTH, array, binary, compare, local, number, scalar};
-use super::tree::{Access, Arithmetic, Condition, Expr, Local, Loop, Pointer, Relation, Scalar, Statement};
+use super::{Generator, Here, LENGTH, array, binary, compare, local, number, scalar};
+use crate::testing::source::tree::{
+    Access, Arithmetic, Condition, Expr, Local, Loop, Pointer, Relation, Scalar, Statement,
+};
 
 /// A counter and what bounds it.
 struct Counting {
@@ -13,9 +15,11 @@ struct Counting {
 impl Generator {
     /// A loop, with what stands in front of it.
     pub fn loop_statement(&mut self) -> Vec<Statement> {
-        let uniform = self.together && self.random.chance(60);
-        let together = std::mem::replace(&mut self.together, uniform);
-        let loops = match self.together {
+        let here = self.here;
+        if !(self.is_together() && self.random.chance(60)) {
+            self.here = Here::Anyone;
+        }
+        let loops = match self.is_together() {
             // Nothing may leave the others behind.
             true => std::mem::take(&mut self.loops),
             false => self.loops.clone(),
@@ -28,7 +32,7 @@ impl Generator {
         };
         self.depth -= 1;
         self.loops = loops;
-        self.together = together;
+        self.here = here;
         statements
     }
 
@@ -43,7 +47,7 @@ impl Generator {
             0 => number(ty, self.random.between(2, 20) as i64),
             1 => binary(Arithmetic::Add, ty, bound, number(ty, 1)),
             2 => binary(Arithmetic::Sub, ty, bound, number(ty, 1)),
-            3 if !self.together => {
+            3 if !self.is_together() => {
                 // Another one for each work-item.
                 let index = Box::new(Expr::Item);
                 let count = Expr::Load(Pointer::Array(array::SHORTS), index, Access::Plain);
@@ -61,11 +65,11 @@ impl Generator {
     }
 
     /// The body of a loop with this label, around these counters.
-    fn body(&mut self, label: u32, counter: Option<(usize, Scalar)>) -> Vec<Statement> {
+    pub fn body(&mut self, label: u32, counter: Option<(usize, Scalar)>) -> Vec<Statement> {
         let before = self.counters.len();
         self.counters.extend(counter);
         let most = if self.depth > 1 { 2 } else { 4 };
-        if !self.together {
+        if !self.is_together() {
             self.loops.push(label);
         }
         let mut body = Vec::new();
@@ -94,7 +98,7 @@ impl Generator {
         };
         let start = match self.random.below(4) {
             0 if ty == self.scalars[scalar::START].ty => Expr::Parameter(scalar::START),
-            1 if !self.together => self.cast(ty, Expr::Item),
+            1 if !self.is_together() => self.cast(ty, Expr::Item),
             _ => zero(),
         };
         let up = |by: Expr| Statement::Assign(counter, binary(Arithmetic::Add, ty, variable(), by));
@@ -208,7 +212,7 @@ impl Generator {
                     };
                 }
                 let leave = Statement::If(test, vec![Statement::Leave(label)], Vec::new());
-                let at = match self.together {
+                let at = match self.is_together() {
                     // What stands between barriers belongs together.
                     true => self.random.below(2) as usize * body.len(),
                     false => self.random.below(body.len() as u64 + 1) as usize,
@@ -264,7 +268,7 @@ impl Generator {
 
     /// The test of a loop, joined with another one here and there: `i < n && m[i]`, `i < n || m[i]`.
     fn joined(&mut self, test: Condition, counter: Option<(usize, Scalar)>) -> Condition {
-        if self.together || !self.random.chance(35) {
+        if self.is_together() || !self.random.chance(35) {
             return test;
         }
         let before = self.counters.len();
@@ -354,7 +358,7 @@ impl Generator {
                 let end = Pointer::Moved(first, Box::new(bound));
                 let relation = *self.random.choose(&[Relation::Less, Relation::NotEqual]);
                 let mut test = Condition::Pointers(relation, Pointer::Variable(pointer), end);
-                if !self.together && self.random.chance(30) {
+                if !self.is_together() && self.random.chance(30) {
                     let flag = compare(Relation::NotEqual, Scalar::I32, here(), number(Scalar::I32, 0));
                     test = match self.random.chance(70) {
                         true => Condition::And(Box::new(test), Box::new(flag)),

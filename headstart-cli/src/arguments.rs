@@ -14,7 +14,7 @@ pub struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the device or this machine cannot, 4 a bug of ours.";
+Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the device or this machine cannot, 4 a bug of ours,\n130 stopped by Ctrl-C, with a report of what was tried.";
 
 /// Which kernel, and its data.
 #[derive(Args, Debug)]
@@ -115,6 +115,9 @@ pub struct Tune {
     /// Try only part I of N of the plans, counted from 1; `headstart merge` puts the logs together
     #[arg(long, value_name = "I/N", requires = "log")]
     pub shard: Option<String>,
+    /// Begin no further plan after so many seconds, and report what was tried until then
+    #[arg(long, value_name = "SECONDS")]
+    pub budget: Option<f64>,
     #[command(flatten)]
     pub check: CheckOptions,
     /// Write the report as JSON to FILE, `-` for standard output
@@ -165,6 +168,9 @@ pub struct Advise {
     /// The share of a program's time that the kernel takes, above 0 and at most 1: says what the program gains
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,
+    /// Begin no further plan after so many seconds, and report what was tried until then
+    #[arg(long, value_name = "SECONDS")]
+    pub budget: Option<f64>,
     /// Write the advice as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Err(Error::bug(said.replace('\n', " ")).accepted("please report it with the command that you ran"))
     });
     match outcome {
+        Ok(()) if progress::was_interrupted() => ExitCode::from(progress::INTERRUPTED_STATUS),
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be closed as well; the status still says what happened.

@@ -1,24 +1,63 @@
-//! Progress on a terminal, and silence in a pipe.
+//! Progress on a terminal, silence in a pipe, and the ways to stop a search: Ctrl-C and a budget.
 
 use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use headstart::report::{Trial, number};
 use headstart::tune::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
+/// Whether Ctrl-C was pressed while a search ran.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// As a shell tells it of a command that an interrupt (signal 2) ended.
+pub const INTERRUPTED_STATUS: u8 = 130;
+
+/// Whether a search was stopped by Ctrl-C.
+pub fn was_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
 /// A bar on standard error with the best plan so far. It draws nothing where standard error is no terminal.
+///
+/// While there is one, Ctrl-C stops the search, which reports what it has; pressed again, it ends the command.
 pub struct Bar {
     bar: ProgressBar,
     best: Mutex<f64>,
+    until: Option<Instant>,
 }
 
 impl Bar {
-    /// A bar that appears when the search begins.
-    pub fn new() -> Bar {
+    /// A bar that appears when the search begins. After `budget`, counted from now, the search begins no further plan.
+    pub fn new(budget: Option<Duration>) -> Bar {
+        // A second bar of one command finds the handler in place, which is what it wants.
+        let _ = ctrlc::set_handler(|| {
+            if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                std::process::exit(INTERRUPTED_STATUS.into());
+            }
+            eprintln!("headstart: stopping when the plans at hand are done; Ctrl-C again ends at once");
+        });
         Bar {
             bar: ProgressBar::no_length(),
             best: Mutex::new(0.0),
+            until: budget.and_then(|budget| Instant::now().checked_add(budget)),
+        }
+    }
+
+    fn show(&self, trial: &Trial) {
+        self.bar.inc(1);
+        let Some((_, speedup)) = trial.measured() else {
+            return;
+        };
+        let mut best = self
+            .best
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if speedup > *best {
+            *best = speedup;
+            self.bar
+                .set_message(format!("{} {}", number::speedup(speedup), trial.plan));
         }
     }
 }
@@ -33,19 +72,17 @@ impl Progress for Bar {
     }
 
     fn done(&self, trial: &Trial) {
-        self.bar.inc(1);
-        let Some((_, speedup)) = trial.measured() else {
-            return;
-        };
-        let mut best = self
-            .best
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if speedup > *best {
-            *best = speedup;
-            self.bar
-                .set_message(format!("{} {}", number::speedup(speedup), trial.plan));
-        }
+        self.show(trial);
+    }
+
+    fn known(&self, trial: &Trial) {
+        self.show(trial);
+        // What took no time says nothing of the time that is left.
+        self.bar.reset_eta();
+    }
+
+    fn is_stopped(&self) -> bool {
+        was_interrupted() || self.until.is_some_and(|until| Instant::now() >= until)
     }
 }
 

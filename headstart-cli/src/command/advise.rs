@@ -46,6 +46,7 @@ fn check_share(share: Option<f64>) -> Result<()> {
 /// The advice from a run of the kernel and the plans that are likely to help, or from a profile, or from both.
 fn advice(options: &Advise) -> Result<Advice> {
     let overrides = &options.model;
+    let budget = super::tune::budget(options.budget)?;
     let given = options
         .device
         .as_deref()
@@ -88,7 +89,7 @@ fn advice(options: &Advise) -> Result<Advice> {
         },
     };
     let bench = device.bench()?;
-    let bar = Bar::new();
+    let bar = Bar::new(budget);
     match profiled {
         Some(profiled) => Advice::of_profiled_kernel(&profiled, subject.as_ref(), bench.as_ref(), &bar),
         None => advise::advise(subject.as_ref(), bench.as_ref(), &bar),

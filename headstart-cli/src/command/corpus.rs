@@ -306,7 +306,7 @@ fn tuned(subject: &FileSubject, workload: &Workload, tuner: &MeasuredBench) -> R
         plans: Some(&plans),
         ..Asked::default()
     };
-    let report = tune::search(subject, tuner, &asked, &Bar::new())?.report;
+    let report = tune::search(subject, tuner, &asked, &Bar::new(None))?.report;
     Ok(json!({
         "plan": report.best.plan.to_string(),
         "time_ns": report.best.time_ns,

@@ -1,5 +1,7 @@
 //! `headstart tune`: try the plans, choose one, write the report.
 
+use std::time::Duration;
+
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Report, page, table};
 use headstart::suggest::quoted;
@@ -18,6 +20,7 @@ pub fn run(options: &Tune) -> Result<()> {
     let plans = options.plans.as_deref().map(read_plans).transpose()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
     let measure = measure(options)?;
+    let budget = budget(options.budget)?;
     let bench = device::bench(options.device.as_deref(), &options.model)?;
     if let (Some(text), Some(_), true) = (&options.measure, measure, bench.times_at_once()) {
         return Err(Error::usage(format!(
@@ -78,7 +81,7 @@ pub fn run(options: &Tune) -> Result<()> {
         measure,
     };
 
-    let bar = Bar::new();
+    let bar = Bar::new(budget);
     let report = tune::search(subject.as_ref(), bench.as_ref(), &asked, &bar)?.report;
     drop(bar);
 
@@ -92,7 +95,7 @@ pub fn run(options: &Tune) -> Result<()> {
     if let Some(json) = &json {
         json.write(&json_line(&report)?)?;
     }
-    if let Some(path) = &options.ship {
+    if let (Some(path), None) = (&options.ship, report.partial) {
         Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
     if let Some((module, destination)) = &module {
@@ -106,6 +109,20 @@ pub fn run(options: &Tune) -> Result<()> {
     if !taken {
         print(&table::text(&report))?;
     }
+    if let Some(partial) = report.partial {
+        let more = match (&options.log, &options.ship) {
+            (Some(log), _) => format!(
+                "{} has them: the same command goes on",
+                quoted(&log.to_string_lossy())
+            ),
+            (None, Some(_)) => "no answer is kept of a search that was stopped".to_owned(),
+            (None, None) => "with `--log FILE` the same command would go on from there".to_owned(),
+        };
+        eprintln!(
+            "headstart: {} of {} plans were tried; {more}",
+            partial.tried, partial.of
+        );
+    }
     // A plan that was accepted and then went wrong is a bug of ours, however good the others are.
     let failed = report.trials.iter().find_map(|trial| match &trial.outcome {
         Outcome::Failed { reason } => Some((&trial.plan, reason)),
@@ -115,6 +132,18 @@ pub fn run(options: &Tune) -> Result<()> {
         Some((plan, reason)) => Err(Error::bug(format!("plan `{plan}` went wrong: {reason}"))),
         None => Ok(()),
     }
+}
+
+/// How long a search may go on beginning plans.
+pub fn budget(seconds: Option<f64>) -> Result<Option<Duration>> {
+    let refused = |seconds: f64| {
+        Error::usage(format!("`--budget {seconds}` is no time for a search")).accepted("seconds, above 0")
+    };
+    let budget = |seconds: f64| match Duration::try_from_secs_f64(seconds) {
+        Ok(budget) if !budget.is_zero() => Ok(budget),
+        _ => Err(refused(seconds)),
+    };
+    seconds.map(budget).transpose()
 }
 
 /// How many plans are measured; none for all.

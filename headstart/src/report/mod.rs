@@ -72,6 +72,28 @@ pub struct Report {
     /// What every launch of the rewritten entry must fulfil beyond what its module says, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_for_granted: Vec<String>,
+    /// How far the search came, where it was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Partial>,
+}
+
+/// A search that was stopped: plans that were not tried may be faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partial {
+    /// Plans that were tried.
+    pub tried: usize,
+    /// Plans that were to be tried.
+    pub of: usize,
+}
+
+impl fmt::Display for Partial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Stopped after {} of {} plans: others may be faster.",
+            self.tried, self.of
+        )
+    }
 }
 
 /// One plan that was tried.
@@ -512,6 +534,7 @@ pub(crate) mod tests {
             perturbed: None,
             notes: vec!["simulated".to_owned()],
             taken_for_granted: Vec::new(),
+            partial: None,
         }
     }
 

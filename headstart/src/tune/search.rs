@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch::plan::{Distance, LoadName, Strategy};
 use crate::prefetch::{self, Plan};
-use crate::report::{Counter, Outputs, Report, Trial};
+use crate::report::{Counter, Outputs, Partial, Report, Trial};
 
 /// A device on which plans are checked and timed.
 pub trait Bench: Sync {
@@ -113,6 +113,14 @@ pub trait Progress: Sync {
     fn begin(&self, plans: usize);
     /// One plan is done.
     fn done(&self, trial: &Trial);
+    /// One plan was done before: its trial is in the log.
+    fn known(&self, trial: &Trial) {
+        self.done(trial);
+    }
+    /// Whether nothing more is to be begun: the report is of what was tried until then.
+    fn is_stopped(&self) -> bool {
+        false
+    }
 }
 
 /// A kernel with a plan carried out, and the plan as completed.
@@ -289,7 +297,15 @@ pub fn search(
     let fastest_ns = fastest_ns.fold(baseline_ns, f64::min);
     let bounds = Bounds::of(&baseline.evidence, profile, &loads)
         .map(|bounds| bounds.beside_a_plan(baseline_ns, fastest_ns));
-    let plain_best = elsewhere::plain_best(subject, bench, baseline_ns)?;
+    let partial = progress.is_stopped().then_some(Partial {
+        tried: trials.len() - 1,
+        of: plans.len(),
+    });
+    // Whoever stops a search does not wait for another one.
+    let plain_best = match partial {
+        Some(_) => None,
+        None => elsewhere::plain_best(subject, bench, baseline_ns)?,
+    };
     let here = Here {
         subject,
         bench,
@@ -384,8 +400,10 @@ pub fn search(
         perturbed: agreed,
         notes: std::iter::once(baseline.note.clone())
             .chain(note)
+            .chain(partial.map(|partial| partial.to_string()))
             .chain(subject.unlocking())
             .collect(),
+        partial,
         taken_for_granted,
     };
     Ok(Found { report, baseline })

@@ -85,7 +85,7 @@ impl Trying<'_> {
 
     fn known(&self, pair: &Pair<'_>, baseline: &Timed) -> Option<(Trial, Option<Timed>)> {
         let known = self.memory.known(pair.1, baseline, self.bench.times_at_once())?;
-        self.progress.done(&known.0);
+        self.progress.known(&known.0);
         Some(known)
     }
 
@@ -96,8 +96,11 @@ impl Trying<'_> {
         let baseline = self.bench.time(self.bound, self.kernel)?;
         let none = self.plain_trial(&baseline);
         let try_plan = |pair: &Pair<'_>| {
+            if self.progress.is_stopped() {
+                return None;
+            }
             if let Some(known) = self.known(pair, &baseline) {
-                return known;
+                return Some(known);
             }
             let run = || -> Result<(Timed, Outputs)> {
                 let (derived, mut outputs) = check(&checks, self.perturbed, pair.1)?;
@@ -110,9 +113,9 @@ impl Trying<'_> {
                 }
                 Ok((timed, outputs))
             };
-            self.done(pair, baseline.time_ns, shielded(run))
+            Some(self.done(pair, baseline.time_ns, shielded(run)))
         };
-        let trials = threads::map(pairs, try_plan);
+        let trials = threads::map(pairs, try_plan).into_iter().flatten().collect();
         Ok(Tried {
             baseline,
             none,
@@ -144,7 +147,7 @@ impl Trying<'_> {
                 }
                 None => legal.iter().copied().skip(measured).collect(),
             };
-            if batch.is_empty() && first.is_some() {
+            if first.is_some() && (batch.is_empty() || self.progress.is_stopped()) {
                 break;
             }
             measured += batch.len();
@@ -232,7 +235,7 @@ impl Trying<'_> {
         if first.is_none() && checked.is_empty() {
             self.timed(pairs, Vec::new(), first, tried)?;
         }
-        while !checked.is_empty() {
+        while !checked.is_empty() && !(first.is_some() && self.progress.is_stopped()) {
             let rest = checked.split_off(at_a_time.min(checked.len()));
             self.timed(pairs, checked, first, tried)?;
             checked = rest;

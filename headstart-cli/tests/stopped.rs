@@ -1,0 +1,91 @@
+//! A search that is stopped, by a budget or by Ctrl-C, reports what it has and says so.
+
+use std::fs;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn tune(more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    command.args([
+        "tune", "gather", "--device", "sim:h200", "--set", "items=64", "--set", "work=2",
+    ]);
+    command.args(more);
+    command
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+#[test]
+fn a_budget_ends_the_search() {
+    let output = tune(&["--budget", "0.001", "--json", "-"])
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let report = json(&output);
+    let of = report["partial"]["of"].as_u64().expect("it is partial");
+    assert_eq!(report["partial"]["tried"], 0);
+    assert!(of > 50, "{of}");
+    assert!(report["baseline_ns"].as_f64().expect("a time") > 0.0);
+    assert_eq!(report["verdict"], "leave it");
+    let notes = report["notes"].to_string();
+    assert!(
+        notes.contains(&format!("Stopped after 0 of {of} plans")),
+        "{notes}"
+    );
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("`--log FILE`"), "{told}");
+}
+
+#[test]
+fn a_search_within_its_budget_is_whole() {
+    let output = tune(&["--budget", "3600", "--plans", "unroll:2", "--json", "-"]).output();
+    let report = json(&output.expect("it runs"));
+    assert!(report.get("partial").is_none(), "{report}");
+}
+
+#[test]
+fn no_time_is_no_budget() {
+    for budget in ["0", "-1", "NaN", "1e400"] {
+        let output = tune(&[&format!("--budget={budget}")]).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_reports_what_was_tried() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log.jsonl");
+    let lines = || fs::read_to_string(&log).map_or(0, |text| text.lines().count());
+    let kept = log.to_string_lossy().into_owned();
+    let child = tune(&["--log", &kept, "--json", "-"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let started = Instant::now();
+    while lines() < 3 {
+        assert!(started.elapsed() < Duration::from_secs(300), "it does not get on");
+        thread::sleep(Duration::from_millis(1));
+    }
+    let signal = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(signal.expect("it is sent").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let report = json(&output);
+    let tried = report["partial"]["tried"].as_u64().expect("it is partial");
+    assert!(
+        (3..report["partial"]["of"].as_u64().expect("a number")).contains(&tried),
+        "{tried}"
+    );
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains(&kept) && told.contains("goes on"), "{told}");
+    // Refused plans are trials of the report; the log has what was made.
+    assert!(lines() >= 3);
+}

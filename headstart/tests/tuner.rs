@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use headstart::Result;
 use headstart::device::{Device, model};
 use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::{self, Plan};
@@ -16,6 +15,7 @@ use headstart::tune::{
     Answers, Asked, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, Progress, SeveralBench,
     SimulatedBench, Timed, Tuned, log, search, tuned_with,
 };
+use headstart::{Error, Result};
 
 struct Silent;
 
@@ -33,6 +33,8 @@ struct Drifting {
     batches: AtomicUsize,
     /// In which batch the process is killed, counted from 0.
     killed_in: Option<usize>,
+    /// From which batch on it answers nothing any more.
+    lost_in: Option<usize>,
     slower: f64,
 }
 
@@ -49,6 +51,7 @@ impl Drifting {
             timed: Arc::default(),
             batches: AtomicUsize::new(0),
             killed_in: None,
+            lost_in: None,
             slower: 1.0,
         }
     }
@@ -86,6 +89,9 @@ impl Bench for Drifting {
     fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let batch = self.batches.fetch_add(1, Ordering::Relaxed);
         assert_ne!(Some(batch), self.killed_in, "killed");
+        if self.lost_in.is_some_and(|lost| batch >= lost) {
+            return Err(Error::device("the driver was reset"));
+        }
         self.timed.fetch_add(kernels.len() - 1, Ordering::Relaxed);
         let drift = self.slower * (1.0 + 0.3 * batch as f64);
         let time = |kernel: &Arc<Kernel>| {
@@ -193,6 +199,39 @@ fn a_search_that_is_killed_goes_on_with_nothing_lost() {
     assert!(predictions(&kept) > 100);
     assert_eq!(predictions(&text), predictions(&kept));
     assert_eq!(log::merge(&[path]).expect("a log").trials, MEASURED);
+}
+
+#[test]
+fn what_was_measured_before_a_device_is_lost_is_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = Log::open(&folder.path().join("log.jsonl")).expect("a new log");
+    let mut bench = Drifting::new(&[]);
+    bench.lost_in = Some(5);
+    let report = run(&bench, Some(MEASURED), Some(&log));
+    let partial = report.partial.as_ref().expect("it is partial");
+    assert!(
+        partial.lost.as_ref().is_some_and(|error| error.contains("reset")),
+        "{partial:?}"
+    );
+    let measured = report
+        .trials
+        .iter()
+        .filter(|trial| trial.measured().is_some())
+        .count();
+    // Each batch has one plan; the plain kernel is a trial, too.
+    assert_eq!(measured, 6);
+    assert!(best(&report) > 1.0);
+    let notes = report.notes.join("\n");
+    assert!(
+        notes.contains("The device was lost: the driver was reset"),
+        "{notes}"
+    );
+    // Without any measurement there is nothing to report.
+    let mut bench = Drifting::new(&[]);
+    bench.lost_in = Some(0);
+    let asked = Asked::default();
+    let error = search(&subject(GATHER, 40), &bench, &asked, &Silent).expect_err("lost at once");
+    assert!(error.to_string().contains("reset"), "{error}");
 }
 
 #[test]

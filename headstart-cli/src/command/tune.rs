@@ -95,7 +95,7 @@ pub fn run(options: &Tune) -> Result<()> {
     if let Some(json) = &json {
         json.write(&json_line(&report)?)?;
     }
-    if let (Some(path), None) = (&options.ship, report.partial) {
+    if let (Some(path), None) = (&options.ship, &report.partial) {
         Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
     if let Some((module, destination)) = &module {
@@ -109,7 +109,7 @@ pub fn run(options: &Tune) -> Result<()> {
     if !taken {
         print(&table::text(&report))?;
     }
-    if let Some(partial) = report.partial {
+    if let Some(partial) = &report.partial {
         let more = match (&options.log, &options.ship) {
             (Some(log), _) => format!(
                 "{} has them: the same command goes on",
@@ -128,6 +128,9 @@ pub fn run(options: &Tune) -> Result<()> {
         Outcome::Failed { reason } => Some((&trial.plan, reason)),
         Outcome::Ok { .. } | Outcome::Rejected { .. } => None,
     });
+    if let Some(error) = report.partial.as_ref().and_then(|partial| partial.lost.clone()) {
+        return Err(Error::device(format!("the device was lost: {error}")));
+    }
     match failed {
         Some((plan, reason)) => Err(Error::bug(format!("plan `{plan}` went wrong: {reason}"))),
         None => Ok(()),

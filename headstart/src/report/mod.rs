@@ -78,12 +78,15 @@ pub struct Report {
 }
 
 /// A search that was stopped: plans that were not tried may be faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partial {
     /// Plans that were tried.
     pub tried: usize,
     /// Plans that were to be tried.
     pub of: usize,
+    /// What the device said when it was lost, where nobody stopped the search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
 }
 
 impl fmt::Display for Partial {
@@ -92,7 +95,11 @@ impl fmt::Display for Partial {
             f,
             "Stopped after {} of {} plans: others may be faster.",
             self.tried, self.of
-        )
+        )?;
+        match &self.lost {
+            Some(error) => write!(f, " The device was lost: {error}."),
+            None => Ok(()),
+        }
     }
 }
 

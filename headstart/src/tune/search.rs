@@ -277,6 +277,7 @@ pub fn search(
         none,
         trials: tried,
         note,
+        lost,
     } = match bench.times_at_once() {
         true => trying.at_once(&pairs)?,
         false => trying.in_turns(&pairs, asked.measure)?,
@@ -297,12 +298,13 @@ pub fn search(
     let fastest_ns = fastest_ns.fold(baseline_ns, f64::min);
     let bounds = Bounds::of(&baseline.evidence, profile, &loads)
         .map(|bounds| bounds.beside_a_plan(baseline_ns, fastest_ns));
-    let partial = progress.is_stopped().then_some(Partial {
+    let partial = (lost.is_some() || progress.is_stopped()).then(|| Partial {
         tried: trials.len() - 1,
         of: plans.len(),
+        lost: lost.map(|error| error.to_string()),
     });
     // Whoever stops a search does not wait for another one.
-    let plain_best = match partial {
+    let plain_best = match &partial {
         Some(_) => None,
         None => elsewhere::plain_best(subject, bench, baseline_ns)?,
     };
@@ -400,7 +402,7 @@ pub fn search(
         perturbed: agreed,
         notes: std::iter::once(baseline.note.clone())
             .chain(note)
-            .chain(partial.map(|partial| partial.to_string()))
+            .chain(partial.as_ref().map(Partial::to_string))
             .chain(subject.unlocking())
             .collect(),
         partial,

@@ -49,6 +49,8 @@ pub struct Tried {
     pub trials: Vec<(Trial, Option<Timed>)>,
     /// What must be said of them.
     pub note: Option<String>,
+    /// Why the device measured no more, where it was lost on the way.
+    pub lost: Option<Error>,
 }
 
 impl Trying<'_> {
@@ -121,6 +123,7 @@ impl Trying<'_> {
             none,
             trials,
             note: None,
+            lost: None,
         })
     }
 
@@ -139,6 +142,7 @@ impl Trying<'_> {
         let mut first: Option<(Timed, Trial)> = None;
         let mut tried: Vec<Option<(Trial, Option<Timed>)>> = pairs.iter().map(|_| None).collect();
         let mut measured = 0;
+        let mut lost = None;
         loop {
             let batch: Vec<usize> = match &proposals {
                 Some(proposals) => {
@@ -151,7 +155,14 @@ impl Trying<'_> {
                 break;
             }
             measured += batch.len();
-            self.batch(&checks, pairs, &batch, &mut first, &mut tried)?;
+            if let Err(error) = self.batch(&checks, pairs, &batch, &mut first, &mut tried) {
+                // A driver that was reset loses no measurement that was made before.
+                if first.is_none() || error.fault() != Fault::Device {
+                    return Err(error);
+                }
+                lost = Some(error);
+                break;
+            }
             for index in batch {
                 let own = legal.iter().position(|&legal| legal == index);
                 let speedup = tried[index].as_ref().and_then(|(trial, _)| trial.measured());
@@ -178,6 +189,7 @@ impl Trying<'_> {
             none,
             trials: tried.into_iter().flatten().collect(),
             note,
+            lost,
         })
     }
 

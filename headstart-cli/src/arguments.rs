@@ -355,9 +355,10 @@ pub struct Calibrate {
     /// most similar one]
     #[arg(long, value_name = "MODEL")]
     pub base: Option<String>,
-    /// Print what the model gives beside what was measured, row by row
-    #[arg(long)]
-    pub compare: bool,
+    /// Print what the model gives beside what was measured, each row as it comes; beside `--output` only what the model's
+    /// changed numbers follow from, unless it is `--compare=all`
+    #[arg(long, value_name = "all", num_args = 0..=1, require_equals = true, default_missing_value = "changed")]
+    pub compare: Option<Rows>,
     /// Only the microbenchmarks whose name and settings contain this; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub case: Vec<String>,
@@ -365,6 +366,16 @@ pub struct Calibrate {
     /// output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// Which rows `headstart calibrate` compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Rows {
+    /// Those that a changed number follows from; all, where none was changed.
+    #[value(hide = true)]
+    Changed,
+    /// All.
+    All,
 }
 
 /// The options of `headstart host-technique`.

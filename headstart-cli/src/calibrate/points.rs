@@ -13,6 +13,18 @@ pub struct Point {
     pub aim: Option<Aim>,
 }
 
+impl Point {
+    /// As rows and `--case` name it: the microbenchmark with its settings.
+    pub fn name(&self) -> String {
+        name(self.kernel, &self.settings)
+    }
+}
+
+/// A microbenchmark with its settings.
+pub fn name(kernel: &str, settings: &str) -> String {
+    format!("{kernel} {settings}")
+}
+
 fn point(kernel: &'static str, settings: impl Into<String>) -> Point {
     Point {
         kernel,

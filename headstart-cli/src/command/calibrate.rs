@@ -11,7 +11,7 @@ use headstart_gallery::micro;
 use rayon::prelude::*;
 
 use super::bench::{date, driver};
-use crate::arguments::Calibrate;
+use crate::arguments::{Calibrate, Rows};
 use crate::calibrate::file::{Base, Named};
 use crate::calibrate::fit::{self, Fitted};
 use crate::calibrate::meter::Meter;
@@ -45,7 +45,7 @@ pub fn run(options: &Calibrate) -> Result<()> {
             )
         }
     };
-    if output.is_none() && !options.compare {
+    if output.is_none() && options.compare.is_none() {
         return Ok(());
     }
     let name = match (&options.base, own) {
@@ -55,6 +55,7 @@ pub fn run(options: &Calibrate) -> Result<()> {
     };
     let base = Base::find(&name)?;
     let mut model = model::find(&name, &[])?;
+    let mut changed: Vec<String> = Vec::new();
     if let Some(destination) = &output {
         let fitted = fit::fit(&base, &points, &measurements)?;
         let text = base.write(
@@ -65,12 +66,17 @@ pub fn run(options: &Calibrate) -> Result<()> {
         destination.write(&text)?;
         print(&changes(&name, &fitted))?;
         model = model::parse(&text, "the new model", &[])?;
+        let new = fitted.iter().filter(|one| one.value != one.before);
+        changed = new.map(|one| points::name(one.kernel, &one.settings)).collect();
     }
-    if !options.compare {
+    let Some(rows) = options.compare else {
         return Ok(());
-    }
-    compare(&model, &points, &mut measurements)?;
-    print(&comparison(&model, &points, &measurements))?;
+    };
+    let is_wanted =
+        |point: &&Point| rows == Rows::All || changed.is_empty() || changed.contains(&point.name());
+    let points: Vec<&Point> = points.iter().filter(is_wanted).collect();
+    let is_quiet = matches!(json, Some(Destination::Standard));
+    compare(&model, &points, &mut measurements, is_quiet)?;
     json.map_or(Ok(()), |destination| {
         destination.write(&json_line(&measurements)?)
     })
@@ -83,7 +89,7 @@ fn destination(option: &str, path: Option<&Path>) -> Result<Option<Destination>>
 /// The points whose names or settings contain one of these; all if there are none.
 fn wanted(points: Vec<Point>, cases: &[String]) -> Result<Vec<Point>> {
     let matches = |point: &Point| {
-        let name = format!("{} {}", point.kernel, point.settings);
+        let name = point.name();
         cases.is_empty() || cases.iter().any(|case| name.contains(case))
     };
     let chosen: Vec<Point> = points.into_iter().filter(matches).collect();
@@ -271,59 +277,62 @@ fn changes(base: &str, fitted: &[Fitted]) -> String {
     text
 }
 
-/// Puts what the model gives beside what was measured.
-fn compare(model: &DeviceModel, points: &[Point], measurements: &mut Measurements) -> Result<()> {
-    let modelled: Vec<(&Point, f64)> = points
-        .par_iter()
-        .filter(|point| measurements.of(point).is_some())
-        .map(|point| fit::modelled(model, point).map(|modelled| (point, modelled)))
-        .collect::<Result<_>>()?;
-    for (point, modelled) in modelled {
-        if let Some(row) = measurements.row(point) {
-            row.modelled = Some(modelled);
-        }
-    }
-    measurements.model = Some(model.name.clone());
-    Ok(())
-}
-
-/// Model against measurement, row by row, and how far it is off.
-fn comparison(model: &DeviceModel, points: &[Point], measurements: &Measurements) -> String {
-    let mut text = format!(
+/// Puts what the model gives beside what was measured, prints each row as it comes, and how far the model is off.
+fn compare(
+    model: &DeviceModel,
+    points: &[&Point],
+    measurements: &mut Measurements,
+    is_quiet: bool,
+) -> Result<()> {
+    let show = |text: &str| if is_quiet { Ok(()) } else { print(text) };
+    show(&format!(
         "\n{:<76} {:>9} {:>9} {:>7}\n",
         format!("{} against the model {}", measurements.device, model.name),
         "measured",
         "model",
         "error"
-    );
+    ))?;
+    let measured: Vec<(&Point, f64)> = points
+        .iter()
+        .filter_map(|&point| Some((point, measurements.of(point)?.number)))
+        .collect();
+    // One at a time, so that no core is left with a share of long ones.
+    let modelled: Vec<(&Point, f64, f64)> = measured
+        .par_iter()
+        .with_max_len(1)
+        .map(|&(point, found)| {
+            let modelled = fit::modelled(model, point)?;
+            let fitted = if point.aim.is_some() {
+                " gives a number"
+            } else {
+                ""
+            };
+            show(&format!(
+                "{:<76} {:>9} {:>9} {:>7}{fitted}\n",
+                point.name(),
+                figures(found),
+                figures(modelled),
+                percent(modelled / found - 1.0)
+            ))?;
+            Ok((point, found, modelled))
+        })
+        .collect::<Result<_>>()?;
     let mut errors: Vec<f64> = Vec::new();
-    for row in &measurements.rows {
-        let (Some(found), Some(modelled)) = (row.measured, row.modelled) else {
-            continue;
-        };
-        let error = modelled / found.number - 1.0;
-        errors.push(error.abs());
-        let is_it = |point: &&Point| point.kernel == row.kernel && point.settings == row.settings;
-        let fitted = match points.iter().find(is_it).is_some_and(|point| point.aim.is_some()) {
-            true => " gives a number",
-            false => "",
-        };
-        text.push_str(&format!(
-            "{:<76} {:>9} {:>9} {:>7}{fitted}\n",
-            format!("{} {}", row.kernel, row.settings),
-            figures(found.number),
-            figures(modelled),
-            percent(error)
-        ));
+    for (point, found, modelled) in modelled {
+        errors.push((modelled / found - 1.0).abs());
+        if let Some(row) = measurements.row(point) {
+            row.modelled = Some(modelled);
+        }
     }
+    measurements.model = Some(model.name.clone());
     errors.sort_by(f64::total_cmp);
-    if let (Some(median), Some(worst)) = (errors.get(errors.len() / 2), errors.last()) {
-        text.push_str(&format!(
+    match (errors.get(errors.len() / 2), errors.last()) {
+        (Some(median), Some(worst)) => show(&format!(
             "{} rows: median error {}, worst {}\n",
             errors.len(),
             percent(*median),
             percent(*worst)
-        ));
+        )),
+        _ => Ok(()),
     }
-    text
 }

@@ -18,6 +18,8 @@ pub(super) struct Own {
     fill: Fill,
     /// The least and the greatest of the elements that were looked at, as signed integers; floats have none.
     range: Option<(i64, i64)>,
+    /// Whether those are in ascending order and not all the same, as offsets of rows or lists are.
+    is_ascending: bool,
     /// Numbers that the kernel compares with.
     words: Arc<[u64]>,
 }
@@ -45,6 +47,8 @@ pub(super) enum Change {
     Prefix(u64, u64, u64),
     /// Multiples of a step.
     Steps(u64),
+    /// Offsets of pieces of 0, 1, … and so many elements by turns, from the least element on, none above the greatest.
+    Pieces(u64),
     /// Any bits.
     Bits(u64),
     /// Some elements are numbers that the kernel compares with.
@@ -52,6 +56,9 @@ pub(super) enum Change {
     /// Numbers that are special: zeros of both signs, infinities, NaNs, subnormal ones, the largest.
     Special(u64),
 }
+
+/// The longest pieces of data in pieces.
+const PIECES: [u64; 3] = [6, 40, 200];
 
 /// How many elements are looked at.
 const SAMPLES: u64 = 256;
@@ -68,17 +75,21 @@ impl Own {
             length: length.max(1),
             fill,
             range: None,
+            is_ascending: false,
             words,
         };
         if element.is_integer() {
             let step = own.length.div_ceil(SAMPLES).max(1);
             let looked_at = (0..own.length).step_by(step as usize).chain([own.length - 1]);
+            let values = looked_at.clone().map(|index| own.signed(own.bits(index)));
+            own.is_ascending = values.is_sorted();
             own.range = looked_at.fold(None, |range, index| {
                 let value = own.signed(own.bits(index));
                 Some(range.map_or((value, value), |(least, most): (i64, i64)| {
                     (least.min(value), most.max(value))
                 }))
             });
+            own.is_ascending &= own.range.is_some_and(|(least, most)| least < most);
         }
         own
     }
@@ -157,6 +168,19 @@ impl Own {
                 function(Box::new(move |index| if index < count { first } else { then }))
             }
             Change::Steps(step) => Fill::Pattern(Pattern::Steps { first: 0, step }),
+            Change::Pieces(longest) => {
+                let (least, most) = self.range.unwrap_or((0, 0));
+                let round = longest.saturating_add(1);
+                let span = most.abs_diff(least);
+                function(Box::new(move |index| {
+                    let (rounds, rest) = (index / round, index % round);
+                    // 0 + 1 + … of each round, and of this one.
+                    let whole = u128::from(longest) * u128::from(round) / 2 * u128::from(rounds);
+                    let own = u128::from(rest) * u128::from(rest.saturating_sub(1)) / 2;
+                    let offset = (whole + own).min(u128::from(span)) as i64;
+                    least.wrapping_add(offset) as u64
+                }))
+            }
             Change::Bits(seed) => Fill::Pattern(Pattern::Bits { seed }),
             Change::Words(seed) => function(Box::new(move |index| {
                 let random = splitmix64(index, seed);
@@ -204,6 +228,10 @@ impl Own {
             Change::Steps(1 + random.below(4)),
             Change::Bits(random.bits()),
         ]);
+        if self.is_ascending {
+            // Rows and lists of every length, also where several work-items share one.
+            changes.splice(2..2, PIECES.map(Change::Pieces));
+        }
         if !self.words.is_empty() {
             // Before what hardly any kernel takes.
             changes.insert(2, Change::Words(random.bits()));
@@ -249,6 +277,7 @@ impl std::fmt::Display for Change {
                 write!(f, "{count} times {}, then {}", shown(first), shown(then))
             }
             Change::Steps(step) => write!(f, "multiples of {step}"),
+            Change::Pieces(longest) => write!(f, "offsets of pieces of 0 to {longest} elements"),
             Change::Bits(_) => f.write_str("random bits"),
             Change::Words(_) => f.write_str("mixed with what the kernel compares with"),
             Change::Special(_) => f.write_str("special numbers"),
@@ -362,6 +391,18 @@ mod tests {
         let mut permuted = changed(Change::Permuted(11))[..4].to_vec();
         permuted.sort_unstable();
         assert_eq!(permuted, [-5, 0, 3, 7]);
+    }
+
+    #[test]
+    fn offsets_get_pieces_of_every_length() {
+        let own = of(&[2, 5, 5, 9, 30]);
+        assert!(own.is_ascending && !of(&[3, 3]).is_ascending && !of(&[1, 0, 2]).is_ascending);
+        let changes = own.changes(&mut Random::new(1));
+        assert!(changes.contains(&Change::Pieces(40)), "{changes:?}");
+        let bits = elements(&own.changed(&Change::Pieces(3)), Type::I32, 16);
+        assert_eq!(bits, [2, 2, 3, 5, 8, 8, 9, 11, 14, 14, 15, 17, 20, 20, 21, 23]);
+        let bits = elements(&own.changed(&Change::Pieces(200)), Type::I32, 16);
+        assert!(bits.iter().all(|&bits| bits <= 30), "{bits:?}");
     }
 
     #[test]

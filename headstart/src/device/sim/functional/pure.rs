@@ -70,7 +70,15 @@ pub(super) fn execute_ruled(rule: FloatRule, kind: &LaneOpKind, registers: &mut 
                 flushed_singles(registers, to, a, b, |a, b| a - b)
             }
             (BinaryOp::FMul, Type::F32, FloatRule::FLUSHED) => {
-                flushed_singles(registers, to, a, b, |a, b| a * b)
+                // Below this a product is below the least normal number when it is rounded to 24 bits.
+                let limit = f64::from(f32::MIN_POSITIVE) * (1.0 - f64::EPSILON * 2.0f64.powi(27));
+                flushed_singles(registers, to, a, b, |a, b| {
+                    let product = a * b;
+                    match (f64::from(a) * f64::from(b)).abs() < limit {
+                        true => 0.0f32.copysign(product),
+                        false => product,
+                    }
+                })
             }
             _ => map2(registers, to, a, b, |a, b| ruled::binary(rule, op, ty, a, b)),
         },

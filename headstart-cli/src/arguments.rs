@@ -115,7 +115,7 @@ pub struct Tune {
     /// Try only part I of N of the plans, counted from 1; `headstart merge` puts the logs together
     #[arg(long, value_name = "I/N", requires = "log")]
     pub shard: Option<String>,
-    /// Begin no further plan after so many seconds, and report what was tried until then
+    /// Stop after this time: begin no further plan, and report what was tried
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<f64>,
     #[command(flatten)]
@@ -168,7 +168,7 @@ pub struct Advise {
     /// The share of a program's time that the kernel takes, above 0 and at most 1: says what the program gains
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,
-    /// Begin no further plan after so many seconds, and report what was tried until then
+    /// Stop after this time: begin no further plan, and report what was tried
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<f64>,
     /// Write the advice as JSON to FILE, `-` for standard output

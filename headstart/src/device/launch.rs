@@ -28,7 +28,7 @@ pub struct Launch {
 pub enum Argument {
     /// A pointer to the buffer's first element.
     Buffer(Buffer),
-    /// A pointer into the buffer, so many elements after its first. Not on OpenCL devices.
+    /// A pointer to an element of the buffer, by its index. Not on OpenCL devices.
     Part(Buffer, u64),
     /// A scalar's bits.
     Scalar(Type, u64),

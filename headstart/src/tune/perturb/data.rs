@@ -47,7 +47,8 @@ pub(super) enum Change {
     Prefix(u64, u64, u64),
     /// Multiples of a step.
     Steps(u64),
-    /// Offsets of pieces of 0, 1, … and so many elements by turns, from the least element on, none above the greatest.
+    /// Offsets of pieces of 0, 1, … up to this number of elements by turns, from the least element on, none above the
+    /// greatest.
     Pieces(u64),
     /// Any bits.
     Bits(u64),

@@ -25,7 +25,7 @@ const DISTANCES: usize = 4;
 pub(super) struct Pair {
     first: usize,
     second: usize,
-    /// They are a multiple of so many elements apart, as their alignments promise.
+    /// Their distance is a multiple of this number of elements, as their alignments promise.
     step: u64,
 }
 

@@ -27,7 +27,7 @@ pub struct MemoryCounters {
     pub dram_read_bytes: u64,
     /// Bytes written back to device memory.
     pub dram_written_bytes: u64,
-    /// Requests that L2 served, those that take it longer counted for as many as they hold up.
+    /// Requests that L2 served, weighted by the time that each takes.
     pub l2_requests: f64,
     /// Cycles that requests waited for L2, summed.
     pub l2_queueing: Cycles,

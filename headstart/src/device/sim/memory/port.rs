@@ -64,7 +64,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// At most so many places, and numbers below this, have an exact quotient: the error of the inverse is below
+    /// Up to this number of places, and for numbers below `EXACT`, the quotient is exact: the error of the inverse is below
     /// 2²⁴ / 2⁶⁴, and with numbers below 2⁴⁰ the product's is below one in 2⁶⁴.
     const MOST_PLACES: u64 = 1 << 24;
     const EXACT: u64 = 1 << 40;

@@ -4,7 +4,7 @@ use super::{Generator, array, binary, compare, local, number, scalar};
 use crate::testing::source::tree::{Access, Arithmetic, Condition, Expr, Pointer, Relation, Scalar};
 
 impl Generator {
-    /// A condition that joins up to so many others.
+    /// A condition that joins up to this number of others.
     pub(super) fn condition(&mut self, depth: u32) -> Condition {
         if depth > 0 && self.random.chance(45) {
             let (left, right) = (self.condition(depth - 1), self.condition(depth - 1));

@@ -1,5 +1,5 @@
-//! Every entry of `corpus/`, as nvcc, clang, Triton and Numba compiled it: it is read, runs on the simulator, and what is
-//! written back into its module is read again, assembled, and computes the same bits.
+//! Every entry of `corpus/`, as nvcc, clang, Triton, Numba and rustc compiled it: it is read, runs on the simulator, and
+//! what is written back into its module is read again, assembled, and computes the same bits.
 //!
 //! `HEADSTART_CORPUS=TEXT` picks the entries whose `FILE:ENTRY` contains it.
 

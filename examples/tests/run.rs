@@ -1,0 +1,157 @@
+//! Every program of this folder is run, and prints what stands here. `…` stands for some text of a line: what the
+//! device's model says may change with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What a program prints.
+const EXPECTED: &[(&str, &str)] = &[
+    (
+        "gather",
+        "plain: … µs\n\
+         prefetched: … µs, … times as fast\n\
+         the same bits: true\n",
+    ),
+    (
+        "histogram",
+        " 0 occurs  5000 times\n \
+         1 occurs  5000 times\n \
+         4 occurs  5000 times\n \
+         9 occurs  5000 times\n",
+    ),
+    (
+        "ptx",
+        "plan: values=rolling-async:4/interleaved,indices=rolling-registers:5\n\
+         taken for granted: nothing writes during a launch what is read through `indices`\n\
+         the same bits: true\n",
+    ),
+    (
+        "race",
+        "without the barrier: examples/race.rs:24:36: work-item 0 of work-group 0 (global 0) reads `partial[16]`, which \
+         work-item 16 wrote at examples/race.rs:24:13 with no barrier between\n\
+         with it: [8128, 24512]\n",
+    ),
+    ("reduction", "the sum of 50000 elements: 2475000\n"),
+    (
+        "saxpy",
+        "1000000 elements in 3907 work-groups of 256 work-items, 0 of them wrong\n\
+         … µs on NVIDIA H200 (simulated), from its L2 cache\n",
+    ),
+    (
+        "spmv",
+        "2500 rows, 12300 entries: 2500 rows with the bits of the CPU\n",
+    ),
+    (
+        "tuned",
+        "from:    Searched\n\
+         verdict: prefetch\n\
+         plan:    …values=…\n\
+         gain:    … times as fast as the plain kernel\n",
+    ),
+];
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The programs of the folder, by their files.
+fn programs() -> Vec<String> {
+    let mut programs: Vec<String> = fs::read_dir(folder())
+        .expect("the folder is there")
+        .map(|entry| entry.expect("its entries can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
+        .collect();
+    programs.sort();
+    programs
+}
+
+/// The built program: cargo puts it beside the folder that this test is in.
+fn built(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("this test is a file");
+    let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/run");
+    let program = profile
+        .join("examples")
+        .join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified());
+    let source = changed(&folder().join(format!("{name}.rs"))).expect("its source is there");
+    let is_new = changed(&program).is_ok_and(|built| built >= source);
+    assert!(
+        is_new,
+        "{name} was not built since it changed; `cargo test -p headstart-examples` builds it"
+    );
+    program
+}
+
+/// Runs a program where tuned answers go to `cache`.
+fn run(name: &str, cache: &Path) -> Output {
+    let mut program = Command::new(built(name));
+    program.env("HEADSTART_CACHE", cache);
+    program.output().unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Whether a line is as expected.
+fn fits(line: &str, expected: &str) -> bool {
+    let Some((start, rest)) = expected.split_once('…') else {
+        return line == expected;
+    };
+    line.strip_prefix(start).is_some_and(|line| {
+        let ends = line.char_indices().map(|(at, _)| at).skip(1).chain([line.len()]);
+        ends.filter(|&at| at > 0).any(|at| fits(&line[at..], rest))
+    })
+}
+
+fn check(name: &str, expected: &str, output: &Output) {
+    let (said, complained) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success(),
+        "{name}: {}\n{said}{complained}",
+        output.status
+    );
+    let is_right = said.lines().count() == expected.lines().count()
+        && said
+            .lines()
+            .zip(expected.lines())
+            .all(|(line, expected)| fits(line, expected));
+    assert!(is_right, "{name} printed\n{said}\nand not\n{expected}");
+    assert!(complained.is_empty(), "{name}: {complained}");
+}
+
+#[test]
+fn every_program_prints_what_it_should() {
+    let named: Vec<&str> = EXPECTED.iter().map(|(name, _)| *name).collect();
+    assert_eq!(
+        programs(),
+        named,
+        "the programs of the folder, and those with an output here"
+    );
+    let manifest = fs::read_to_string(folder().join("Cargo.toml")).expect("the manifest");
+    let list = fs::read_to_string(folder().join("README.md")).expect("the list");
+    let cache = tempfile::tempdir().expect("a folder");
+    for (name, expected) in EXPECTED {
+        assert!(
+            manifest.contains(&format!("path = \"{name}.rs\"")),
+            "{name} is no target"
+        );
+        assert!(
+            list.contains(&format!("({name}.rs)")),
+            "README.md does not list {name}"
+        );
+        check(name, expected, &run(name, &cache.path().join("answers.jsonl")));
+    }
+}
+
+#[test]
+fn a_tuned_kernel_is_remembered_for_the_next_start() {
+    let cache = tempfile::tempdir().expect("a folder");
+    let file = cache.path().join("answers.jsonl");
+    let (first, second) = (run("tuned", &file), run("tuned", &file));
+    let said = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    let (first, second) = (said(&first), said(&second));
+    assert!(first.starts_with("from:    Searched\n"), "{first}");
+    assert_eq!(second, first.replace("Searched", "Remembered"));
+}

@@ -247,7 +247,10 @@ impl Trying<'_> {
         if first.is_none() && checked.is_empty() {
             self.timed(pairs, Vec::new(), first, tried)?;
         }
-        while !checked.is_empty() && !(first.is_some() && self.progress.is_stopped()) {
+        while !checked.is_empty() {
+            if first.is_some() && self.progress.is_stopped() {
+                break;
+            }
             let rest = checked.split_off(at_a_time.min(checked.len()));
             self.timed(pairs, checked, first, tried)?;
             checked = rest;

@@ -190,19 +190,7 @@ impl Perturbed {
             distances: distances.into_iter().collect(),
             settings: &settings,
         };
-        let started = std::time::Instant::now();
-        let launches = match std::env::var_os("PRICE_OFF") {
-            Some(_) => Launches::default(),
-            None => search(&given),
-        };
-        if std::env::var_os("PRICE_SAY").is_some() {
-            eprintln!(
-                "search {:?} kept {} dropped {:?}",
-                started.elapsed(),
-                launches.kept.len(),
-                launches.dropped
-            );
-        }
+        let launches = search(&given);
         let rest = (0..launches.kept.len()).filter(|number| !launches.new.contains(number));
         let order = launches.new.iter().copied().chain(rest).collect();
         Ok(Perturbed {

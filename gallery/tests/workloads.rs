@@ -102,6 +102,9 @@ fn page(results: &Value) -> String {
         results["driver"].as_str().unwrap_or("?"),
         results["date"].as_str().unwrap_or("?"),
     );
+    if let Some(note) = results["note"].as_str() {
+        let _ = writeln!(text, "\n{note}");
+    }
     if let Some(copy) = copy {
         let _ = writeln!(
             text,

@@ -8,6 +8,7 @@ mod device;
 mod kernel;
 mod output;
 mod progress;
+mod published;
 
 use std::panic;
 use std::process::ExitCode;

@@ -26,6 +26,7 @@ use crate::arguments;
 use crate::command::bench::{date, driver};
 use crate::device::ordinal;
 use crate::output::{Destination, json_line, print};
+use crate::published;
 
 /// Work-items of a work-group.
 const GROUP: u32 = 256;
@@ -104,7 +105,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         if let Some(destination) = &destination {
             destination.write(&json_line(&json!({
                 "what": "single-precision functions beside CUDA's own: launches of a loop of evaluations, all cores full; ours_to_cuda is without the loop's own time",
-                "command": std::env::args().collect::<Vec<_>>().join(" "),
+                "command": published::command(),
                 "date": date(),
                 "driver": driver(),
                 "nvcc": bench.nvcc,

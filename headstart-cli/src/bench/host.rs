@@ -19,6 +19,7 @@ use crate::arguments;
 use crate::command::bench::{date, driver};
 use crate::device::Chosen;
 use crate::output::{Destination, json_line, print};
+use crate::published;
 
 /// The longest that a technique may take on a GPU, all of its ways together.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -82,7 +83,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         }
         records.extend(found);
         let report = json!({
-            "command": std::env::args().collect::<Vec<_>>().join(" "),
+            "command": published::command(),
             "date": date(),
             "driver": if matches!(chosen, Chosen::Gpu(_)) { driver() } else { None },
             "version": env!("CARGO_PKG_VERSION"),

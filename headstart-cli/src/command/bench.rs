@@ -24,6 +24,7 @@ use crate::bench::runs::Runs;
 use crate::bench::{functions, host, peers};
 use crate::device::ordinal;
 use crate::output::{Destination, json_line, print};
+use crate::published;
 
 /// The name of the kernel without a plan.
 const PLAIN: &str = "none";
@@ -84,10 +85,10 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     if let Some(shard) = shard {
         all = shard.of(all);
     }
-    let command: Vec<String> = std::env::args().collect();
+    let command = published::command();
     let report = |runs: &Runs, techniques: &[Value], peers: &[peers::Peer]| {
         json!({
-            "command": command.join(" "),
+            "command": command,
             "date": date(),
             "driver": driver(),
             "version": env!("CARGO_PKG_VERSION"),

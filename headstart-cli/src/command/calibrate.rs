@@ -19,6 +19,7 @@ use crate::calibrate::points::{self, Point};
 use crate::calibrate::rows::{Measurements, Row};
 use crate::device::Chosen;
 use crate::output::{Destination, json_line, print};
+use crate::published;
 
 /// Runs the command.
 pub fn run(options: &Calibrate) -> Result<()> {
@@ -102,9 +103,8 @@ fn wanted(points: Vec<Point>, cases: &[String]) -> Result<Vec<Point>> {
 
 /// What is known of a device before anything is measured, and what measures it.
 fn begin(device: &Chosen) -> Result<(Measurements, Meter)> {
-    let command: Vec<String> = std::env::args().collect();
     let blank = Measurements {
-        command: command.join(" "),
+        command: published::command(),
         device: String::new(),
         driver: String::new(),
         date: date(),

@@ -26,6 +26,7 @@ use crate::command::bench::{date, driver};
 use crate::device::ordinal;
 use crate::output::{Destination, json_line, print};
 use crate::progress::Bar;
+use crate::published;
 
 /// Runs the command.
 pub fn run(options: &arguments::Corpus) -> Result<()> {
@@ -41,7 +42,7 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
         true => None,
         false => Some(MeasuredBench::start(&program, &["worker".into()], ordinal)?),
     };
-    let command: Vec<String> = std::env::args().collect();
+    let command = published::command();
     let large = large_import(&options.folder).unwrap_or_else(|error| json!({"error": error.to_string()}));
     let mut entries = Vec::new();
     let mut failed = 0;
@@ -73,7 +74,7 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
             // What is measured is kept, whatever stops the rest.
             if let Some(destination) = &destination {
                 destination.write(&json_line(&json!({
-                    "command": command.join(" "),
+                    "command": command,
                     "date": date(),
                     "driver": driver(),
                     "version": env!("CARGO_PKG_VERSION"),

@@ -30,6 +30,7 @@ use crate::arguments;
 use crate::command::bench::{date, driver};
 use crate::device::Chosen;
 use crate::output::{Destination, print};
+use crate::published;
 
 /// Runs the suite.
 ///
@@ -56,7 +57,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
             .is_none_or(|limit| start.elapsed().as_secs() < limit)
     };
     let origin = |device: String, driver: Option<String>| Origin {
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: published::command(),
         date: date(),
         device,
         driver,

@@ -1,0 +1,98 @@
+//! The command that a file of results names: one that its reader can run.
+//!
+//! Results are published, and the place where they were made is nobody's business: how the program was started and
+//! where its files lie say nothing on another machine.
+
+/// Options whose value is a file of the machine that measured.
+const FILES: [&str; 5] = ["--json", "--html", "--page", "--log", "--from"];
+
+/// Options whose value is a program or a folder: a path from the root is cut down to its name.
+const PLACES: [&str; 2] = ["--nvcc", "--peers"];
+
+/// This process's command line, as its reader would type it.
+pub fn command() -> String {
+    of(std::env::args())
+}
+
+fn of(arguments: impl Iterator<Item = String>) -> String {
+    let mut words = vec!["headstart".to_owned()];
+    // What the option before makes of a value that stands by itself.
+    let mut pending: Option<String> = None;
+    for argument in arguments.skip(1) {
+        if let Some(option) = pending.take() {
+            words.push(value(&option, &argument));
+            continue;
+        }
+        match argument.split_once('=') {
+            Some((option, given)) if is_about_a_place(option) => {
+                words.push(format!("{option}={}", value(option, given)));
+            }
+            _ => {
+                if is_about_a_place(&argument) {
+                    pending = Some(argument.clone());
+                }
+                words.push(quoted(&argument));
+            }
+        }
+    }
+    words.join(" ")
+}
+
+fn is_about_a_place(option: &str) -> bool {
+    FILES.contains(&option) || PLACES.contains(&option)
+}
+
+fn value(option: &str, given: &str) -> String {
+    if FILES.contains(&option) {
+        return "FILE".to_owned();
+    }
+    let path = given.trim_end_matches('/');
+    let name = path.rsplit_once('/').filter(|_| path.starts_with('/'));
+    quoted(name.map_or(path, |(_, name)| name))
+}
+
+/// In quotation marks for a shell, where it needs them.
+fn quoted(argument: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=./:,+@%^".contains(letter);
+    match !argument.is_empty() && argument.chars().all(plain) {
+        true => argument.to_owned(),
+        false => format!("'{}'", argument.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    fn published(line: &[&str]) -> String {
+        of(line.iter().map(ToString::to_string))
+    }
+
+    #[test]
+    fn places_of_the_machine_that_measured_are_left_out() {
+        let line = [
+            "/root/build/hs-n",
+            "bench",
+            "--suite",
+            "documents",
+            "--json",
+            "/root/out/d/bench.json",
+            "--peers",
+            "scripts/cuda/",
+            "--nvcc=/usr/local/cuda/bin/nvcc",
+        ];
+        assert_eq!(
+            published(&line),
+            "headstart bench --suite documents --json FILE --peers scripts/cuda --nvcc=nvcc"
+        );
+    }
+
+    #[test]
+    fn words_with_blanks_can_be_pasted() {
+        let line = ["./headstart", "bench", "--case", "article groups=33", "--case", "it's"];
+        assert_eq!(
+            published(&line),
+            r"headstart bench --case 'article groups=33' --case 'it'\''s'"
+        );
+    }
+}

@@ -1,0 +1,338 @@
+//! README.md and `docs/` hold together: what they quote is what `results/` says, every page is in the index, links lead
+//! somewhere, and commands are such that a reader can run them.
+//!
+//! Parts of README.md and of `docs/gather.md` stand between marks, `<!-- from results: NAME -->` and `<!-- end -->`, and
+//! are made from results. `HEADSTART_BLESS=1` makes them anew; `scripts/readme` makes the results, too.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use headstart::prefetch::Plan;
+use headstart::report::number::{duration, speedup};
+use headstart::report::{Report, table};
+use serde_json::Value;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(name: &str) -> String {
+    let path = repository().join(name);
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn results(name: &str) -> Value {
+    serde_json::from_str(&read(&format!("results/{name}"))).expect("results are JSON")
+}
+
+fn report(results: &Value) -> Report {
+    serde_json::from_value(results["report"].clone()).expect("a report")
+}
+
+/// The pages of `docs/`, as README.md would link them.
+fn pages() -> Vec<String> {
+    let mut found = Vec::new();
+    for folder in ["docs", "docs/gallery"] {
+        for entry in fs::read_dir(repository().join(folder)).expect("a folder") {
+            let name = entry.expect("an entry").file_name();
+            let name = name.to_string_lossy();
+            if name.ends_with(".md") {
+                found.push(format!("{folder}/{name}"));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Holds a marked part of a file against what it should be, or writes it where `HEADSTART_BLESS` says so.
+fn compare(file: &str, name: &str, wanted: &str) {
+    let text = read(file);
+    let (mark, end) = (format!("<!-- from results: {name} -->\n"), "<!-- end -->");
+    let (before, rest) = text
+        .split_once(&mark)
+        .unwrap_or_else(|| panic!("{file} has no part {name}"));
+    let (found, after) = rest.split_once(end).expect("a marked part ends");
+    if std::env::var_os("HEADSTART_BLESS").is_some() {
+        fs::write(
+            repository().join(file),
+            format!("{before}{mark}{wanted}{end}{after}"),
+        )
+        .expect("the document can be written");
+        return;
+    }
+    assert!(
+        found == wanted,
+        "part {name} of {file} is not what the results say; HEADSTART_BLESS=1 makes it anew"
+    );
+}
+
+fn as_code(text: &str) -> String {
+    format!("```text\n{text}```\n")
+}
+
+/// What an H200 took for attention over 16 sequences, where no other number of work-groups is faster.
+fn measured(results: &Value) -> String {
+    let cases = results["workloads"].as_array().expect("workloads");
+    let case = cases
+        .iter()
+        .find(|case| case["case"] == "attention, 16 sequences")
+        .expect("it was measured");
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let plain_ns = number(&case["plain_ns"]);
+    let geometry = |shape: &Value| format!("{} × {}", shape["groups"], shape["group"]);
+    let mut rows = vec![(format!("the plain kernel, {}", geometry(case)), plain_ns)];
+    let shapes = case["shapes"].as_array().expect("shapes");
+    let fastest = |shape: &&Value| number(&shape["plain_ns"]);
+    let shape = shapes
+        .iter()
+        .min_by(|a, b| fastest(a).total_cmp(&fastest(b)))
+        .expect("a shape");
+    let all: Vec<String> = shapes.iter().map(geometry).collect();
+    rows.push((
+        format!("the fastest of {}", all.join(", ")),
+        number(&shape["plain_ns"]),
+    ));
+    for peer in case["peers"].as_array().expect("peers") {
+        let name = peer["name"].as_str().expect("a name");
+        rows.push((
+            format!("{name}, {}", peer["note"].as_str().unwrap_or("")),
+            number(&peer["median_ns"]),
+        ));
+    }
+    let trials: Vec<(Plan, f64)> = case["trials"]
+        .as_array()
+        .expect("trials")
+        .iter()
+        .filter(|trial| trial["status"] == "ok")
+        .map(|trial| {
+            let plan = trial["plan"].as_str().expect("a plan").parse();
+            (plan.expect("it parses"), number(&trial["timing"]["median_ns"]))
+        })
+        .collect();
+    let alone = |plan: &Plan| plan.unroll().is_none() && !plan.is_none();
+    let with = |plan: &Plan, word: &str| plan.to_string().contains(word);
+    let kinds: [&dyn Fn(&Plan) -> bool; 4] = [
+        &|plan| alone(plan) && with(plan, "cache:"),
+        &|plan| alone(plan) && with(plan, "rolling-"),
+        &|plan| plan.unroll().is_some() && plan.loads().is_empty(),
+        &|plan| !plan.loads().is_empty(),
+    ];
+    for kind in kinds {
+        let of_kind = trials.iter().filter(|(plan, _)| kind(plan));
+        let (plan, time_ns) = of_kind
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .expect("such a plan was tried");
+        rows.push((format!("`{plan}`"), *time_ns));
+    }
+    let mut text = String::from("| how | time | speed |\n|---|---|---|\n");
+    for (how, time_ns) in rows {
+        let _ = writeln!(
+            text,
+            "| {how} | {} | {} |",
+            duration(time_ns),
+            speedup(plain_ns / time_ns)
+        );
+    }
+    text
+}
+
+/// The report from its fastest plans to the plan's meaning: what a reader looks at first.
+fn in_short(report: &Report) -> String {
+    let text = table::text(report);
+    let from = text.find("Verdict: ").expect("a verdict");
+    let to = text.find("\nWhy\n").expect("reasons");
+    let heading = text.lines().next().expect("a heading");
+    format!("{heading}\n\n{}", &text[from..to])
+}
+
+/// The checksum that POSIX's `cksum` prints.
+fn cksum(bytes: &[u8]) -> u32 {
+    let length = bytes.len().to_le_bytes();
+    let used = length.iter().rposition(|&byte| byte != 0).map_or(0, |at| at + 1);
+    let mut sum = 0u32;
+    for byte in bytes.iter().chain(&length[..used]) {
+        sum ^= u32::from(*byte) << 24;
+        for _ in 0..8 {
+            sum = (sum << 1) ^ if sum >> 31 == 1 { 0x04c1_1db7 } else { 0 };
+        }
+    }
+    !sum
+}
+
+#[test]
+fn the_checksum_is_that_of_posix() {
+    // `printf 123456789 | cksum`
+    assert_eq!(cksum(b"123456789"), 930_766_865);
+    assert_eq!(cksum(b""), 4_294_967_295);
+}
+
+#[test]
+fn the_first_page_quotes_the_results() {
+    compare(
+        "README.md",
+        "workloads-h200.json",
+        &measured(&results("workloads-h200.json")),
+    );
+    let simulated = report(&results("tune-attention-sim-h200.json"));
+    compare(
+        "README.md",
+        "tune-attention-sim-h200.json",
+        &as_code(&in_short(&simulated)),
+    );
+}
+
+#[test]
+fn gather_s_page_and_picture_are_of_one_run() {
+    let made = results("tune-gather-sim-h200.json");
+    let report = report(&made);
+    compare(
+        "docs/gather.md",
+        "tune-gather-sim-h200.json",
+        &as_code(&table::text(&report)),
+    );
+    let advised = results("advise-gather-sim-h200.json");
+    let text = advised["text"].as_str().expect("the advice as text");
+    compare("docs/gather.md", "advise-gather-sim-h200.json", &as_code(text));
+
+    let picture = fs::read(repository().join("docs/tune-gather.png")).expect("the picture");
+    assert_eq!(
+        made["picture"]["cksum"].as_u64(),
+        Some(cksum(&picture).into()),
+        "docs/tune-gather.png is not the picture of results/tune-gather-sim-h200.json; scripts/readme makes both"
+    );
+
+    // The same kernel, simulated twice: both say the same of it.
+    let advice = &advised["advice"];
+    assert_eq!(advice["verdict"], made["report"]["verdict"]);
+    assert_eq!(advice["plan"], made["report"]["best"]["plan"]);
+    assert_eq!(advice["time_ns"], made["report"]["baseline_ns"]);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = |sentence: &str| {
+        assert!(
+            words.contains(sentence),
+            "the text of the advice lacks: {sentence}"
+        );
+    };
+    said(advice["conclusion"].as_str().expect("a conclusion"));
+    for step in advice["steps"].as_array().expect("steps") {
+        said(step["finding"].as_str().expect("a finding"));
+    }
+    for choice in advice["choices"].as_array().expect("choices") {
+        let number = |name: &str| choice[name].as_f64().expect("a number");
+        said(&format!(
+            "{} {} {}",
+            choice["what"].as_str().expect("a verdict"),
+            duration(number("time_ns")),
+            speedup(number("speedup"))
+        ));
+    }
+}
+
+#[test]
+fn the_index_has_every_page() {
+    assert!(read("README.md").contains("](docs/README.md)"));
+    for page in pages() {
+        // The gallery's pages have an index of their own, which is in the first.
+        let (index, link) = match page.strip_prefix("docs/gallery/") {
+            Some("README.md") => ("docs/README.md", "gallery/README.md"),
+            Some(link) => ("docs/gallery/README.md", link),
+            None => ("docs/README.md", page.trim_start_matches("docs/")),
+        };
+        if index != page {
+            let named = read(index).contains(&format!("]({link})"));
+            assert!(named, "{index} does not name {link}");
+        }
+    }
+    let index = read("docs/README.md");
+    for line in index.lines().filter(|line| line.starts_with("- [")) {
+        let said = line.split_once("): ").map_or("", |(_, said)| said);
+        assert!(said.len() > 10, "nothing is said of a page: {line}");
+    }
+}
+
+#[test]
+fn links_lead_to_files() {
+    let mut broken = Vec::new();
+    for page in pages().into_iter().chain(["README.md".to_owned()]) {
+        let text = read(&page);
+        let folder = repository().join(&page);
+        let folder = folder.parent().expect("a folder");
+        for rest in text.split("](").skip(1) {
+            let target = rest.split(')').next().unwrap_or_default();
+            let path = target.split('#').next().unwrap_or_default();
+            let elsewhere = ["http://", "https://"].iter().any(|start| path.starts_with(start));
+            if !path.is_empty() && !elsewhere && !folder.join(path).exists() {
+                broken.push(format!("{page}: {target}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "links to nothing:\n{}", broken.join("\n"));
+}
+
+/// Every `command` of a file of results.
+fn commands<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match field.as_str() {
+                    Some(text) if name == "command" => found.push(text),
+                    _ => commands(field, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| commands(item, found)),
+        _ => {}
+    }
+}
+
+/// Whether a command says something that only the machine knows on which it ran.
+fn is_private(command: &str) -> bool {
+    let known = ["headstart ", "cargo ", "scripts/", "target/release/", "HEADSTART_"];
+    let private = ["/root/", "/tmp/", "/home/", "./headstart", "a call for each"];
+    !known.iter().any(|start| command.starts_with(start))
+        || private.iter().any(|part| command.contains(part))
+}
+
+#[test]
+fn commands_of_results_can_be_run_by_a_reader() {
+    let mut private = Vec::new();
+    for entry in fs::read_dir(repository().join("results")).expect("a folder") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        if !name.ends_with(".json") {
+            continue;
+        }
+        let value = results(&name);
+        let mut found = Vec::new();
+        commands(&value, &mut found);
+        private.extend(
+            found
+                .into_iter()
+                .filter(|command| is_private(command))
+                .map(|command| format!("{name}: {command}")),
+        );
+    }
+    assert!(private.is_empty(), "private commands:\n{}", private.join("\n"));
+    assert!(is_private("./headstart bench"), "the test can tell");
+    assert!(is_private("hs-n bench --json FILE"), "the test can tell");
+}
+
+/// A page that is made from a file of results, or quotes one, names the command that makes it.
+#[test]
+fn pages_of_measurements_name_a_command() {
+    for page in pages() {
+        let text = read(&page);
+        if !text.contains("results/") {
+            continue;
+        }
+        let command = ["`headstart ", "headstart tune", "cargo ", "scripts/", "HEADSTART_"];
+        assert!(
+            command.iter().any(|start| text.contains(start)),
+            "{page} names no command"
+        );
+        for private in ["`./headstart", "hs-n", "/root/", "/tmp/", "a call for each"] {
+            assert!(!text.contains(private), "{page} has {private}");
+        }
+    }
+}

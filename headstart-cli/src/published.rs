@@ -89,7 +89,14 @@ mod tests {
 
     #[test]
     fn words_with_blanks_can_be_pasted() {
-        let line = ["./headstart", "bench", "--case", "article groups=33", "--case", "it's"];
+        let line = [
+            "./headstart",
+            "bench",
+            "--case",
+            "article groups=33",
+            "--case",
+            "it's",
+        ];
         assert_eq!(
             published(&line),
             r"headstart bench --case 'article groups=33' --case 'it'\''s'"

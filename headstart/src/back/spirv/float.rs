@@ -21,7 +21,11 @@ impl Emitter<'_> {
         let x = self.id(a);
         if matches!(op, UnaryOp::FNeg | UnaryOp::FAbs) {
             let x = self.flushed(ty, x);
-            return self.sign(op, ty, x);
+            let made = self.sign(op, ty, x);
+            return match ty == Type::F16 && self.rule.flush {
+                true => self.one_nan(made),
+                false => made,
+            };
         }
         if is_half(ty) {
             let x = self.flushed(ty, x);
@@ -31,6 +35,15 @@ impl Emitter<'_> {
             return self.flushed(ty, made);
         }
         self.rounded_unary(op, ty, x)
+    }
+
+    /// A half whose NaN, if it is one, is that which flushed `neg` and `abs` give on NVIDIA's GPUs.
+    fn one_nan(&mut self, half: Word) -> Word {
+        let (id, boolean) = (self.ty_id(Type::F16), self.module.boolean());
+        let [magnitude, infinity] = [0x7fff, 0x7c00].map(|bits| self.module.constant(16, bits));
+        let own = self.module.ins(Code::BitwiseAnd, id, &[half, magnitude]);
+        let is_nan = self.module.ins(Code::UGreaterThan, boolean, &[own, infinity]);
+        self.module.ins(Code::Select, id, &[is_nan, magnitude, half])
     }
 
     /// Changes the sign bit and nothing else, NaN included.
@@ -158,7 +171,57 @@ impl Emitter<'_> {
             _ => return self.least_or_most(op, ty, x, y),
         };
         let made = self.module.ins(code, id, &[x, y]);
-        self.flushed(ty, made)
+        // Sums of normal numbers are exact where they are small.
+        if ty != Type::F32 || !self.rule.flush || matches!(code, Code::FAdd | Code::FSub) {
+            return self.flushed(ty, made);
+        }
+        let (x, y) = match code {
+            Code::FMul => self.far_factors(x, y),
+            _ => (self.far(x), y),
+        };
+        let scaled = self.module.ins(code, id, &[x, y]);
+        self.tiny_flushed(made, scaled)
+    }
+
+    /// A single that is 2⁶⁴ times as large.
+    fn far(&mut self, x: Word) -> Word {
+        let id = self.ty_id(Type::F32);
+        let scale = self
+            .module
+            .float_constant(32, u64::from(2.0f32.powi(64).to_bits()));
+        self.module.ins(Code::FMul, id, &[x, scale])
+    }
+
+    /// Two factors of a product that is 2⁶⁴ times as large: the smaller one grows.
+    fn far_factors(&mut self, x: Word, y: Word) -> (Word, Word) {
+        let (id, boolean) = (self.ty_id(Type::F32), self.module.boolean());
+        let [own, other] = [x, y].map(|factor| self.module.opencl(id, Std::fabs, &[factor]));
+        let first = self.module.ins(Code::FOrdLessThanEqual, boolean, &[own, other]);
+        let (far_x, far_y) = (self.far(x), self.far(y));
+        (
+            self.module.ins(Code::Select, id, &[first, far_x, x]),
+            self.module.ins(Code::Select, id, &[first, y, far_y]),
+        )
+    }
+
+    /// A flushed single. What rounds to the least normal number only among subnormal ones is flushed as well: `scaled`,
+    /// the same result 2⁶⁴ times as large, tells (`ir::eval`).
+    fn tiny_flushed(&mut self, made: Word, scaled: Word) -> Word {
+        let (id, boolean) = (self.ty_id(Type::F32), self.module.boolean());
+        let least = self
+            .module
+            .float_constant(32, u64::from(f32::MIN_POSITIVE.to_bits()));
+        let limit = self
+            .module
+            .float_constant(32, u64::from(2.0f32.powi(-62).to_bits()));
+        let [own, far] = [made, scaled].map(|number| self.module.opencl(id, Std::fabs, &[number]));
+        let is_least = self.module.ins(Code::FOrdEqual, boolean, &[own, least]);
+        let is_below = self.module.ins(Code::FOrdLessThan, boolean, &[far, limit]);
+        let tiny = self.module.ins(Code::LogicalAnd, boolean, &[is_least, is_below]);
+        let zero = self.module.float_constant(32, 0);
+        let zero = self.module.opencl(id, Std::copysign, &[zero, made]);
+        let flushed = self.flushed(Type::F32, made);
+        self.module.ins(Code::Select, id, &[tiny, zero, flushed])
     }
 
     /// The lesser or greater number; of two zeros the negative or the positive one. OpenCL's functions leave open
@@ -201,7 +264,14 @@ impl Emitter<'_> {
         }
         let id = self.ty_id(ty);
         let made = self.module.opencl(id, Std::fma, &operands);
-        self.flushed(ty, made)
+        if ty != Type::F32 || !self.rule.flush {
+            return self.flushed(ty, made);
+        }
+        let [x, y, z] = operands;
+        let (x, y) = self.far_factors(x, y);
+        let z = self.far(z);
+        let scaled = self.module.opencl(id, Std::fma, &[x, y, z]);
+        self.tiny_flushed(made, scaled)
     }
 
     pub(super) fn float_compare(&mut self, op: CompareOp, a: Value, b: Value) -> Word {

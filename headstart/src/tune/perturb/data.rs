@@ -95,11 +95,12 @@ impl Own {
         own
     }
 
-    /// Element `index`. Beyond the end bytes start over and patterns go on.
+    /// Element `index`. Beyond the end bytes and functions, which need not know more, start over, and patterns go on.
     fn bits(&self, index: u64) -> u64 {
         let size = self.element.bytes() as usize;
         match &self.fill {
             Fill::Uninitialized => 0,
+            Fill::Pattern(pattern @ Pattern::Function(_)) => pattern.bits(self.element, index % self.length),
             Fill::Pattern(pattern) => pattern.bits(self.element, index),
             Fill::Bytes(bytes) => {
                 let start = (index % self.length) as usize * size;
@@ -128,8 +129,10 @@ impl Own {
         match *change {
             Change::Nothing => match &self.fill {
                 Fill::Uninitialized => Fill::Pattern(Pattern::Constant(0)),
+                Fill::Bytes(_) | Fill::Pattern(Pattern::Function(_)) => {
+                    function(Box::new(move |index| own.bits(index)))
+                }
                 Fill::Pattern(pattern) => Fill::Pattern(pattern.clone()),
-                Fill::Bytes(_) => function(Box::new(move |index| own.bits(index))),
             },
             Change::Reversed => function(Box::new(move |index| own.bits(length - 1 - index % length))),
             Change::Permuted(seed) => {
@@ -416,6 +419,26 @@ mod tests {
         let fill = own.changed(&Change::Permuted(5));
         assert!(matches!(fill, Fill::Pattern(Pattern::Function(_))));
         assert!(elements(&fill, Type::I32, 100).iter().all(|&bits| bits < 9));
+    }
+
+    #[test]
+    fn functions_are_not_asked_beyond_their_end() {
+        let knows_ten = Pattern::Function(Arc::new(|index| {
+            assert!(index < 10);
+            index
+        }));
+        let own = Own::new(Type::I32, 10, Fill::Pattern(knows_ten));
+        for change in own
+            .changes(&mut Random::new(1))
+            .into_iter()
+            .chain([Change::Nothing])
+        {
+            elements(&own.changed(&change), Type::I32, 25);
+        }
+        assert_eq!(
+            elements(&own.changed(&Change::Nothing), Type::I32, 12)[9..],
+            [9, 0, 1]
+        );
     }
 
     #[test]

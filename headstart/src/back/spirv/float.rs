@@ -37,7 +37,7 @@ impl Emitter<'_> {
         self.rounded_unary(op, ty, x)
     }
 
-    /// A half whose NaN, if it is one, is that which flushed `neg` and `abs` give on NVIDIA's GPUs.
+    /// Replaces a half's NaN by the one that flushed `neg` and `abs` give on NVIDIA's GPUs.
     fn one_nan(&mut self, half: Word) -> Word {
         let (id, boolean) = (self.ty_id(Type::F16), self.module.boolean());
         let [magnitude, infinity] = [0x7fff, 0x7c00].map(|bits| self.module.constant(16, bits));

@@ -287,7 +287,7 @@ pub(super) fn cells(offset: u64, size: u32, shift: u32) -> std::ops::Range<u64> 
     offset >> shift..(offset + u64::from(size)).div_ceil(1 << shift)
 }
 
-/// As many bits as so many bytes have, up to eight.
+/// A mask of the bits of this number of bytes, up to eight.
 fn mask_of(size: u32) -> u64 {
     u64::MAX >> (64 - 8 * size.clamp(1, 8))
 }

@@ -55,7 +55,7 @@ pub(super) fn bits_for(numbers: u64) -> u32 {
 }
 
 impl Clock {
-    /// Nothing is known of work-items whose numbers have so many bits.
+    /// Nothing is known of work-items; their numbers have this number of bits.
     pub fn new(bits: u32) -> Clock {
         Clock {
             root: Part::Nobody,
@@ -98,7 +98,7 @@ impl Clock {
         self.root.raise(item, 0, time, self.shift);
     }
 
-    /// The same of all work-items whose numbers begin like this one's, down to so many bits: whole levels.
+    /// The same of all work-items whose numbers agree with this one's above the lowest `bits`: whole levels.
     pub fn raise_all(&mut self, item: u32, bits: u32, time: u32) {
         self.root.raise(item, bits, time, self.shift);
     }

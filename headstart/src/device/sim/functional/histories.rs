@@ -39,7 +39,7 @@ enum Brief {
 }
 
 impl Histories {
-    /// Nothing done yet, to buffers of these sizes in bytes; what is kept at length takes so many bytes at most.
+    /// Nothing done yet, to buffers of these sizes in bytes; full records take at most this number of bytes.
     pub fn new(buffers: impl Iterator<Item = u64>, shift: u32, room: u64) -> Histories {
         let pages = |bytes: u64| bytes.div_ceil(1 << shift).div_ceil(PAGE);
         Histories {

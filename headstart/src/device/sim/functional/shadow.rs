@@ -21,7 +21,7 @@ impl Strength {
     pub const PLAIN: Strength = Strength(0);
     const STRONG: u8 = 1 << 7;
 
-    /// An atomic operation's or a volatile access's, of so many bytes.
+    /// An atomic operation's or a volatile access's, with its size in bytes.
     pub fn strong(scope: MemoryScope, bytes: u32) -> Strength {
         Strength(Strength::STRONG | (scope as u8) << 4 | bytes.trailing_zeros() as u8)
     }

@@ -378,16 +378,7 @@ impl Program {
 
     /// The type of a number.
     pub fn type_of(&self, expr: &Expr) -> Scalar {
-        match expr {
-            Expr::Number(ty, _) | Expr::Binary(_, ty, ..) | Expr::Cast(ty, _) => *ty,
-            Expr::Variable(local) | Expr::Step(local, ..) => match self.locals[*local] {
-                Local::Number(ty) | Local::Pointer(ty, _) => ty,
-            },
-            Expr::Parameter(number) => self.scalars[*number].ty,
-            Expr::Item | Expr::Group => Scalar::U32,
-            Expr::Choose(_, then, _) => self.type_of(then),
-            Expr::Load(pointer, ..) => self.element_of(pointer),
-        }
+        self.declared(|declared| declared.type_of(expr))
     }
 
     /// Whether accesses through a pointer are volatile.
@@ -397,14 +388,56 @@ impl Program {
 
     /// What a pointer points to.
     pub fn element_of(&self, pointer: &Pointer) -> Scalar {
+        self.declared(|declared| declared.element_of(pointer))
+    }
+
+    fn declared<R>(&self, ask: impl FnOnce(Declared<'_>) -> R) -> R {
+        ask(Declared {
+            locals: &self.locals,
+            scalars: &self.scalars,
+            element: &|array| self.arrays[array].element,
+        })
+    }
+}
+
+/// What an expression's type follows from.
+#[derive(Clone, Copy)]
+pub struct Declared<'p> {
+    /// Variables.
+    pub locals: &'p [Local],
+    /// Scalar parameters.
+    pub scalars: &'p [ScalarParameter],
+    /// What an array's elements are.
+    pub element: &'p dyn Fn(usize) -> Scalar,
+}
+
+impl Declared<'_> {
+    /// The type of a number.
+    pub fn type_of(self, expr: &Expr) -> Scalar {
+        match expr {
+            Expr::Number(ty, _) | Expr::Binary(_, ty, ..) | Expr::Cast(ty, _) => *ty,
+            Expr::Variable(local) | Expr::Step(local, ..) => self.of_local(*local),
+            Expr::Parameter(number) => self.scalars[*number].ty,
+            Expr::Item | Expr::Group => Scalar::U32,
+            Expr::Choose(_, then, _) => self.type_of(then),
+            Expr::Load(pointer, ..) => self.element_of(pointer),
+        }
+    }
+
+    /// What a pointer points to.
+    pub fn element_of(self, pointer: &Pointer) -> Scalar {
         match pointer {
-            Pointer::Array(array) => self.arrays[*array].element,
-            Pointer::Variable(local) | Pointer::Step(local, ..) => match self.locals[*local] {
-                Local::Number(ty) | Local::Pointer(ty, _) => ty,
-            },
-            Pointer::Moved(inner, _) => self.element_of(inner),
-            Pointer::Choose(_, one, _) => self.element_of(one),
-            Pointer::Across(_, to) => self.element_of(to),
+            Pointer::Array(array) => (self.element)(*array),
+            Pointer::Variable(local) | Pointer::Step(local, ..) => self.of_local(*local),
+            Pointer::Moved(inner, _) | Pointer::Choose(_, inner, _) | Pointer::Across(_, inner) => {
+                self.element_of(inner)
+            }
+        }
+    }
+
+    fn of_local(self, local: usize) -> Scalar {
+        match self.locals[local] {
+            Local::Number(ty) | Local::Pointer(ty, _) => ty,
         }
     }
 }

@@ -4,8 +4,8 @@
 //! counters below bounds of loops, masked numbers, or elements of an array of indices.
 
 use super::tree::{
-    Arithmetic, ArrayParameter, Condition, Content, Expr, Local, Pointer, Program, Relation, Role, Scalar,
-    ScalarParameter, Statement,
+    Arithmetic, ArrayParameter, Condition, Content, Declared, Expr, Local, Pointer, Program, Relation, Role,
+    Scalar, ScalarParameter, Statement,
 };
 use crate::testing::Random;
 use waiting::Fences;
@@ -290,28 +290,12 @@ impl Generator {
     }
 
     pub fn type_of(&self, expr: &Expr) -> Scalar {
-        match expr {
-            Expr::Number(ty, _) | Expr::Binary(_, ty, ..) | Expr::Cast(ty, _) => *ty,
-            Expr::Variable(local) | Expr::Step(local, ..) => match self.locals[*local] {
-                Local::Number(ty) | Local::Pointer(ty, _) => ty,
-            },
-            Expr::Parameter(number) => self.scalars[*number].ty,
-            Expr::Item | Expr::Group => Scalar::U32,
-            Expr::Choose(_, then, _) => self.type_of(then),
-            Expr::Load(pointer, ..) => self.element_of(pointer),
-        }
-    }
-
-    fn element_of(&self, pointer: &Pointer) -> Scalar {
-        match pointer {
-            Pointer::Array(array) => ELEMENTS[*array],
-            Pointer::Variable(local) | Pointer::Step(local, ..) => match self.locals[*local] {
-                Local::Number(ty) | Local::Pointer(ty, _) => ty,
-            },
-            Pointer::Moved(inner, _) | Pointer::Choose(_, inner, _) | Pointer::Across(_, inner) => {
-                self.element_of(inner)
-            }
-        }
+        let declared = Declared {
+            locals: &self.locals,
+            scalars: &self.scalars,
+            element: &|array| ELEMENTS[array],
+        };
+        declared.type_of(expr)
     }
 
     /// The number in another type.

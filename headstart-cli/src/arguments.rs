@@ -312,7 +312,9 @@ pub enum Suite {
     Accuracy,
     /// The mathematical functions in single precision, each beside CUDA's own.
     Functions,
-    /// All of them but the functions, the accuracy and the host's techniques.
+    /// The simulator's own speed: the plain kernels of the accuracy suite on `sim:NAME`, no GPU.
+    Timer,
+    /// All of them but the functions, the accuracy, the timer and the host's techniques.
     All,
 }
 

@@ -10,4 +10,5 @@ mod manifest;
 pub mod peers;
 mod process;
 pub mod runs;
+pub mod timer;
 pub mod workloads;

@@ -21,7 +21,7 @@ use crate::bench::accuracy;
 use crate::bench::cases::{self, Case};
 use crate::bench::compare::{self, Programs, Tools};
 use crate::bench::runs::Runs;
-use crate::bench::{functions, host, peers};
+use crate::bench::{functions, host, peers, timer};
 use crate::device::ordinal;
 use crate::output::{Destination, json_line, print};
 use crate::published;
@@ -45,6 +45,9 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     }
     if options.suite == Suite::Host {
         return host::run(options);
+    }
+    if options.suite == Suite::Timer {
+        return timer::run(options);
     }
     let destination = options
         .json

@@ -12,11 +12,11 @@
 //! | `judge` | verdicts, errors, ranks and regret of a case |
 //! | `document` | the page that is made of them, `docs/accuracy.md` |
 
-mod cases;
+pub mod cases;
 mod document;
 mod judge;
 mod record;
-mod sides;
+pub mod sides;
 
 use std::time::Instant;
 
@@ -113,7 +113,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
 }
 
 /// The cases that were asked for.
-fn wanted(options: &arguments::Bench) -> Result<Vec<Case>> {
+pub fn wanted(options: &arguments::Bench) -> Result<Vec<Case>> {
     let mut cases = cases::all();
     cases.retain(|case| {
         options.case.is_empty()

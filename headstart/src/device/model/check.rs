@@ -128,10 +128,18 @@ pub(super) fn check(model: &DeviceModel) -> Result<(), (String, Error)> {
     Ok(())
 }
 
+/// Lines of a set at most: the simulator keeps their order in one number of 64 bits.
+pub(crate) const MOST_WAYS: u32 = 16;
+
 /// A cache of whole sets, whose lines are at most 8 whole sectors.
 fn sectors(size: u64, line: u64, sector: u64, ways: u32) -> Result<(), String> {
     if !line.is_power_of_two() || !sector.is_power_of_two() || sector > line || line / sector > 8 {
         return Err(format!("a line of {line} bytes cannot have sectors of {sector}"));
+    }
+    if ways > MOST_WAYS {
+        return Err(format!(
+            "sets of {ways} lines are not modelled, {MOST_WAYS} at most"
+        ));
     }
     if size < line * u64::from(ways) {
         return Err(format!("{size} bytes are less than a set of {ways} lines"));

@@ -28,6 +28,7 @@ use serde::Deserialize;
 pub use self::core::{Core, FixedRegisters, PooledRegisters, Registers};
 use super::Description;
 pub use card::{Card, Way};
+pub(crate) use check::MOST_WAYS;
 pub use instruction::{InstructionTiming, Instructions};
 pub use load::{built_in, built_in_names, find, parse, read, text};
 pub use memory::{Dram, InstructionCache, L1, L2, SharedMemory, Tlb};

@@ -2,6 +2,7 @@
 
 use super::lines::LineShape;
 use super::port::{Cycles, Turns, pick, spread};
+use crate::device::model::MOST_WAYS;
 
 /// Which line makes room for a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,33 +13,50 @@ pub(super) enum Replaces {
     Any,
 }
 
-/// A cache. What is looked at most lies closest together: the numbers of a set, then how long ago each was used.
+/// A cache. What a look-up reads lies in one line of the host's memory: a set's tags, the order of its ways.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
-    /// Each line's number; `EMPTY` if there is none.
-    numbers: Vec<u64>,
-    /// When each line was used, in [`AWAITED`] more if a hint brought it and nothing has loaded it; 0 where there is none.
-    used: Vec<u64>,
-    rest: Vec<Rest>,
+    sets: Vec<Set>,
+    lines: Vec<Line>,
     /// When each sector's data are there; never, if nobody asked for it.
     ready: Vec<Cycles>,
     turns: Turns,
     ways: usize,
     sectors: usize,
+    /// Look-ups and insertions so far, from which [`Replaces::Any`] chooses.
     clock: u64,
 }
 
-/// What is seldom asked of a line.
+/// A set: which of its ways may have a line, and which goes next.
 #[derive(Clone, Copy, Debug)]
-struct Rest {
+#[repr(align(32))]
+struct Set {
+    /// Eight bits of the hash of each way's line.
+    tags: [u8; MOST_WAYS as usize],
+    /// The ways, four bits each, from the least recently used one on. Those without a line were never used.
+    order: u64,
+    /// A bit for each way whose line waits for the load that a hint announced: it goes last.
+    awaited: u16,
+}
+
+/// What is asked of a line that was found.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    /// Its number; `EMPTY` if there is none.
+    number: u64,
     dirty: u8,
     partial: u8,
     /// The first core that asked for it, as far as anybody wants to know; `NOBODY` if none did.
     first_asker: u32,
 }
 
-/// A line of this age or more waits for the load that a hint announced: it goes last.
-const AWAITED: u64 = 1 << 63;
+/// Where a cache looks for a line: as good for any other of its size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    number: u64,
+    set: usize,
+    tag: u8,
+}
 
 /// A place in a cache, as long as nothing else is put there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,23 +76,80 @@ pub(super) struct Victim {
 const EMPTY: u64 = u64::MAX;
 const NOBODY: u32 = u32::MAX;
 
-impl Rest {
-    const NEW: Rest = Rest {
-        dirty: 0,
-        partial: 0,
-        first_asker: NOBODY,
+/// One in every byte, and in every half of one.
+const BYTES: u64 = u64::MAX / 0xff;
+const HALVES: u64 = u64::MAX / 0xf;
+
+impl Line {
+    const fn new(number: u64) -> Line {
+        Line {
+            number,
+            dirty: 0,
+            partial: 0,
+            first_asker: NOBODY,
+        }
+    }
+}
+
+impl Set {
+    /// No line was used: the first way goes first.
+    const NEW: Set = Set {
+        tags: [0; MOST_WAYS as usize],
+        order: 0xfedc_ba98_7654_3210,
+        awaited: 0,
     };
+
+    /// A bit for each way whose tag is this one, and for some others behind such a one.
+    fn like(&self, tag: u8) -> u16 {
+        let half = |tags: &[u8]| {
+            let tags = tags.iter().rev().fold(0, |all, &tag| all << 8 | u64::from(tag));
+            // The lowest byte that is zero is found, whatever borrows do to those above it.
+            let other = tags ^ (u64::from(tag) * BYTES);
+            let zero = other.wrapping_sub(BYTES) & !other & BYTES << 7;
+            // The top bits of eight bytes side by side.
+            ((zero >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u16
+        };
+        let (low, high) = self.tags.split_at(8);
+        half(low) | half(high) << 8
+    }
+
+    /// The way that goes next, of those that are not awaited if there are any.
+    fn next_to_go(&self, ways: usize) -> usize {
+        let mut order = self.order;
+        for _ in 0..ways {
+            let way = (order & 0xf) as usize;
+            if self.awaited >> way & 1 == 0 {
+                return way;
+            }
+            order >>= 4;
+        }
+        (self.order & 0xf) as usize
+    }
+
+    /// A way is used.
+    fn touch(&mut self, way: usize, ways: usize) {
+        let other = self.order ^ (way as u64 * HALVES);
+        let zero = other.wrapping_sub(HALVES) & !other & HALVES << 3;
+        // Its place, in bits.
+        let at = zero.trailing_zeros() & !3;
+        let last = 4 * (ways as u32 - 1);
+        if at < last {
+            let before = self.order & ((1 << at) - 1);
+            let behind = self.order >> at >> 4 << at & ((1 << last) - 1);
+            let beyond = self.order & !(1u64 << last << 3 << 1).wrapping_sub(1);
+            self.order = before | behind | (way as u64) << last | beyond;
+        }
+    }
 }
 
 impl Cache {
-    /// A cache of about `bytes`: at least one set.
+    /// A cache of about `bytes`: at least one set, of [`MOST_WAYS`] at most.
     pub(super) fn new(bytes: f64, ways: u32, line: u64, shape: LineShape) -> Cache {
-        let ways = ways as usize;
+        let ways = ways.clamp(1, MOST_WAYS) as usize;
         let sets = ((bytes / line as f64 / ways as f64).round() as usize).max(1);
         Cache {
-            numbers: vec![EMPTY; sets * ways],
-            used: vec![0; sets * ways],
-            rest: vec![Rest::NEW; sets * ways],
+            sets: vec![Set::NEW; sets],
+            lines: vec![Line::new(EMPTY); sets * ways],
             ready: vec![Cycles::INFINITY; sets * ways * shape.sectors()],
             turns: Turns::new(sets, 0),
             ways,
@@ -83,78 +158,104 @@ impl Cache {
         }
     }
 
-    /// The first way of the set that a line belongs to. Consecutive lines lie in different sets, in an
-    /// order that a hash changes from one round through the sets to the next.
-    fn set(&self, number: u64) -> usize {
-        self.turns.place(number) * self.ways
+    /// Where to look for a line. Consecutive lines lie in different sets, in an order that a hash changes from one round
+    /// through the sets to the next.
+    pub(super) fn key(&self, number: u64, hash: u64) -> Key {
+        Key {
+            number,
+            set: self.turns.place(number),
+            tag: (hash >> 16) as u8,
+        }
+    }
+
+    /// Reads what looking for a line reads, and putting it here, and changes nothing: see [`MemorySystem::at_hand`].
+    ///
+    /// [`MemorySystem::at_hand`]: super::MemorySystem::at_hand
+    pub(super) fn glance(&self, key: Key) -> u64 {
+        self.sets[key.set].order
+    }
+
+    /// The same of the line's own place, or the one that it would get.
+    pub(super) fn glance_at_place(&self, key: Key) -> u64 {
+        let set = &self.sets[key.set];
+        let way = match set.like(key.tag) {
+            0 => (set.order & 0xf) as usize,
+            like => like.trailing_zeros() as usize,
+        };
+        let slot = key.set * self.ways + way.min(self.ways - 1);
+        self.lines[slot].number ^ self.ready[slot * self.sectors].to_bits()
     }
 
     /// Forgets every line. Nothing is written back: only clean caches are emptied.
     pub(super) fn empty(&mut self) {
-        self.numbers.fill(EMPTY);
-        self.used.fill(0);
+        self.sets.fill(Set::NEW);
+        self.lines.fill(Line::new(EMPTY));
     }
 
     /// The line's place, if it has one; it counts as used.
-    pub(super) fn find(&mut self, number: u64) -> Option<Slot> {
-        let first = self.set(number);
-        let set = &self.numbers[first..first + self.ways];
-        let way = set.iter().position(|&own| own == number)?;
-        self.clock += 1;
-        let used = &mut self.used[first + way];
-        *used = *used & AWAITED | self.clock;
-        Some(Slot(first + way))
+    pub(super) fn find(&mut self, key: Key) -> Option<Slot> {
+        let first = key.set * self.ways;
+        let lines = &self.lines[first..first + self.ways];
+        let set = &mut self.sets[key.set];
+        let mut like = set.like(key.tag);
+        while like != 0 {
+            let way = like.trailing_zeros() as usize;
+            if lines.get(way)?.number == key.number {
+                set.touch(way, self.ways);
+                self.clock += 1;
+                return Some(Slot(first + way));
+            }
+            like &= like - 1;
+        }
+        None
     }
 
     /// Makes a place for a line that has none, without any sector; gives the line that had to go.
-    pub(super) fn insert(&mut self, number: u64, replaces: Replaces) -> (Slot, Option<Victim>) {
+    pub(super) fn insert(&mut self, key: Key, replaces: Replaces) -> (Slot, Option<Victim>) {
         self.clock += 1;
-        let first = self.set(number);
-        let used = &self.used[first..first + self.ways];
-        // Places without a line are the least recent of all.
-        let (mut way, mut least) = (0, u64::MAX);
-        for (other, &used) in used.iter().enumerate() {
-            if used < least {
-                (way, least) = (other, used);
-            }
-        }
-        if least != 0 && replaces == Replaces::Any {
+        let first = key.set * self.ways;
+        let set = &mut self.sets[key.set];
+        let mut way = set.next_to_go(self.ways);
+        if replaces == Replaces::Any && self.lines[first + way].number != EMPTY {
             way = pick(spread(self.clock), self.ways);
         }
+        set.touch(way, self.ways);
+        set.tags[way] = key.tag;
+        set.awaited &= !(1 << way);
         let slot = first + way;
-        let old = (self.numbers[slot], self.rest[slot]);
-        self.numbers[slot] = number;
-        self.used[slot] = self.clock;
-        self.rest[slot] = Rest::NEW;
+        let old = std::mem::replace(&mut self.lines[slot], Line::new(key.number));
         self.ready[slot * self.sectors..][..self.sectors].fill(Cycles::INFINITY);
-        let victim = (old.0 != EMPTY).then_some(Victim {
-            number: old.0,
-            dirty: old.1.dirty,
-            partial: old.1.partial,
+        let victim = (old.number != EMPTY).then_some(Victim {
+            number: old.number,
+            dirty: old.dirty,
+            partial: old.partial,
         });
         (Slot(slot), victim)
     }
 
+    /// The line's place; one is made where it has none, unless every line that could go waits for a load.
+    pub(super) fn find_or_fit(&mut self, key: Key) -> Option<(Slot, Option<Victim>)> {
+        match self.find(key) {
+            Some(slot) => Some((slot, None)),
+            None if u32::from(self.sets[key.set].awaited) == (1 << self.ways) - 1 => None,
+            None => Some(self.insert(key, Replaces::LeastRecent)),
+        }
+    }
+
     /// A hint has announced a load of a line, or it has been loaded.
     pub(super) fn await_load(&mut self, slot: Slot, is_awaited: bool) {
-        let used = &mut self.used[slot.0];
-        *used = *used & !AWAITED | if is_awaited { AWAITED } else { 0 };
+        let bit = 1 << (slot.0 % self.ways);
+        let awaited = &mut self.sets[slot.0 / self.ways].awaited;
+        *awaited = *awaited & !bit | if is_awaited { bit } else { 0 };
     }
 
     /// The first core that asked for a line since it is here; this one, if none did.
     pub(super) fn first_asker(&mut self, slot: Slot, core: usize) -> usize {
-        let first = &mut self.rest[slot.0].first_asker;
+        let first = &mut self.lines[slot.0].first_asker;
         if *first == NOBODY {
             *first = core as u32;
         }
         *first as usize
-    }
-
-    /// Whether a line could be put in the place of one that no load is announced of.
-    pub(super) fn has_room(&self, number: u64) -> bool {
-        let first = self.set(number);
-        let set = &self.used[first..first + self.ways];
-        set.iter().any(|&used| used < AWAITED)
     }
 
     /// The sectors of `wanted` that are there or on their way, and when the last of them is there.
@@ -185,7 +286,7 @@ impl Cache {
 
     /// Sectors were written and must be written back when their line goes; of `partial` ones a part was.
     pub(super) fn soil(&mut self, slot: Slot, sectors: u8, partial: u8) {
-        let line = &mut self.rest[slot.0];
+        let line = &mut self.lines[slot.0];
         line.dirty |= sectors;
         line.partial = line.partial & !(sectors & !partial) | partial;
     }
@@ -195,6 +296,20 @@ impl Cache {
 mod tests {
     use super::*;
 
+    impl Cache {
+        fn of(&self, number: u64) -> Key {
+            self.key(number, spread(number))
+        }
+
+        fn find_line(&mut self, number: u64) -> Option<Slot> {
+            self.find(self.of(number))
+        }
+
+        fn insert_line(&mut self, number: u64, replaces: Replaces) -> (Slot, Option<Victim>) {
+            self.insert(self.of(number), replaces)
+        }
+    }
+
     fn cache(ways: u32, lines: u64) -> Cache {
         Cache::new((lines * 128) as f64, ways, 128, LineShape::new(128, 32))
     }
@@ -202,13 +317,13 @@ mod tests {
     #[test]
     fn sectors_come_one_by_one() {
         let mut cache = cache(4, 16);
-        assert_eq!(cache.find(7), None);
-        let (slot, victim) = cache.insert(7, Replaces::LeastRecent);
+        assert_eq!(cache.find_line(7), None);
+        let (slot, victim) = cache.insert_line(7, Replaces::LeastRecent);
         assert_eq!(victim, None);
         assert_eq!(cache.present(slot, 0b1111), (0, 0.0));
         cache.fill(slot, 0b0011, 50.0);
         cache.fill(slot, 0b0100, 90.0);
-        assert_eq!(cache.find(7), Some(slot));
+        assert_eq!(cache.find_line(7), Some(slot));
         assert_eq!(cache.present(slot, 0b1001), (0b0001, 50.0));
         assert_eq!(cache.present(slot, 0b1111), (0b0111, 90.0));
     }
@@ -216,36 +331,35 @@ mod tests {
     #[test]
     fn the_least_recently_used_line_goes() {
         let mut cache = cache(2, 2);
-        cache.insert(1, Replaces::LeastRecent);
-        let (slot, _) = cache.insert(2, Replaces::LeastRecent);
+        cache.insert_line(1, Replaces::LeastRecent);
+        let (slot, _) = cache.insert_line(2, Replaces::LeastRecent);
         cache.soil(slot, 0b0100, 0);
-        cache.find(1);
+        cache.find_line(1);
         assert_eq!(
-            cache.insert(3, Replaces::LeastRecent).1,
+            cache.insert_line(3, Replaces::LeastRecent).1,
             Some(Victim {
                 number: 2,
                 dirty: 0b0100,
                 partial: 0,
             })
         );
-        assert!(cache.find(1).is_some() && cache.find(2).is_none());
+        assert!(cache.find_line(1).is_some() && cache.find_line(2).is_none());
     }
 
     #[test]
     fn what_a_load_is_announced_of_stays() {
         let mut cache = cache(2, 2);
-        let (first, _) = cache.insert(1, Replaces::LeastRecent);
+        let (first, _) = cache.insert_line(1, Replaces::LeastRecent);
         cache.await_load(first, true);
-        cache.insert(2, Replaces::LeastRecent);
-        assert!(cache.has_room(3));
-        let (third, victim) = cache.insert(3, Replaces::LeastRecent);
+        cache.insert_line(2, Replaces::LeastRecent);
+        let (third, victim) = cache.find_or_fit(cache.of(3)).unwrap();
         assert_eq!(victim.map(|victim| victim.number), Some(2));
         cache.await_load(third, true);
         // Both are awaited: the older one goes.
-        assert!(!cache.has_room(4));
+        assert!(cache.find_or_fit(cache.of(4)).is_none());
         assert_eq!(
             cache
-                .insert(4, Replaces::LeastRecent)
+                .insert_line(4, Replaces::LeastRecent)
                 .1
                 .map(|victim| victim.number),
             Some(1)
@@ -258,9 +372,9 @@ mod tests {
         let mut misses = 0;
         for round in 0..4 {
             for line in 0..2048 {
-                if cache.find(line).is_none() {
+                if cache.find_line(line).is_none() {
                     misses += u32::from(round == 3);
-                    cache.insert(line, Replaces::LeastRecent);
+                    cache.insert_line(line, Replaces::LeastRecent);
                 }
             }
         }
@@ -273,11 +387,11 @@ mod tests {
         // As many new lines as the cache holds leave (3/4)⁴, about e⁻¹, of those that were there.
         let mut cache = cache(4, 4096);
         for line in 0..5 * 4096 {
-            cache.insert(line, Replaces::Any);
+            cache.insert_line(line, Replaces::Any);
         }
         let kept = |from: u64, cache: &mut Cache| {
             (from..from + 4096)
-                .filter(|&line| cache.find(line).is_some())
+                .filter(|&line| cache.find_line(line).is_some())
                 .count()
         };
         let (last, before) = (kept(4 * 4096, &mut cache), kept(3 * 4096, &mut cache));

@@ -1,8 +1,8 @@
 //! A cache of code lines, for the instruction caches.
 
-use super::cache::{Cache, Replaces};
+use super::cache::{Cache, Key, Replaces};
 use super::lines::LineShape;
-use super::port::Cycles;
+use super::port::{Cycles, spread};
 
 /// A cache of code lines that forgets the least recently used.
 #[derive(Clone, Debug)]
@@ -20,13 +20,17 @@ impl CodeCache {
 
     /// When the line is or was there, if it was asked for.
     pub fn find(&mut self, line: u32) -> Option<Cycles> {
-        let slot = self.0.find(u64::from(line))?;
+        let slot = self.0.find(self.key(line))?;
         Some(self.0.present(slot, 1).1)
     }
 
     /// A line that is not there arrives at a time.
     pub fn insert(&mut self, line: u32, ready: Cycles) {
-        let (slot, _) = self.0.insert(u64::from(line), Replaces::LeastRecent);
+        let (slot, _) = self.0.insert(self.key(line), Replaces::LeastRecent);
         self.0.fill(slot, 1, ready);
+    }
+
+    fn key(&self, line: u32) -> Key {
+        self.0.key(u64::from(line), spread(u64::from(line)))
     }
 }

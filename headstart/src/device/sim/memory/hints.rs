@@ -42,14 +42,15 @@ impl MemorySystem {
         let start = now + self.translate(core, line);
         let served = self.hint_port.take(start, 1.0);
         self.queue(core, served);
-        let Some((place, victim)) = self.l2.place_hint(line) else {
+        let key = self.l2.key(line);
+        let Some((place, victim)) = self.l2.place_hint(&key) else {
             return;
         };
         self.write_back(served, victim);
         let (missing, _) = self.missing_in_l2(place, sectors);
         if missing != 0 {
             self.l2.await_load(place, true);
-            let (_, bytes) = self.bring(served, line, place, missing, purpose, self.way(core, line));
+            let (_, bytes) = self.bring(served, &key, place, missing, purpose, self.way(core, &key));
             self.counters.prefetched_bytes += bytes;
         }
     }

@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use super::cache::{Cache, Replaces, Slot, Victim};
+use super::cache::{self, Cache, Replaces, Slot, Victim};
 use super::lines::LineShape;
 use super::port::{Cycles, spread};
 use crate::device::CacheState;
@@ -49,6 +49,26 @@ struct SmallBuffer {
     ready: Vec<Cycles>,
     /// Whether each line has a copy in the half that is not its home.
     copied: Vec<bool>,
+}
+
+/// A line, and where L2 looks for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub line: u64,
+    /// The hash of its number.
+    pub hash: u64,
+    /// The half where it has its home: the lowest bit of its hash.
+    pub home: usize,
+    at: At,
+}
+
+/// Where that is.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// In a half: the same place in either.
+    Half(cache::Key),
+    /// A line of a small buffer.
+    Small { buffer: usize, line: usize },
 }
 
 /// A place in L2.
@@ -144,10 +164,47 @@ impl L2 {
         *for_scattered += if scattered { bytes } else { 0 };
     }
 
+    /// Where to look for a line.
+    pub(super) fn key(&self, line: u64) -> Key {
+        let hash = spread(line);
+        let holds = |buffer: &SmallBuffer| (buffer.first..buffer.first + buffer.lines).contains(&line);
+        Key {
+            line,
+            hash,
+            home: hash as usize & 1 & (self.halves.len() - 1),
+            at: match self.small.iter().position(holds) {
+                Some(buffer) => At::Small {
+                    buffer,
+                    line: (line - self.small[buffer].first) as usize,
+                },
+                None => At::Half(self.halves[0].key(line, hash)),
+            },
+        }
+    }
+
+    /// Reads what looking for a line reads: see [`Cache::glance`].
+    pub(super) fn glance(&self, key: &Key) -> u64 {
+        match key.at {
+            At::Half(at) => self.halves.iter().fold(0, |all, half| all ^ half.glance(at)),
+            At::Small { buffer, line } => self.small[buffer].ready[line * self.sectors].to_bits(),
+        }
+    }
+
+    /// The same of the line's place.
+    pub(super) fn glance_at_place(&self, key: &Key) -> u64 {
+        match key.at {
+            At::Half(at) => self
+                .halves
+                .iter()
+                .fold(0, |all, half| all ^ half.glance_at_place(at)),
+            At::Small { .. } => 0,
+        }
+    }
+
     /// Whether a line is of memory that L2 keeps little of.
-    pub(super) fn is_beyond(&self, line: u64) -> bool {
-        let address = line * self.line;
-        self.small_place(line).is_none() && !self.partly.iter().any(|(buffer, _)| buffer.contains(&address))
+    pub(super) fn is_beyond(&self, key: &Key) -> bool {
+        let address = key.line * self.line;
+        matches!(key.at, At::Half(_)) && !self.partly.iter().any(|(buffer, _)| buffer.contains(&address))
     }
 
     /// Whether a good part of what was brought was for scattered accesses.
@@ -164,56 +221,37 @@ impl L2 {
         self.partly.iter().any(again)
     }
 
-    /// The half where a line has its home: the lowest bit of its hash.
-    pub(super) fn home(&self, line: u64) -> usize {
-        spread(line) as usize & 1 & (self.halves.len() - 1)
-    }
-
     /// The half that is near a core. Cores take turns.
     pub(super) fn near(&self, core: usize) -> usize {
         core & 1 & (self.halves.len() - 1)
     }
 
     /// The line's place in its home; one is made if it has none, and what had to go for it is given, too.
-    pub(super) fn place(&mut self, line: u64) -> (Place, Option<Victim>) {
-        match self.found(line) {
-            Some(place) => (place, None),
-            None => self.make_place(line),
+    pub(super) fn place(&mut self, key: &Key) -> (Place, Option<Victim>) {
+        let half = key.home;
+        match key.at {
+            At::Small { buffer, line } => (Place::Small { buffer, line }, None),
+            At::Half(at) => {
+                let cache = &mut self.halves[half];
+                let (slot, victim) = match cache.find(at) {
+                    Some(slot) => (slot, None),
+                    None => cache.insert(at, Replaces::LeastRecent),
+                };
+                (Place::Cached { half, slot }, victim)
+            }
         }
     }
 
     /// The same for a hint: none is made where every line that could go waits to be loaded.
-    pub(super) fn place_hint(&mut self, line: u64) -> Option<(Place, Option<Victim>)> {
-        match self.found(line) {
-            Some(place) => Some((place, None)),
-            None if !self.halves[self.home(line)].has_room(line) => None,
-            None => Some(self.make_place(line)),
+    pub(super) fn place_hint(&mut self, key: &Key) -> Option<(Place, Option<Victim>)> {
+        match key.at {
+            At::Half(at) => {
+                let half = key.home;
+                let (slot, victim) = self.halves[half].find_or_fit(at)?;
+                Some((Place::Cached { half, slot }, victim))
+            }
+            At::Small { .. } => Some(self.place(key)),
         }
-    }
-
-    fn found(&mut self, line: u64) -> Option<Place> {
-        let half = self.home(line);
-        self.small_place(line).or_else(|| {
-            Some(Place::Cached {
-                half,
-                slot: self.halves[half].find(line)?,
-            })
-        })
-    }
-
-    fn make_place(&mut self, line: u64) -> (Place, Option<Victim>) {
-        let half = self.home(line);
-        let (slot, victim) = self.halves[half].insert(line, Replaces::LeastRecent);
-        (Place::Cached { half, slot }, victim)
-    }
-
-    fn small_place(&self, line: u64) -> Option<Place> {
-        let holds = |buffer: &SmallBuffer| (buffer.first..buffer.first + buffer.lines).contains(&line);
-        let index = self.small.iter().position(holds)?;
-        Some(Place::Small {
-            buffer: index,
-            line: (line - self.small[index].first) as usize,
-        })
     }
 
     /// The first core that asked for a line since it is here; this one, if none did.
@@ -232,13 +270,13 @@ impl L2 {
     }
 
     /// Whether a half that is not the line's home has a copy with sectors, and when the last of them is there.
-    pub(super) fn copied(&mut self, line: u64, half: usize, sectors: u8) -> Option<Cycles> {
-        let place = match self.small_place(line) {
-            Some(Place::Small { buffer, line }) if !self.small[buffer].copied[line] => return None,
-            Some(place) => place,
-            None => Place::Cached {
+    pub(super) fn copied(&mut self, key: &Key, half: usize, sectors: u8) -> Option<Cycles> {
+        let place = match key.at {
+            At::Small { buffer, line } if !self.small[buffer].copied[line] => return None,
+            At::Small { buffer, line } => Place::Small { buffer, line },
+            At::Half(at) => Place::Cached {
                 half,
-                slot: self.halves[half].find(line)?,
+                slot: self.halves[half].find(at)?,
             },
         };
         let (present, ready) = self.present(place, sectors);
@@ -246,19 +284,19 @@ impl L2 {
     }
 
     /// Copies sectors of a line to a half that is not its home, where they are at a time; what had to go for it is given.
-    pub(super) fn copy(&mut self, line: u64, half: usize, sectors: u8, ready: Cycles) -> Option<Victim> {
-        if let Some(Place::Small { buffer, line }) = self.small_place(line) {
-            self.small[buffer].copied[line] = true;
-            return None;
+    pub(super) fn copy(&mut self, key: &Key, half: usize, sectors: u8, ready: Cycles) -> Option<Victim> {
+        match key.at {
+            At::Small { buffer, line } => {
+                self.small[buffer].copied[line] = true;
+                None
+            }
+            At::Half(at) => {
+                let cache = &mut self.halves[half];
+                let (slot, victim) = cache.find_or_fit(at)?;
+                cache.fill(slot, sectors, ready);
+                victim
+            }
         }
-        let cache = &mut self.halves[half];
-        let (slot, victim) = match cache.find(line) {
-            Some(slot) => (slot, None),
-            None if !cache.has_room(line) => return None,
-            None => cache.insert(line, Replaces::LeastRecent),
-        };
-        cache.fill(slot, sectors, ready);
-        victim
     }
 
     /// The sectors of `wanted` that are there or on their way, and when the last of them is there.
@@ -338,7 +376,7 @@ mod tests {
 
     fn bring(l2: &mut L2, lines: Range<u64>) {
         for line in lines {
-            let (place, _) = l2.place(line);
+            let (place, _) = l2.place(&l2.key(line));
             l2.fill(place, 0b1111, 0.0, true);
         }
     }
@@ -348,7 +386,7 @@ mod tests {
         let count = lines.end - lines.start;
         let mut there = 0;
         for line in lines {
-            let (place, _) = l2.place(line);
+            let (place, _) = l2.place(&l2.key(line));
             there += u64::from(l2.present(place, 1).0);
         }
         there as f64 / count as f64
@@ -397,11 +435,12 @@ mod tests {
         let (mut at_home, mut copies, mut there) = (0, 0, 0);
         for round in 0..4 {
             for line in 0..lines {
-                let (place, _) = l2.place(line);
+                let key = l2.key(line);
+                let (place, _) = l2.place(&key);
                 let (present, _) = l2.present(place, 1);
-                if l2.home(line) != near {
-                    if l2.copied(line, near, 1).is_none() {
-                        l2.copy(line, near, 1, 0.0);
+                if key.home != near {
+                    if l2.copied(&key, near, 1).is_none() {
+                        l2.copy(&key, near, 1, 0.0);
                     } else {
                         copies += u32::from(round == 3);
                     }

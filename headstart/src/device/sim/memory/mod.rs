@@ -49,7 +49,7 @@ pub use code::CodeCache;
 pub use counters::MemoryCounters;
 use dram::Dram;
 use in_flight::InFlight;
-use l2::{L2, Place};
+use l2::{Key, L2, Place};
 pub use lines::Access;
 use lines::{LineShape, Lines};
 use others::Others;
@@ -66,6 +66,9 @@ use crate::device::model::DeviceModel;
 
 /// How far a core can be behind with copies of the same before it issues nothing more to memory: two copies of a sub-group.
 const COPIES_BEHIND: Cycles = 64.0;
+
+/// Of fewer lines the look-ups do not wait for each other for long.
+const FEW: usize = 4;
 
 /// Copies of so many bytes go past L1 (`cp.async.cg`).
 const BEYOND_L1: u32 = 16;
@@ -107,6 +110,8 @@ pub struct MemorySystem {
     others: Others,
     /// Begins fences, of all cores.
     fences: Fences,
+    /// Where the lines of an access are looked for: kept for its room.
+    looked_up: Vec<(Option<cache::Key>, Key)>,
     /// Who asks for what; then nothing takes any time beyond L1.
     walk: Option<Walk>,
     counters: MemoryCounters,
@@ -267,6 +272,7 @@ impl MemorySystem {
             fences: Fences::new(f64::from(*l2.fence_interval)),
             // As long as the write is on its way, and as long again.
             recent: (*l2.read_after_write > 0).then(|| Recent::new(2.0 * f64::from(*l2.near_latency))),
+            looked_up: Vec::new(),
             walk: None,
             counters: MemoryCounters::default(),
         }
@@ -362,10 +368,33 @@ impl MemorySystem {
         self.fetch_all(core, now, access)
     }
 
+    /// Reads all that the look-ups of these lines will read. One look-up after the other would wait for the host's memory
+    /// each time; so they wait together. It changes nothing.
+    fn at_hand(&mut self, core: usize, lines: &Lines) {
+        if lines.len() < FEW {
+            return;
+        }
+        let l1 = self.cores[core].l1.as_ref();
+        self.looked_up.clear();
+        let mut read = 0;
+        for (line, _) in lines.iter() {
+            let beyond = self.l2.key(line);
+            let near = l1.map(|l1| l1.key(line, beyond.hash));
+            read ^= near.zip(l1).map_or(0, |(near, l1)| l1.glance(near)) ^ self.l2.glance(&beyond);
+            self.looked_up.push((near, beyond));
+        }
+        for (near, beyond) in &self.looked_up {
+            read ^= near.zip(l1).map_or(0, |(near, l1)| l1.glance_at_place(near));
+            read ^= self.l2.glance_at_place(beyond);
+        }
+        std::hint::black_box(read);
+    }
+
     /// Reads from L2 what L1 has no part in.
     fn fetch_all(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         let lines = Lines::of(access, self.shape);
         let purpose = Purpose::of(access, &lines, self.shape);
+        self.at_hand(core, &lines);
         let mut done = now;
         for (line, sectors) in lines.iter() {
             let start = self.cores[core].port.take(now, self.timing.l1_miss);
@@ -412,6 +441,7 @@ impl MemorySystem {
         let mut is_near = true;
         let lines = Lines::of(access, self.shape);
         let purpose = Purpose::of(access, &lines, self.shape);
+        self.at_hand(core, &lines);
         for (line, sectors) in lines.iter() {
             let count = u64::from(sectors.count_ones());
             let bytes = (count * self.shape.sector_bytes()) as f64;
@@ -424,7 +454,8 @@ impl MemorySystem {
                 is_near = false;
                 continue;
             };
-            let slot = l1.find(line);
+            let key = l1.key(line, spread(line));
+            let slot = l1.find(key);
             let (present, ready) = slot.map_or((0, 0.0), |slot| l1.present(slot, sectors));
             let missing = sectors & !present;
             let lookup = match missing {
@@ -443,7 +474,7 @@ impl MemorySystem {
             }
             if missing != 0 {
                 is_near = false;
-                let slot = slot.unwrap_or_else(|| l1.insert(line, replaces).0);
+                let slot = slot.unwrap_or_else(|| l1.insert(key, replaces).0);
                 let arrives = self.fetch(core, start, line, missing, purpose);
                 if let Some(l1) = &mut self.cores[core].l1 {
                     l1.fill(slot, missing, arrives);
@@ -482,7 +513,7 @@ impl MemorySystem {
         let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
         let start = translation + self.cores[core].link.take(now, bytes as f64);
         let served = self.serve(start, self.requests(bytes));
-        self.look_up(core, (start, served), line, sectors, purpose)
+        self.look_up(core, (start, served), &self.l2.key(line), sectors, purpose)
     }
 
     /// Whether this is a walk without time; then that is all that is found out of what a core asks for.
@@ -490,7 +521,8 @@ impl MemorySystem {
         let Some(walk) = &mut self.walk else {
             return false;
         };
-        walk.ask(line, sectors, core, purpose.scattered && self.l2.is_beyond(line));
+        let is_counted = purpose.scattered && self.l2.is_beyond(&self.l2.key(line));
+        walk.ask(line, sectors, core, is_counted);
         true
     }
 
@@ -514,25 +546,25 @@ impl MemorySystem {
         &mut self,
         core: usize,
         (start, served): (Cycles, Cycles),
-        line: u64,
+        key: &Key,
         sectors: u8,
         purpose: Purpose,
     ) -> Cycles {
         self.counters.l2_queueing += served - start;
-        let way = self.way(core, line);
-        let is_new = |recent: &Recent| recent.was_written(line, served);
+        let way = self.way(core, key);
+        let is_new = |recent: &Recent| recent.was_written(key, served);
         let new = self.recent.as_ref().is_some_and(is_new);
         let detour = way.detour + if new { self.timing.read_after_write } else { 0.0 };
         let near = self.l2.near(core);
         if way.is_far
-            && let Some(ready) = self.l2.copied(line, near, sectors)
+            && let Some(ready) = self.l2.copied(key, near, sectors)
         {
             let count = u64::from(sectors.count_ones());
             self.counters.l2_sectors += count;
             self.counters.l2_hits += count;
             return ready.max(served + self.timing.near + detour);
         }
-        let (place, _) = self.place_in_l2(served, line);
+        let (place, _) = self.place_in_l2(served, key);
         self.l2.await_load(place, false);
         let latency = if way.is_far {
             self.timing.far
@@ -540,16 +572,16 @@ impl MemorySystem {
             self.timing.near
         };
         let (missing, ready) = self.missing_in_l2(place, sectors);
-        let missing = self.missing_of_all(core, served, (line, place), missing, purpose);
+        let missing = self.missing_of_all(core, served, (key, place), missing, purpose);
         let mut done = ready.max(served + latency + detour);
         if missing != 0 {
-            let (arrives, _) = self.bring(served, line, place, missing, purpose, way);
+            let (arrives, _) = self.bring(served, key, place, missing, purpose, way);
             done = done.max(arrives);
         }
         if way.is_far {
             let whole = self.shape.widen(sectors, self.timing.granule);
             let (there, _) = self.l2.present(place, whole);
-            let victim = self.l2.copy(line, near, there, done);
+            let victim = self.l2.copy(key, near, there, done);
             self.write_back(served, victim);
         }
         done
@@ -560,11 +592,11 @@ impl MemorySystem {
         &mut self,
         core: usize,
         now: Cycles,
-        (line, place): (u64, Place),
+        (key, place): (&Key, Place),
         missing: u8,
         purpose: Purpose,
     ) -> u8 {
-        if !purpose.scattered || !self.others.exist() || !self.l2.is_beyond(line) {
+        if !purpose.scattered || !self.others.exist() || !self.l2.is_beyond(key) {
             return missing;
         }
         let first = self.l2.first_asker(place, core);
@@ -597,7 +629,7 @@ impl MemorySystem {
     fn bring(
         &mut self,
         now: Cycles,
-        line: u64,
+        key: &Key,
         place: Place,
         missing: u8,
         purpose: Purpose,
@@ -606,24 +638,23 @@ impl MemorySystem {
         let fetched = self.brought_with(place, missing);
         let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
         let begun = match purpose.is_hint {
-            false => self.dram.access(now, line, bytes),
-            true => self.dram.hint(now, line, bytes),
+            false => self.dram.access(now, key.line, bytes),
+            true => self.dram.hint(now, key.line, bytes),
         };
         self.counters.dram_queueing += begun - now;
         self.counters.dram_read_bytes += bytes;
         self.l2
-            .count(line << self.shape.line_shift(), bytes, purpose.scattered);
+            .count(key.line << self.shape.line_shift(), bytes, purpose.scattered);
         let arrives = begun + self.timing.dram + way.beyond;
         self.l2.fill(place, fetched, arrives, purpose.scattered);
         (arrives, bytes)
     }
 
     /// The way from a core to the slice of L2 that a line belongs to.
-    fn way(&self, core: usize, line: u64) -> Way {
-        let hash = spread(line);
-        let is_far = self.l2.home(line) != self.l2.near(core);
+    fn way(&self, core: usize, key: &Key) -> Way {
+        let is_far = key.home != self.l2.near(core);
         // The upper half of the hash chooses the slice, the lowest bit its half.
-        let detour = ((hash >> 32) as f64 / f64::from(u32::MAX) * 2.0 - 1.0) * self.timing.spread;
+        let detour = ((key.hash >> 32) as f64 / f64::from(u32::MAX) * 2.0 - 1.0) * self.timing.spread;
         // The model's latency of device memory is the mean of lines of the near and of the far half.
         let half = (self.timing.far - self.timing.near) / 2.0;
         Way {
@@ -635,8 +666,8 @@ impl MemorySystem {
 
     /// The line's place in L2, and when there is room: what had to go for it is written back, and read before that where
     /// only a part of a sector was written.
-    fn place_in_l2(&mut self, now: Cycles, line: u64) -> (Place, Cycles) {
-        let (place, victim) = self.l2.place(line);
+    fn place_in_l2(&mut self, now: Cycles, key: &Key) -> (Place, Cycles) {
+        let (place, victim) = self.l2.place(key);
         (place, self.write_back(now, victim))
     }
 

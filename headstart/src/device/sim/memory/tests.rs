@@ -123,10 +123,10 @@ impl Scatter {
 /// Brings the first `bytes` into L2 (as much of them as it holds), as a load long ago would have.
 fn warm(memory: &mut MemorySystem, bytes: u64) {
     for line in 0..bytes >> memory.shape.line_shift() {
-        let (place, _) = memory.place_in_l2(0.0, line);
+        let key = memory.l2.key(line);
+        let (place, _) = memory.place_in_l2(0.0, &key);
         memory.l2.fill(place, u8::MAX, 0.0, false);
-        let far = 1 - memory.l2.home(line);
-        memory.l2.copy(line, far, u8::MAX, 0.0);
+        memory.l2.copy(&key, 1 - key.home, u8::MAX, 0.0);
     }
 }
 

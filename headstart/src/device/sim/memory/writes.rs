@@ -59,12 +59,13 @@ impl MemorySystem {
             let start = self.cores[core].port.take(now, cycles);
             let start = self.serve(start, self.requests_of(sectors) * self.timing.write);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
-            let (place, room) = self.place_in_l2(start, line);
+            let key = self.l2.key(line);
+            let (place, room) = self.place_in_l2(start, &key);
             let (present, ready) = self.l2.present(place, sectors);
             let partial = if whole { 0 } else { sectors & !present };
             self.l2.write(place, sectors, partial, ready.max(start));
             if let Some(recent) = &mut self.recent {
-                recent.write(line, start);
+                recent.write(&key, start);
             }
             // L2 holds much that waits for its bank: only what all banks do not keep up with holds up a core.
             self.cores[core]
@@ -98,9 +99,10 @@ impl MemorySystem {
             let written = self.requests_of(sectors) * self.timing.write;
             let changed = f64::from(sectors.count_ones()) * self.timing.atomic_sector;
             let served = self.serve(start, written.max(changed));
-            let back = self.look_up(core, (start, served), line, sectors, purpose);
+            let key = self.l2.key(line);
+            let back = self.look_up(core, (start, served), &key, sectors, purpose);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
-            let (place, _) = self.place_in_l2(back, line);
+            let (place, _) = self.place_in_l2(back, &key);
             self.l2.write(place, sectors, 0, back);
             done = done.max(self.atomics.change(line, back, words));
         }

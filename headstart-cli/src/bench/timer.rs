@@ -1,0 +1,96 @@
+//! `headstart bench --suite timer`: how fast the simulator's timer is.
+//!
+//! Each plain kernel of the accuracy suite is timed on a model again and again, on as many threads as the machine runs at
+//! once, as a search does it. What counts is lowered instructions × active work-items, of the work-groups that are simulated,
+//! all threads together, in a second of processor time, where the system tells it, so that other work does not count.
+
+use std::time::{Duration, Instant};
+
+use headstart::device::sim::timer::Timer;
+use headstart::tune::{self, Bench, SimulatedBench, Subject, threads};
+use headstart::{Error, Result};
+use serde_json::{Value, json};
+
+use super::accuracy::{self, cases::Case, sides};
+use crate::arguments;
+use crate::command::bench::date;
+use crate::device::Chosen;
+use crate::output::{Destination, json_line, print};
+use crate::published;
+
+/// How long each thread times a kernel at least.
+const SPAN: Duration = Duration::from_millis(500);
+
+/// Runs the suite.
+///
+/// # Errors
+/// There is no such model, a case cannot be timed, or the file cannot be written.
+pub fn run(options: &arguments::Bench) -> Result<()> {
+    let destination = options
+        .json
+        .as_deref()
+        .map(|path| Destination::check("--json", path))
+        .transpose()?;
+    let Chosen::Simulated(model) = Chosen::find(&options.device, &[])? else {
+        return Err(
+            Error::usage("the timer's suite is for simulated devices").accepted("`--device sim:NAME`")
+        );
+    };
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    let bench = SimulatedBench::new(*model);
+    let timer = Timer::new(bench.model().clone().into()).with_cache(sides::CACHE);
+    let (mut rows, mut logarithms) = (Vec::new(), 0.0);
+    let cases = accuracy::wanted(options)?;
+    for case in &cases {
+        let rate = rate(&bench, &timer, case, threads)?;
+        print(&format!("{}: {:.0} M/s\n", case.name(), rate * 1e-6))?;
+        rows.push(json!({"case": case.name(), "per_second": rate}));
+        logarithms += rate.ln();
+    }
+    let mean = (logarithms / cases.len().max(1) as f64).exp();
+    print(&format!(
+        "{} cases, {threads} threads: {:.0} M instructions × work-items a second, geometric mean\n",
+        cases.len(),
+        mean * 1e-6
+    ))?;
+    let report: Value = json!({
+        "command": published::command(),
+        "date": date(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "threads": threads,
+        "geometric_mean_per_second": mean,
+        "cases": rows,
+    });
+    match destination {
+        Some(destination) => destination.write(&json_line(&report)?),
+        None => Ok(()),
+    }
+}
+
+/// Instructions × work-items a second, all threads together.
+fn rate(bench: &SimulatedBench, timer: &Timer, case: &Case, threads: usize) -> Result<f64> {
+    let workload = case.chosen()?.workload()?;
+    let plain = tune::plain(bench, &workload)?;
+    let bound = workload.bind(bench.device())?;
+    let run = |_: &usize| -> Result<f64> {
+        let launch = bound.prepare(bench.device())?.launch;
+        let code = timer.compile(&plain, &launch)?;
+        let (start, before, mut done) = (Instant::now(), busy(), 0.0);
+        while start.elapsed() < SPAN {
+            let time = timer.run(&code, &launch)?;
+            done +=
+                time.work_item_instructions * time.sample.groups as f64 / time.sample.of_groups.max(1) as f64;
+        }
+        let took = busy().zip(before).map(|(now, before)| now - before);
+        Ok(done / took.unwrap_or_else(|| start.elapsed()).as_secs_f64())
+    };
+    let all: Vec<usize> = (0..threads).collect();
+    threads::map(&all, run).into_iter().sum()
+}
+
+/// How long this thread has run on a processor, where Linux tells it.
+fn busy() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds = text.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
+}

@@ -109,6 +109,10 @@ pub struct Tune {
     /// [default: 12, and all of --plans or of a --shard]
     #[arg(long, value_name = "N|all")]
     pub measure: Option<String>,
+    /// Simulate every plan to its end: otherwise a plan that is surely slower than the fastest so far is dropped on the way,
+    /// but for those of --plans
+    #[arg(long)]
+    pub every_plan: bool,
     /// Write each trial to FILE when it ends, and do not make again those that it has: a killed search goes on
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,

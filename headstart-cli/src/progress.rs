@@ -1,7 +1,7 @@
-//! Progress on a terminal, silence in a pipe, and the ways to stop a search: Ctrl-C and a budget.
+//! What is understood at once, progress (a bar on a terminal, a line now and then elsewhere), and the ways to stop a search: Ctrl-C and a budget.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use headstart::report::{Trial, number};
@@ -19,14 +19,23 @@ pub fn was_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// A bar on standard error with the best plan so far. It draws nothing where standard error is no terminal.
+/// A bar on standard error with the best plan so far; where that is no terminal, a line every ten seconds.
 ///
 /// While there is one, Ctrl-C stops the search, which reports what it has; pressed again, it ends the command.
 pub struct Bar {
     bar: ProgressBar,
     best: Mutex<f64>,
     until: Option<Instant>,
+    /// Plans of the search, and those that are done.
+    plans: AtomicUsize,
+    done: AtomicUsize,
+    begun: Instant,
+    /// When something was said last where there is no terminal to draw on.
+    said: OnceLock<Mutex<Instant>>,
 }
+
+/// How often a line says how far the search has come where no bar can be drawn.
+const SAY: Duration = Duration::from_secs(10);
 
 impl Bar {
     /// A bar that appears when the search begins. After `budget`, counted from now, the search begins no further plan.
@@ -42,11 +51,34 @@ impl Bar {
             bar: ProgressBar::no_length(),
             best: Mutex::new(0.0),
             until: budget.and_then(|budget| Instant::now().checked_add(budget)),
+            plans: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            begun: Instant::now(),
+            said: OnceLock::new(),
         }
+    }
+
+    /// Where there is no bar, a line now and then.
+    fn say(&self, done: usize) {
+        let Some(last) = self.said.get().filter(|_| self.bar.is_hidden()) else {
+            return;
+        };
+        let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if last.elapsed() < SAY {
+            return;
+        }
+        *last = Instant::now();
+        let plans = self.plans.load(Ordering::Relaxed).max(done);
+        let left = self.begun.elapsed().mul_f64((plans - done) as f64 / done as f64);
+        eprintln!(
+            "headstart: {done} of {plans} plans, about {} s left",
+            left.as_secs()
+        );
     }
 
     fn show(&self, trial: &Trial) {
         self.bar.inc(1);
+        self.say(self.done.fetch_add(1, Ordering::Relaxed) + 1);
         let Some((_, speedup)) = trial.measured() else {
             return;
         };
@@ -63,7 +95,17 @@ impl Bar {
 }
 
 impl Progress for Bar {
+    fn understood(&self, sentence: &str) {
+        eprintln!("headstart: {sentence}");
+    }
+
     fn begin(&self, plans: usize) {
+        // A search goes on with its plans in another geometry.
+        if self.said.get().is_none() {
+            eprintln!("headstart: {plans} plans");
+        }
+        let _ = self.said.set(Mutex::new(Instant::now()));
+        self.plans.store(plans, Ordering::Relaxed);
         let style = ProgressStyle::with_template("{bar:28} {pos}/{len} plans, {eta} left  {wide_msg}");
         self.bar
             .set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));

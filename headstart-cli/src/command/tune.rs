@@ -79,6 +79,8 @@ pub fn run(options: &Tune) -> Result<()> {
         log: log.as_ref(),
         perturbed: options.check.settings(),
         measure,
+        // Who names plans wants their times.
+        every_plan: options.every_plan || plans.is_some(),
     };
 
     let bar = Bar::new(budget);
@@ -126,7 +128,7 @@ pub fn run(options: &Tune) -> Result<()> {
     // A plan that was accepted and then went wrong is a bug of ours, however good the others are.
     let failed = report.trials.iter().find_map(|trial| match &trial.outcome {
         Outcome::Failed { reason } => Some((&trial.plan, reason)),
-        Outcome::Ok { .. } | Outcome::Rejected { .. } => None,
+        Outcome::Ok { .. } | Outcome::Dropped { .. } | Outcome::Rejected { .. } => None,
     });
     if let Some(error) = report.partial.as_ref().and_then(|partial| partial.lost.clone()) {
         return Err(Error::device(format!("the device was lost: {error}")));

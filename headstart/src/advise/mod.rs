@@ -10,6 +10,7 @@
 //! | `profile` | where its time goes: reasons, loops, loads, units |
 //! | `timeline` | where the time of one sub-group goes |
 //! | `profiler` | evidence from a profiler's CSV instead of a run |
+//! | `overview` | what is told at once |
 //! | `structure` | what the kernel's text tells of its loads |
 //! | `steps` | the procedure, question by question |
 //! | `instead` | what would help instead |
@@ -21,6 +22,7 @@ mod advice;
 mod bounds;
 mod evidence;
 mod instead;
+mod overview;
 mod profile;
 pub mod profiler;
 mod reasons;
@@ -32,6 +34,7 @@ pub use advice::{Advice, Choice, Program, advise};
 pub use bounds::{Bounds, Roof, Roofline, RooflinePoint};
 pub use evidence::Evidence;
 pub use instead::{Remedy, instead};
+pub use overview::overview;
 pub use profile::{Cache, LoadTime, LoopTime, Profile, Resources, Stall, UnitTime};
 pub use reasons::{Findings, reasons};
 pub use steps::{Answer, Case, Measure, Step, procedure};

@@ -187,10 +187,7 @@ fn unrolling(findings: &Findings<'_>) -> Option<String> {
     let (plan, factor) = fastest(findings, |plan| {
         plan.loads().is_empty() && plan.unroll().is_some()
     })?;
-    Some(format!(
-        "Unrolling alone reaches {}, with `{plan}`.",
-        speedup(factor)
-    ))
+    Some(format!("Unrolling alone reaches {factor}, with `{plan}`."))
 }
 
 /// What the chosen plan does, or why none is chosen.
@@ -216,17 +213,15 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
             over_unrolling(findings)
         )),
         Verdict::MoreWorkGroups => Some(match fastest(findings, |plan| !plan.is_none()) {
-            Some((plan, factor)) => format!(
-                "Within this geometry the fastest plan that was tried, `{plan}`, reaches {}.",
-                speedup(factor)
-            ),
+            Some((plan, factor)) => {
+                format!("Within this geometry the fastest plan that was tried, `{plan}`, reaches {factor}.")
+            }
             None => "Within this geometry no plan was timed.".to_owned(),
         }),
         Verdict::LeaveIt => {
             let (plan, factor) = fastest(findings, |plan| !plan.is_none())?;
             Some(format!(
-                "The fastest plan, `{plan}`, reaches {}; it takes {} to be worth the change.",
-                speedup(factor),
+                "The fastest plan, `{plan}`, reaches {factor}; it takes {} to be worth the change.",
                 speedup(findings.threshold)
             ))
         }
@@ -239,9 +234,8 @@ fn over_unrolling(findings: &Findings<'_>) -> String {
     let was_tried = findings.trials.iter().any(|trial| prefetches(&trial.plan));
     match (fastest(findings, prefetches), was_tried) {
         (Some((plan, factor)), _) => format!(
-            "prefetching gains less than {} over it: {} with `{plan}`",
-            percent(findings.threshold - 1.0),
-            speedup(factor)
+            "prefetching gains less than {} over it: {factor} with `{plan}`",
+            percent(findings.threshold - 1.0)
         ),
         (None, true) => "no prefetching plan that was tried could be timed".to_owned(),
         (None, false) => "no prefetching plan was tried".to_owned(),
@@ -273,18 +267,40 @@ fn hints(findings: &Findings<'_>) -> Option<String> {
         plan.unroll().is_none() && loads.first().is_some_and(|(_, strategy)| strategy.is_hint())
     };
     let (plan, factor) = fastest(findings, is_hint)?;
-    (factor < 2.0 - findings.threshold).then(|| {
-        format!(
-            "Cache hints would slow it down: the best of them, `{plan}`, to {}.",
-            speedup(factor)
-        )
-    })
+    let (Reached::Exactly(most) | Reached::AtMost(most)) = factor;
+    (most < 2.0 - findings.threshold)
+        .then(|| format!("Cache hints would slow it down: the best of them, `{plan}`, to {factor}."))
 }
 
-fn fastest<'a>(findings: &Findings<'a>, accept: impl Fn(&Plan) -> bool) -> Option<(&'a Plan, f64)> {
-    let ran = findings.trials.iter().filter(|trial| accept(&trial.plan));
-    ran.filter_map(|trial| trial.measured().map(|(_, speedup)| (&trial.plan, speedup)))
-        .max_by(|(_, one), (_, other)| one.total_cmp(other))
+/// How fast a plan is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reached {
+    Exactly(f64),
+    /// It was dropped on the way.
+    AtMost(f64),
+}
+
+impl std::fmt::Display for Reached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reached::Exactly(factor) => write!(f, "{}", speedup(*factor)),
+            Reached::AtMost(factor) => write!(f, "at most {}", speedup(*factor)),
+        }
+    }
+}
+
+/// The fastest of those plans that were timed, or, where all of them were dropped, the one that might be fastest.
+fn fastest<'a>(findings: &Findings<'a>, accept: impl Fn(&Plan) -> bool) -> Option<(&'a Plan, Reached)> {
+    let tried = || findings.trials.iter().filter(|trial| accept(&trial.plan));
+    let ended = tried().filter_map(|trial| Some((&trial.plan, trial.measured()?.1)));
+    let dropped = tried().filter_map(|trial| Some((&trial.plan, trial.dropped()?.1)));
+    let most = |(_, one): &(&Plan, f64), (_, other): &(&Plan, f64)| one.total_cmp(other);
+    let exactly = |(plan, factor)| (plan, Reached::Exactly(factor));
+    let at_most = |(plan, factor)| (plan, Reached::AtMost(factor));
+    ended
+        .max_by(most)
+        .map(exactly)
+        .or_else(|| dropped.max_by(most).map(at_most))
 }
 
 /// The text with its first letter capitalised.

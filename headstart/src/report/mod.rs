@@ -126,6 +126,13 @@ pub enum Outcome {
         /// How its outputs compare with the plain kernel's.
         outputs: Outputs,
     },
+    /// It passed its checks, and was surely behind another plan, so that it was not simulated to its end.
+    Dropped {
+        /// The part of its work that the other plan had done by then, 0 to 1.
+        after: f64,
+        /// The plain kernel's time divided by its time, at most.
+        at_most: f64,
+    },
     /// It is not legal for this kernel, or this device cannot run it.
     Rejected {
         /// The rule that refused it, and where.
@@ -339,8 +346,16 @@ impl Trial {
     /// Why there is no time, if there is none.
     pub fn reason(&self) -> Option<&str> {
         match &self.outcome {
-            Outcome::Ok { .. } => None,
+            Outcome::Ok { .. } | Outcome::Dropped { .. } => None,
             Outcome::Rejected { reason } | Outcome::Failed { reason } => Some(reason),
+        }
+    }
+
+    /// The part of the leading plan's work that was done when this one was dropped, and its speedup at most, if it was.
+    pub fn dropped(&self) -> Option<(f64, f64)> {
+        match self.outcome {
+            Outcome::Dropped { after, at_most } => Some((after, at_most)),
+            _ => None,
         }
     }
 }
@@ -392,6 +407,18 @@ impl Report {
             Some((fastest_ns, _)) => bounds.beside_a_plan(self.baseline_ns, fastest_ns),
             None => bounds,
         }
+    }
+
+    /// The trials that were dropped, those that might be fastest first.
+    pub fn dropped(&self) -> Vec<&Trial> {
+        let mut dropped: Vec<&Trial> = self
+            .trials
+            .iter()
+            .filter(|trial| trial.dropped().is_some())
+            .collect();
+        let at_most = |trial: &Trial| trial.dropped().map_or(0.0, |(_, at_most)| at_most);
+        dropped.sort_by(|one, other| at_most(other).total_cmp(&at_most(one)));
+        dropped
     }
 
     /// The trials that did not run, in the order they were tried.

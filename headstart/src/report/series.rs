@@ -61,8 +61,24 @@ impl Series {
 ///
 /// A plan belongs to the series of its first load's strategy. Plans of several first loads (a kernel with two
 /// candidates) are kept apart by the load's name in front. The plain kernel and `unroll:full` have no distance, and
-/// are no points.
+/// are no points; nor are plans that were dropped.
 pub fn of(report: &Report) -> Vec<Series> {
+    by(report, |trial| trial.measured().map(|(_, speedup)| speedup))
+}
+
+/// The same of the plans that were dropped, with what they reach at most.
+pub fn dropped(report: &Report) -> Vec<Series> {
+    by(report, |trial| trial.dropped().map(|(_, at_most)| at_most))
+}
+
+/// The same of all plans that have either, for what the lines are called and their order.
+pub fn all(report: &Report) -> Vec<Series> {
+    let either = |trial: &Trial| trial.measured().or(trial.dropped());
+    by(report, |trial| either(trial).map(|(_, speedup)| speedup))
+}
+
+/// The series of the plans that have a speedup, by this rule.
+fn by(report: &Report, speedup: impl Fn(&Trial) -> Option<f64>) -> Vec<Series> {
     let loads: BTreeSet<&str> = report
         .trials
         .iter()
@@ -72,7 +88,8 @@ pub fn of(report: &Report) -> Vec<Series> {
     let several = loads.len() > 1;
     let mut series: Vec<Series> = Vec::new();
     for trial in &report.trials {
-        let Some((start, point)) = place(trial, several) else {
+        let placed = speedup(trial).and_then(|speedup| place(trial, speedup, several));
+        let Some((start, point)) = placed else {
             continue;
         };
         let line = match series.iter_mut().find(|line| line.label == start.label) {
@@ -109,8 +126,7 @@ pub fn best_layouts(series: &[Series]) -> Vec<&Series> {
 }
 
 /// The series that a trial belongs to, still empty, and its point.
-fn place(trial: &Trial, several: bool) -> Option<(Series, Point)> {
-    let (_, speedup) = trial.measured()?;
+fn place(trial: &Trial, speedup: f64, several: bool) -> Option<(Series, Point)> {
     let plan = trial.plan.clone();
     let unroll = plan.unroll();
     let (strategy, label, distance) = match plan.loads().first() {

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use super::{Outcome, Report, explain, gains, number, series};
+use super::series::{self, Series};
+use super::{Outcome, Report, explain, gains, number};
 
 /// How many of the fastest plans are listed.
 const FASTEST: usize = 5;
@@ -31,9 +32,13 @@ pub fn text(report: &Report) -> String {
     let _ = writeln!(text, "{}\n", on_one_line(&heading));
     if let Some(matrix) = speedups(report) {
         let plain = number::duration(report.baseline_ns);
+        let dropped = match report.dropped().is_empty() {
+            true => "",
+            false => ", < what a dropped plan is below",
+        };
         let _ = writeln!(
             text,
-            "Speedup over the plain kernel ({plain}), by distance; * is the best\n{matrix}\n"
+            "Speedup over the plain kernel ({plain}), by distance; * is the best{dropped}\n{matrix}\n"
         );
     }
     let _ = writeln!(text, "The fastest\n{}\n", fastest(report));
@@ -59,6 +64,7 @@ pub fn text(report: &Report) -> String {
             text.push_str(&wrapped(&sentence, "  - ", "    "));
         }
     }
+    text.push_str(&dropped(report));
     text.push_str(&rejected(report));
     for note in report.remarks() {
         text.push('\n');
@@ -67,10 +73,11 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-/// The figure as numbers: a row a strategy, a column a distance. None where no plan has a distance.
+/// The figure as numbers: a row a strategy, a column a distance; what was dropped with `<` in front of what it is at most. None
+/// where no plan has a distance.
 pub fn speedups(report: &Report) -> Option<String> {
-    let lines = series::of(report);
-    let distances: BTreeSet<u32> = lines
+    let (all, timed, dropped) = (series::all(report), series::of(report), series::dropped(report));
+    let distances: BTreeSet<u32> = all
         .iter()
         .flat_map(|line| &line.points)
         .map(|point| point.distance)
@@ -78,19 +85,28 @@ pub fn speedups(report: &Report) -> Option<String> {
     if distances.is_empty() {
         return None;
     }
+    let point = |lines: &[Series], label: &str, distance: u32| {
+        let line = lines.iter().find(|line| line.label == label)?;
+        line.points
+            .iter()
+            .find(|point| point.distance == distance)
+            .cloned()
+    };
     let mut table = plain_table();
     table.set_header(std::iter::once("strategy".to_owned()).chain(distances.iter().map(u32::to_string)));
-    for line in &lines {
+    for Series { label, .. } in &all {
         let cells = distances.iter().map(|&distance| {
-            line.points
-                .iter()
-                .find(|point| point.distance == distance)
-                .map_or(String::new(), |point| {
-                    let mark = if point.plan == report.best.plan { "*" } else { "" };
-                    format!("{mark}{:.2}", point.speedup)
-                })
+            if let Some(timed) = point(&timed, label, distance) {
+                let mark = if timed.plan == report.best.plan { "*" } else { "" };
+                return format!("{mark}{:.2}", timed.speedup);
+            }
+            match point(&dropped, label, distance) {
+                // Rounded up: it is a bound.
+                Some(dropped) => format!("<{:.1}", (dropped.speedup * 10.0).ceil() / 10.0),
+                None => String::new(),
+            }
         });
-        table.add_row(std::iter::once(line.label.clone()).chain(cells).map(Cell::new));
+        table.add_row(std::iter::once(label.clone()).chain(cells).map(Cell::new));
     }
     align_numbers(&mut table);
     Some(table.trim_fmt())
@@ -140,6 +156,24 @@ fn fastest(report: &Report) -> String {
         column.set_cell_alignment(CellAlignment::Left);
     }
     table.trim_fmt()
+}
+
+/// How many plans were dropped, and which came nearest; empty where none was.
+fn dropped(report: &Report) -> String {
+    let dropped = report.dropped();
+    let Some((nearest, (after, at_most))) = dropped.first().and_then(|trial| Some((trial, trial.dropped()?)))
+    else {
+        return String::new();
+    };
+    let text = format!(
+        "Dropped: {} of {} plans were surely behind before they ended. The nearest, `{}`, was dropped after {}: at most {}.",
+        dropped.len(),
+        report.trials.len(),
+        nearest.plan,
+        number::percent(after),
+        number::speedup(at_most)
+    );
+    format!("\n{}", wrapped(&text, "", "  "))
 }
 
 /// The rejected plans by reason, the commonest first; empty where none was rejected.
@@ -219,6 +253,7 @@ pub(super) fn on_one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Trial;
     use crate::report::tests::sample;
 
     #[test]
@@ -236,6 +271,37 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected} in:\n{text}");
         }
+    }
+
+    #[test]
+    fn a_dropped_plan_is_shown_with_its_bound() {
+        let mut report = sample();
+        report.trials.push(Trial {
+            plan: "values=batched-shared:4/plain".parse().expect("a plan"),
+            outcome: Outcome::Dropped {
+                after: 0.1,
+                at_most: 1.4321,
+            },
+        });
+        let text = text(&report);
+        for expected in [
+            "< what a dropped plan is below",
+            "batched-shared/plain",
+            "<1.5",
+            "Dropped: 1 of",
+            "`values=batched-shared:4/plain`, was dropped after 10 %: at most 1.43×.",
+        ] {
+            let in_one_line = text.replace("\n  ", " ");
+            assert!(
+                text.contains(expected) || in_one_line.contains(expected),
+                "{expected} in:\n{text}"
+            );
+        }
+        let json = serde_json::to_value(&report).expect("serializable");
+        let last = json["trials"].as_array().and_then(|trials| trials.last());
+        assert_eq!(last.expect("a trial")["status"], "dropped");
+        let back: Report = serde_json::from_value(json).expect("read back");
+        assert_eq!(back, report);
     }
 
     #[test]

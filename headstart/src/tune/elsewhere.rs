@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::choose::THRESHOLD;
 use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::proposals::Proposals;
+use super::race::Race;
 use super::search::{Bench, Derived, Progress, derive, plain};
 use super::subject::{Reshaped, Subject};
 use super::threads;
@@ -36,6 +37,8 @@ pub struct Here<'a> {
     pub perturbed: Option<&'a Perturbed>,
     /// How others are derived.
     pub settings: Settings,
+    /// Whether plans that are surely behind are dropped.
+    pub race: bool,
     /// No plan is so many times as fast as the plain kernel here, whatever the geometry, where that is known.
     pub at_most: Option<f64>,
 }
@@ -118,6 +121,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         memory: &Memory::new(here.log, here.bench, &shape.workload, &kernel),
         perturbed,
         progress: &Unseen,
+        race: here.race.then(|| Race::new(&kernel, &shape.workload, here.bench)),
     };
     let tried = match here.bench.times_at_once() {
         true => trying.at_once(&pairs)?,
@@ -128,7 +132,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
             "plan `{}` as {} went wrong: {reason}",
             trial.plan, there.geometry
         ))),
-        Outcome::Ok { .. } | Outcome::Rejected { .. } => None,
+        Outcome::Ok { .. } | Outcome::Dropped { .. } | Outcome::Rejected { .. } => None,
     };
     if let Some(error) = tried.trials.iter().find_map(went_wrong) {
         return Err(error);

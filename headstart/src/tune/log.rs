@@ -232,6 +232,7 @@ fn is_possible(entry: &Entry) -> bool {
         Outcome::Ok { time_ns, speedup, .. } => {
             time_ns.is_finite() && time_ns > 0.0 && speedup.is_finite() && speedup > 0.0
         }
+        Outcome::Dropped { after, at_most } => after.is_finite() && at_most.is_finite() && at_most >= 0.0,
         _ => true,
     }
 }

@@ -38,6 +38,7 @@ mod modules;
 pub mod opencl;
 pub mod perturb;
 mod proposals;
+mod race;
 #[cfg(test)]
 mod rewritten;
 mod scalars;

@@ -8,20 +8,22 @@ use super::drop_in::drop_in;
 use super::elsewhere::{self, Here};
 use super::log::{Log, Shard};
 use super::perturb::{self, Engine, Perturbed, Settings, Thoroughness};
+use super::race::Race;
 use super::space::{default_plans, likely_plans_of, shared_plans, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
 use super::trying::{self, Memory, Pair, Tried, Trying, shielded};
 use super::workload::{Bound, Workload};
-use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, loop_loads, reasons};
+use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, loop_loads, overview, reasons};
 use crate::back::hints::HintReached;
 use crate::device::Device;
 use crate::device::sim::functional::Options;
+use crate::device::sim::timer::{Behind, Course, Entrant};
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch::plan::{Distance, LoadName, Strategy};
 use crate::prefetch::{self, Plan};
-use crate::report::{Counter, Outputs, Partial, Report, Trial};
+use crate::report::{Counter, Outputs, Partial, Report, Trial, number};
 
 /// A device on which plans are checked and timed.
 pub trait Bench: Sync {
@@ -70,6 +72,16 @@ pub trait Bench: Sync {
     /// The device cannot run the kernel, or running it went wrong.
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed>;
 
+    /// As [`Bench::time`], of a kernel that is compared with others; one that is surely behind may be given up, where the
+    /// device can tell.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, entrant: Entrant<'_>) -> Result<Raced> {
+        let _ = entrant;
+        Ok(Raced::Ended(Box::new(self.time(bound, kernel)?), None))
+    }
+
     /// As [`Bench::time`], for who asks for nothing but the nanoseconds: what the time is explained with is left out where
     /// that costs more than the time.
     ///
@@ -107,8 +119,21 @@ pub struct Timed {
     pub outputs: Option<Vec<Vec<u8>>>,
 }
 
+/// What came of a run that was compared with others.
+#[derive(Clone, Debug)]
+pub enum Raced {
+    /// It ran to its end, and how far it had come by then at each time, where that is known.
+    Ended(Box<Timed>, Option<Course>),
+    /// It was given up.
+    Behind(Behind),
+}
+
 /// Follows a search. Called from several threads.
 pub trait Progress: Sync {
+    /// Something is understood: told as soon as it is, long before the first plan is done.
+    fn understood(&self, sentence: &str) {
+        let _ = sentence;
+    }
     /// So many plans will be tried.
     fn begin(&self, plans: usize);
     /// One plan is done.
@@ -202,6 +227,8 @@ pub struct Asked<'a> {
     /// How many plans are measured, on a device that has a [predictor](Bench::predictor); none asks for all. See
     /// [`Proposals`](super::Proposals).
     pub measure: Option<usize>,
+    /// Whether plans that are surely behind are simulated to their end, too.
+    pub every_plan: bool,
 }
 
 /// What a search found.
@@ -223,7 +250,25 @@ pub fn search(
     asked: &Asked<'_>,
     progress: &dyn Progress,
 ) -> Result<Found> {
+    // The kernel is the same at every size, and small data are made at once.
+    let small = subject.small(1).ok().flatten();
+    let told = small.as_ref().map(|small| overview(&small.kernel));
+    let tell = |sentences: Vec<String>| {
+        sentences
+            .iter()
+            .for_each(|sentence| progress.understood(sentence))
+    };
+    let is_told = told.is_some();
+    tell(told.unwrap_or_default());
     let workload = subject.workload()?;
+    if !is_told {
+        tell(overview(&workload.kernel));
+    }
+    let (geometry, bytes) = (workload.geometry(), number::bytes(workload.bytes() as f64));
+    progress.understood(&format!(
+        "{geometry}, {bytes} of data, on {}",
+        bench.device().description().name
+    ));
     let kernel = plain(bench, &workload)?;
     perturb::check_wishes(subject, &kernel, Engine::of(bench, &workload), asked.perturbed)?;
     let plans = match asked.plans {
@@ -271,6 +316,7 @@ pub fn search(
         memory: &memory,
         perturbed: perturbed.as_ref(),
         progress,
+        race: (!asked.every_plan).then(|| Race::new(&kernel, &workload, bench)),
     };
     let Tried {
         baseline,
@@ -317,6 +363,7 @@ pub fn search(
         log: asked.log,
         perturbed: perturbed.as_ref(),
         settings: asked.perturbed,
+        race: !asked.every_plan,
         // A device may be a little faster than its model allows.
         at_most: bounds
             .as_ref()

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::search::{Bench, Timed};
+use super::search::{Bench, Raced, Timed};
 use super::workload::Bound;
 use crate::advise::{Evidence, Profile};
 use crate::back::hints::HintReached;
 use crate::device::model::{DeviceModel, Reached};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
-use crate::device::sim::timer::{LaunchTime, StallReason, Timer};
-use crate::device::{CacheState, Device};
+use crate::device::sim::timer::{self, Code, Entrant, LaunchTime, StallReason, Timer};
+use crate::device::{CacheState, Device, Launch};
 use crate::error::Result;
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch;
@@ -44,6 +44,25 @@ impl SimulatedBench {
     /// The device's model.
     pub fn model(&self) -> &DeviceModel {
         &self.model
+    }
+
+    fn prepared(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<(Launch, Code)> {
+        let launch = bound.prepare(&self.device)?.launch;
+        launch.check(kernel, self.device.description())?;
+        let code = self.timer.compile(kernel, &launch)?;
+        Ok((launch, code))
+    }
+
+    fn timed(&self, bound: &Bound, code: &Code, time: &LaunchTime) -> Timed {
+        Timed {
+            // As a GPU's trials are timed.
+            time_ns: time.between_events_ns,
+            evidence: self.evidence(bound, time),
+            profile: Some(Profile::of_simulated(&self.model, code, time)),
+            counted: counted(time),
+            note: note(&self.model, time),
+            outputs: None,
+        }
     }
 
     fn evidence(&self, bound: &Bound, time: &LaunchTime) -> Evidence {
@@ -112,18 +131,17 @@ impl Bench for SimulatedBench {
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
-        let launch = bound.prepare(&self.device)?.launch;
-        launch.check(kernel, self.device.description())?;
-        let code = self.timer.compile(kernel, &launch)?;
-        let time = self.timer.run(&code, &launch)?;
-        Ok(Timed {
-            // As a GPU's trials are timed.
-            time_ns: time.between_events_ns,
-            evidence: self.evidence(bound, &time),
-            profile: Some(Profile::of_simulated(&self.model, &code, &time)),
-            counted: counted(&time),
-            note: note(&self.model, &time),
-            outputs: None,
+        let (launch, code) = self.prepared(bound, kernel)?;
+        Ok(self.timed(bound, &code, &self.timer.run(&code, &launch)?))
+    }
+
+    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, entrant: Entrant<'_>) -> Result<Raced> {
+        let (launch, code) = self.prepared(bound, kernel)?;
+        Ok(match self.timer.race(&code, &launch, entrant)? {
+            timer::Raced::Ended(time, course) => {
+                Raced::Ended(Box::new(self.timed(bound, &code, &time)), Some(course))
+            }
+            timer::Raced::Behind(behind) => Raced::Behind(behind),
         })
     }
 }

@@ -13,7 +13,8 @@ use super::check::{Checks, compare};
 use super::log::{self, Entry, Log};
 use super::perturb::{Perturbed, Thoroughness};
 use super::proposals::{BATCH, Proposals};
-use super::search::{Bench, Derived, Progress, Timed};
+use super::race::{self, Race};
+use super::search::{Bench, Derived, Progress, Raced, Timed};
 use super::subject::Subject;
 use super::threads;
 use super::workload::{Bound, Workload};
@@ -37,6 +38,8 @@ pub struct Trying<'a> {
     /// Launches derived from this one, where plans are checked on those, too.
     pub perturbed: Option<&'a Perturbed>,
     pub progress: &'a dyn Progress,
+    /// By what plans are given up that are surely behind; none where every plan is timed to its end.
+    pub race: Option<Race>,
 }
 
 /// What was tried.
@@ -79,7 +82,10 @@ impl Trying<'_> {
         result: Result<(Timed, Outputs)>,
     ) -> (Trial, Option<Timed>) {
         let plan = derived.as_ref().map_or(*plan, |derived| &derived.plan);
-        let tried = trial(plan.clone(), baseline_ns, result);
+        self.told(trial(plan.clone(), baseline_ns, result))
+    }
+
+    fn told(&self, tried: (Trial, Option<Timed>)) -> (Trial, Option<Timed>) {
         self.progress.done(&tried.0);
         self.memory.keep(&tried);
         tried
@@ -87,41 +93,77 @@ impl Trying<'_> {
 
     fn known(&self, pair: &Pair<'_>, baseline: &Timed) -> Option<(Trial, Option<Timed>)> {
         let known = self.memory.known(pair.1, baseline, self.bench.times_at_once())?;
+        if known.0.dropped().is_some() && self.race.is_none() {
+            return None;
+        }
         self.progress.known(&known.0);
         Some(known)
     }
 
-    /// Side by side.
+    /// Side by side, as a race: in heats, the likely plans first. What a heat finds is what the next one is held against, so
+    /// that how many threads there are changes nothing.
     pub fn at_once(&self, pairs: &[Pair<'_>]) -> Result<Tried> {
         self.progress.begin(pairs.len() + 1);
         let checks = self.checks(pairs)?;
-        let baseline = self.bench.time(self.bound, self.kernel)?;
+        let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
+        let Raced::Ended(baseline, course) =
+            self.bench
+                .race(self.bound, self.kernel, race.entrant(&Plan::none()))?
+        else {
+            return Err(Error::bug("the plain kernel was given up"));
+        };
+        race.start(course);
         let none = self.plain_trial(&baseline);
-        let try_plan = |pair: &Pair<'_>| {
+        let try_plan = |race: &Race, index: usize| {
             if self.progress.is_stopped() {
                 return None;
             }
-            if let Some(known) = self.known(pair, &baseline) {
-                return Some(known);
+            let pair = &pairs[index];
+            if let Some((trial, timed)) = self.known(pair, &baseline) {
+                return Some((index, trial, timed, None));
             }
-            let run = || -> Result<(Timed, Outputs)> {
+            let run = || -> Result<(Raced, Outputs)> {
                 let (derived, mut outputs) = check(&checks, self.perturbed, pair.1)?;
-                let timed = self.bench.time(self.bound, &derived.kernel)?;
-                if let (Some(right), Some(found)) = (&baseline.outputs, &timed.outputs)
+                let raced = self
+                    .bench
+                    .race(self.bound, &derived.kernel, race.entrant(&derived.plan))?;
+                if let Raced::Ended(timed, _) = &raced
+                    && let (Some(right), Some(found)) = (&baseline.outputs, &timed.outputs)
                     && compare(self.workload, right, found).map_err(|error| Error::bug(error.to_string()))?
                         != Outputs::Identical
                 {
                     outputs = Outputs::Equivalent;
                 }
-                Ok((timed, outputs))
+                Ok((raced, outputs))
             };
-            Some(self.done(pair, baseline.time_ns, shielded(run)))
+            let (result, course) = match shielded(run) {
+                Ok((Raced::Ended(timed, course), outputs)) => (Ok((*timed, outputs)), course),
+                Ok((Raced::Behind(behind), _)) => {
+                    let trial = Trial {
+                        plan: pair.1.as_ref().map_or(pair.0, |derived| &derived.plan).clone(),
+                        outcome: race::dropped(behind),
+                    };
+                    let tried = self.told((trial, None));
+                    return Some((index, tried.0, tried.1, None));
+                }
+                Err(error) => (Err(error), None),
+            };
+            let (trial, timed) = self.done(pair, baseline.time_ns, result);
+            Some((index, trial, timed, course))
         };
-        let trials = threads::map(pairs, try_plan).into_iter().flatten().collect();
+        let mut tried: Vec<Option<(Trial, Option<Timed>)>> = pairs.iter().map(|_| None).collect();
+        let plans: Vec<&Plan> = pairs.iter().map(|(plan, _)| *plan).collect();
+        for heat in race.heats(&plans) {
+            let ended = threads::map(&heat, |&index| try_plan(&race, index));
+            for (index, trial, timed, course) in ended.into_iter().flatten() {
+                race.ended(&trial, course);
+                tried[index] = Some((trial, timed));
+            }
+        }
         Ok(Tried {
-            baseline,
+            baseline: *baseline,
             none,
-            trials,
+            trials: tried.into_iter().flatten().collect(),
             note: None,
             lost: None,
         })
@@ -198,26 +240,47 @@ impl Trying<'_> {
     fn predicted(&self, pairs: &[Pair<'_>], legal: &[usize]) -> Option<Proposals> {
         let predictor = self.bench.predictor()?;
         let bound = self.workload.bind(predictor.device()).ok()?;
-        let time =
-            |kernel: &Arc<Kernel>| shielded(|| predictor.time(&bound, kernel)).map(|timed| timed.time_ns);
-        let plain_ns = time(self.kernel).ok()?;
+        let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
+        let plain = shielded(|| predictor.race(&bound, self.kernel, race.entrant(&Plan::none()))).ok()?;
+        let Raced::Ended(plain, course) = plain else {
+            return None;
+        };
+        race.start(course);
+        let plain_ns = plain.time_ns;
         let derived: Vec<&Derived> = legal
             .iter()
             .filter_map(|&index| pairs[index].1.as_ref().ok())
             .collect();
-        let predict = |derived: &&Derived| {
-            let time_ns = match self.memory.predicted(&derived.plan) {
-                Some(time_ns) => Ok(time_ns),
-                None => time(&derived.kernel).inspect(|&time_ns| {
-                    self.memory.keep_predicted(&derived.plan, time_ns, plain_ns);
-                }),
-            };
-            (
-                derived.plan.clone(),
-                time_ns.map_or(0.0, |time_ns| plain_ns / time_ns),
-            )
+        let predict = |race: &Race, index: usize| {
+            let Derived { plan, kernel } = derived[index];
+            if let Some(time_ns) = self.memory.predicted(plan) {
+                return (index, plain_ns / time_ns, None);
+            }
+            match shielded(|| predictor.race(&bound, kernel, race.entrant(plan))) {
+                Ok(Raced::Ended(timed, course)) => {
+                    self.memory.keep_predicted(plan, timed.time_ns, plain_ns);
+                    (index, plain_ns / timed.time_ns, course)
+                }
+                Ok(Raced::Behind(behind)) => {
+                    self.memory
+                        .keep_predicted(plan, plain_ns / behind.estimate.max(1e-3), plain_ns);
+                    (index, behind.estimate, None)
+                }
+                Err(_) => (index, 0.0, None),
+            }
         };
-        Some(Proposals::new(threads::map(&derived, predict)))
+        let mut predicted: Vec<(Plan, f64)> = derived
+            .iter()
+            .map(|derived| (derived.plan.clone(), 0.0))
+            .collect();
+        let plans: Vec<&Plan> = derived.iter().map(|derived| &derived.plan).collect();
+        for heat in race.heats(&plans) {
+            for (index, speedup, course) in threads::map(&heat, |&index| predict(&race, index)) {
+                race.came(plans[index], speedup, course);
+                predicted[index].1 = speedup;
+            }
+        }
+        Some(Proposals::new(predicted))
     }
 
     /// Tries some of the plans, in turns with the plain kernel; what the log has is not tried again.

@@ -93,6 +93,21 @@ pub(super) fn trials(page: &mut String, report: &Report) {
             ),
         );
     }
+    for trial in report.dropped() {
+        let Some((after, at_most)) = trial.dropped() else {
+            continue;
+        };
+        put(
+            page,
+            format_args!(
+                "<tr class=\"dropped\"><td class=\"plan\">{}</td><td class=\"number\"></td>\
+                 <td class=\"number\">at most {}</td><td>dropped after {}</td><td class=\"bar\"></td></tr>\n",
+                Parts(&trial.plan),
+                number::speedup(at_most),
+                number::percent(after),
+            ),
+        );
+    }
     if let Some(other) = &report.plain_best_geometry {
         put(
             page,

@@ -20,6 +20,7 @@ mod core;
 mod cost;
 mod fetch;
 mod needed;
+mod pace;
 pub mod profile;
 mod report;
 mod run;
@@ -35,6 +36,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use code::Code;
+pub use pace::{Behind, Course, Entrant, Pace};
 pub use profile::{LoadProfile, LoopProfile, UnitProfile};
 pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::{Issue, StallReason};
@@ -57,6 +59,15 @@ pub enum Cores {
     Exactly(u32),
     /// All.
     All,
+}
+
+/// What came of a run that was compared with others.
+#[derive(Clone, Debug)]
+pub enum Raced {
+    /// It was simulated to its end.
+    Ended(Box<LaunchTime>, Course),
+    /// It was given up.
+    Behind(Behind),
 }
 
 /// Times launches on a device model.
@@ -123,7 +134,18 @@ impl Timer {
     /// # Errors
     /// The launch does not fit the device, or the kernel faults.
     pub fn run(&self, code: &Code, launch: &Launch) -> Result<LaunchTime> {
-        run::run(self, code, launch)
+        match run::run(self, code, launch, None)? {
+            Raced::Ended(time, _) => Ok(*time),
+            Raced::Behind(_) => Err(Error::bug("a run was given up that was compared with none")),
+        }
+    }
+
+    /// The same, unless it turns out to be surely slower than the run that leads.
+    ///
+    /// # Errors
+    /// As for [`Timer::run`].
+    pub fn race(&self, code: &Code, launch: &Launch, entrant: Entrant<'_>) -> Result<Raced> {
+        run::run(self, code, launch, Some(entrant))
     }
 }
 

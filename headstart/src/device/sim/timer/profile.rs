@@ -122,9 +122,7 @@ pub(super) fn loads(
         let sum = entry(&mut found, load);
         sum.executed += own.issued as f64 * scale;
         sum.work_items += own.lanes as f64 * scale;
-        if let Class::Load { bytes, .. } | Class::AsyncCopy { bytes } = instruction.class {
-            sum.bytes += own.lanes as f64 * scale * f64::from(bytes);
-        }
+        sum.bytes += own.lanes as f64 * scale * f64::from(bytes_of(instruction));
         sum.lines += own.traffic.lines as f64 * scale;
         sum.sectors += own.traffic.sectors as f64 * scale;
         sum.l1_hits += own.traffic.l1_hits as f64 * scale;
@@ -163,8 +161,16 @@ fn entry(found: &mut Vec<LoadProfile>, load: LoadId) -> &mut LoadProfile {
     &mut found[position]
 }
 
+/// Bytes that a load or copy reads for each work-item.
+pub(super) fn bytes_of(instruction: &Instruction) -> u32 {
+    match instruction.class {
+        Class::Load { bytes, .. } | Class::AsyncCopy { bytes } => bytes.into(),
+        _ => 0,
+    }
+}
+
 /// The load of global memory that an instruction carries out.
-fn load_of(program: &MachineProgram, instruction: &Instruction) -> Option<LoadId> {
+pub(super) fn load_of(program: &MachineProgram, instruction: &Instruction) -> Option<LoadId> {
     match instruction.class {
         Class::Load { space, .. } if space != Space::Shared && space != Space::Private => {}
         Class::AsyncCopy { .. } => {}

@@ -2,10 +2,11 @@
 
 use super::code::Code;
 use super::core::{Core, Groups};
-use super::report::{self, LaunchTime, Sample};
+use super::pace::{Behind, Course, Entrant, Follower};
+use super::report::{self, Sample};
 use super::slowest::{self, Moments};
 use super::stalls::{InstructionProfile, Issue};
-use super::{Cores, Timer};
+use super::{Cores, Raced, Timer};
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::functional::{LaunchState, Options, PrefetchBounds};
@@ -104,10 +105,17 @@ struct Job<'l> {
     places: u32,
     /// What L2 holds at first.
     cache: CacheState,
+    /// What it is compared with.
+    entrant: Option<Entrant<'l>>,
 }
 
-/// Times a launch.
-pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch) -> Result<LaunchTime> {
+/// Times a launch, unless it is surely behind what it is compared with.
+pub(super) fn run(
+    timer: &Timer,
+    code: &Code,
+    launch: &Launch,
+    entrant: Option<Entrant<'_>>,
+) -> Result<Raced> {
     let Timer {
         model, cores, cache, ..
     } = timer;
@@ -150,10 +158,14 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch) -> Result<LaunchT
         busy,
         places,
         cache,
+        entrant,
     };
     let mut simulated = wanted;
     loop {
-        let result = job.simulate(simulated)?;
+        let (result, course) = match job.simulate(simulated)? {
+            Ok(ended) => ended,
+            Err(behind) => return Ok(Raced::Behind(behind)),
+        };
         if cores == Cores::Sampled && simulated < busy {
             let is_enough = result.alike || result.same_work && simulated >= CORES_TO_AVERAGE;
             if !result.independent || is_enough && job.shares_unseen(&result)? {
@@ -175,9 +187,8 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch) -> Result<LaunchT
             groups: result.groups,
             of_groups: groups,
         };
-        return Ok(report::launch_time(
-            model, code, result, sample, footprint, occupancy,
-        ));
+        let time = report::launch_time(model, code, result, sample, footprint, occupancy);
+        return Ok(Raced::Ended(Box::new(time), course));
     }
 }
 
@@ -250,8 +261,8 @@ impl Groups for Queue {
 }
 
 impl Job<'_> {
-    /// Runs so many cores, with their share of the memory.
-    fn simulate(&self, simulated: u32) -> Result<Simulated> {
+    /// Runs so many cores, with their share of the memory, as long as they are not behind.
+    fn simulate(&self, simulated: u32) -> Result<std::result::Result<(Simulated, Course), Behind>> {
         let mut memory = self.memory(simulated);
         let shared = simulated == self.busy;
         let mut queue = self.queue((0..u64::from(simulated)).collect(), shared);
@@ -261,16 +272,24 @@ impl Job<'_> {
             queue.shared = true;
             queue.next[0] = (u64::from(self.busy) * u64::from(self.places)).min(queue.count);
         }
+        let mut follower = Follower::new(self.code.program(), simulated, self.places, self.entrant);
+        let lanes = |cores: &[Core], at: usize| cores.iter().map(|core| core.profile[at].lanes).sum();
+        let mut end = 0;
         while let Some(first) = cores.iter().filter_map(Core::next).min() {
-            let end_of_turn = (first / TURN + 1) * TURN;
+            end = (first / TURN + 1) * TURN;
             for core in &mut cores {
-                core.run(end_of_turn, &mut memory, &mut queue)?;
+                core.run(end, &mut memory, &mut queue)?;
+            }
+            if let Some(behind) = follower.look(end, |at| lanes(&cores, at)) {
+                return Ok(Err(behind));
             }
         }
+        let groups = cores.iter().map(|core| core.ended.len() as u64).sum();
+        let course = follower.end(end, groups, |at| lanes(&cores, at));
         let mut result = summary(&cores, &queue, memory.counters().clone(), self.places);
         result.independent &= !memory.is_shared(queue.count as f64 / result.groups.max(1) as f64);
         result.scattered = memory.is_scattered();
-        Ok(result)
+        Ok(Ok((result, course)))
     }
 
     /// Whether cores find much in L2 that others brought, which a sample that gave this result need not have seen. Those of a

@@ -584,3 +584,62 @@ fn waiting_is_told_by_load_and_loop() {
     // One sub-group on a whole device: every unit is idle nearly all the time.
     assert!(time.units[0].cycles < 0.01 * time.cycles, "{:?}", time.units);
 }
+
+#[test]
+fn a_kernel_that_is_surely_behind_is_given_up() {
+    let bench = Bench::new("h200", &[]);
+    let text = include_str!("../../../../tests/in/gather.hsir");
+    let plain = ir::read(text, "gather.hsir").expect("a kernel");
+    let plan = "unroll:8,values=rolling-registers:8".parse().expect("a plan");
+    let planned = crate::prefetch::apply(&plain, &plan, &crate::prefetch::Target::default())
+        .expect("legal")
+        .kernel;
+    let (groups, group, items, table) = (132, 128, 256, 1u64 << 24);
+    let count = u64::from(groups * group) * items;
+    let launch = || {
+        let below = Pattern::Below {
+            bound: table,
+            seed: 7,
+        };
+        let arguments = vec![
+            bench.buffer(Type::I32, count, below),
+            index(count),
+            bench.buffer(Type::F32, table, Pattern::Fractions { low: 1.0 }),
+            index(table),
+            bench.buffer(Type::F32, u64::from(groups * group), Pattern::Constant(0)),
+            index(u64::from(groups * group)),
+            index(items),
+        ];
+        Launch::new(groups, group, arguments)
+    };
+    let values = crate::prefetch::candidates(&plain)
+        .into_iter()
+        .find(|load| load.name.param() == "values");
+    let mut pace = Pace::new(vec![values.expect("the load").id]);
+    let race = |kernel: &Kernel, pace: &Pace| {
+        let launch = launch();
+        let code = bench.timer.compile(kernel, &launch).expect("compiles");
+        bench
+            .timer
+            .race(&code, &launch, Entrant { pace, hinted: 0.0 })
+            .expect("runs")
+    };
+    let Raced::Ended(slow, course) = race(&plain, &pace) else {
+        panic!("nobody leads yet");
+    };
+    pace.ended(course, 4.0 * 128.0, 1.0);
+    let Raced::Ended(fast, course) = race(&planned, &pace) else {
+        panic!("the faster one is behind");
+    };
+    let speedup = slow.nanoseconds / fast.nanoseconds;
+    pace.ended(course, 16.0 * 4.0 * 128.0, speedup);
+    let Raced::Behind(behind) = race(&plain, &pace) else {
+        panic!("the plain kernel is not given up");
+    };
+    assert!(behind.after < 0.5, "{behind:?}");
+    assert!(
+        behind.at_most > 1.0 && behind.at_most < speedup,
+        "{behind:?} {speedup}"
+    );
+    assert!((0.7..1.3).contains(&behind.estimate), "{behind:?}");
+}

@@ -148,6 +148,32 @@ fn loads_come_before_arithmetic() {
     assert!(loads.len() == 2 && loads[1] < arithmetic[0], "{program}");
 }
 
+/// Nothing of the load needs what the lanes exchange.
+#[test]
+fn a_load_behind_a_shuffle_stays_there() {
+    let with = |exchange: &str| {
+        let program = program(&format!(
+            "{ID}\n%a1 = fmul %x, %x\n{exchange}\n%at2 = address %at + 0:i64 * 0 + 64\n%y = load f64 %at2, @in\n\
+             %s = fadd %a2, %y\n%g = float_to_float %s to f32\nstore %to, %g"
+        ));
+        let global = Class::Load {
+            space: Space::Global,
+            bytes: 8,
+        };
+        let loads = positions(&program, global);
+        let exchanges = positions(&program, Class::Shuffle);
+        let arithmetic = positions(&program, Class::Fp64);
+        (loads[1], exchanges.last().copied(), arithmetic[0])
+    };
+    let (load, exchange, _) = with("%a2 = shuffle xor %a1, 1:i32");
+    assert!(
+        exchange.is_some_and(|exchange| exchange < load),
+        "{exchange:?} and {load}"
+    );
+    let (load, exchange, product) = with("%a2 = fmul %a1, %a1");
+    assert!(exchange.is_none() && load < product, "{load} and {product}");
+}
+
 /// Four loads, then what is done with each of them, 150 instructions.
 #[test]
 fn loads_that_are_used_much_later_wait() {

@@ -10,7 +10,7 @@
 //! granule; address translation; conflicts of shared-memory banks.
 //!
 //! The simulated cores can be a sample of those that a launch keeps busy. Then L2 and device memory
-//! are scaled to the sample's share.
+//! are scaled to the sample's share of the work.
 //!
 //! A caller must not issue to a core whose port is far behind ([`MemorySystem::port_free`]): accesses
 //! reserve L2 and device memory in the order of the calls, which must be about that of their times.
@@ -74,12 +74,14 @@ const FEW: usize = 4;
 const BEYOND_L1: u32 = 16;
 
 /// How many cores are simulated, of how many that are busy, and what they can touch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
     /// Cores that are simulated.
     pub simulated: u32,
     /// Cores of the device that the launch keeps busy; at least as many.
     pub busy: u32,
+    /// The whole launch's work over that of the simulated cores, at least 1: `busy / simulated` where all have as much.
+    pub ratio: f64,
     /// Bytes of L1 in each core, shared memory taken off.
     pub l1_bytes: u64,
     /// The addresses of each buffer.
@@ -208,7 +210,7 @@ impl MemorySystem {
     /// Empty caches, but for what L2 may hold; idle resources.
     pub fn new(model: &DeviceModel, extent: &Extent) -> MemorySystem {
         let simulated = extent.simulated.max(1);
-        let ratio = f64::from(extent.busy.max(simulated)) / f64::from(simulated);
+        let ratio = extent.ratio.max(1.0);
         let share = 1.0 / ratio;
         let footprint = extent
             .buffers

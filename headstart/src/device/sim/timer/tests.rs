@@ -288,6 +288,26 @@ fn a_small_launch_finds_its_buffers_in_l2_unless_it_is_flushed() {
     assert!((0.95..1.05).contains(&(large / flushed)), "{large} and {flushed}");
 }
 
+#[test]
+fn cores_with_a_work_group_more_have_as_much_more_of_the_memory() {
+    // 200 work-groups: two in 68 cores, one in 64, all waiting for device memory.
+    let cycles = |cores: Cores| {
+        let bench = Bench::new("h200", &[]).with_cores(cores);
+        let length = 1 << 27;
+        let pattern = Pattern::Below {
+            bound: length,
+            seed: 7,
+        };
+        let table = bench.buffer(Type::I64, length, pattern);
+        let items = 200 * 1024;
+        let out = bench.buffer(Type::I64, items, Pattern::Constant(0));
+        let arguments = vec![table, index(length), out, index(items), index(20)];
+        bench.time(SCATTERED, 200, 1024, arguments).cycles
+    };
+    let (all, sample) = (cycles(Cores::All), cycles(Cores::Exactly(4)));
+    assert!((sample / all - 1.0).abs() < 0.08, "{sample} and {all}");
+}
+
 /// Each work-item follows indices through a table from a place of its own.
 const SCATTERED: &str = "hsir 1
     kernel @scattered(%table: ptr.global i64[%len] align 8 readonly unaliased, %len: i64,

@@ -4,7 +4,7 @@
 //! where its files lie say nothing on another machine.
 
 /// Options whose value is a file of the machine that measured.
-const FILES: [&str; 5] = ["--json", "--html", "--page", "--log", "--from"];
+const FILES: [&str; 7] = ["--json", "--html", "--page", "--log", "--from", "--output", "-o"];
 
 /// Options whose value is a program or a folder: a path from the root is cut down to its name.
 const PLACES: [&str; 2] = ["--nvcc", "--peers"];
@@ -85,6 +85,19 @@ mod tests {
             published(&line),
             "headstart bench --suite documents --json FILE --peers scripts/cuda --nvcc=nvcc"
         );
+    }
+
+    #[test]
+    fn files_have_no_names() {
+        let line = [
+            "headstart",
+            "calibrate",
+            "--json",
+            "/root/out/m.json",
+            "-o",
+            "/root/out/m.toml",
+        ];
+        assert_eq!(published(&line), "headstart calibrate --json FILE -o FILE");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! `gather` and `article` at eight geometries each, from a fraction of the cores busy to all of them full; three
 //! workloads at four geometries each; every other workload once; the traces of Spatter, with few work-groups and with
-//! many.
+//! many; and three launches whose work-groups do not divide evenly among a GPU's cores.
 
 use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::{self, Plan};
@@ -168,6 +168,14 @@ const WORKLOADS: [(&str, &str); 16] = [
     ("nbody", "bodies=2^14 group=256"),
 ];
 
+/// Launches that nobody looked at while the simulator was fitted. Of 132 cores some have a work-group more than others, and
+/// what the first one reads of its table fits into L2, where the table does not.
+const UNEVEN: [(&str, &str); 3] = [
+    ("embedding-bag", "bags=700 bag=90 dim=64 rows=2^22 group=64"),
+    ("hash-probe", "groups=300 group=192 items=48 bits=26 load=80"),
+    ("gather", "groups=200 group=96 items=700 table=2^26 work=20"),
+];
+
 const TRACES: [&str; 4] = ["amg_gpu", "lulesh_gpu", "nekbone_gpu", "pennant_gpu"];
 
 /// Every case, in the order that they are measured.
@@ -192,7 +200,9 @@ pub fn all() -> Vec<Case> {
     for (kernel, shapes) in SHAPED {
         cases.extend(shapes.map(|shape| case(kernel, shape, None, Space::Likely)));
     }
-    cases.extend(WORKLOADS.map(|(kernel, settings)| case(kernel, settings, None, Space::Likely)));
+    for (kernel, settings) in WORKLOADS.into_iter().chain(UNEVEN) {
+        cases.push(case(kernel, settings, None, Space::Likely));
+    }
     cases
 }
 
@@ -209,7 +219,7 @@ mod tests {
         for kernel in ["gather", "article"] {
             let geometries = cases
                 .iter()
-                .filter(|case| case.kernel == kernel && case.trace.is_none());
+                .filter(|case| case.kernel == kernel && case.space == Space::Default);
             assert_eq!(geometries.count(), 8, "{kernel}");
         }
         for case in &cases {

@@ -10,11 +10,13 @@
 //! | `sides` | measuring and simulating a case |
 //! | `record` | the file |
 //! | `judge` | verdicts, errors, ranks and regret of a case |
-//! | `document` | the page that is made of them, `docs/accuracy.md` |
+//! | `known` | what is known to be off |
+//! | `document` | the pages that are made of them, `docs/accuracy.md` and `docs/accuracy-h100.md` |
 
 pub mod cases;
 mod document;
 mod judge;
+mod known;
 mod record;
 pub mod sides;
 

@@ -70,6 +70,9 @@ const COPIES_BEHIND: Cycles = 64.0;
 /// Of fewer lines the look-ups do not wait for each other for long.
 const FEW: usize = 4;
 
+/// The caches of so many cores lie in the host's own, and are at hand.
+const SMALL: usize = 16;
+
 /// Copies of so many bytes go past L1 (`cp.async.cg`).
 const BEYOND_L1: u32 = 16;
 
@@ -373,7 +376,7 @@ impl MemorySystem {
     /// Reads all that the look-ups of these lines will read. One look-up after the other would wait for the host's memory
     /// each time; so they wait together. It changes nothing.
     fn at_hand(&mut self, core: usize, lines: &Lines) {
-        if lines.len() < FEW {
+        if lines.len() < FEW || self.cores.len() <= SMALL {
             return;
         }
         let l1 = self.cores[core].l1.as_ref();

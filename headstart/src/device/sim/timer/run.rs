@@ -275,10 +275,15 @@ impl Job<'_> {
         let mut follower = Follower::new(self.code.program(), simulated, self.places, self.entrant);
         let lanes = |cores: &[Core], at: usize| cores.iter().map(|core| core.profile[at].lanes).sum();
         let mut end = 0;
-        while let Some(first) = cores.iter().filter_map(Core::next).min() {
+        // Kept here, so that a core that does nothing in a turn is not looked at.
+        let mut next: Vec<Option<u64>> = cores.iter().map(Core::next).collect();
+        while let Some(first) = next.iter().flatten().min() {
             end = (first / TURN + 1) * TURN;
-            for core in &mut cores {
-                core.run(end, &mut memory, &mut queue)?;
+            for (core, next) in cores.iter_mut().zip(&mut next) {
+                if next.is_some_and(|next| next < end) {
+                    core.run(end, &mut memory, &mut queue)?;
+                    *next = core.next();
+                }
             }
             if let Some(behind) = follower.look(end, |at| lanes(&cores, at)) {
                 return Ok(Err(behind));

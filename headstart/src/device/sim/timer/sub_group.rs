@@ -18,41 +18,42 @@ pub(super) enum State {
     Ended,
 }
 
-/// A sub-group in one of a core's places.
+/// A sub-group in one of a core's places. What every instruction reads comes first and lies together: a core has many.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Resident {
-    /// The place of its work-group in the core.
-    pub slot: usize,
-    /// Instructions that it issued.
-    pub issued: u64,
-    pub sub_group: SubGroup,
-    pub values: Registers,
-    pub state: State,
     /// The next instruction.
     pub at: usize,
-    pub active: Mask,
-    scopes: Vec<Scope>,
+    /// The cycle after its last issue.
+    pub since: u64,
     /// When the next instruction can issue, as far as the sub-group alone is concerned, and why not
     /// earlier.
     pub earliest: u64,
-    pub reason: StallReason,
     /// The instruction that the waiting is blamed on.
     pub blame: usize,
-    /// Whether a unit was busy when it could have issued.
-    pub throttled: Option<StallReason>,
-    /// The cycle after its last issue.
-    pub since: u64,
     /// Before this it issues nothing, and why.
     free: u64,
+    /// Instructions that it issued.
+    pub issued: u64,
+    /// The place of its work-group in the core.
+    pub slot: usize,
+    pub active: Mask,
+    pub reason: StallReason,
     free_reason: StallReason,
-    registers: Vec<Register>,
-    /// When the last result on each scoreboard is there, and how often somebody has waited for it.
-    scoreboards: [(u64, u32); 16],
-    copies: VecDeque<CopyOnItsWay>,
-    /// When the last copy that was started is there.
-    last_copy: u64,
+    /// Whether a unit was busy when it could have issued.
+    pub throttled: Option<StallReason>,
+    pub state: State,
     /// The line of code that it has.
     pub line: Option<u32>,
+    registers: Vec<Register>,
+    pub values: Registers,
+    scopes: Vec<Scope>,
+    /// When the last copy that was started is there.
+    last_copy: u64,
+    copies: VecDeque<CopyOnItsWay>,
+    /// When the last result on each scoreboard is there, and how often somebody has waited for it.
+    scoreboards: [(u64, u32); 16],
+    pub sub_group: SubGroup,
 }
 
 /// When a register's value is there.

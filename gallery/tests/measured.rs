@@ -6,16 +6,16 @@ use std::time::Duration;
 use headstart::device::cuda::gpu::GpuFacts;
 use headstart::device::cuda::module::Compiled;
 use headstart::device::cuda::timing::{Timing, TimingOptions};
-use headstart::device::cuda::worker::Loaded;
+use headstart::device::cuda::worker::{Loaded, Piece};
 use headstart::device::sim::Simulator;
 use headstart::ir::Kernel;
 use headstart::prefetch::Plan;
-use headstart::report::{Outcome, Trial, Verdict};
+use headstart::report::{Outcome, Outputs, Report, Trial, Verdict};
 use headstart::testing;
 use headstart::tune::check::compare;
-use headstart::tune::gpu::{Measured, Wanted};
+use headstart::tune::gpu::{Against, Measured, Own, Wanted};
 use headstart::tune::measured::Measures;
-use headstart::tune::{MeasuredBench, Progress, Workload, tune};
+use headstart::tune::{Asked, Bound, MeasuredBench, Progress, Workload, search};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
 
@@ -25,13 +25,61 @@ struct MadeUp {
     times: Vec<Option<f64>>,
     /// The kernel whose outputs come out wrong.
     wrong: Option<usize>,
+    /// Every kernel computes something else than the simulator says.
+    is_misread: bool,
 }
 
 impl MadeUp {
     fn new(times: &[Option<f64>], wrong: Option<usize>) -> Box<MadeUp> {
         let facts = testing::h200();
         let times = times.to_vec();
-        Box::new(MadeUp { facts, times, wrong })
+        Box::new(MadeUp {
+            facts,
+            times,
+            wrong,
+            is_misread: false,
+        })
+    }
+}
+
+impl MadeUp {
+    /// A kernel's outputs and its time in microseconds.
+    fn run(&self, index: usize, bound: &Bound, kernel: &Arc<Kernel>) -> Result<(Vec<Vec<u8>>, f64)> {
+        let time = self.times.get(index).copied().flatten();
+        let time = time.ok_or_else(|| Error::device("it takes too much shared memory"))?;
+        let (_, mut found) = bound.run(&Simulator::untimed(), kernel)?;
+        if Some(index) == self.wrong {
+            found[0][0] ^= 1;
+        }
+        Ok((found, time))
+    }
+}
+
+fn measured(
+    time: f64,
+    outputs: Option<Outputs>,
+    found: Option<Vec<Vec<u8>>>,
+    timing: TimingOptions,
+) -> Measured {
+    Measured {
+        timing: Timing::of(vec![time * 1e3; 3], timing.cache).expect("samples"),
+        outputs,
+        found,
+        loaded: Loaded {
+            compiled: Compiled {
+                registers: 32,
+                local_bytes: 0,
+                static_shared_bytes: 0,
+                max_group: 1024,
+                load_time: Duration::from_millis(10),
+                log: String::new(),
+            },
+            groups_per_core: 16,
+        },
+        dynamic_shared_bytes: 0,
+        emit_time: Duration::from_millis(1),
+        hints: Vec::new(),
+        groups_promised: None,
     }
 }
 
@@ -48,41 +96,54 @@ impl Measures for MadeUp {
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
         let wanted = wanted()?;
-        let simulator = Simulator::untimed();
-        let bound = workload.bind(&simulator)?;
+        let bound = workload.bind(&Simulator::untimed())?;
         let one = |(index, (_, kernel)): (usize, &(String, Arc<Kernel>))| {
-            let time = self.times.get(index).copied().flatten();
-            let time = time.ok_or_else(|| Error::device("it takes too much shared memory"))?;
-            let (_, mut found) = bound.run(&simulator, kernel)?;
-            if Some(index) == self.wrong {
-                found[0][0] ^= 1;
-            }
+            let (found, time) = self.run(index, &bound, kernel)?;
             let outputs = match &wanted {
                 Wanted::Compared(right) => Some(compare(workload, right, &found)?),
                 Wanted::Found | Wanted::Unread => None,
             };
-            Ok(Measured {
-                timing: Timing::of(vec![time * 1e3; 3], timing.cache).expect("samples"),
-                outputs,
-                found: matches!(wanted, Wanted::Found).then_some(found),
-                loaded: Loaded {
-                    compiled: Compiled {
-                        registers: 32,
-                        local_bytes: 0,
-                        static_shared_bytes: 0,
-                        max_group: 1024,
-                        load_time: Duration::from_millis(10),
-                        log: String::new(),
-                    },
-                    groups_per_core: 16,
-                },
-                dynamic_shared_bytes: 0,
-                emit_time: Duration::from_millis(1),
-                hints: Vec::new(),
-                groups_promised: None,
-            })
+            let found = matches!(wanted, Wanted::Found).then_some(found);
+            Ok(measured(time, outputs, found, timing))
         };
         Ok(kernels.iter().enumerate().map(one).collect())
+    }
+
+    fn measure_against_own(
+        &mut self,
+        workload: &Workload,
+        kernels: &[(String, Arc<Kernel>)],
+        pieces: &[Piece],
+        timing: TimingOptions,
+    ) -> Result<Against> {
+        let bound = workload.bind(&Simulator::untimed())?;
+        let (_, mut own) = bound.run(&Simulator::untimed(), &workload.kernel)?;
+        if self.is_misread {
+            own[0][0] ^= 1;
+        }
+        let one = |(index, (_, kernel)): (usize, &(String, Arc<Kernel>))| {
+            let (mut found, time) = self.run(index, &bound, kernel)?;
+            if self.is_misread {
+                found[0][0] ^= 1;
+            }
+            let outputs = compare(workload, &own, &found)?;
+            Ok(measured(time, Some(outputs), None, timing))
+        };
+        let kernels = kernels.iter().enumerate().map(one).collect();
+        let bytes = |piece: &Piece| {
+            let output = &own[piece.output];
+            output[piece.offset as usize..(piece.offset + piece.bytes) as usize].to_vec()
+        };
+        Ok(Against {
+            own: Own {
+                elapsed_ns: 1e6,
+                is_its_module: false,
+                guarded: true,
+                restored: false,
+                pieces: pieces.iter().flat_map(bytes).collect(),
+            },
+            kernels,
+        })
     }
 }
 
@@ -101,14 +162,23 @@ const PLANS: [&str; 4] = [
     "nothing=cache:L2:1",
 ];
 
-fn tuned(times: &[Option<f64>], wrong: Option<usize>) -> headstart::report::Report {
-    let settings = ["groups=2", "items=24", "table=4096", "work=1"].map(String::from);
+fn tuned(times: &[Option<f64>], wrong: Option<usize>) -> Report {
+    searched(MadeUp::new(times, wrong), false).expect("the plain kernel runs")
+}
+
+fn searched(gpu: Box<MadeUp>, check_whole: bool) -> Result<Report> {
+    let settings = ["groups=40", "items=24", "table=4096", "work=1"].map(String::from);
     let subject = kernels::find("gather")
         .and_then(|kernel| kernel.with(&settings, None))
         .expect("a kernel");
     let plans: Vec<Plan> = PLANS.iter().map(|plan| plan.parse().expect("a plan")).collect();
-    let bench = MeasuredBench::new(MadeUp::new(times, wrong)).expect("our models can be read");
-    tune(&subject, &bench, Some(&plans), &Unseen).expect("the plain kernel runs")
+    let bench = MeasuredBench::new(gpu).expect("our models can be read");
+    let asked = Asked {
+        plans: Some(&plans),
+        check_whole,
+        ..Asked::default()
+    };
+    search(&subject, &bench, &asked, &Unseen).map(|found| found.report)
 }
 
 #[test]
@@ -138,4 +208,39 @@ fn a_wrong_output_is_a_failure_however_fast() {
         matches!(&report.trials[2].outcome, Outcome::Failed { reason } if reason.contains("output `result`"))
     );
     assert_eq!(report.best.plan.to_string(), "unroll:4");
+}
+
+#[test]
+fn the_report_says_what_was_checked_on_what() {
+    let times = [Some(100.0), Some(90.0), Some(40.0), None];
+    let report = tuned(&times, None);
+    let checked = report.checked.as_ref().expect("it ran on a device");
+    let sample = checked.sample.expect("no work-group sees another");
+    assert_eq!((sample.groups, sample.alone, sample.of), (40, 40, 40));
+    let at = checked.at_full_size.as_ref().expect("it was compared");
+    assert!(!at.is_simulated && at.guarded && at.device == "NVIDIA H200");
+    let said = report
+        .remarks()
+        .find(|remark| remark.contains("work-groups with its data"));
+    assert!(said.is_some_and(|said| said.contains("leaves on the same NVIDIA H200")));
+    let whole = searched(MadeUp::new(&times, None), true).expect("the plain kernel runs");
+    let checked = whole.checked.as_ref().expect("it ran on a device");
+    assert_eq!(checked.sample, None);
+    assert!(checked.at_full_size.as_ref().is_some_and(|at| at.is_simulated));
+    assert_eq!(whole.best.plan, report.best.plan);
+}
+
+#[test]
+fn a_device_that_runs_another_kernel_than_the_one_that_was_read_is_told() {
+    let gpu = MadeUp {
+        is_misread: true,
+        ..*MadeUp::new(&[Some(100.0); 4], None)
+    };
+    let error = searched(Box::new(gpu), false).expect_err("the two differ");
+    assert_eq!(error.exit_status(), 4);
+    let text = error.to_string();
+    assert!(
+        text.contains("output `result`") && text.contains("the simulator finds the other"),
+        "{text}"
+    );
 }

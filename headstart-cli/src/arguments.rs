@@ -55,6 +55,15 @@ impl CheckOptions {
     }
 }
 
+/// What outputs of a whole launch on a GPU are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AtFullSize {
+    /// What the kernel as it is leaves on the GPU; and that, on some work-groups, with the simulator
+    Own,
+    /// What the simulator computes for all of the launch, however long that takes
+    Full,
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -124,6 +133,9 @@ pub struct Tune {
     pub budget: Option<f64>,
     #[command(flatten)]
     pub check: CheckOptions,
+    /// On a GPU: what outputs of the whole launch are compared with
+    #[arg(long = "check", value_enum, default_value_t = AtFullSize::Own, value_name = "HOW")]
+    pub at_full_size: AtFullSize,
     /// Write the report as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

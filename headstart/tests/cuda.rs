@@ -78,6 +78,7 @@ fn what_kernels_print_is_no_reply_of_the_worker() {
         length: 64,
         fill: &Fill::Uninitialized,
         output: true,
+        align: 16,
     };
     worker
         .bind(&[output, worker::Argument::Scalar(Type::I64, 64)])

@@ -12,7 +12,7 @@ use headstart::prefetch::{self, Plan};
 use headstart::report::{Outputs, Report, Trial};
 use headstart::tune::tuned::From;
 use headstart::tune::{
-    Answers, Asked, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, Progress, SeveralBench,
+    Answers, Asked, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, Progress, Right, SeveralBench,
     SimulatedBench, Timed, Tuned, log, search, tuned_with,
 };
 use headstart::{Error, Result};
@@ -86,7 +86,12 @@ impl Bench for Drifting {
         self.truth.time(bound, kernel)
     }
 
-    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
+    fn time_in_turns(
+        &self,
+        bound: &Bound,
+        kernels: &[Arc<Kernel>],
+        _: Right<'_>,
+    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let batch = self.batches.fetch_add(1, Ordering::Relaxed);
         assert_ne!(Some(batch), self.killed_in, "killed");
         if self.lost_in.is_some_and(|lost| batch >= lost) {

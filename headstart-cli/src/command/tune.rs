@@ -8,7 +8,7 @@ use headstart::suggest::quoted;
 use headstart::tune::{self, Answers, Asked, Log, MEASURED, Shard};
 use headstart::{Error, Result};
 
-use crate::arguments::Tune;
+use crate::arguments::{AtFullSize, Tune};
 use crate::device;
 use crate::kernel::{self, Module, Places};
 use crate::output::{Destination, json_line, print};
@@ -78,6 +78,7 @@ pub fn run(options: &Tune) -> Result<()> {
         shard,
         log: log.as_ref(),
         perturbed: options.check.settings(),
+        check_whole: options.at_full_size == AtFullSize::Full,
         measure,
         // Who names plans wants their times.
         every_plan: options.every_plan || plans.is_some(),

@@ -4,6 +4,7 @@
 //! numbers were made.
 
 pub mod advice;
+mod checked;
 pub mod detail;
 pub mod explain;
 pub mod gains;
@@ -14,6 +15,7 @@ pub mod table;
 
 use std::fmt;
 
+pub use checked::{AtFullSize, Checked, Sample};
 use serde::{Deserialize, Serialize};
 
 use crate::advise::{Bounds, Roofline};
@@ -66,6 +68,9 @@ pub struct Report {
     /// On how many launches, derived from the one that was timed, the best plan agreed with the plain kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturbed: Option<Perturbed>,
+    /// On what the plans were checked besides, where they ran on a device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
     /// How the numbers were made: simulated or measured, sampled or whole, and with which version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -376,7 +381,11 @@ impl Report {
             _ => self.perturbed.as_ref(),
         };
         let checked = checked.into_iter().flat_map(Perturbed::sentences);
-        checked.chain(self.notes.iter().cloned()).chain(granted)
+        let at_full_size = self.checked.iter().map(Checked::sentence);
+        checked
+            .chain(at_full_size)
+            .chain(self.notes.iter().cloned())
+            .chain(granted)
     }
 
     /// The trials that ran, fastest first; equal times in the order they were tried.
@@ -566,6 +575,7 @@ pub(crate) mod tests {
             roofline: None,
             detail: None,
             perturbed: None,
+            checked: None,
             notes: vec!["simulated".to_owned()],
             taken_for_granted: Vec::new(),
             partial: None,

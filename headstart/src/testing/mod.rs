@@ -25,6 +25,7 @@ mod tables;
 mod together;
 pub mod tools;
 mod values;
+pub mod worker;
 
 use std::sync::Arc;
 

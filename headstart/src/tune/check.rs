@@ -1,11 +1,12 @@
 //! Whether a kernel that was derived computes what the plain one computes: functional runs at the numbers of iterations
-//! where derived loops go wrong, and of some work-groups at full size; and symbolically, that it uses the values that
-//! the plain one loads, whatever the data are.
+//! where derived loops go wrong, and of some work-groups at full size, the first ones or a [sample] of all;
+//! and symbolically, that it uses the values that the plain one loads, whatever the data are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::compare::Compare;
+use super::sample::{self, Sample};
 use super::subject::Subject;
 use super::workload::{Bound, Given, Output, Prepared, Workload};
 use crate::device::sim::functional::Groups;
@@ -26,14 +27,35 @@ pub struct Checks<'d> {
     runs: BTreeMap<Option<u64>, Run>,
     /// By number of iterations: what the symbolic checker compares with.
     symbolic: BTreeMap<u64, Plain>,
+    /// The work-groups that run at full size, where they are a sample.
+    sample: Option<Arc<Sample>>,
+}
+
+/// Which work-groups run at full size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtFullSize {
+    /// The first ones.
+    First,
+    /// The first, the last, and others at random by this seed; the first ones where work-groups may see what others do.
+    Sample {
+        /// The seed.
+        seed: u64,
+    },
 }
 
 /// A launch that the plain kernel was run as.
 struct Run {
     bound: Bound,
-    /// Only the first work-groups of it run.
-    first_groups: Option<u64>,
+    groups: RunOf,
     outputs: Vec<Output>,
+}
+
+/// The work-groups of a launch that run.
+#[derive(Clone)]
+enum RunOf {
+    All,
+    First(u64),
+    Sample(Arc<Sample>),
 }
 
 /// The numbers of iterations at which a plan is checked: none, one, and around its distances and its group.
@@ -79,13 +101,35 @@ impl<'d> Checks<'d> {
         device: &'d dyn Device,
         plans: impl IntoIterator<Item = &'p Plan>,
     ) -> Result<Checks<'d>> {
+        Checks::with(subject, plain, device, plans, AtFullSize::First)
+    }
+
+    /// The same with a choice of the work-groups that run at full size.
+    ///
+    /// # Errors
+    /// As for [`Checks::new`].
+    pub fn with<'p>(
+        subject: &dyn Subject,
+        plain: &Arc<Kernel>,
+        device: &'d dyn Device,
+        plans: impl IntoIterator<Item = &'p Plan>,
+        at_full_size: AtFullSize,
+    ) -> Result<Checks<'d>> {
         let mut checks = Checks {
             device,
             runs: BTreeMap::new(),
             symbolic: BTreeMap::new(),
+            sample: None,
         };
-        let (workload, first_groups) = few_groups(subject.workload()?);
-        checks.add(None, workload, first_groups, plain)?;
+        let workload = subject.workload()?;
+        let seed = match at_full_size {
+            AtFullSize::Sample { seed } => Some(seed),
+            AtFullSize::First => None,
+        };
+        if !seed.map_or(Ok(false), |seed| checks.add_sample(&workload, plain, seed))? {
+            let (workload, groups) = few_groups(workload);
+            checks.add(None, workload, groups, plain)?;
+        }
         for plan in plans {
             for iterations in iterations(plan) {
                 if checks.runs.contains_key(&Some(iterations)) {
@@ -94,7 +138,7 @@ impl<'d> Checks<'d> {
                 let Some(workload) = subject.small(iterations)? else {
                     return Ok(checks);
                 };
-                checks.add(Some(iterations), zeroed(workload), None, plain)?;
+                checks.add(Some(iterations), zeroed(workload), RunOf::All, plain)?;
             }
             if let Some(iterations) = symbolic_iterations(plan) {
                 checks.add_symbolic(iterations, plain)?;
@@ -103,16 +147,48 @@ impl<'d> Checks<'d> {
         Ok(checks)
     }
 
+    /// The work-groups that run at full size, where they are a sample.
+    pub fn sample(&self) -> Option<&Arc<Sample>> {
+        self.sample.as_ref()
+    }
+
+    /// The numbers of iterations of the small launches.
+    pub fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.runs.keys().flatten().copied()
+    }
+
+    /// The numbers of iterations at which plans are checked symbolically.
+    pub fn symbolic_sizes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.symbolic.keys().copied()
+    }
+
+    /// Adds a sample of the launch at full size, where the kernel allows it: whether it does.
+    fn add_sample(&mut self, workload: &Workload, plain: &Arc<Kernel>, seed: u64) -> Result<bool> {
+        let bound = zeroed(workload.clone()).bind(self.device)?;
+        let Some((sample, outputs)) = Sample::of_launch(&bound, self.device, plain, seed)? else {
+            return Ok(false);
+        };
+        let sample = Arc::new(sample);
+        self.sample = Some(Arc::clone(&sample));
+        let run = Run {
+            bound,
+            groups: RunOf::Sample(sample),
+            outputs,
+        };
+        self.runs.insert(None, run);
+        Ok(true)
+    }
+
     fn add(
         &mut self,
         iterations: Option<u64>,
         workload: Workload,
-        first_groups: Option<u64>,
+        groups: RunOf,
         plain: &Arc<Kernel>,
     ) -> Result<()> {
         let mut run = Run {
             bound: workload.bind(self.device)?,
-            first_groups,
+            groups,
             outputs: Vec::new(),
         };
         run.outputs = run.of(self.device, plain)?;
@@ -173,20 +249,41 @@ impl<'d> Checks<'d> {
             return Ok(Outputs::Identical);
         }
         let queue = self.device.queue()?;
-        let read = |outputs: &[Output]| {
-            let bytes = outputs.iter().map(|output| output.read(queue.as_ref()));
-            bytes.collect::<Result<Vec<_>>>()
-        };
-        compare(run.bound.workload(), &read(&run.outputs)?, &read(&outputs)?)
+        let exact = exact(&run.bound.workload().kernel);
+        let mut all = Outputs::Identical;
+        for (right, found) in run.outputs.iter().zip(&outputs) {
+            let compare = if right.compare == Compare::Bits {
+                exact
+            } else {
+                right.compare
+            };
+            let (element, bytes) = (right.buffer.element(), right.buffer.bytes());
+            let compared = compare.check_in_parts(element, bytes, &mut |start, length| {
+                let read = |output: &Output| output.read_part(queue.as_ref(), start, length);
+                Ok((read(right)?, read(found)?))
+            });
+            if compared.map_err(|error| error.at(format!("output `{}`", right.name)))? == Outputs::Equivalent
+            {
+                all = Outputs::Equivalent;
+            }
+        }
+        Ok(all)
     }
 }
 
 impl Run {
     /// The outputs of a kernel with the same parameters.
     fn of(&self, device: &dyn Device, kernel: &Arc<Kernel>) -> Result<Vec<Output>> {
+        let first_groups = match &self.groups {
+            RunOf::Sample(sample) => {
+                return sample::run(&self.bound, device, kernel, sample.groups()).map(|ran| ran.outputs);
+            }
+            RunOf::First(groups) => Some(*groups),
+            RunOf::All => None,
+        };
         let program = device.compile(kernel)?;
         let Prepared { mut launch, outputs } = self.bound.prepare(device)?;
-        launch.first_groups = self.first_groups;
+        launch.first_groups = first_groups;
         device
             .queue()?
             .submit(Command::Launch(program, launch), &[])
@@ -195,16 +292,20 @@ impl Run {
     }
 }
 
+/// When two results of a kernel are the same that are to have the same bits.
+pub fn exact(kernel: &Kernel) -> Compare {
+    match kernel.float_mode.any_nan {
+        true => Compare::BitsOrNan,
+        false => Compare::Bits,
+    }
+}
+
 /// Compares all outputs of a workload with those that are right, of the same device.
 ///
 /// # Errors
 /// One differs: which, and where.
 pub fn compare(workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>]) -> Result<Outputs> {
-    let exact = match workload.kernel.float_mode.any_nan {
-        true => Compare::BitsOrNan,
-        false => Compare::Bits,
-    };
-    compare_as(exact, workload, right, found)
+    compare_as(exact(&workload.kernel), workload, right, found)
 }
 
 /// How far results of the hardware's approximations may be apart on two devices, once a kernel has computed with them: a
@@ -216,9 +317,14 @@ const APPROXIMATELY: f64 = 1e-3;
 /// # Errors
 /// One differs: which, and where.
 pub fn compare_across(workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>]) -> Result<Outputs> {
-    match approximates(&workload.kernel) {
-        true => compare_as(Compare::OfLargest(APPROXIMATELY), workload, right, found),
-        false => compare(workload, right, found),
+    compare_as(approximately(&workload.kernel), workload, right, found)
+}
+
+/// When two results of a kernel on two devices are the same that are to have the same bits.
+pub fn approximately(kernel: &Kernel) -> Compare {
+    match approximates(kernel) {
+        true => Compare::OfLargest(APPROXIMATELY),
+        false => exact(kernel),
     }
 }
 
@@ -256,15 +362,15 @@ fn compare_as(exact: Compare, workload: &Workload, right: &[Vec<u8>], found: &[V
 
 /// A workload's first work-groups, and how many of its launch these are. Where work-groups may wait for each other, it is a
 /// launch of no more.
-fn few_groups(mut workload: Workload) -> (Workload, Option<u64>) {
+fn few_groups(mut workload: Workload) -> (Workload, RunOf) {
     if !may_wait(&workload.kernel) {
-        return (zeroed(workload), Some(u64::from(FULL_SIZE_GROUPS)));
+        return (zeroed(workload), RunOf::First(u64::from(FULL_SIZE_GROUPS)));
     }
     let others: u32 = workload.groups[1].saturating_mul(workload.groups[2]);
     if others <= FULL_SIZE_GROUPS {
         workload.groups[0] = workload.groups[0].min(FULL_SIZE_GROUPS);
     }
-    (zeroed(workload), None)
+    (zeroed(workload), RunOf::All)
 }
 
 /// Whether a work-group may ask what another has done.

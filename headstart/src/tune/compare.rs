@@ -37,18 +37,90 @@ impl Compare {
                 found.len()
             )));
         }
+        let largest = self.largest(element, right);
+        self.check_part(element, 0, largest, right, found)
+    }
+
+    /// The same of an output of this many bytes that is read piece by piece, so that not all of it is held at once: what
+    /// reads is given the first byte and how many. A [`Compare::Multiset`] is read as a whole.
+    ///
+    /// # Errors
+    /// They differ: the first element that does, and both its values. Those of what reads.
+    pub fn check_in_parts(
+        self,
+        element: Type,
+        bytes: u64,
+        read: &mut dyn FnMut(u64, u64) -> Result<(Vec<u8>, Vec<u8>)>,
+    ) -> Result<Outputs> {
+        let part = match self {
+            Compare::Multiset => bytes.max(1),
+            // A multiple of every element's size.
+            _ => PART,
+        };
+        let mut largest = 0.0;
+        if matches!(self, Compare::OfLargest(_)) {
+            for start in (0..bytes).step_by(part as usize) {
+                let (right, _) = read(start, part.min(bytes - start))?;
+                largest = magnitude(largest, self.largest(element, &right));
+            }
+        }
+        let mut all = Outputs::Identical;
+        for start in (0..bytes).step_by(part as usize) {
+            let (right, found) = read(start, part.min(bytes - start))?;
+            if right == found {
+                continue;
+            }
+            let first = start / u64::from(element.bytes().max(1));
+            all = self.check_part(element, first, largest, &right, &found)?;
+        }
+        Ok(all)
+    }
+
+    /// The same of some elements, from the one numbered `first` on, of an output whose [largest](Compare::largest) magnitude
+    /// is known.
+    ///
+    /// # Errors
+    /// They differ: the first element that does, and both its values.
+    pub(super) fn check_from(
+        self,
+        element: Type,
+        first: u64,
+        largest: f64,
+        right: &[u8],
+        found: &[u8],
+    ) -> Result<Outputs> {
+        match right == found {
+            true => Ok(Outputs::Identical),
+            false => self.check_part(element, first, largest, right, found),
+        }
+    }
+
+    /// The largest magnitude of what is right, where that counts.
+    pub(super) fn largest(self, element: Type, right: &[u8]) -> f64 {
+        match self {
+            Compare::OfLargest(_) => bits(right, element.bytes().max(1) as usize)
+                .iter()
+                .filter_map(|&bits| float(element, bits))
+                .fold(0.0, magnitude),
+            _ => 0.0,
+        }
+    }
+
+    /// Compares elements from the one numbered `first` on.
+    fn check_part(
+        self,
+        element: Type,
+        first: u64,
+        largest: f64,
+        right: &[u8],
+        found: &[u8],
+    ) -> Result<Outputs> {
+        let size = element.bytes().max(1) as usize;
         let (mut right, mut found) = (bits(right, size), bits(found, size));
         if self == Compare::Multiset {
             right.sort_unstable();
             found.sort_unstable();
         }
-        let largest = match self {
-            Compare::OfLargest(_) => right
-                .iter()
-                .filter_map(|&bits| float(element, bits))
-                .fold(0.0, magnitude),
-            _ => 0.0,
-        };
         let same = |(right, found): (u64, u64)| match self {
             Compare::OfLargest(share) => {
                 close(element, right, found, share) || apart(element, right, found) <= share * largest
@@ -68,13 +140,22 @@ impl Compare {
         {
             None => Ok(Outputs::Equivalent),
             Some(index) => Err(Error::input(format!(
-                "element {index} is {}, not {}",
+                "element {} is {}, not {}",
+                first + index as u64,
                 shown(element, found[index]),
                 shown(element, right[index])
             ))),
         }
     }
+
+    /// Whether two results that are the same have the same bits, but for NaNs.
+    pub fn is_exact(self) -> bool {
+        matches!(self, Compare::Bits | Compare::BitsOrNan)
+    }
 }
+
+/// Bytes that are compared at a time, where not all are.
+const PART: u64 = 16 << 20;
 
 /// A checksum of an output's bytes, to compare runs by eye: 64-bit FNV-1a
 /// (Fowler, Noll, Vo; RFC 9923), in hexadecimal digits.
@@ -145,6 +226,52 @@ mod tests {
 
     fn floats(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn in_parts_it_is_as_in_one() {
+        let count = (2 * PART / 4 + 3) as usize;
+        let right: Vec<f32> = (0..count).map(|n| n as f32).collect();
+        let last = count - 1;
+        let compared = |compare: Compare, found: &[f32]| {
+            let bytes = |of: &[f32]| of.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+            let (right, found) = (bytes(&right), bytes(found));
+            let mut largest_read = 0;
+            let parts = compare.check_in_parts(Type::F32, right.len() as u64, &mut |start, length| {
+                largest_read = length.max(largest_read);
+                let range = start as usize..(start + length) as usize;
+                Ok((right[range.clone()].to_vec(), found[range].to_vec()))
+            });
+            assert!(largest_read <= PART || compare == Compare::Multiset);
+            let whole = compare.check(Type::F32, &right, &found);
+            let text = |result: Result<Outputs>| result.map_err(|error| error.to_string());
+            assert_eq!(text(parts.clone()), text(whole));
+            parts
+        };
+        assert!(matches!(compared(Compare::Bits, &right), Ok(Outputs::Identical)));
+        let mut found = right.clone();
+        // A little beside the first, within a share of the last.
+        found[1] += 0.5;
+        assert!(compared(Compare::Bits, &found).is_err());
+        assert!(compared(Compare::Relative(1e-3), &found).is_err());
+        assert!(matches!(
+            compared(Compare::OfLargest(1e-6), &found),
+            Ok(Outputs::Equivalent)
+        ));
+        let mut found = right.clone();
+        found.swap(5, last);
+        assert!(matches!(
+            compared(Compare::Multiset, &found),
+            Ok(Outputs::Equivalent)
+        ));
+        let error = compared(Compare::Bits, &found).expect_err("swapped").to_string();
+        assert!(error.contains("element 5 is"), "{error}");
+        let mut found = right.clone();
+        found[last] = 0.0;
+        let error = compared(Compare::Relative(0.1), &found)
+            .expect_err("the last")
+            .to_string();
+        assert!(error.contains(&format!("element {last} is")), "{error}");
     }
 
     #[test]

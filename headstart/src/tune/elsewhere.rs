@@ -9,7 +9,7 @@ use super::choose::THRESHOLD;
 use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::proposals::Proposals;
 use super::race::Race;
-use super::search::{Bench, Derived, Progress, derive, plain};
+use super::search::{Bench, Derived, Progress, derive, plain, sampled_for};
 use super::subject::{Reshaped, Subject};
 use super::threads;
 use super::trying::{Memory, Pair, Trying, shielded};
@@ -39,6 +39,8 @@ pub struct Here<'a> {
     pub settings: Settings,
     /// Whether plans that are surely behind are dropped.
     pub race: bool,
+    /// Outputs are compared with what the simulator computes for all of the launch.
+    pub check_whole: bool,
     /// No plan is so many times as fast as the plain kernel here, whatever the geometry, where that is known.
     pub at_most: Option<f64>,
 }
@@ -120,6 +122,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         bound: &bound,
         memory: &Memory::new(here.log, here.bench, &shape.workload, &kernel),
         perturbed,
+        sampled: sampled_for(here.bench, here.check_whole, here.settings),
         progress: &Unseen,
         race: here.race.then(|| Race::new(&kernel, &shape.workload, here.bench)),
     };

@@ -1,6 +1,7 @@
 //! Kernels with the same parameters, compared on a GPU: compiled, checked and timed in a
 //! [worker](crate::device::cuda::worker).
 
+mod own;
 mod spilled;
 
 use std::ffi::OsString;
@@ -21,7 +22,8 @@ use crate::device::cuda::timing::{Timing, TimingOptions};
 use crate::device::cuda::worker::{Argument, Found, Loaded, Module, Worker};
 use crate::device::{Fill, Pattern};
 use crate::front::ptx::{Origin, Original};
-use crate::ir::{Kernel, Type};
+use crate::ir::limits::BUFFER_ALIGNMENT;
+use crate::ir::{Kernel, Param, Type};
 use crate::report::Outputs;
 use crate::{Error, Result};
 
@@ -30,6 +32,8 @@ pub struct GpuBench {
     worker: Worker,
     facts: GpuFacts,
     target: Target,
+    /// What the worker holds, where that is what kernels are compared on: a search asks batch by batch.
+    held: Option<Workload>,
 }
 
 /// What is to be done with the outputs of each kernel.
@@ -42,6 +46,8 @@ pub enum Wanted {
     /// They stay on the GPU: gigabytes take a second to read, and the launch a millisecond.
     Unread,
 }
+
+pub use own::{Against, Own, shorter};
 
 /// What came of one kernel.
 #[derive(Clone, Debug)]
@@ -91,6 +97,7 @@ impl GpuBench {
             worker,
             facts,
             target,
+            held: None,
         })
     }
 
@@ -153,6 +160,7 @@ impl GpuBench {
             })
             .collect();
         let names: Vec<String> = kernels.iter().map(|(name, _)| name.clone()).collect();
+        self.held = None;
         self.worker.bind(&arguments(workload))?;
         let mut compiled = self.compiled(workload, &names, emitted, options.groups_per_core)?;
         let again = match in_its_module(workload) {
@@ -163,16 +171,7 @@ impl GpuBench {
         compiled.extend(again.into_iter().map(Ok));
         let mut measured = self.measure_compiled(workload, compiled, wanted, timing)?;
         let again = measured.split_off(kernels.len());
-        for (index, again) in of.into_iter().zip(again) {
-            let is_faster = |before: &Measured| {
-                again
-                    .as_ref()
-                    .is_ok_and(|again| again.timing.median_ns < before.timing.median_ns)
-            };
-            if measured[index].as_ref().is_ok_and(is_faster) {
-                measured[index] = again;
-            }
-        }
+        take_the_faster(&mut measured, of, again);
         Ok(measured)
     }
 
@@ -198,6 +197,7 @@ impl GpuBench {
         wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
+        self.held = None;
         self.worker.bind(&arguments(workload))?;
         let compiled = self.compiled(workload, kernels, emitted, None)?;
         self.measure_compiled(workload, compiled, wanted, timing)
@@ -297,9 +297,24 @@ impl GpuBench {
             }));
         }
 
+        self.time_those_that_ran(&mut outcomes, &modules, timing, false)?;
+        let modules: Vec<String> = modules.into_iter().flatten().collect();
+        self.worker.unload(&modules)?;
+        Ok(outcomes)
+    }
+
+    /// Times the kernels that ran well against each other, each by the module that it is in; outputs that are given
+    /// contents are put back before each launch, if they are to be.
+    fn time_those_that_ran(
+        &mut self,
+        outcomes: &mut [Result<Measured>],
+        modules: &[Option<String>],
+        timing: TimingOptions,
+        restore: bool,
+    ) -> Result<()> {
         let candidates: Vec<(usize, String)> = outcomes
             .iter()
-            .zip(&modules)
+            .zip(modules)
             .enumerate()
             .filter_map(|(index, (outcome, module))| {
                 Some((index, outcome.as_ref().ok().and(module.clone())?))
@@ -307,16 +322,31 @@ impl GpuBench {
             .collect();
         if !candidates.is_empty() {
             let timed: Vec<String> = candidates.iter().map(|(_, name)| name.clone()).collect();
-            let timings = self.worker.time(&timed, timing)?;
+            let timings = match restore {
+                true => self.worker.time_restored(&timed, timing)?,
+                false => self.worker.time(&timed, timing)?,
+            };
             for ((index, _), timing) in candidates.iter().zip(timings) {
                 if let Ok(measured) = &mut outcomes[*index] {
                     measured.timing = timing;
                 }
             }
         }
-        let modules: Vec<String> = modules.into_iter().flatten().collect();
-        self.worker.unload(&modules)?;
-        Ok(outcomes)
+        Ok(())
+    }
+}
+
+/// Takes kernels that were compiled again, each with its kernel's place, where they are faster.
+fn take_the_faster(measured: &mut [Result<Measured>], of: Vec<usize>, again: Vec<Result<Measured>>) {
+    for (index, again) in of.into_iter().zip(again) {
+        let is_faster = |before: &Measured| {
+            again
+                .as_ref()
+                .is_ok_and(|again| again.timing.median_ns < before.timing.median_ns)
+        };
+        if measured[index].as_ref().is_ok_and(is_faster) {
+            measured[index] = again;
+        }
     }
 }
 
@@ -419,55 +449,67 @@ pub fn in_its_module(workload: &Workload) -> Option<&Original> {
 
 /// What a launch passes: all parameters, or those of the module that the kernel was read from, each where it lies.
 fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
-    let Some(original) = in_its_module(workload) else {
-        return workload.given.iter().map(argument).collect();
+    let padding = Argument::Scalar(Type::I8, 0);
+    let of = |param: Option<usize>| match param {
+        Some(param) => argument(&workload.given[param], workload.kernel.params.get(param)),
+        None => padding.clone(),
     };
-    let mut arguments = Vec::new();
+    params_of_arguments(workload).into_iter().map(of).collect()
+}
+
+/// The parameter that each argument is for, by its number; none for a byte between two.
+fn params_of_arguments(workload: &Workload) -> Vec<Option<usize>> {
+    let Some(original) = in_its_module(workload) else {
+        return (0..workload.given.len()).map(Some).collect();
+    };
+    let mut params = Vec::new();
     let mut end = 0;
-    let fill_up_to = |position: u64, end: &mut u64, arguments: &mut Vec<Argument<'_>>| {
+    let fill_up_to = |position: u64, end: &mut u64, params: &mut Vec<Option<usize>>| {
         let missing = position.saturating_sub(*end) as usize;
-        arguments.extend(std::iter::repeat_n(Argument::Scalar(Type::I8, 0), missing));
+        params.extend(std::iter::repeat_n(None, missing));
         *end += missing as u64;
     };
-    for (origin, given) in original.parameters.iter().zip(&workload.given) {
+    for (param, (origin, given)) in original.parameters.iter().zip(&workload.given).enumerate() {
         let Origin::Parameter { position, .. } = origin else {
             continue;
         };
-        fill_up_to(*position, &mut end, &mut arguments);
-        arguments.push(argument(given));
+        fill_up_to(*position, &mut end, &mut params);
+        params.push(Some(param));
         end += match given {
             Given::Scalar(ty, _) => u64::from(ty.bytes()),
             _ => 8,
         };
     }
-    fill_up_to(original.parameter_bytes, &mut end, &mut arguments);
-    arguments
+    fill_up_to(original.parameter_bytes, &mut end, &mut params);
+    params
 }
 
-fn argument(given: &Given) -> Argument<'_> {
-    match given {
-        Given::Scalar(ty, bits) => Argument::Scalar(*ty, *bits),
+/// What a launch passes for a parameter.
+fn argument<'w>(given: &'w Given, param: Option<&Param>) -> Argument<'w> {
+    let facts = param.and_then(|param| param.facts);
+    let align = facts.map_or(BUFFER_ALIGNMENT, |facts| {
+        facts.align.max(BUFFER_ALIGNMENT).next_power_of_two()
+    });
+    let (element, length, fill, output) = match given {
+        Given::Scalar(ty, bits) => return Argument::Scalar(*ty, *bits),
         Given::Input {
             element,
             length,
             fill,
-        } => Argument::Buffer {
-            element: *element,
-            length: *length,
-            fill,
-            output: false,
-        },
+        } => (element, length, fill, false),
         Given::Output {
             element,
             length,
             fill,
             ..
-        } => Argument::Buffer {
-            element: *element,
-            length: *length,
-            fill,
-            output: true,
-        },
+        } => (element, length, fill, true),
+    };
+    Argument::Buffer {
+        element: *element,
+        length: *length,
+        fill,
+        output,
+        align,
     }
 }
 

@@ -1,13 +1,21 @@
-//! The bench of a GPU: plans are checked on the simulator, run on the GPU at full size, compared with what the simulator
-//! computes there, and timed against each other.
+//! The bench of a GPU: plans are checked on the simulator, run on the GPU at full size, compared there with what the kernel
+//! as it is leaves, and timed against each other.
+
+mod beside;
+mod hurried;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::gpu::{GpuBench, Measured, Wanted};
-use super::search::{Bench, Timed};
+use beside::Beside;
+use hurried::Hurried;
+
+use super::check::approximately;
+use super::gpu::{Against, GpuBench, Measured, Wanted, shorter};
+use super::sample::Sample;
+use super::search::{Bench, Right, Timed};
 use super::simulated::SimulatedBench;
 use super::workload::{Bound, Workload};
 use crate::advise::Evidence;
@@ -16,6 +24,7 @@ use crate::back::ptx;
 use crate::device::cuda::device::describe;
 use crate::device::cuda::gpu::GpuFacts;
 use crate::device::cuda::timing::TimingOptions;
+use crate::device::cuda::worker::Piece;
 use crate::device::model::occupancy::Footprint;
 use crate::device::model::{self, DeviceModel};
 use crate::device::sim::Simulator;
@@ -24,7 +33,7 @@ use crate::device::{CacheState, Device};
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch;
-use crate::report::Outputs;
+use crate::report::{AtFullSize, Outputs};
 
 /// What measures kernels: a GPU in a process of its own; in tests, something that knows their times.
 pub trait Measures: Send {
@@ -42,6 +51,18 @@ pub trait Measures: Send {
         wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>>;
+
+    /// As [`GpuBench::measure_against_own`].
+    ///
+    /// # Errors
+    /// As [`GpuBench::measure_against_own`].
+    fn measure_against_own(
+        &mut self,
+        workload: &Workload,
+        kernels: &[(String, Arc<Kernel>)],
+        pieces: &[Piece],
+        timing: TimingOptions,
+    ) -> Result<Against>;
 }
 
 impl Measures for GpuBench {
@@ -58,6 +79,16 @@ impl Measures for GpuBench {
     ) -> Result<Vec<Result<Measured>>> {
         GpuBench::measure(self, workload, kernels, wanted, timing)
     }
+
+    fn measure_against_own(
+        &mut self,
+        workload: &Workload,
+        kernels: &[(String, Arc<Kernel>)],
+        pieces: &[Piece],
+        timing: TimingOptions,
+    ) -> Result<Against> {
+        GpuBench::measure_against_own(self, workload, kernels, pieces, timing)
+    }
 }
 
 /// A GPU on which plans are tried.
@@ -67,17 +98,24 @@ pub struct MeasuredBench {
     /// The simulator with the GPU's limits: it checks more than a GPU can.
     device: Simulator,
     /// The simulated device of the same kind, for what a GPU does not count.
-    model: Option<SimulatedBench>,
+    model: Option<Arc<SimulatedBench>>,
+    /// The same as a predictor.
+    hurried: Option<Hurried>,
     timing: TimingOptions,
     /// What the simulator said of the plain kernel that was asked for last: a search asks batch by batch.
     last: Mutex<Option<Arc<Simulated>>>,
+    /// How the kernel that was measured last was timed: the same work elsewhere takes about as long.
+    last_timing: Mutex<TimingOptions>,
+    /// What outputs at full size were compared with.
+    at_full_size: Mutex<Option<AtFullSize>>,
 }
 
 /// What the simulator says of a plain kernel at full size.
 struct Simulated {
     /// For which launch: the bound workload's parameters do not change while a search holds its kernel.
     plain: Arc<Kernel>,
-    right: Arc<Vec<Vec<u8>>>,
+    /// Its outputs, where they were asked for.
+    right: Option<Arc<Vec<Vec<u8>>>>,
     timed: Option<Timed>,
 }
 
@@ -96,14 +134,17 @@ impl MeasuredBench {
     /// A device model of ours cannot be read.
     pub fn new(gpu: Box<dyn Measures>) -> Result<MeasuredBench> {
         let facts = gpu.facts().clone();
-        let model = model_of(&facts)?.map(SimulatedBench::new);
+        let model = model_of(&facts)?.map(|model| Arc::new(SimulatedBench::new(model)));
         Ok(MeasuredBench {
+            hurried: model.clone().map(Hurried::new),
             device: Simulator::new(describe(&facts), Options::CHECKING, None),
             model,
             facts,
             gpu: Mutex::new(gpu),
             timing: TimingOptions::default(),
             last: Mutex::new(None),
+            last_timing: Mutex::default(),
+            at_full_size: Mutex::new(None),
         })
     }
 
@@ -123,7 +164,7 @@ impl MeasuredBench {
         last.clone().filter(|last| Arc::ptr_eq(&last.plain, plain))
     }
 
-    fn keep(&self, plain: &Arc<Kernel>, right: Arc<Vec<Vec<u8>>>, timed: Option<Timed>) {
+    fn keep(&self, plain: &Arc<Kernel>, right: Option<Arc<Vec<Vec<u8>>>>, timed: Option<Timed>) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Simulated {
             plain: Arc::clone(plain),
             right,
@@ -132,19 +173,82 @@ impl MeasuredBench {
     }
 
     /// A kernel alone.
-    fn measured(&self, workload: &Workload, kernel: &Arc<Kernel>, wanted: &Wanted) -> Result<Measured> {
+    fn measured(
+        &self,
+        workload: &Workload,
+        kernel: &Arc<Kernel>,
+        wanted: &Wanted,
+        timing: TimingOptions,
+    ) -> Result<Measured> {
         let kernels = [("none".to_owned(), Arc::clone(kernel))];
         self.gpu()
-            .measure(workload, &kernels, &mut || Ok(wanted.clone()), self.timing)?
+            .measure(workload, &kernels, &mut || Ok(wanted.clone()), timing)?
             .pop()
             .ok_or_else(|| Error::bug("a kernel was not measured"))?
     }
 
-    /// What the simulator counts for the plain kernel; nothing where there is no model, or it cannot run the kernel.
-    fn simulated(&self, workload: &Workload, plain: &Arc<Kernel>) -> Option<Timed> {
-        let model = self.model.as_ref()?;
-        let bound = workload.bind(model.device()).ok()?;
-        model.time(&bound, plain).ok()
+    /// Begins to count on the simulator what the plain kernel does, which may take longer than a GPU's whole search;
+    /// nothing where there is no model.
+    fn simulated(&self, workload: &Workload, plain: &Arc<Kernel>) -> Option<Beside> {
+        // Whoever predicts has counted, or is about to: one simulation is enough.
+        let known = self.hurried.as_ref().and_then(|hurried| hurried.known(plain));
+        let is_late = self
+            .hurried
+            .as_ref()
+            .is_some_and(|hurried| !hurried.predicts_in_time());
+        match known {
+            Some(timed) => Some(Beside::ended(timed)),
+            None if is_late => None,
+            None => Beside::begin(self.model.as_ref()?, workload, plain),
+        }
+    }
+
+    /// What came of that, waiting no longer than it is worth.
+    fn end_simulated(&self, beside: Option<Beside>, plain: &Arc<Kernel>) -> Option<Timed> {
+        let hurried = || self.hurried.as_ref()?.known(plain);
+        beside.and_then(Beside::end).or_else(hurried)
+    }
+
+    /// Compares kernels with what the kernel as it is leaves on the GPU, and that with what a sample of work-groups leaves
+    /// on the simulator.
+    fn against_own(
+        &self,
+        workload: &Workload,
+        named: &[(String, Arc<Kernel>)],
+        sample: Option<&Sample>,
+    ) -> Result<Vec<Result<Measured>>> {
+        let pieces = sample.map_or(&[][..], Sample::pieces);
+        let measured = self
+            .gpu()
+            .measure_against_own(workload, named, pieces, self.timing);
+        let Against { own, kernels } = measured?;
+        *self.last_timing.lock().unwrap_or_else(PoisonError::into_inner) =
+            shorter(self.timing, own.elapsed_ns);
+        if let Some(sample) = sample {
+            self.compare_sample(workload, sample, &own.pieces)?;
+        }
+        let found = AtFullSize {
+            device: self.facts.name.clone(),
+            is_its_module: own.is_its_module,
+            guarded: own.guarded,
+            restored: own.restored,
+            is_simulated: false,
+        };
+        *self.at_full_size.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        Ok(kernels)
+    }
+
+    /// # Errors
+    /// The kernel that was read computes something else on the simulator than the user's on the GPU.
+    fn compare_sample(&self, workload: &Workload, sample: &Sample, found: &[u8]) -> Result<()> {
+        sample.compare(workload, found, approximately(&workload.kernel)).map_err(|error| {
+            Error::bug(format!(
+                "{error}, of work-groups {} on {}, where the simulator finds the other: of a kernel without races the two \
+                 are the same",
+                sample.describe(),
+                self.facts.name
+            ))
+        })
     }
 
     fn timed(&self, workload: &Workload, measured: Measured, simulated: Option<&Timed>) -> Timed {
@@ -195,7 +299,7 @@ impl MeasuredBench {
             evidence,
             profile: simulated.and_then(|simulated| simulated.profile.clone()),
             counted,
-            note: self.note(&measured),
+            note: self.note(&measured, simulated.is_some()),
             outputs: measured.found,
         }
     }
@@ -203,7 +307,7 @@ impl MeasuredBench {
     fn evidence(&self, workload: &Workload, measured: &Measured, simulated: Option<&Evidence>) -> Evidence {
         let geometry = workload.geometry();
         let compiled = &measured.loaded.compiled;
-        let model = self.model.as_ref().map(SimulatedBench::model);
+        let model = self.model.as_ref().map(|model| model.model());
         let shared = compiled.static_shared_bytes + measured.dynamic_shared_bytes;
         let fits = model.map(|model| {
             model.occupancy(&Footprint {
@@ -229,19 +333,22 @@ impl MeasuredBench {
         }
     }
 
-    fn note(&self, measured: &Measured) -> String {
+    fn note(&self, measured: &Measured, is_simulated: bool) -> String {
         let GpuFacts { name, driver, .. } = &self.facts;
         let state = match measured.timing.cache {
             CacheState::Kept => "the L2 cache as the launch before left it",
             CacheState::Flushed => "an L2 cache that holds nothing of it",
         };
-        let counted = match self.model {
-            Some(_) => " Bytes moved and shares of waiting are what the simulator counts.",
-            None => "",
+        let counted = match (&self.model, is_simulated) {
+            (Some(_), true) => " Bytes moved and shares of waiting are what the simulator counts.",
+            (Some(_), false) => {
+                " What the simulator counts, bytes moved and shares of waiting, is left out where it would take longer than \
+                 the measuring."
+            }
+            (None, _) => "",
         };
         format!(
-            "Measured on an {name}, driver for CUDA {}.{}: medians of {} launches in turns, after a warm-up, with {state}. \
-             Outputs at full size are compared with the simulator's.{counted}",
+            "Measured on an {name}, driver for CUDA {}.{}: medians of {} launches in turns, after a warm-up, with {state}.{counted}",
             driver / 1000,
             driver % 1000 / 10,
             measured.timing.launches,
@@ -295,25 +402,43 @@ impl Bench for MeasuredBench {
     }
 
     fn predictor(&self) -> Option<&dyn Bench> {
-        self.model.as_ref().map(|model| model as &dyn Bench)
+        self.hurried.as_ref().map(|hurried| hurried as &dyn Bench)
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         let workload = bound.workload();
         let simulated = self.simulated(workload, kernel);
-        let measured = self.measured(workload, kernel, &Wanted::Found)?;
+        let measured = self.measured(workload, kernel, &Wanted::Found, self.timing)?;
+        let simulated = self.end_simulated(simulated, kernel);
         Ok(self.timed(workload, measured, simulated.as_ref()))
     }
 
     /// Nothing is simulated, which for a large launch takes many times as long as the launch.
     fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {
+        let timing = *self.last_timing.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(self
-            .measured(bound.workload(), kernel, &Wanted::Unread)?
+            .measured(bound.workload(), kernel, &Wanted::Unread, timing)?
             .timing
             .median_ns)
     }
 
-    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
+    fn checks_on_device(&self) -> bool {
+        true
+    }
+
+    fn at_full_size(&self) -> Option<AtFullSize> {
+        self.at_full_size
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn time_in_turns(
+        &self,
+        bound: &Bound,
+        kernels: &[Arc<Kernel>],
+        right: Right<'_>,
+    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let workload = bound.workload();
         let Some(plain) = kernels.first() else {
             return Ok(Vec::new());
@@ -324,32 +449,27 @@ impl Bench for MeasuredBench {
             .map(|(index, kernel)| (index.to_string(), Arc::clone(kernel)))
             .collect();
         let known = self.known(plain);
-        // While the driver compiles, the simulator computes what is right.
-        let (measured, simulated) = match known {
-            Some(known) => {
-                let mut right = || Ok(Wanted::Compared(Arc::clone(&known.right)));
-                let measured = self.gpu().measure(workload, &named, &mut right, self.timing);
-                (measured, known.timed.clone())
-            }
-            None => thread::scope(|scope| {
-                let mut right = Some(scope.spawn(|| self.right(workload, plain)));
-                let simulated = scope.spawn(|| self.simulated(workload, plain));
-                let mut computed = None;
-                let mut right = || match right.take() {
-                    Some(thread) => {
-                        let right = thread.join().unwrap_or_else(|_| stopped())?;
-                        computed = Some(Arc::clone(&right));
-                        Ok(Wanted::Compared(right))
-                    }
-                    None => Err(Error::bug("the right outputs were asked for twice")),
+        let beside = match known {
+            Some(_) => None,
+            None => self.simulated(workload, plain),
+        };
+        let (measured, right) = match right {
+            Right::OnDevice(sample) => (self.against_own(workload, &named, sample), None),
+            Right::Simulated => self.against_simulated(workload, &named, known.as_deref()),
+        };
+        let simulated = match known {
+            Some(known) => known.timed.clone(),
+            None => {
+                // Nobody waits for what explains nothing.
+                let timed = match measured.is_ok() {
+                    true => self.end_simulated(beside, plain),
+                    false => None,
                 };
-                let measured = self.gpu().measure(workload, &named, &mut right, self.timing);
-                let timed = simulated.join().unwrap_or(None);
-                if let Some(right) = computed {
+                if measured.is_ok() {
                     self.keep(plain, right, timed.clone());
                 }
-                (measured, timed)
-            }),
+                timed
+            }
         };
         // Only the plain kernel is simulated.
         let simulated = std::iter::once(simulated.as_ref()).chain(std::iter::repeat(None));
@@ -361,6 +481,48 @@ impl Bench for MeasuredBench {
             Ok((self.timed(workload, measured, simulated), outputs))
         };
         Ok(measured?.into_iter().zip(simulated).map(pair).collect())
+    }
+}
+
+/// What came of kernels, and what the simulator found right, where that was asked for.
+type AgainstSimulated = (Result<Vec<Result<Measured>>>, Option<Arc<Vec<Vec<u8>>>>);
+
+impl MeasuredBench {
+    /// Compares kernels, the plain one first, with what the simulator computes for it at full size.
+    fn against_simulated(
+        &self,
+        workload: &Workload,
+        named: &[(String, Arc<Kernel>)],
+        known: Option<&Simulated>,
+    ) -> AgainstSimulated {
+        let found = AtFullSize {
+            device: self.facts.name.clone(),
+            is_its_module: false,
+            guarded: false,
+            restored: false,
+            is_simulated: true,
+        };
+        *self.at_full_size.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        if let Some(right) = known.and_then(|known| known.right.as_ref()) {
+            let mut wanted = || Ok(Wanted::Compared(Arc::clone(right)));
+            let measured = self.gpu().measure(workload, named, &mut wanted, self.timing);
+            return (measured, None);
+        }
+        // While the driver compiles, the simulator computes what is right.
+        thread::scope(|scope| {
+            let mut right = Some(scope.spawn(|| self.right(workload, &named[0].1)));
+            let mut computed = None;
+            let mut wanted = || match right.take() {
+                Some(thread) => {
+                    let right = thread.join().unwrap_or_else(|_| stopped())?;
+                    computed = Some(Arc::clone(&right));
+                    Ok(Wanted::Compared(right))
+                }
+                None => Err(Error::bug("the right outputs were asked for twice")),
+            };
+            let measured = self.gpu().measure(workload, named, &mut wanted, self.timing);
+            (measured, computed)
+        })
     }
 }
 

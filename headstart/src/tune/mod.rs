@@ -8,7 +8,7 @@
 //! | `search` | tries them: derive, check, time, choose |
 //! | `trying` | the trials of a search, side by side or in turns |
 //! | `proposals` | which plans are measured, where only a few are |
-//! | `check`, `compare` | whether a derived kernel computes what the plain one computes |
+//! | `check`, `compare`, `sample` | whether a derived kernel computes what the plain one computes |
 //! | `perturb` | the same on launches derived from the one at hand |
 //! | `simulated`, `measured`, `gpu`, `opencl` | what times a kernel: a model, a GPU, an OpenCL device |
 //! | `several` | several GPUs at once |
@@ -41,6 +41,7 @@ mod proposals;
 mod race;
 #[cfg(test)]
 mod rewritten;
+pub mod sample;
 mod scalars;
 pub mod search;
 mod several;
@@ -66,7 +67,7 @@ pub use modules::{
 };
 pub use opencl::OpenClBench;
 pub use proposals::{BATCH, MEASURED, Proposals};
-pub use search::{Asked, Bench, Found, Progress, Timed, derive, plain, search, tune};
+pub use search::{Asked, Bench, Found, Progress, Right, Timed, derive, plain, search, tune};
 pub use several::SeveralBench;
 pub use simulated::SimulatedBench;
 pub use subject::{Reshaped, Subject};

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::check;
-use super::search::{Bench, Timed};
+use super::search::{self, Bench, Timed};
 use super::workload::{Bound, Prepared, Workload};
 use crate::advise::Evidence;
 use crate::back::spirv::Target;
@@ -195,7 +195,12 @@ impl Bench for OpenClBench {
         self.timed(workload, candidate)
     }
 
-    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
+    fn time_in_turns(
+        &self,
+        bound: &Bound,
+        kernels: &[Arc<Kernel>],
+        _right: search::Right<'_>,
+    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let workload = bound.workload();
         let Some(plain) = kernels.first() else {
             return Ok(Vec::new());

@@ -9,6 +9,7 @@ use super::elsewhere::{self, Here};
 use super::log::{Log, Shard};
 use super::perturb::{self, Engine, Perturbed, Settings, Thoroughness};
 use super::race::Race;
+use super::sample::Sample;
 use super::space::{default_plans, likely_plans_of, shared_plans, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
@@ -23,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch::plan::{Distance, LoadName, Strategy};
 use crate::prefetch::{self, Plan};
-use crate::report::{Counter, Outputs, Partial, Report, Trial, number};
+use crate::report::{AtFullSize, Counter, Outputs, Partial, Report, Trial, number};
 
 /// A device on which plans are checked and timed.
 pub trait Bench: Sync {
@@ -61,6 +62,12 @@ pub trait Bench: Sync {
         1
     }
 
+    /// Whether it is told in time what it predicts, where it is a [predictor](Bench::predictor) that is given up after a
+    /// while.
+    fn predicts_in_time(&self) -> bool {
+        true
+    }
+
     /// What predicts its times: the model of a device of the same kind, where there is one.
     fn predictor(&self) -> Option<&dyn Bench> {
         None
@@ -91,15 +98,42 @@ pub trait Bench: Sync {
         Ok(self.time(bound, kernel)?.time_ns)
     }
 
-    /// Times kernels against each other, the plain one first, and compares the outputs of each with what the plain one
-    /// should compute. What came of each, in order.
+    /// Whether it can tell itself what the plain kernel leaves at full size: a device that runs kernels, and is compared
+    /// with the simulator on a [sample](super::sample) of work-groups.
+    fn checks_on_device(&self) -> bool {
+        false
+    }
+
+    /// What outputs at full size were compared with, once some were.
+    fn at_full_size(&self) -> Option<AtFullSize> {
+        None
+    }
+
+    /// Times kernels against each other, the plain one first, and compares the outputs of each with what is `right`. What
+    /// came of each, in order.
     ///
     /// # Errors
-    /// None of them can be run: the data do not fit the device, or the plain kernel goes wrong where it is simulated.
-    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
+    /// None of them can be run: the data do not fit the device, or the plain kernel goes wrong.
+    fn time_in_turns(
+        &self,
+        bound: &Bound,
+        kernels: &[Arc<Kernel>],
+        right: Right<'_>,
+    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
+        let _ = right;
         let time = |kernel: &Arc<Kernel>| Ok((self.time(bound, kernel)?, Outputs::Identical));
         Ok(kernels.iter().map(time).collect())
     }
+}
+
+/// What outputs at full size are compared with.
+#[derive(Clone, Copy, Debug)]
+pub enum Right<'a> {
+    /// What the simulator computes for all of the launch.
+    Simulated,
+    /// What the kernel as it is leaves on the device, where the bench [can tell](Bench::checks_on_device); and that with
+    /// what these work-groups leave on the simulator.
+    OnDevice(Option<&'a Sample>),
 }
 
 /// A timed run.
@@ -184,6 +218,11 @@ pub fn derive(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Pla
     })
 }
 
+/// The seed of the work-groups that run at full size, where a sample of them does.
+pub(super) fn sampled_for(bench: &dyn Bench, check_whole: bool, settings: Settings) -> Option<u64> {
+    (bench.checks_on_device() && !check_whole).then_some(settings.seed)
+}
+
 pub(super) fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::Target {
     prefetch::Target {
         group_size: Some(workload.group),
@@ -224,6 +263,9 @@ pub struct Asked<'a> {
     pub log: Option<&'a Log>,
     /// The launches that plans are checked on besides the one at hand.
     pub perturbed: Settings,
+    /// On a device that can tell what is right itself: compare with what the simulator computes for all of the launch
+    /// instead, however long that takes.
+    pub check_whole: bool,
     /// How many plans are measured, on a device that has a [predictor](Bench::predictor); none asks for all. See
     /// [`Proposals`](super::Proposals).
     pub measure: Option<usize>,
@@ -315,6 +357,7 @@ pub fn search(
         bound: &bound,
         memory: &memory,
         perturbed: perturbed.as_ref(),
+        sampled: sampled_for(bench, asked.check_whole, asked.perturbed),
         progress,
         race: (!asked.every_plan).then(|| Race::new(&kernel, &workload, bench)),
     };
@@ -324,6 +367,7 @@ pub fn search(
         trials: tried,
         note,
         lost,
+        checked,
     } = match bench.times_at_once() {
         true => trying.at_once(&pairs)?,
         false => trying.in_turns(&pairs, asked.measure)?,
@@ -364,6 +408,7 @@ pub fn search(
         perturbed: perturbed.as_ref(),
         settings: asked.perturbed,
         race: !asked.every_plan,
+        check_whole: asked.check_whole,
         // A device may be a little faster than its model allows.
         at_most: bounds
             .as_ref()
@@ -447,6 +492,7 @@ pub fn search(
         roofline,
         detail: None,
         perturbed: agreed,
+        checked: checked.filter(|_| bench.at_full_size().is_some()),
         notes: std::iter::once(baseline.note.clone())
             .chain(note)
             .chain(partial.as_ref().map(Partial::to_string))

@@ -6,14 +6,14 @@
 use std::sync::Arc;
 use std::thread;
 
-use super::search::{Bench, Timed};
+use super::search::{Bench, Right, Timed};
 use super::workload::Bound;
 use crate::back::hints::HintReached;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch;
-use crate::report::Outputs;
+use crate::report::{AtFullSize, Outputs};
 
 /// Devices of a kind.
 pub struct SeveralBench {
@@ -83,7 +83,20 @@ impl Bench for SeveralBench {
         self.first.time_ns(bound, kernel)
     }
 
-    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
+    fn checks_on_device(&self) -> bool {
+        self.first.checks_on_device()
+    }
+
+    fn at_full_size(&self) -> Option<AtFullSize> {
+        self.first.at_full_size()
+    }
+
+    fn time_in_turns(
+        &self,
+        bound: &Bound,
+        kernels: &[Arc<Kernel>],
+        right: Right<'_>,
+    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let Some((plain, plans)) = kernels.split_first() else {
             return Ok(Vec::new());
         };
@@ -102,7 +115,9 @@ impl Bench for SeveralBench {
                 let kernels = share(own);
                 // The first answers for the plain kernel; the others run where there is something for them.
                 let is_wanted = own == 0 || kernels.len() > 1;
-                running.push(is_wanted.then(|| scope.spawn(move || bench.time_in_turns(bound, &kernels))));
+                running.push(
+                    is_wanted.then(|| scope.spawn(move || bench.time_in_turns(bound, &kernels, right))),
+                );
             }
             let answer = |thread: Option<thread::ScopedJoinHandle<'_, _>>| match thread {
                 Some(thread) => thread

@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::check::{Checks, compare};
+use super::check::{AtFullSize, Checks, compare};
 use super::log::{self, Entry, Log};
 use super::perturb::{Perturbed, Thoroughness};
 use super::proposals::{BATCH, Proposals};
 use super::race::{self, Race};
-use super::search::{Bench, Derived, Progress, Raced, Timed};
+use super::search::{Bench, Derived, Progress, Raced, Right, Timed};
 use super::subject::Subject;
 use super::threads;
 use super::workload::{Bound, Workload};
 use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
-use crate::report::{Outcome, Outputs, Trial};
+use crate::report::{Checked, Outcome, Outputs, Trial};
 
 /// A plan as it was asked for, and what became of it.
 pub type Pair<'a> = (&'a Plan, &'a Result<Derived>);
@@ -37,6 +37,8 @@ pub struct Trying<'a> {
     pub memory: &'a Memory<'a>,
     /// Launches derived from this one, where plans are checked on those, too.
     pub perturbed: Option<&'a Perturbed>,
+    /// The seed of the work-groups that run at full size, where a sample of them does and the device tells what is right.
+    pub sampled: Option<u64>,
     pub progress: &'a dyn Progress,
     /// By what plans are given up that are surely behind; none where every plan is timed to its end.
     pub race: Option<Race>,
@@ -54,17 +56,42 @@ pub struct Tried {
     pub note: Option<String>,
     /// Why the device measured no more, where it was lost on the way.
     pub lost: Option<Error>,
+    /// On what they were checked.
+    pub checked: Option<Checked>,
 }
 
 impl Trying<'_> {
     fn checks(&self, pairs: &[Pair<'_>]) -> Result<Checks<'_>> {
         let derived = pairs.iter().filter_map(|(_, derived)| derived.as_ref().ok());
-        Checks::new(
+        let at_full_size = match self.sampled {
+            Some(seed) => AtFullSize::Sample { seed },
+            None => AtFullSize::First,
+        };
+        Checks::with(
             self.subject,
             self.kernel,
             self.bench.device(),
             derived.map(|derived| &derived.plan),
+            at_full_size,
         )
+    }
+
+    /// What outputs at full size are compared with.
+    fn right<'c>(&self, checks: &'c Checks<'_>) -> Right<'c> {
+        match self.sampled {
+            Some(_) => Right::OnDevice(checks.sample().map(Arc::as_ref)),
+            None => Right::Simulated,
+        }
+    }
+
+    /// On what the plans were checked.
+    fn checked(&self, checks: &Checks<'_>) -> Checked {
+        Checked {
+            sizes: checks.sizes().collect(),
+            symbolic_sizes: checks.symbolic_sizes().collect(),
+            sample: checks.sample().map(|sample| sample.summary()),
+            at_full_size: self.bench.at_full_size(),
+        }
     }
 
     fn plain_trial(&self, baseline: &Timed) -> Trial {
@@ -166,6 +193,7 @@ impl Trying<'_> {
             trials: tried.into_iter().flatten().collect(),
             note: None,
             lost: None,
+            checked: Some(self.checked(&checks)),
         })
     }
 
@@ -219,19 +247,21 @@ impl Trying<'_> {
                 *tried = Some(self.done(pair, baseline.time_ns, Err(error.clone())));
             }
         }
-        let note = proposals.map(|_| {
-            format!(
-                "{measured} of {} plans were measured: those that the simulator's ranking proposed, corrected by what the first \
-                 of them showed.",
-                legal.len()
-            )
-        });
+        let in_time = self.bench.predictor().is_none_or(Bench::predicts_in_time);
+        let chosen = match in_time {
+            true => "those that the simulator's ranking proposed, corrected by what the first of them showed",
+            false => {
+                "one of each kind, and then those like the fastest, since the simulator takes too long to rank them"
+            }
+        };
+        let note = proposals.map(|_| format!("{measured} of {} plans were measured: {chosen}.", legal.len()));
         Ok(Tried {
             baseline,
             none,
             trials: tried.into_iter().flatten().collect(),
             note,
             lost,
+            checked: Some(self.checked(&checks)),
         })
     }
 
@@ -241,16 +271,24 @@ impl Trying<'_> {
         let predictor = self.bench.predictor()?;
         let bound = self.workload.bind(predictor.device()).ok()?;
         let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
-        let plain = shielded(|| predictor.race(&bound, self.kernel, race.entrant(&Plan::none()))).ok()?;
+        let derived: Vec<&Derived> = legal
+            .iter()
+            .filter_map(|&index| pairs[index].1.as_ref().ok())
+            .collect();
+        let plain = match shielded(|| predictor.race(&bound, self.kernel, race.entrant(&Plan::none()))) {
+            Ok(plain) => plain,
+            Err(_) if predictor.predicts_in_time() => return None,
+            // Nothing is known of any: one of each kind is measured first, and then those like the fastest.
+            Err(_) => {
+                let unknown = |derived: &&Derived| (derived.plan.clone(), 1.0);
+                return Some(Proposals::new(derived.iter().map(unknown).collect()));
+            }
+        };
         let Raced::Ended(plain, course) = plain else {
             return None;
         };
         race.start(course);
         let plain_ns = plain.time_ns;
-        let derived: Vec<&Derived> = legal
-            .iter()
-            .filter_map(|&index| pairs[index].1.as_ref().ok())
-            .collect();
         let predict = |race: &Race, index: usize| {
             let Derived { plan, kernel } = derived[index];
             if let Some(time_ns) = self.memory.predicted(plan) {
@@ -308,14 +346,14 @@ impl Trying<'_> {
             false => checked.len().max(1),
         };
         if first.is_none() && checked.is_empty() {
-            self.timed(pairs, Vec::new(), first, tried)?;
+            self.timed(checks, pairs, Vec::new(), first, tried)?;
         }
         while !checked.is_empty() {
             if first.is_some() && self.progress.is_stopped() {
                 break;
             }
             let rest = checked.split_off(at_a_time.min(checked.len()));
-            self.timed(pairs, checked, first, tried)?;
+            self.timed(checks, pairs, checked, first, tried)?;
             checked = rest;
         }
         let Some((baseline, _)) = first else {
@@ -331,6 +369,7 @@ impl Trying<'_> {
     /// beside that of the first.
     fn timed(
         &self,
+        checks: &Checks<'_>,
         pairs: &[Pair<'_>],
         checked: Vec<(usize, Result<(Derived, Outputs)>)>,
         first: &mut Option<(Timed, Trial)>,
@@ -344,7 +383,9 @@ impl Trying<'_> {
         let mut times = Vec::new();
         // Where no plan passed its checks the plain kernel is not timed again.
         if first.is_none() || kernels.len() > 1 {
-            times = self.bench.time_in_turns(self.bound, &kernels)?;
+            times = self
+                .bench
+                .time_in_turns(self.bound, &kernels, self.right(checks))?;
         }
         let mut times = times.into_iter();
         let own_ns = match times.next() {

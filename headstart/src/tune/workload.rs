@@ -271,10 +271,18 @@ impl Output {
     /// # Errors
     /// The device's; an element that was never written.
     pub fn read(&self, queue: &dyn Queue) -> Result<Vec<u8>> {
+        self.read_part(queue, 0, self.buffer.bytes())
+    }
+
+    /// The same of so many bytes from one on.
+    ///
+    /// # Errors
+    /// As for [`Output::read`].
+    pub fn read_part(&self, queue: &dyn Queue, offset: u64, length: u64) -> Result<Vec<u8>> {
         let read = Command::Read {
             buffer: self.buffer.clone(),
-            offset: 0,
-            length: self.buffer.bytes(),
+            offset,
+            length,
         };
         let outcome = queue.submit(read, &[]).wait();
         let outcome = outcome.map_err(|error| error.at(format!("output `{}`", self.name)))?;

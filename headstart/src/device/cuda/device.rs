@@ -4,6 +4,7 @@
 //! everything afterwards fails. What tries many kernels uses a [`worker`](super::worker) instead.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -149,6 +150,19 @@ pub(super) fn refill(
     length: u64,
     fill: &Fill,
 ) -> Result<(), Failure> {
+    refill_with(gpu, target, memory, element, length, fill, None)
+}
+
+/// The same, with the kernels that fill, by their text: who fills again and again keeps them.
+pub(super) fn refill_with(
+    gpu: &Gpu,
+    target: Target,
+    memory: &mut memory::Buffer,
+    element: Type,
+    length: u64,
+    fill: &Fill,
+    kept: Option<&mut HashMap<String, Function>>,
+) -> Result<(), Failure> {
     match fill {
         // A value that a kernel hardly computes, so that what it never wrote is noticed.
         Fill::Uninitialized => memory.fill(0xa5)?,
@@ -158,7 +172,10 @@ pub(super) fn refill(
             Some(kernel) => {
                 let ptx = ptx::emit(&kernel, &Options::new(target))
                     .map_err(|error| Failure::new(FailureKind::Request, error.to_string()))?;
-                let function = gpu.load(&ptx.text, &ptx.entry)?;
+                let function = match kept.as_ref().and_then(|kept| kept.get(&ptx.text)) {
+                    Some(function) => function.clone(),
+                    None => gpu.load(&ptx.text, &ptx.entry)?,
+                };
                 let mut arguments = Arguments::new();
                 arguments.push_address(memory.address());
                 arguments.push(&length.to_le_bytes());
@@ -173,6 +190,9 @@ pub(super) fn refill(
                 function.launch(geometry, &arguments)?;
                 // The function must outlive its launch.
                 gpu.wait(Duration::from_secs(60))?;
+                if let Some(kept) = kept {
+                    kept.insert(ptx.text, function);
+                }
             }
             None => compute(memory, pattern, element, length)?,
         },

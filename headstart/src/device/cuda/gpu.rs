@@ -214,6 +214,8 @@ pub(super) struct Context {
     is_primary: bool,
     pub(super) stream: sys::CUstream,
     pub(super) facts: GpuFacts,
+    /// Whether memory can be mapped to addresses of choice.
+    pub(super) maps_memory: bool,
 }
 
 // SAFETY: the driver's handles may be used from any thread once the context is current there, which
@@ -266,7 +268,11 @@ impl Gpu {
         // SAFETY: the context was retained or made just now.
         unsafe { result::ctx::set_current(context) }.map_err(opening)?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(opening)?;
+        let maps_memory = Attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED;
+        // SAFETY: `device` is valid; the call writes one value.
+        let maps_memory = unsafe { result::device::get_attribute(device, maps_memory) };
         Ok(Gpu(Arc::new(Context {
+            maps_memory: maps_memory.is_ok_and(|is| is != 0),
             device,
             context,
             is_primary,

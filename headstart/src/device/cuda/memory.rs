@@ -10,6 +10,7 @@ use cudarc::driver::{result, sys};
 
 use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
+use super::guarded::{Mapping, Placement};
 use super::launch::{Event, Lane};
 
 /// A piece of memory that the GPU reaches. Freed when dropped.
@@ -32,6 +33,8 @@ enum Place {
     Host(*mut u8),
     /// Where it was last used: the driver moves pages. Both sides have the same address.
     Managed,
+    /// In the GPU's memory, at the end of its pages, behind which nothing is mapped; with its alignment.
+    Guarded(Mapping, usize),
 }
 
 // SAFETY: the pointer is used only through `Buffer::on_host`, which copies bytes.
@@ -49,15 +52,10 @@ impl Gpu {
         // SAFETY: the memory is only ever seen as bytes, for which any contents are valid.
         let address = unsafe { result::malloc_sync(bytes.max(1)) }.map_err(|error| {
             let failure = Failure::of(error, "taking global memory");
-            if failure.kind != FailureKind::OutOfMemory {
-                return failure;
+            match failure.kind {
+                FailureKind::OutOfMemory => self.full(bytes),
+                _ => failure,
             }
-            let free = self.free_bytes().unwrap_or(0);
-            Failure::new(
-                FailureKind::OutOfMemory,
-                format!("a buffer of {bytes} bytes does not fit: {free} bytes of the GPU's memory are free"),
-            )
-            .accepted("smaller sizes")
         })?;
         Ok(Buffer {
             gpu: self.clone(),
@@ -66,6 +64,16 @@ impl Gpu {
             place: Place::Device,
             host: Mutex::new(()),
         })
+    }
+
+    /// That there is no room for so many bytes.
+    pub(super) fn full(&self, bytes: usize) -> Failure {
+        let free = self.free_bytes().unwrap_or(0);
+        Failure::new(
+            FailureKind::OutOfMemory,
+            format!("a buffer of {bytes} bytes does not fit: {free} bytes of the GPU's memory are free"),
+        )
+        .accepted("smaller sizes")
     }
 
     /// Takes pinned memory of the host, which kernels reach over the link, and from and to which copies run beside
@@ -111,6 +119,28 @@ impl Gpu {
 }
 
 impl Buffer {
+    pub(super) fn of_mapping(gpu: &Gpu, mapping: Mapping, bytes: usize, align: usize) -> Buffer {
+        Buffer {
+            gpu: gpu.clone(),
+            address: mapping.address(bytes, align, Placement::Plain),
+            bytes,
+            place: Place::Guarded(mapping, align),
+            host: Mutex::new(()),
+        }
+    }
+
+    /// Moves the buffer within its pages, where it has pages of its own. What it held is lost if it has moved: whether it
+    /// has. Nothing may use it meanwhile.
+    pub fn move_to(&mut self, placement: Placement) -> bool {
+        let Place::Guarded(mapping, align) = &self.place else {
+            return false;
+        };
+        let address = mapping.address(self.bytes, *align, placement);
+        let has_moved = address != self.address;
+        self.address = address;
+        has_moved
+    }
+
     /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -190,11 +220,11 @@ impl Buffer {
     /// The host's address of a range, for memory that it reaches.
     fn on_host(&self, offset: usize, length: usize) -> Result<*mut u8, Failure> {
         let address = self.range(offset, length)?;
-        match self.place {
+        match &self.place {
             // SAFETY: the range lies within the allocation.
             Place::Host(pointer) => Ok(unsafe { pointer.add(offset) }),
             Place::Managed => Ok(std::ptr::with_exposed_provenance_mut(address as usize)),
-            Place::Device => Err(Failure::new(
+            Place::Device | Place::Guarded(..) => Err(Failure::new(
                 FailureKind::Request,
                 "the host was to reach memory of the GPU",
             )),
@@ -316,6 +346,8 @@ impl Drop for Buffer {
                 match self.place {
                     Place::Host(pointer) => result::free_host(pointer.cast()),
                     Place::Device | Place::Managed => result::free_sync(self.address),
+                    // Given back when the mapping is dropped, at once.
+                    Place::Guarded(..) => Ok(()),
                 }
             };
         }

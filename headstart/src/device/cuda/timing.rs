@@ -134,11 +134,17 @@ pub struct Candidate {
     pub arguments: Arguments,
 }
 
-/// Times every candidate. The results are in the candidates' order.
+/// Times every candidate. The results are in the candidates' order. `before` is done before each launch, untimed: where a
+/// launch leaves what the next one must not find.
 ///
 /// A failing launch ends the whole measurement, because it loses the context: check every candidate
 /// once with a launch of its own before.
-pub fn time(gpu: &Gpu, candidates: &[Candidate], options: &TimingOptions) -> Result<Vec<Timing>, Failure> {
+pub fn time(
+    gpu: &Gpu,
+    candidates: &[Candidate],
+    options: &TimingOptions,
+    before: &mut dyn FnMut() -> Result<(), Failure>,
+) -> Result<Vec<Timing>, Failure> {
     if options.rounds == 0 {
         return Err(Failure::new(FailureKind::Request, "0 rounds were asked for").accepted("at least 1"));
     }
@@ -153,6 +159,7 @@ pub fn time(gpu: &Gpu, candidates: &[Candidate], options: &TimingOptions) -> Res
         if begun.elapsed() >= WARM_UP {
             break;
         }
+        before()?;
         candidate
             .function
             .launch(candidate.geometry, &candidate.arguments)?;
@@ -164,6 +171,7 @@ pub fn time(gpu: &Gpu, candidates: &[Candidate], options: &TimingOptions) -> Res
         for turn in 0..candidates.len() {
             let which = (turn + round as usize) % candidates.len();
             let candidate = &candidates[which];
+            before()?;
             if let Some(flush) = &flush {
                 flush.run()?;
             }

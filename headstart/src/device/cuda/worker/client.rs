@@ -1,5 +1,7 @@
 //! The parent's side: starts workers, replaces lost ones, and waits with limits.
 
+mod checks;
+
 use std::ffi::OsString;
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -7,6 +9,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
+
+pub use checks::{Referred, Verified};
 
 use super::output::{Line, separate};
 use super::{Contents, Given, Loaded, MARK_VARIABLE, Module, Reply, Request};
@@ -29,6 +33,8 @@ pub struct Worker {
     bind: Option<Request>,
     /// What the outputs should hold, as the worker was told.
     expected: Option<Arc<Vec<Vec<u8>>>>,
+    /// The module whose outputs the worker keeps, and how long a launch of it may take.
+    referred: Option<(String, Duration)>,
     modules: Vec<Module>,
     facts: Option<GpuFacts>,
     process: Option<Process>,
@@ -81,6 +87,7 @@ impl Worker {
             open: Request::Open { device },
             bind: None,
             expected: None,
+            referred: None,
             modules: Vec::new(),
             facts: None,
             process: None,
@@ -108,6 +115,19 @@ impl Worker {
     /// # Errors
     /// The GPU's memory is too small, or the contents do not fit the buffers.
     pub fn bind(&mut self, arguments: &[Argument<'_>]) -> Result<(), Failure> {
+        self.bind_as(arguments, false)
+    }
+
+    /// The same for [`Worker::refer`] and [`Worker::verify`]: each buffer ends at a page that is not mapped, where the GPU
+    /// can do that.
+    ///
+    /// # Errors
+    /// As for [`Worker::bind`].
+    pub fn bind_guarded(&mut self, arguments: &[Argument<'_>]) -> Result<(), Failure> {
+        self.bind_as(arguments, true)
+    }
+
+    fn bind_as(&mut self, arguments: &[Argument<'_>], guarded: bool) -> Result<(), Failure> {
         self.outputs = arguments
             .iter()
             .filter(|argument| matches!(argument, Argument::Buffer { output: true, .. }))
@@ -117,8 +137,9 @@ impl Worker {
             .enumerate()
             .map(|(index, argument)| self.given(index, argument))
             .collect::<Result<Vec<_>, _>>()?;
-        let request = Request::Bind { arguments };
+        let request = Request::Bind { arguments, guarded };
         self.bind = None;
+        self.referred = None;
         match self.request(&request, PATIENCE)? {
             Reply::Bound => {
                 self.bind = Some(request);
@@ -170,7 +191,7 @@ impl Worker {
 
     /// An argument as it travels: what has no closed form goes through a file.
     fn given(&self, index: usize, argument: &Argument<'_>) -> Result<Given, Failure> {
-        let (element, length, fill, output) = match argument {
+        let (element, length, fill, output, align) = match argument {
             Argument::Scalar(ty, bits) => {
                 return Ok(Given::Scalar(bits.to_le_bytes()[..ty.bytes() as usize].to_vec()));
             }
@@ -179,7 +200,8 @@ impl Worker {
                 length,
                 fill,
                 output,
-            } => (*element, *length, *fill, *output),
+                align,
+            } => (*element, *length, *fill, *output, *align),
         };
         let file = |bytes: &[u8]| {
             let path = self.folder.path().join(format!("input-{index}"));
@@ -206,6 +228,7 @@ impl Worker {
             length,
             fill,
             output,
+            align,
         })
     }
 
@@ -249,6 +272,8 @@ impl Worker {
     /// The worker was lost.
     pub fn unload(&mut self, names: &[String]) -> Result<(), Failure> {
         self.modules.retain(|module| !names.contains(&module.name));
+        // What it left is kept as long as this worker lives; a new one cannot launch it again.
+        self.referred = self.referred.take().filter(|(name, _)| !names.contains(name));
         self.request(
             &Request::Unload {
                 modules: names.to_vec(),
@@ -334,12 +359,34 @@ impl Worker {
     /// # Errors
     /// A launch faulted or ran too long.
     pub fn time(&mut self, candidates: &[String], options: TimingOptions) -> Result<Vec<Timing>, Failure> {
+        self.time_as(candidates, options, false)
+    }
+
+    /// The same, with the outputs that are given contents put back before each launch, untimed.
+    ///
+    /// # Errors
+    /// As for [`Worker::time`].
+    pub fn time_restored(
+        &mut self,
+        candidates: &[String],
+        options: TimingOptions,
+    ) -> Result<Vec<Timing>, Failure> {
+        self.time_as(candidates, options, true)
+    }
+
+    fn time_as(
+        &mut self,
+        candidates: &[String],
+        options: TimingOptions,
+        restore: bool,
+    ) -> Result<Vec<Timing>, Failure> {
         let launches = (options.warm_up + options.rounds).saturating_mul(candidates.len() as u32);
         let limit = PATIENCE.saturating_add(options.limit.saturating_mul(launches));
         match self.request(
             &Request::Time {
                 candidates: candidates.to_vec(),
                 options,
+                restore,
             },
             limit,
         )? {
@@ -376,6 +423,9 @@ impl Worker {
                 },
                 PATIENCE,
             )?;
+        }
+        if let Some((module, limit)) = self.referred.clone() {
+            self.exchange(&Request::Refer { module, limit }, PATIENCE + limit * 3)?;
         }
         Ok(())
     }
@@ -421,6 +471,8 @@ pub enum Argument<'a> {
         fill: &'a Fill,
         /// Whether kernels write results into it: it is then filled anew before each check.
         output: bool,
+        /// What its first byte's address is to be a multiple of: a power of two.
+        align: u32,
     },
 }
 
@@ -510,8 +562,9 @@ impl Process {
     fn end(self) {
         let Process { mut child, input, .. } = self;
         drop(input);
+        // At once, so that nothing is left on the GPU even where this process ends next.
+        let _ = child.kill();
         let reap = move || {
-            let _ = child.kill();
             let _ = child.wait();
         };
         // Without a thread the process is left to the system, which ends it with ours.

@@ -26,6 +26,7 @@
 
 mod client;
 mod output;
+mod reference;
 mod serve;
 
 use std::path::PathBuf;
@@ -33,17 +34,18 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::compare::Difference;
 use super::failure::Failure;
 use super::gpu::GpuFacts;
 use super::launch::Geometry;
 use super::module::Compiled;
 use super::timing::{Timing, TimingOptions};
 
-pub use client::{Argument, Checked, Found, Worker};
+pub use client::{Argument, Checked, Found, Referred, Verified, Worker};
 
 /// The variable of the worker's environment that says what each reply's line begins with. A line's end comes before it,
 /// in case a kernel left a line without one.
-const MARK_VARIABLE: &str = "HEADSTART_WORKER_MARK";
+pub(crate) const MARK_VARIABLE: &str = "HEADSTART_WORKER_MARK";
 pub use serve::serve;
 
 /// What the worker is asked.
@@ -59,6 +61,10 @@ pub enum Request {
     Bind {
         /// One for each parameter, in order.
         arguments: Vec<Given>,
+        /// Buffers are to end at a page that is not mapped, where the GPU can do that. They are filled before each launch
+        /// that is checked, and before they are timed.
+        #[serde(default)]
+        guarded: bool,
     },
     /// Compile modules, several at a time, and keep them under their names.
     Load {
@@ -88,12 +94,48 @@ pub enum Request {
         /// Outputs that hold what is expected are not written.
         compare: bool,
     },
+    /// Launch a module on restored inputs and poisoned outputs, twice, and keep what it leaves on the GPU, for others to be
+    /// compared with.
+    Refer {
+        /// Its name.
+        module: String,
+        /// The longest that a launch may take.
+        limit: Duration,
+    },
+    /// Launch a module on what its last launch left, and compare what it leaves now with what was kept.
+    Again {
+        /// Its name.
+        module: String,
+        /// The longest that the launch may take.
+        limit: Duration,
+    },
+    /// Launch a module on restored inputs and poisoned outputs, and compare what it leaves with what was kept.
+    Verify {
+        /// Its name.
+        module: String,
+        /// The longest that the launch may take.
+        limit: Duration,
+        /// Which of the [poisons](super::compare::POISONS).
+        poison: usize,
+    },
+    /// Write pieces of outputs to a file, one behind the other.
+    Fetch {
+        /// Whose outputs.
+        whose: Whose,
+        /// Which bytes of them.
+        pieces: Vec<Piece>,
+        /// The file.
+        file: PathBuf,
+    },
     /// Time modules against each other.
     Time {
         /// Their names.
         candidates: Vec<String>,
         /// How.
         options: TimingOptions,
+        /// Outputs that are given contents are put back before each launch.
+        #[serde(default)]
+        restore: bool,
     },
     /// Forget modules.
     Unload {
@@ -124,12 +166,57 @@ pub enum Reply {
         #[serde(default)]
         as_expected: Vec<bool>,
     },
+    /// To [`Request::Refer`].
+    Referred {
+        /// The first launch's time on the GPU from event to event, in nanoseconds.
+        elapsed_ns: f64,
+        /// The inputs that it wrote, by their place among the arguments.
+        wrote: Vec<usize>,
+        /// How each output of a second launch differs from that, with another poison.
+        other_poison: Vec<Difference>,
+        /// Where one does: how each output of a third launch differs, with the first poison.
+        same_poison: Option<Vec<Difference>>,
+        /// Whether each buffer ended at a page that is not mapped.
+        guarded: bool,
+    },
+    /// To [`Request::Verify`], and to [`Request::Again`].
+    Verified {
+        /// The launch's time on the GPU from event to event, in nanoseconds.
+        elapsed_ns: f64,
+        /// The inputs that it wrote, by their place among the arguments.
+        wrote: Vec<usize>,
+        /// How each output differs from what was kept.
+        differences: Vec<Difference>,
+    },
+    /// To [`Request::Fetch`].
+    Fetched,
     /// To [`Request::Time`], in the candidates' order.
     Timed(Vec<Timing>),
     /// To [`Request::Unload`].
     Unloaded,
     /// To any request.
     Failed(Failure),
+}
+
+/// Whose outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Whose {
+    /// Those that were kept.
+    Reference,
+    /// Those of the last launch.
+    Last,
+}
+
+/// Some bytes of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    /// The output's place among the outputs.
+    pub output: usize,
+    /// The first byte.
+    pub offset: u64,
+    /// How many.
+    pub bytes: u64,
 }
 
 /// A kernel's text, and how it is launched.
@@ -170,7 +257,14 @@ pub enum Given {
         fill: Contents,
         /// Whether kernels write results into it.
         output: bool,
+        /// What its first byte's address is a multiple of: a power of two.
+        #[serde(default = "least_alignment")]
+        align: u32,
     },
+}
+
+fn least_alignment() -> u32 {
+    crate::ir::limits::BUFFER_ALIGNMENT
 }
 
 /// What a buffer holds at first: a [`Pattern`](crate::device::Pattern), or a file's bytes.

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
+use super::reference::{Fills, Ran, Reference, Referred};
 use super::{Contents, Given, Loaded, MARK_VARIABLE, Module, Reply, Request};
 use crate::back::ptx::Target;
-use crate::device::cuda::device::refill;
+use crate::device::cuda::compare::{Comparer, POISONS};
+use crate::device::cuda::device::{refill, refill_with};
 use crate::device::cuda::failure::{Failure, FailureKind};
 use crate::device::cuda::gpu::Gpu;
+use crate::device::cuda::guarded::Placement;
 use crate::device::cuda::launch::{Arguments, Geometry};
 use crate::device::cuda::memory::Buffer;
 use crate::device::cuda::module::Function;
@@ -31,6 +35,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
     let mark = std::env::var(MARK_VARIABLE).map_err(|_| {
         Error::usage("a worker is started by the command that needs it").accepted("`headstart tune`, …")
     })?;
+    end_with_parent();
     let mut state = None;
     for line in input.lines() {
         let line = line.map_err(gone)?;
@@ -52,17 +57,43 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
     Ok(())
 }
 
+/// How often a worker looks whether it is still wanted.
+const LOOKS: Duration = Duration::from_millis(200);
+
+/// Ends this process soon after the one that started it. One that was killed cannot end its worker, which would go on
+/// launching kernels, or wait for one that never ends.
+fn end_with_parent() {
+    let parent = std::os::unix::process::parent_id();
+    let watch = move || {
+        while std::os::unix::process::parent_id() == parent {
+            thread::sleep(LOOKS);
+        }
+        // Whoever ends in order waits for the GPU.
+        std::process::abort();
+    };
+    // Without a thread it ends with its input.
+    let _ = thread::Builder::new().spawn(watch);
+}
+
 /// An open GPU, and what was bound and loaded.
-struct State {
-    gpu: Gpu,
-    target: Target,
-    arguments: Vec<Bound>,
+pub(super) struct State {
+    pub gpu: Gpu,
+    pub target: Target,
+    pub arguments: Vec<Bound>,
+    /// Buffers end at a page that is not mapped.
+    guarded: bool,
     /// What the outputs should hold, if that is known.
     expected: Vec<Vec<u8>>,
+    /// What a kernel left in the outputs, on the GPU.
+    pub reference: Option<Reference>,
+    /// What outputs held before the last launch that was checked.
+    pub poison: u8,
+    pub comparer: Option<Comparer>,
+    pub fills: Fills,
     modules: HashMap<String, (Function, Geometry)>,
 }
 
-enum Bound {
+pub(super) enum Bound {
     Scalar(Vec<u8>),
     Buffer {
         memory: Buffer,
@@ -70,6 +101,8 @@ enum Bound {
         length: u64,
         fill: Fill,
         output: bool,
+        /// Of an input that is checked: a sum of what it should hold; none where it is to be filled.
+        sum: Option<u64>,
     },
 }
 
@@ -83,7 +116,12 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             gpu,
             target,
             arguments: Vec::new(),
+            guarded: false,
             expected: Vec::new(),
+            reference: None,
+            poison: POISONS[0],
+            comparer: None,
+            fills: Fills::new(),
             modules: HashMap::new(),
         });
         return Ok(Reply::Opened(facts));
@@ -93,14 +131,16 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
     })?;
     match request {
         Request::Open { .. } => Err(Failure::new(FailureKind::Request, "a GPU is open already")),
-        Request::Bind { arguments } => {
+        Request::Bind { arguments, guarded } => {
             // What was bound before makes room first.
             state.arguments.clear();
+            state.reference = None;
+            state.guarded = guarded && state.gpu.can_guard();
             state.arguments = arguments
                 .iter()
                 .map(|given| state.bind(given))
                 .collect::<Result<_, _>>()?;
-            state.gpu.wait(std::time::Duration::from_secs(60))?;
+            state.gpu.wait(Duration::from_secs(60))?;
             Ok(Reply::Bound)
         }
         Request::Expect { outputs } => {
@@ -123,23 +163,67 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             outputs,
             compare,
         } => {
-            state.refill()?;
-            let (function, geometry) = state.module(&module)?;
-            let arguments = state.arguments();
-            let (mut start, mut end) = (state.gpu.event()?, state.gpu.event()?);
-            start.record()?;
-            function.launch(geometry, &arguments)?;
-            end.record()?;
-            end.wait(limit)?;
-            let elapsed_ns = end.since(&start)?.as_secs_f64() * 1e9;
-            state.gpu.hand_over_prints()?;
+            match state.guarded {
+                true => state.restore(Placement::Tight, POISONS[0])?,
+                false => state.refill()?,
+            }
+            let elapsed_ns = state.launch(&module, limit)?;
             let as_expected = state.write_outputs(&outputs, compare)?;
             Ok(Reply::Checked {
                 elapsed_ns,
                 as_expected,
             })
         }
-        Request::Time { candidates, options } => {
+        Request::Refer { module, limit } => {
+            let Referred {
+                ran: Ran { elapsed_ns, wrote },
+                other_poison,
+                same_poison,
+            } = state.refer(&module, limit)?;
+            Ok(Reply::Referred {
+                elapsed_ns,
+                wrote,
+                other_poison,
+                same_poison,
+                guarded: state.guarded,
+            })
+        }
+        Request::Again { module, limit } => {
+            let elapsed_ns = state.launch(&module, limit)?;
+            let differences = state.differences(state.poison)?;
+            Ok(Reply::Verified {
+                elapsed_ns,
+                wrote: Vec::new(),
+                differences,
+            })
+        }
+        Request::Verify {
+            module,
+            limit,
+            poison,
+        } => {
+            let poison = POISONS[poison % POISONS.len()];
+            let Ran { elapsed_ns, wrote } = state.run_checked(&module, limit, poison)?;
+            let differences = state.differences(poison)?;
+            Ok(Reply::Verified {
+                elapsed_ns,
+                wrote,
+                differences,
+            })
+        }
+        Request::Fetch { whose, pieces, file } => {
+            state.fetch(whose, &pieces, &file)?;
+            Ok(Reply::Fetched)
+        }
+        Request::Time {
+            candidates,
+            options,
+            restore,
+        } => {
+            if state.guarded {
+                // Where plain buffers would begin, so that they are timed like these.
+                state.restore(Placement::Plain, POISONS[0])?;
+            }
             let candidates = candidates
                 .iter()
                 .map(|name| {
@@ -151,7 +235,12 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
                     })
                 })
                 .collect::<Result<Vec<_>, Failure>>()?;
-            Ok(Reply::Timed(time(&state.gpu, &candidates, &options)?))
+            let gpu = state.gpu.clone();
+            let mut before = || match restore {
+                true => state.refill_given(),
+                false => Ok(()),
+            };
+            Ok(Reply::Timed(time(&gpu, &candidates, &options, &mut before)?))
         }
         Request::Unload { modules } => {
             for name in modules {
@@ -164,31 +253,72 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
 
 impl State {
     fn bind(&self, given: &Given) -> Result<Bound, Failure> {
-        let (element, length, fill, output) = match given {
+        let (element, length, fill, output, align) = match given {
             Given::Scalar(bytes) => return Ok(Bound::Scalar(bytes.clone())),
             Given::Buffer {
                 element,
                 length,
                 fill,
                 output,
-            } => (element, *length, contents(fill)?, *output),
+                align,
+            } => (element, *length, contents(fill)?, *output, *align),
         };
         let element = Type::parse(element)
             .ok_or_else(|| Failure::new(FailureKind::Request, format!("`{element}` is no type")))?;
         let bytes = fill.check(element, length).map_err(request)?;
-        let mut memory = self.gpu.allocate(bytes as usize)?;
-        refill(&self.gpu, self.target, &mut memory, element, length, &fill)?;
+        let mut memory = match self.guarded {
+            true => self.gpu.allocate_guarded(bytes as usize, align as usize)?,
+            false => self.gpu.allocate(bytes as usize)?,
+        };
+        // What is guarded is filled before each launch, where it lies then.
+        if !self.guarded {
+            refill(&self.gpu, self.target, &mut memory, element, length, &fill)?;
+        }
         Ok(Bound::Buffer {
             memory,
             element,
             length,
             fill,
             output,
+            sum: None,
+        })
+    }
+
+    /// Launches a module and waits for its end: its time on the GPU, in nanoseconds.
+    pub(super) fn launch(&self, module: &str, limit: Duration) -> Result<f64, Failure> {
+        let (function, geometry) = self.module(module)?;
+        let arguments = self.arguments();
+        let (mut start, mut end) = (self.gpu.event()?, self.gpu.event()?);
+        start.record()?;
+        function.launch(geometry, &arguments)?;
+        end.record()?;
+        end.wait(limit)?;
+        let elapsed_ns = end.since(&start)?.as_secs_f64() * 1e9;
+        self.gpu.hand_over_prints()?;
+        Ok(elapsed_ns)
+    }
+
+    /// The memory of each output, in the parameters' order.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = &Buffer> {
+        self.arguments.iter().filter_map(|argument| match argument {
+            Bound::Buffer {
+                memory, output: true, ..
+            } => Some(memory),
+            _ => None,
         })
     }
 
     /// Makes the outputs what they were at first.
     fn refill(&mut self) -> Result<(), Failure> {
+        self.refill_those(|_| true)
+    }
+
+    /// The same of outputs that are given contents.
+    fn refill_given(&mut self) -> Result<(), Failure> {
+        self.refill_those(|fill| !matches!(fill, Fill::Uninitialized))
+    }
+
+    fn refill_those(&mut self, is_wanted: impl Fn(&Fill) -> bool) -> Result<(), Failure> {
         for argument in &mut self.arguments {
             if let Bound::Buffer {
                 memory,
@@ -196,9 +326,19 @@ impl State {
                 length,
                 fill,
                 output: true,
+                ..
             } = argument
+                && is_wanted(fill)
             {
-                refill(&self.gpu, self.target, memory, *element, *length, fill)?;
+                refill_with(
+                    &self.gpu,
+                    self.target,
+                    memory,
+                    *element,
+                    *length,
+                    fill,
+                    Some(&mut self.fills),
+                )?;
             }
         }
         Ok(())
@@ -222,12 +362,7 @@ impl State {
 
     /// Writes outputs to files; where they are compared, not those that hold what is expected. Which these are.
     fn write_outputs(&self, files: &[PathBuf], compare: bool) -> Result<Vec<bool>, Failure> {
-        let outputs = self.arguments.iter().filter_map(|argument| match argument {
-            Bound::Buffer {
-                memory, output: true, ..
-            } => Some(memory),
-            _ => None,
-        });
+        let outputs = self.outputs();
         let mut as_expected = Vec::with_capacity(files.len());
         for (index, (memory, file)) in outputs.zip(files).enumerate() {
             let mut bytes = vec![0; memory.bytes()];

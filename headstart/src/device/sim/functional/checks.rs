@@ -7,6 +7,7 @@ use super::histories::Histories;
 use super::lanes::{Lanes, Mask};
 use super::order::{Locations, Order};
 use super::prefetch::Prefetches;
+use super::sample::bit_of;
 use super::shadow::{Cell, FastMap, Now, Touch, did};
 use super::work_group::{SubGroup, WorkGroup};
 use super::written::{SameBits, Written};
@@ -41,6 +42,9 @@ pub(super) struct Checks {
     pub(super) prefetches: Prefetches,
     /// Stores that race with others of the same bits.
     pub(super) same_bits: SameBits,
+    /// Buffers that may be written in which the work-group read what it had not written itself; none where work-groups see
+    /// each other.
+    pub(super) looked: u64,
 }
 
 /// Cells of global memory that may be written.
@@ -158,6 +162,10 @@ impl WorkGroup<'_> {
         }
         if bound.read_only {
             return Ok(());
+        }
+        let bit = bit_of(buffer);
+        if access.reads() && checks.looked & bit == 0 && !own(checks) {
+            checks.looked |= bit;
         }
         let touch = checks.touch(access, item, place);
         let group = (checks.since, checks.group_bits, checks.sub_group);

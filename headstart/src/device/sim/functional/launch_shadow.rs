@@ -288,6 +288,20 @@ impl LaunchShadow {
         found
     }
 
+    /// Calls `visit` with the group, the buffer and the byte offset of each cell that one group has written and no other has
+    /// touched.
+    pub fn written_by_one(&self, mut visit: impl FnMut(u64, usize, u64)) {
+        for (buffer, pages) in self.buffers.iter().enumerate() {
+            for (page, first) in pages.iter().zip((0..).step_by(PAGE as usize)) {
+                for (lone, number) in locked(page).iter().zip(first..) {
+                    if lone.group != SEVERAL && lone.wrote() {
+                        visit(lone.group & NUMBER, buffer, number << self.shift);
+                    }
+                }
+            }
+        }
+    }
+
     /// Calls `visit` with the buffer and the byte offset of each written cell, in no order.
     pub fn written(&self, mut visit: impl FnMut(usize, u64)) {
         for (buffer, pages) in self.buffers.iter().enumerate() {

@@ -44,6 +44,7 @@ mod printed;
 mod pure;
 mod reports;
 mod run;
+mod sample;
 mod schedule;
 mod shadow;
 mod slots;
@@ -66,7 +67,9 @@ pub use address::{Layout, array_address, buffer_address, from_generic, to_generi
 pub use buffer::BufferMemory;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
+pub(crate) use reports::has_not_ended;
 pub use run::{CompiledKernel, Groups, Told};
+pub use sample::{Sampled, runs_apart};
 pub(crate) use shadow::FastMap;
 pub use state::{LaunchState, Mode, Options, PrefetchBounds};
 pub(crate) use sub_group::Observer;

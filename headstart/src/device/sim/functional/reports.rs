@@ -20,6 +20,14 @@ pub(super) struct PartyMember {
     pub mask: Option<u32>,
 }
 
+/// What is said of a sub-group that has run its limit of operations.
+const NOT_ENDED: &str = "has not ended";
+
+/// Whether an error of a run is that of a sub-group that has run its limit of operations, and may end later.
+pub(crate) fn has_not_ended(error: &Error) -> bool {
+    error.what().ends_with(NOT_ENDED)
+}
+
 impl WorkGroup<'_> {
     pub(super) fn describe(&self, item: u32) -> String {
         let item = Item {
@@ -211,7 +219,7 @@ impl WorkGroup<'_> {
     pub(super) fn endless(&self, sub_group: &SubGroup, alive: Mask, limit: u64, place: Place) -> Error {
         let lane = alive.lanes().next().unwrap_or(0);
         let what = format!(
-            "{} has run {limit} operations and has not ended",
+            "{} has run {limit} operations and {NOT_ENDED}",
             self.describe(sub_group.work_item(lane))
         );
         fault::error(self.state.kernel, place, what).accepted("raise the limit if the loop does end")

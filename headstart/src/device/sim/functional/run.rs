@@ -170,7 +170,7 @@ impl CompiledKernel {
 }
 
 /// Runs a work-group, in a new worker if there is none yet; what went wrong, if anything did.
-fn run_group<'l>(
+pub(super) fn run_group<'l>(
     worker: &mut Option<Worker<'l>>,
     state: &'l LaunchState<'l>,
     tape: &'l Tape,
@@ -206,7 +206,7 @@ impl Totals {
             .fetch_add(traffic.stored_bytes, Ordering::Relaxed);
     }
 
-    fn counters(&self) -> Counters {
+    pub fn counters(&self) -> Counters {
         let mut counters = Counters::default();
         counters.add(Counters::OPERATIONS, self.operations.load(Ordering::Relaxed));
         counters.add(Counters::LOADED_BYTES, self.loaded_bytes.load(Ordering::Relaxed));

@@ -15,7 +15,7 @@ use super::launch_shadow::LaunchShadow;
 use super::order::Scopes;
 use super::prefetch::CutOff;
 use super::printed::Printed;
-use super::shadow::did;
+use super::shadow::{FastMap, did};
 use super::written::SameBits;
 
 use crate::device::model::{DeviceModel, Vendor};
@@ -116,6 +116,9 @@ pub struct LaunchState<'l> {
     pub(super) may_spin: bool,
     /// Bits of a work-item's number in its work-group.
     pub(super) group_bits: u32,
+    /// Of each work-group the buffers in which it read what it had not written itself, where it did: those that may be
+    /// written, as [`bit_of`](super::sample::bit_of) has them.
+    pub(super) looked: Mutex<FastMap<u64>>,
     /// Stores that race with others of the same bits.
     same_bits: Mutex<SameBits>,
     /// Not all accesses could be remembered.
@@ -238,6 +241,7 @@ impl<'l> LaunchState<'l> {
             in_order,
             may_spin: atomics::may_spin(kernel),
             group_bits,
+            looked: Mutex::default(),
             same_bits: Mutex::default(),
             is_incomplete: AtomicBool::new(false),
             atomics: (0..ATOMIC_LOCKS).map(|_| Mutex::default()).collect(),
@@ -332,6 +336,14 @@ impl<'l> LaunchState<'l> {
     /// Not all accesses could be remembered.
     pub(super) fn note_incomplete(&self) {
         self.is_incomplete.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes in which buffers a work-group read what it had not written itself.
+    pub(super) fn add_looked(&self, group: u64, buffers: u64) {
+        if buffers != 0 {
+            let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+            looked.insert(group, buffers);
+        }
     }
 
     /// Adds stores of a work-group that race with others of the same bits.

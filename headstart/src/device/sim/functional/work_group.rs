@@ -134,6 +134,7 @@ impl<'l> WorkGroup<'l> {
                 private: vec![false; private as usize],
                 prefetches: Prefetches::default(),
                 same_bits: SameBits::default(),
+                looked: 0,
             }),
             traffic: Traffic::default(),
             changes: 0,
@@ -173,6 +174,7 @@ impl<'l> WorkGroup<'l> {
             checks.private.fill(false);
             checks.prefetches.clear();
             checks.same_bits = SameBits::default();
+            checks.looked = 0;
         }
         self.traffic = Traffic::default();
         self.prints = Prints::default();
@@ -268,6 +270,7 @@ impl<'l> WorkGroup<'l> {
         if let Some(checks) = &mut self.checks {
             if let Global::Own(cells) = &checks.global {
                 self.state.shadow.merge(self.number, cells);
+                self.state.add_looked(self.number, checks.looked);
             }
             self.state.add_same_bits(&mut checks.same_bits);
         }

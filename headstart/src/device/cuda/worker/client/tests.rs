@@ -88,6 +88,7 @@ fn what_is_as_expected_is_not_fetched_and_a_new_worker_is_told_too() {
         length: 2,
         fill: &Fill::Uninitialized,
         output: true,
+        align: 16,
     };
     worker.bind(&[output]).expect("it binds");
     let expected = Arc::new(vec![vec![1, 2]]);

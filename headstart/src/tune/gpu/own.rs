@@ -1,0 +1,540 @@
+//! Kernels checked against the user's own one, at full size, on the same GPU.
+//!
+//! What is right is what the user's kernel leaves there: of PTX their module, not what we write of it. It is launched
+//! twice, with other bytes in its outputs before, so that a kernel that is not deterministic, or that reads what it was not
+//! given, is told and not taken for a plan's fault. Then each plan is launched, and its outputs are compared on the GPU;
+//! bytes are fetched only where they differ.
+
+mod data;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use data::{check_host_memory, holds_the_same};
+use rayon::prelude::*;
+
+use super::{
+    Compilation, GpuBench, Measured, arguments, emit, in_its_module, params_of_arguments, take_the_faster,
+};
+use crate::back::ptx::Ptx;
+use crate::device::Fill;
+use crate::device::cuda::compare::{Difference, POISONS};
+use crate::device::cuda::failure::{Failure, FailureKind};
+use crate::device::cuda::timing::{Timing, TimingOptions};
+use crate::device::cuda::worker::{Piece, Referred, Verified, Whose};
+use crate::ir::{Kernel, Type};
+use crate::report::Outputs;
+use crate::tune::check::exact;
+use crate::tune::compare::Compare;
+use crate::tune::workload::{Given, Workload};
+use crate::{Error, Result};
+
+/// What came of kernels beside the user's own one.
+#[derive(Clone, Debug)]
+pub struct Against {
+    /// Of the user's own kernel.
+    pub own: Own,
+    /// Of each kernel, in order.
+    pub kernels: Vec<Result<Measured>>,
+}
+
+/// What came of the user's own kernel.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// The time of its first launch, in nanoseconds.
+    pub elapsed_ns: f64,
+    /// It was launched in the module that it was read from, as that is.
+    pub is_its_module: bool,
+    /// Each buffer ended at a page that is not mapped.
+    pub guarded: bool,
+    /// Outputs that are given contents were put back before each launch that was timed, since a launch leaves something else
+    /// on what an earlier one left.
+    pub restored: bool,
+    /// Its bytes of the pieces that were asked for, one behind the other.
+    pub pieces: Vec<u8>,
+}
+
+/// A plan may take so many times as long as the user's own kernel, and a second.
+const TIMES_AS_LONG: u32 = 20;
+
+/// How often the user's own kernel is launched again where a plan leaves something else.
+const MORE_LAUNCHES: u32 = 4;
+
+/// How long the counted launches of one kernel may take together, where that leaves enough of them; and how many are enough.
+const TIMED_NS: f64 = 1e9;
+const FEWEST_ROUNDS: u32 = 3;
+
+/// How a kernel of this time is timed: a launch of a good part of a second varies little, and a dozen plans of it are to
+/// be measured while somebody waits. Each has been launched before, which warms up enough.
+pub fn shorter(timing: TimingOptions, elapsed_ns: f64) -> TimingOptions {
+    let fits = (TIMED_NS / elapsed_ns.max(1.0)) as u32;
+    if fits >= timing.rounds {
+        return timing;
+    }
+    TimingOptions {
+        warm_up: 0,
+        rounds: fits.max(FEWEST_ROUNDS).min(timing.rounds),
+        ..timing
+    }
+}
+
+/// The name of the user's own kernel where it is none of those that are measured.
+const OWN: &str = "the kernel as it is";
+
+/// An output of a workload.
+#[derive(Clone, Copy)]
+struct Output<'w> {
+    name: &'w str,
+    element: Type,
+    bytes: u64,
+    is_poisoned: bool,
+    /// When two results of it are the same.
+    compare: Compare,
+}
+
+/// The outputs, in the parameters' order.
+fn outputs(workload: &Workload) -> Vec<Output<'_>> {
+    let exact = exact(&workload.kernel);
+    let mut outputs = Vec::new();
+    for (given, param) in workload.given.iter().zip(&workload.kernel.params) {
+        if let Given::Output {
+            element,
+            length,
+            fill,
+            compare,
+        } = given
+        {
+            outputs.push(Output {
+                name: &param.name,
+                element: *element,
+                bytes: length.saturating_mul(u64::from(element.bytes())),
+                is_poisoned: matches!(fill, Fill::Uninitialized),
+                compare: if *compare == Compare::Bits {
+                    exact
+                } else {
+                    *compare
+                },
+            });
+        }
+    }
+    outputs
+}
+
+impl GpuBench {
+    /// Compiles kernels, compares what each leaves with what the workload's own kernel leaves, and times them against each
+    /// other; and reads `pieces` of what the own kernel leaves.
+    ///
+    /// # Errors
+    /// The data do not fit the GPU; the own kernel faults, does not end within the limit, writes an input, is not
+    /// deterministic where its results are to have the same bits, or reads what it was not given; the worker is lost for
+    /// good.
+    pub fn measure_against_own(
+        &mut self,
+        workload: &Workload,
+        kernels: &[(String, Arc<Kernel>)],
+        pieces: &[Piece],
+        timing: TimingOptions,
+    ) -> Result<Against> {
+        check_host_memory(workload)?;
+        let options = self.options(workload);
+        let is_own = |kernel: &Kernel| kernel.body == workload.kernel.body;
+        // Wishes that the author wrote down are plans, too.
+        let is_apart = !kernels.first().is_some_and(|(_, kernel)| is_own(kernel));
+        let mut all: Vec<(String, Arc<Kernel>)> = kernels.to_vec();
+        if is_apart {
+            all.push((OWN.to_owned(), Arc::clone(&workload.kernel)));
+        }
+        let emitted: Vec<Result<(Ptx, Duration)>> = all
+            .par_iter()
+            .map(|(_, kernel)| {
+                let start = Instant::now();
+                emit(workload, kernel, &options).map(|ptx| (ptx, start.elapsed()))
+            })
+            .collect();
+        let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
+        let is_held = |held: &Workload| {
+            Arc::ptr_eq(&held.kernel, &workload.kernel) && holds_the_same(&held.given, &workload.given)
+        };
+        if !self.held.as_ref().is_some_and(is_held) {
+            self.held = None;
+            self.worker.bind_guarded(&arguments(workload))?;
+            self.held = Some(workload.clone());
+        }
+        let mut compiled = self.compiled(workload, &names, emitted, options.groups_per_core)?;
+        let own = match is_apart {
+            true => {
+                compiled
+                    .pop()
+                    .ok_or_else(|| Error::bug("a kernel was not compiled"))??
+                    .module
+            }
+            false => match compiled.first() {
+                Some(Ok(own)) => own.module.clone(),
+                Some(Err(error)) => return Err(error.clone()),
+                None => {
+                    return Ok(Against {
+                        own: Own::none(),
+                        kernels: Vec::new(),
+                    });
+                }
+            },
+        };
+        let again = match in_its_module(workload) {
+            None => self.compiled_without_spilling(workload, kernels, &options, &compiled)?,
+            Some(_) => Vec::new(),
+        };
+        let (of, again): (Vec<usize>, Vec<Compilation>) = again.into_iter().unzip();
+        compiled.extend(again.into_iter().map(Ok));
+
+        let referred = self.referred(workload, &own, timing.limit)?;
+        let pieces = match pieces {
+            [] => Vec::new(),
+            _ => self.worker.fetch(Whose::Reference, pieces)?,
+        };
+        let restored = !self.repeats(workload, &own, timing.limit)?;
+        let limit = timing.limit.min(
+            Duration::from_secs_f64(referred.elapsed_ns.max(0.0) * 1e-9) * TIMES_AS_LONG
+                + Duration::from_secs(1),
+        );
+        let modules: Vec<Option<String>> = compiled
+            .iter()
+            .map(|compiled| Some(compiled.as_ref().ok()?.module.clone()))
+            .collect();
+        let mut chance = None;
+        let mut outcomes: Vec<Result<Measured>> = Vec::with_capacity(compiled.len());
+        for compiled in compiled {
+            outcomes.push(compiled.and_then(|compilation| {
+                let (outputs, elapsed_ns) = match compilation.module == own {
+                    true => (Outputs::Identical, referred.elapsed_ns),
+                    false => self.verified(workload, &own, &compilation.module, limit, &mut chance)?,
+                };
+                let timing = Timing::of(vec![elapsed_ns], timing.cache)
+                    .ok_or_else(|| Error::bug("one launch has no time"))?;
+                Ok(Measured {
+                    timing,
+                    outputs: Some(outputs),
+                    found: None,
+                    loaded: compilation.loaded,
+                    dynamic_shared_bytes: compilation.ptx.dynamic_shared_bytes,
+                    emit_time: compilation.emit_time,
+                    hints: compilation.ptx.hints,
+                    groups_promised: compilation.groups_promised,
+                })
+            }));
+        }
+        if let Some(error) = chance {
+            return Err(error);
+        }
+        let timing = shorter(timing, referred.elapsed_ns);
+        self.time_those_that_ran(&mut outcomes, &modules, timing, restored)?;
+        let again = outcomes.split_off(kernels.len());
+        take_the_faster(&mut outcomes, of, again);
+        let loaded: Vec<String> = modules
+            .into_iter()
+            .flatten()
+            .chain(is_apart.then_some(own))
+            .collect();
+        self.worker.unload(&loaded)?;
+        Ok(Against {
+            own: Own {
+                elapsed_ns: referred.elapsed_ns,
+                is_its_module: in_its_module(workload).is_some(),
+                guarded: referred.guarded,
+                restored,
+                pieces,
+            },
+            kernels: outcomes,
+        })
+    }
+
+    /// Launches the user's own kernel, and keeps what it leaves.
+    fn referred(&mut self, workload: &Workload, own: &str, limit: Duration) -> Result<Referred> {
+        let gpu = self.facts().name.clone();
+        let referred = self
+            .worker
+            .refer(own, limit)
+            .map_err(|failure| of_own(workload, &gpu, failure))?;
+        if let Some(input) = self.written_input(workload, &referred.wrote) {
+            return Err(Error::input(format!(
+                "`{}` writes `{input}`, which it is given as an input",
+                workload.kernel.name
+            ))
+            .accepted(format!("`{input}` as an output")));
+        }
+        for (index, output) in outputs(workload).iter().enumerate() {
+            let other = referred.other_poison.get(index).copied().unwrap_or_default();
+            if other.is_none() || !output.compare.is_exact() {
+                continue;
+            }
+            let same = referred.same_poison.as_ref().and_then(|same| same.get(index));
+            let same = same.copied().unwrap_or_default();
+            let name = &workload.kernel.name;
+            if same.is_none() {
+                let element = other.first / u64::from(output.element.bytes().max(1));
+                return Err(Error::input(format!(
+                    "`{name}` reads `{}` before it writes it: what it leaves, in element {element} first, depends on what \
+                     the buffer held before the launch, and that is not given",
+                    output.name
+                ))
+                .accepted(format!("`{}` with something in it before the launch", output.name)));
+            }
+            // Of what the third launch left.
+            let differs = self.differing(index, output, same, POISONS[0])?;
+            if let Err(differs) = differs {
+                return Err(self.by_chance(workload, output, same, &differs));
+            }
+        }
+        Ok(referred)
+    }
+
+    /// That the user's own kernel leaves other bits in two launches with the same data.
+    fn by_chance(&self, workload: &Workload, output: &Output<'_>, found: Difference, differs: &str) -> Error {
+        Error::input(format!(
+            "`{}` is not deterministic: of two launches with the same data on {} the second left other bits in `{}`, where \
+             {differs}; {} of its {} words of 4 bytes differ",
+            workload.kernel.name,
+            self.facts().name,
+            output.name,
+            found.words,
+            output.bytes.div_ceil(4)
+        ))
+        .accepted(
+            "a kernel without races, or an output that is compared within a tolerance or in any order, so that a plan can be \
+             told from chance",
+        )
+    }
+
+    /// Launches the user's own kernel a few more times, where a plan left something else: what is by chance is not the
+    /// plan's fault. What there is to say, if it differs from what it left at first.
+    fn differs_by_chance(
+        &mut self,
+        workload: &Workload,
+        own: &str,
+        limit: Duration,
+    ) -> Result<Option<Error>> {
+        for _ in 0..MORE_LAUNCHES {
+            let verified = self.worker.verify(own, limit, 0)?;
+            for (index, output) in outputs(workload).iter().enumerate() {
+                let difference = verified.differences.get(index).copied().unwrap_or_default();
+                if output.compare.is_exact()
+                    && !difference.is_none()
+                    && let Err(differs) = self.differing(index, output, difference, POISONS[0])?
+                {
+                    return Ok(Some(self.by_chance(workload, output, difference, &differs)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the user's own kernel, which was launched last, leaves the same once more on what it left: only then can it be
+    /// timed launch after launch.
+    fn repeats(&mut self, workload: &Workload, own: &str, limit: Duration) -> Result<bool> {
+        // What is given nothing is not read.
+        if outputs(workload).iter().all(|output| output.is_poisoned) {
+            return Ok(true);
+        }
+        match self.worker.again(own, limit) {
+            Ok(differences) => Ok(differences.iter().all(Difference::is_none)),
+            // As one that takes places from a counter goes beyond the end.
+            Err(failure) if matches!(failure.kind, FailureKind::Fault | FailureKind::TimeLimit) => Ok(false),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Launches a kernel and compares what it leaves: how, and its time. Where the user's own kernel turns out to depend on
+    /// chance, that is what there is to say of all.
+    fn verified(
+        &mut self,
+        workload: &Workload,
+        own: &str,
+        module: &str,
+        limit: Duration,
+        chance: &mut Option<Error>,
+    ) -> Result<(Outputs, f64)> {
+        let mut all = Outputs::Identical;
+        let mut elapsed_ns = 0.0;
+        // First with other bytes in its outputs than the user's kernel found there.
+        for poison in [1, 0] {
+            let verified = self.worker.verify(module, limit, poison);
+            let Verified {
+                elapsed_ns: took_ns,
+                wrote,
+                differences,
+            } = verified.map_err(|failure| of_plan(workload, failure))?;
+            elapsed_ns = took_ns;
+            if let Some(input) = self.written_input(workload, &wrote) {
+                return Err(Error::bug(format!(
+                    "it writes `{input}`, which is an input, checked at full size"
+                )));
+            }
+            for (index, output) in outputs(workload).iter().enumerate() {
+                let difference = differences.get(index).copied().unwrap_or_default();
+                if difference.is_none() {
+                    continue;
+                }
+                match self.differing(index, output, difference, POISONS[poison])? {
+                    Ok(Outputs::Identical) => {}
+                    Ok(Outputs::Equivalent) => all = Outputs::Equivalent,
+                    Err(differs) => {
+                        if output.compare.is_exact()
+                            && let Some(error) = self.differs_by_chance(workload, own, limit)?
+                        {
+                            // Then nothing can be said of any plan.
+                            *chance = Some(error.clone());
+                            return Err(error);
+                        }
+                        return Err(Error::input(format!(
+                            "{differs}, compared with the kernel as it is on the same GPU"
+                        ))
+                        .at(format!("output `{}`", output.name)));
+                    }
+                }
+            }
+            // What does not differ by bits is not told from what was left by bytes that happen to be there, either.
+            if all == Outputs::Equivalent {
+                break;
+            }
+        }
+        Ok((all, elapsed_ns))
+    }
+
+    /// How an output of the last launch differs from what is kept, where the GPU found that it does: the same in the sense
+    /// that is declared, or what differs, in words.
+    fn differing(
+        &mut self,
+        index: usize,
+        output: &Output<'_>,
+        difference: Difference,
+        poison: u8,
+    ) -> Result<Result<Outputs, String>> {
+        let poisons = output.is_poisoned.then_some((poison, POISONS[0]));
+        let size = u64::from(output.element.bytes().max(1));
+        let mut lost = None;
+        let mut read = |offset: u64, bytes: u64| {
+            let piece = Piece {
+                output: index,
+                offset,
+                bytes,
+            };
+            let right = self.worker.fetch(Whose::Reference, &[piece])?;
+            let mut found = self.worker.fetch(Whose::Last, &[piece])?;
+            if let Some((of_found, of_right)) = poisons {
+                // What neither wrote is the same.
+                for (found, right) in found.iter_mut().zip(&right) {
+                    if *found == of_found && *right == of_right {
+                        *found = *right;
+                    }
+                }
+            }
+            Ok((right, found))
+        };
+        let compared = match output.compare {
+            // One element says it.
+            Compare::Bits => {
+                let first = difference.first / size * size;
+                match read(first, size.min(output.bytes - first)) {
+                    Ok((right, found)) => {
+                        let compared =
+                            output
+                                .compare
+                                .check_from(output.element, first / size, 0.0, &right, &found);
+                        compared.map_err(|error| error.what().to_owned())
+                    }
+                    Err(error) => {
+                        lost = Some(error);
+                        Ok(Outputs::Identical)
+                    }
+                }
+            }
+            compare => {
+                let mut fetch = |offset, bytes| {
+                    read(offset, bytes).inspect_err(|error: &Error| lost = Some(error.clone()))
+                };
+                compare
+                    .check_in_parts(output.element, output.bytes, &mut fetch)
+                    .map_err(|error| error.what().to_owned())
+            }
+        };
+        match lost {
+            Some(error) => Err(error),
+            None => Ok(compared),
+        }
+    }
+
+    /// The name of an input among arguments that were written.
+    fn written_input<'w>(&self, workload: &'w Workload, wrote: &[usize]) -> Option<&'w str> {
+        let params = params_of_arguments(workload);
+        let param = params.get(*wrote.first()?).copied().flatten()?;
+        Some(&workload.kernel.params.get(param)?.name)
+    }
+}
+
+impl Own {
+    fn none() -> Own {
+        Own {
+            elapsed_ns: 0.0,
+            is_its_module: false,
+            guarded: false,
+            restored: false,
+            pieces: Vec::new(),
+        }
+    }
+}
+
+/// What went wrong with the user's own kernel.
+fn of_own(workload: &Workload, gpu: &str, failure: Failure) -> Error {
+    let name = &workload.kernel.name;
+    match failure.kind {
+        FailureKind::Fault => Error::input(format!(
+            "`{name}` itself goes wrong at full size on {gpu}, with no plan: {}; its buffers end where nothing is mapped",
+            failure.what
+        ))
+        .accepted(
+            "a launch in which it stays within its buffers; `headstart run` with a simulated device names the access, in the \
+             work-groups that it runs",
+        ),
+        FailureKind::TimeLimit => Error::input(format!(
+            "`{name}` itself does not end at full size on {gpu}, with no plan: {}",
+            failure.what
+        ))
+        .accepted("a kernel that ends, or a launch that takes less time"),
+        FailureKind::OutOfMemory => Error::from(failure).at("what the kernel leaves is kept beside its data"),
+        _ => Error::from(failure),
+    }
+}
+
+/// What went wrong with a plan, where the kernel as it is went well.
+fn of_plan(workload: &Workload, failure: Failure) -> Error {
+    let name = &workload.kernel.name;
+    match failure.kind {
+        FailureKind::Fault => Error::bug(format!(
+            "it goes wrong at full size, where `{name}` as it is does not: {}",
+            failure.what
+        )),
+        FailureKind::TimeLimit => Error::bug(format!(
+            "it takes more than {TIMES_AS_LONG} times as long as `{name}` as it is: {}",
+            failure.what
+        )),
+        _ => Error::from(failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_launches_are_timed_less_often() {
+        let timing = TimingOptions::default();
+        assert_eq!(shorter(timing, 1e6), timing);
+        let of = |elapsed_ns: f64| {
+            let shorter = shorter(timing, elapsed_ns);
+            (shorter.warm_up, shorter.rounds)
+        };
+        assert_eq!(of(200e6), (0, 5));
+        assert_eq!(of(5e9), (0, FEWEST_ROUNDS));
+        let few = TimingOptions { rounds: 1, ..timing };
+        assert_eq!(shorter(few, 5e9).rounds, 1, "no more than were asked for");
+    }
+}

@@ -1,0 +1,96 @@
+//! What a worker is given: whether it holds it already, and whether it fits through the host.
+
+use std::sync::Arc;
+
+use crate::device::{Fill, Pattern};
+use crate::tune::workload::{Given, Workload};
+use crate::{Error, Result};
+
+/// Whether what parameters get is known to be the same.
+pub(super) fn holds_the_same(one: &[Given], other: &[Given]) -> bool {
+    let is_same_fill = |one: &Fill, other: &Fill| match (one, other) {
+        (Fill::Uninitialized, Fill::Uninitialized) => true,
+        (Fill::Bytes(one), Fill::Bytes(other)) => Arc::ptr_eq(one, other),
+        (Fill::Pattern(one), Fill::Pattern(other)) => match (one, other) {
+            (Pattern::Function(one), Pattern::Function(other)) => Arc::ptr_eq(one, other),
+            (Pattern::Function(_), _) | (_, Pattern::Function(_)) => false,
+            // The others are said in full.
+            _ => format!("{one:?}") == format!("{other:?}"),
+        },
+        _ => false,
+    };
+    let is_same = |(one, other): (&Given, &Given)| match (one, other) {
+        (Given::Scalar(ty, bits), Given::Scalar(other_ty, other_bits)) => {
+            (ty, bits) == (other_ty, other_bits)
+        }
+        (
+            Given::Input {
+                element,
+                length,
+                fill,
+            },
+            Given::Input {
+                element: other_element,
+                length: other_length,
+                fill: other_fill,
+            },
+        )
+        | (
+            Given::Output {
+                element,
+                length,
+                fill,
+                ..
+            },
+            Given::Output {
+                element: other_element,
+                length: other_length,
+                fill: other_fill,
+                ..
+            },
+        ) => (element, length) == (other_element, other_length) && is_same_fill(fill, other_fill),
+        _ => false,
+    };
+    one.len() == other.len() && one.iter().zip(other).all(is_same)
+}
+
+/// Checks that what the host computes for the GPU fits into the host's memory: patterns without a closed form, which travel
+/// through it as a whole.
+pub(super) fn check_host_memory(workload: &Workload) -> Result<()> {
+    let Some(available) = available_bytes() else {
+        return Ok(());
+    };
+    for (given, param) in workload.given.iter().zip(&workload.kernel.params) {
+        let (element, length, fill) = match given {
+            Given::Scalar(..) => continue,
+            Given::Input {
+                element,
+                length,
+                fill,
+            }
+            | Given::Output {
+                element,
+                length,
+                fill,
+                ..
+            } => (element, length, fill),
+        };
+        let bytes = length.saturating_mul(u64::from(element.bytes()));
+        if matches!(fill, Fill::Pattern(Pattern::Function(_))) && bytes > available {
+            return Err(Error::device(format!(
+                "the contents of `{}` are computed on the host: {bytes} bytes, and {available} of its memory are free",
+                param.name
+            ))
+            .accepted("a smaller buffer, or a fill that the GPU computes"));
+        }
+    }
+    Ok(())
+}
+
+/// The host's memory that is free, where the system tells.
+fn available_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kilobytes << 10)
+}

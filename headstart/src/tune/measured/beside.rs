@@ -1,0 +1,52 @@
+//! What the simulator counts beside a measurement: it is waited for as long as it is worth, and then given up.
+//!
+//! The simulator takes seconds or minutes for what a GPU does in milliseconds, and what it counts explains a time but is none.
+//! So it runs on threads of its own, which nothing else waits for.
+
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use crate::ir::Kernel;
+use crate::tune::search::{Bench, Timed};
+use crate::tune::simulated::SimulatedBench;
+use crate::tune::workload::Workload;
+
+/// How long it is waited for once everything is measured.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A simulation that runs.
+pub(super) struct Beside(mpsc::Receiver<Option<Timed>>);
+
+impl Beside {
+    /// Begins one; none where there is no thread for it.
+    pub fn begin(model: &Arc<SimulatedBench>, workload: &Workload, plain: &Arc<Kernel>) -> Option<Beside> {
+        let (model, workload, plain) = (Arc::clone(model), workload.clone(), Arc::clone(plain));
+        let (sender, receiver) = mpsc::channel();
+        let work = move || {
+            // Whoever gives this up must not find its threads taken.
+            let pool = rayon::ThreadPoolBuilder::new().build().ok();
+            let time = || {
+                let bound = workload.bind(model.device()).ok()?;
+                model.time(&bound, &plain).ok()
+            };
+            let timed = pool.and_then(|pool| pool.install(time));
+            // Nobody may be listening any more.
+            let _ = sender.send(timed);
+        };
+        thread::Builder::new().spawn(work).ok()?;
+        Some(Beside(receiver))
+    }
+
+    /// One that has ended.
+    pub fn ended(timed: Timed) -> Beside {
+        let (sender, receiver) = mpsc::channel();
+        let _ = sender.send(Some(timed));
+        Beside(receiver)
+    }
+
+    /// What it counted; none where it cannot run the kernel, or does not end soon.
+    pub fn end(self) -> Option<Timed> {
+        self.0.recv_timeout(PATIENCE).ok().flatten()
+    }
+}

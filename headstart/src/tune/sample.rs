@@ -1,0 +1,282 @@
+//! Work-groups of the launch at hand, with its data: the first, the last, and some at random.
+//!
+//! A launch of millions of work-items takes minutes on the functional engine. Some of its work-groups take a second, and say
+//! whether a plan is right where the data are the real ones: at the ends of buffers, with the real strides and bounds. What
+//! the plain kernel's wrote is compared with what the whole launch leaves on a device, too, which says that the kernel that
+//! we derive from is the one that the device runs.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::compare::Compare;
+use super::workload::{Bound, Given, Output, Prepared, Workload};
+use crate::device::cuda::worker::Piece;
+use crate::device::sim::functional::{
+    BufferMemory, CompiledKernel, Options, Sampled, has_not_ended, runs_apart,
+};
+use crate::device::{Counters, Device, splitmix64};
+use crate::error::{Error, Result};
+use crate::ir::{Kernel, Type, verify};
+use crate::report;
+
+/// Operations of sub-groups that the work-groups of a sample may take together; by choice, a fraction of a second.
+const OPERATIONS: u64 = 4_000_000;
+
+/// Operations after which a sub-group of the plain kernel is given up, and so the sample; a plan may take a few times as many.
+const LONGEST: u64 = 1 << 24;
+const LONGEST_OF_PLAN: u64 = LONGEST << 3;
+
+/// The least and the most work-groups of a sample.
+const GROUPS: Range<u64> = 2..65;
+
+/// Work-groups that are run of a launch, and what the plain kernel's wrote.
+#[derive(Debug)]
+pub struct Sample {
+    /// Those that run, in order.
+    groups: Vec<u64>,
+    /// How many of them read nothing that others write: what they wrote is compared with the device's.
+    alone: usize,
+    /// How many the launch has.
+    of: u64,
+    /// What they wrote: which bytes of the outputs, one piece behind the other.
+    pieces: Vec<Piece>,
+    bytes: Vec<u8>,
+}
+
+/// A launch of which some work-groups have run.
+pub(super) struct Ran {
+    pub sampled: Sampled,
+    pub outputs: Vec<Output>,
+}
+
+/// Runs these work-groups of a bound launch under a plan.
+pub(super) fn run(bound: &Bound, device: &dyn Device, kernel: &Arc<Kernel>, groups: &[u64]) -> Result<Ran> {
+    run_within(bound, device, kernel, groups, LONGEST_OF_PLAN)
+}
+
+fn run_within(
+    bound: &Bound,
+    device: &dyn Device,
+    kernel: &Arc<Kernel>,
+    groups: &[u64],
+    limit: u64,
+) -> Result<Ran> {
+    verify(kernel)?;
+    let Prepared { mut launch, outputs } = bound.prepare(device)?;
+    launch.operation_limit = Some(limit);
+    launch.check(kernel, device.description())?;
+    let size = launch.sub_group_size(kernel, device.description());
+    // Every buffer is one of its own here.
+    let buffers = bound.workload().given.iter();
+    let written: Vec<usize> = buffers
+        .filter(|given| !matches!(given, Given::Scalar(..)))
+        .enumerate()
+        .filter(|(_, given)| matches!(given, Given::Output { .. }))
+        .map(|(buffer, _)| buffer)
+        .collect();
+    let compiled = CompiledKernel::new(Arc::clone(kernel));
+    let sampled = compiled.run_sample(&launch, size, Options::CHECKING, groups, &written)?;
+    Ok(Ran { sampled, outputs })
+}
+
+impl Sample {
+    /// Runs the plain kernel's. None where a work-group may see what others do, so that some alone compute something else.
+    ///
+    /// # Errors
+    /// The plain kernel goes wrong.
+    pub(super) fn of_launch(
+        bound: &Bound,
+        device: &dyn Device,
+        plain: &Arc<Kernel>,
+        seed: u64,
+    ) -> Result<Option<(Sample, Vec<Output>)>> {
+        if !runs_apart(plain) {
+            return Ok(None);
+        }
+        let of = count(bound.workload());
+        let run = |groups: &[u64]| run_within(bound, device, plain, groups, LONGEST);
+        let chosen = run(&[0]).and_then(|first| {
+            let operations = first.sampled.counters.get(Counters::OPERATIONS).unwrap_or(0);
+            let most = OPERATIONS / operations.max(1);
+            let groups = chosen(of, most.clamp(GROUPS.start, GROUPS.end - 1), seed);
+            Ok((run(&groups)?, groups))
+        });
+        let (Ran { sampled, outputs }, groups) = match chosen {
+            // Whether it ends at all, the device will tell.
+            Err(error) if has_not_ended(&error) => (run(&[])?, Vec::new()),
+            chosen => chosen?,
+        };
+
+        // The place of each buffer among the outputs.
+        let buffers = bound.workload().given.iter();
+        let mut outputs_so_far = 0;
+        let places: Vec<Option<usize>> = buffers
+            .filter_map(|given| match given {
+                Given::Scalar(..) => None,
+                Given::Input { .. } => Some(None),
+                Given::Output { .. } => {
+                    outputs_so_far += 1;
+                    Some(Some(outputs_so_far - 1))
+                }
+            })
+            .collect();
+        let (mut pieces, mut bytes) = (Vec::new(), Vec::new());
+        for (buffer, range) in &sampled.written {
+            let Some(&Some(output)) = places.get(*buffer) else {
+                continue;
+            };
+            let memory: Arc<BufferMemory> = outputs[output].buffer.implementation()?;
+            let end = range.end.min(memory.bytes());
+            let start = bytes.len();
+            bytes.resize(start + (end - range.start) as usize, 0);
+            memory.copy_out(range.start, &mut bytes[start..])?;
+            pieces.push(Piece {
+                output,
+                offset: range.start,
+                bytes: end - range.start,
+            });
+        }
+        let sample = Sample {
+            groups,
+            alone: sampled.alone.len(),
+            of,
+            pieces,
+            bytes,
+        };
+        Ok(Some((sample, outputs)))
+    }
+
+    /// The work-groups that run, by linear number, in order.
+    pub fn groups(&self) -> &[u64] {
+        &self.groups
+    }
+
+    /// How many of them read nothing that others write.
+    pub fn alone(&self) -> usize {
+        self.alone
+    }
+
+    /// How many the launch has.
+    pub fn of(&self) -> u64 {
+        self.of
+    }
+
+    /// The bytes of the outputs that the plain kernel wrote in those that read nothing that others write.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Compares what the plain kernel wrote here with what a launch of all leaves elsewhere in the same
+    /// [pieces](Sample::pieces), one behind the other. `exact` is when results are the same that are to have the same bits.
+    ///
+    /// # Errors
+    /// An element differs: of which output, and both its values; there are not as many bytes.
+    pub(super) fn compare(&self, workload: &Workload, found: &[u8], exact: Compare) -> Result<()> {
+        if found.len() != self.bytes.len() {
+            return Err(Error::bug(format!(
+                "{} bytes of a sample were compared with {}",
+                self.bytes.len(),
+                found.len()
+            )));
+        }
+        if self.bytes == found {
+            return Ok(());
+        }
+        let params = workload.given.iter().zip(&workload.kernel.params);
+        let outputs: Vec<(Type, Compare, &str)> = params
+            .filter_map(|(given, param)| match given {
+                Given::Output { element, compare, .. } => {
+                    let compare = if *compare == Compare::Bits {
+                        exact
+                    } else {
+                        *compare
+                    };
+                    Some((*element, compare, param.name.as_str()))
+                }
+                Given::Scalar(..) | Given::Input { .. } => None,
+            })
+            .collect();
+        let starts = self.pieces.iter().scan(0, |end, piece| {
+            let start = *end;
+            *end += piece.bytes as usize;
+            Some(start..*end)
+        });
+        let pieces: Vec<(&Piece, Range<usize>)> = self.pieces.iter().zip(starts).collect();
+        let mut largest = vec![0.0f64; outputs.len()];
+        for (piece, range) in &pieces {
+            let (element, compare, _) = outputs[piece.output];
+            let own = compare.largest(element, &self.bytes[range.clone()]);
+            largest[piece.output] = own.max(largest[piece.output]);
+        }
+        for (piece, range) in pieces {
+            let (element, compare, name) = outputs[piece.output];
+            // In any order says nothing of some of them.
+            if compare == Compare::Multiset {
+                continue;
+            }
+            let first = piece.offset / u64::from(element.bytes().max(1));
+            let (right, found) = (&self.bytes[range.clone()], &found[range]);
+            compare
+                .check_from(element, first, largest[piece.output], right, found)
+                .map_err(|error| error.at(format!("output `{name}`")))?;
+        }
+        Ok(())
+    }
+
+    /// The work-groups in a few words: `0, 17, 4711 and 9 others`.
+    pub(super) fn describe(&self) -> String {
+        let shown: Vec<String> = self.groups.iter().take(3).map(u64::to_string).collect();
+        match self.groups.len().saturating_sub(shown.len()) {
+            0 => shown.join(", "),
+            others => format!("{} and {others} others", shown.join(", ")),
+        }
+    }
+
+    /// What a report says of it.
+    pub(super) fn summary(&self) -> report::Sample {
+        report::Sample {
+            groups: self.groups.len() as u64,
+            alone: self.alone as u64,
+            of: self.of,
+        }
+    }
+}
+
+/// Work-groups of a launch.
+fn count(workload: &Workload) -> u64 {
+    workload.groups.iter().map(|&groups| u64::from(groups)).product()
+}
+
+/// So many of a launch's work-groups: the first, the last, and others at random; all, where there are no more.
+fn chosen(of: u64, many: u64, seed: u64) -> Vec<u64> {
+    if of <= many {
+        return (0..of).collect();
+    }
+    let mut groups = BTreeSet::from([0, of - 1]);
+    // Where nearly all are to be drawn, a few may be missed.
+    for draw in 0..many * 16 {
+        if groups.len() as u64 >= many {
+            break;
+        }
+        groups.insert(splitmix64(draw, seed) % of);
+    }
+    groups.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_are_always_among_them() {
+        for (of, many) in [(66_407, 64), (66_407, 2), (200, 64), (1 << 40, 9)] {
+            let groups = chosen(of, many, 7);
+            assert_eq!(groups.len() as u64, many);
+            assert_eq!((groups[0], groups[many as usize - 1]), (0, of - 1));
+        }
+        assert_eq!(chosen(3, 8, 1), [0, 1, 2]);
+        assert_ne!(chosen(1000, 20, 1), chosen(1000, 20, 2));
+        assert_eq!(chosen(1000, 20, 1), chosen(1000, 20, 1));
+    }
+}

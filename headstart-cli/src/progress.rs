@@ -96,13 +96,14 @@ impl Bar {
 
 impl Progress for Bar {
     fn understood(&self, sentence: &str) {
-        eprintln!("headstart: {sentence}");
+        // Names come from files.
+        eprintln!("{}", sentence.replace(char::is_control, "�"));
     }
 
     fn begin(&self, plans: usize) {
         // A search goes on with its plans in another geometry.
         if self.said.get().is_none() {
-            eprintln!("headstart: {plans} plans");
+            eprintln!("{plans} plans to try");
         }
         let _ = self.said.set(Mutex::new(Instant::now()));
         self.plans.store(plans, Ordering::Relaxed);

@@ -8,15 +8,16 @@ use rayon::ThreadPool;
 use crate::back::hints::HintReached;
 use crate::device::Device;
 use crate::device::sim::functional::Options;
+use crate::device::sim::timer::Entrant;
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch;
-use crate::tune::search::{Bench, Timed};
+use crate::tune::search::{Bench, Raced, Timed};
 use crate::tune::simulated::SimulatedBench;
 use crate::tune::workload::Bound;
 
 /// How long all predictions of a search may take together. By choice: most take less than a second.
-const LIMIT: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// A simulated device that is given up after a while.
 pub(super) struct Hurried {
@@ -79,6 +80,52 @@ impl Hurried {
             }
         }
     }
+
+    /// What the model says of a kernel, if it says so in time; `timed` finds the time in it, if there is one.
+    fn within<T: Send + 'static>(
+        &self,
+        bound: &Bound,
+        kernel: &Arc<Kernel>,
+        work: impl FnOnce(&SimulatedBench, &Bound, &Arc<Kernel>) -> Result<T> + Send + 'static,
+        timed: fn(&T) -> Option<&Timed>,
+    ) -> Result<T> {
+        let Some(pool) = &self.pool else {
+            return work(&self.model, bound, kernel);
+        };
+        let workload = bound.workload().clone();
+        let left = self
+            .until(&workload.kernel)
+            .saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(self.late());
+        }
+        let (sender, receiver) = mpsc::channel();
+        let (model, own) = (Arc::clone(&self.model), Arc::clone(kernel));
+        let search = Arc::clone(&self.search);
+        pool.spawn(move || {
+            let found = workload
+                .bind(model.device())
+                .and_then(|bound| work(&model, &bound, &own));
+            if let Some(timed) = found.as_ref().ok().and_then(timed) {
+                let mut search = search.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(search) = search
+                    .as_mut()
+                    .filter(|search| Arc::ptr_eq(&search.kernel, &workload.kernel))
+                {
+                    search.first.get_or_insert_with(|| (own, timed.clone()));
+                }
+            }
+            // Nobody may be listening any more.
+            let _ = sender.send(found);
+        });
+        match receiver.recv_timeout(left) {
+            Ok(found) => found,
+            Err(mpsc::RecvTimeoutError::Timeout) => Err(self.late()),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                Err(Error::bug("the simulator stopped without a word"))
+            }
+        }
+    }
 }
 
 impl Bench for Hurried {
@@ -116,42 +163,19 @@ impl Bench for Hurried {
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
-        let Some(pool) = &self.pool else {
-            return self.model.time(bound, kernel);
+        let time = |model: &SimulatedBench, bound: &Bound, kernel: &Arc<Kernel>| model.time(bound, kernel);
+        self.within(bound, kernel, time, |timed| Some(timed))
+    }
+
+    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, entrant: Entrant<'_>) -> Result<Raced> {
+        let (pace, hinted) = (entrant.pace.clone(), entrant.hinted);
+        let race = move |model: &SimulatedBench, bound: &Bound, kernel: &Arc<Kernel>| {
+            model.race(bound, kernel, Entrant { pace: &pace, hinted })
         };
-        let workload = bound.workload().clone();
-        let left = self
-            .until(&workload.kernel)
-            .saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(self.late());
-        }
-        let (sender, receiver) = mpsc::channel();
-        let (model, own) = (Arc::clone(&self.model), Arc::clone(kernel));
-        let search = Arc::clone(&self.search);
-        pool.spawn(move || {
-            let timed = workload
-                .bind(model.device())
-                .and_then(|bound| model.time(&bound, &own));
-            if let Ok(timed) = &timed {
-                let mut search = search.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(search) = search
-                    .as_mut()
-                    .filter(|search| Arc::ptr_eq(&search.kernel, &workload.kernel))
-                {
-                    search.first.get_or_insert_with(|| (own, timed.clone()));
-                }
-            }
-            // Nobody may be listening any more.
-            let _ = sender.send(timed);
-        });
-        match receiver.recv_timeout(left) {
-            Ok(timed) => timed,
-            Err(mpsc::RecvTimeoutError::Timeout) => Err(self.late()),
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                Err(Error::bug("the simulator stopped without a word"))
-            }
-        }
+        self.within(bound, kernel, race, |raced| match raced {
+            Raced::Ended(timed, _) => Some(timed),
+            Raced::Behind(_) => None,
+        })
     }
 }
 

@@ -19,7 +19,7 @@ use crate::device::cuda::launch::Geometry;
 use crate::device::cuda::module::Compiled;
 use crate::device::cuda::timing::{Timing, TimingOptions};
 use crate::device::cuda::worker::{
-    Contents, Given as Bound, Loaded, MARK_VARIABLE, Module, Piece, Reply, Request, Whose,
+    Contents, Given as Bound, Loaded, MARK_VARIABLE, Module, Piece, Reply, Request, Whose, contents,
 };
 use crate::device::sim::functional::{CompiledKernel, Groups, Options, has_not_ended};
 use crate::device::{Fill, Pattern};
@@ -312,22 +312,7 @@ fn buffer(argument: &Bound, poison: u8) -> Result<Given, Failure> {
         Contents::Uninitialized => Fill::Pattern(Pattern::Constant(
             u64::from_le_bytes([poison; 8]) & element.mask(),
         )),
-        Contents::File(path) => Fill::Bytes(Arc::from(
-            std::fs::read(path).map_err(|error| request_failed(&error.to_string()))?,
-        )),
-        Contents::Constant(bits) => Fill::Pattern(Pattern::Constant(*bits)),
-        Contents::Steps { first, step } => Fill::Pattern(Pattern::Steps {
-            first: *first,
-            step: *step,
-        }),
-        Contents::Below { bound, seed } => Fill::Pattern(Pattern::Below {
-            bound: *bound,
-            seed: *seed,
-        }),
-        Contents::Fractions(low) => Fill::Pattern(Pattern::Fractions {
-            low: f64::from_bits(*low),
-        }),
-        Contents::Bits(seed) => Fill::Pattern(Pattern::Bits { seed: *seed }),
+        given => contents(given)?,
     };
     Ok(match output {
         true => Given::Output {

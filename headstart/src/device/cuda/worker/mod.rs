@@ -46,6 +46,8 @@ pub use client::{Argument, Checked, Found, Referred, Verified, Worker};
 /// The variable of the worker's environment that says what each reply's line begins with. A line's end comes before it,
 /// in case a kernel left a line without one.
 pub(crate) const MARK_VARIABLE: &str = "HEADSTART_WORKER_MARK";
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use serve::contents;
 pub use serve::serve;
 
 /// What the worker is asked.

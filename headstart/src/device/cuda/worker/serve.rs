@@ -442,7 +442,6 @@ impl State {
     }
 }
 
-/// What a buffer holds, with a file's bytes read.
 fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|error| {
         Failure::new(
@@ -452,7 +451,8 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
-fn contents(contents: &Contents) -> Result<Fill, Failure> {
+/// What a buffer holds, with a file's bytes read.
+pub(crate) fn contents(contents: &Contents) -> Result<Fill, Failure> {
     Ok(match contents {
         Contents::Uninitialized => Fill::Uninitialized,
         Contents::File(path) => Fill::Bytes(Arc::from(bytes_of(path)?)),

@@ -70,7 +70,7 @@ const COPIES_BEHIND: Cycles = 64.0;
 /// Of fewer lines the look-ups do not wait for each other for long.
 const FEW: usize = 4;
 
-/// The caches of so many cores lie in the host's own, and are at hand.
+/// The host's caches hold the simulated caches of this many cores: reading ahead gains nothing.
 const SMALL: usize = 16;
 
 /// Copies of so many bytes go past L1 (`cp.async.cg`).

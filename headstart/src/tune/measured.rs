@@ -529,3 +529,23 @@ impl MeasuredBench {
 fn stopped<T>() -> Result<T> {
     Err(Error::bug("the simulator stopped without a word"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::gpu::h200;
+
+    #[test]
+    fn gpus_have_models_by_the_names_that_drivers_give_them() {
+        let model = |name: &str| {
+            let facts = GpuFacts {
+                name: name.into(),
+                ..h200()
+            };
+            model_of(&facts).expect("models can be read").map(|model| model.name)
+        };
+        assert_eq!(model("NVIDIA H200").as_deref(), Some("h200"));
+        assert_eq!(model("NVIDIA H100 80GB HBM3").as_deref(), Some("h100"));
+        assert_eq!(model("NVIDIA T4"), None);
+    }
+}

@@ -393,8 +393,7 @@ mod tests {
             let record =
                 Record::open(&repository.join(format!("results/accuracy-{model}.json"))).expect("a record");
             let judgements = judge::of(&record).expect("plans");
-            // A record may lack the simulated side of some cases, which takes long.
-            assert!(judgements.len() >= 40, "{model}: {} cases", judgements.len());
+            assert!(judgements.len() >= 56, "{model}: {} cases", judgements.len());
             let made = page(&record, &judgements);
             known_errors_are_those_of_the_record(&judgements);
             known_faults_are_faults(&record, model);

@@ -44,7 +44,7 @@ pub use quantity::{
 pub struct DeviceModel {
     /// As in `sim:NAME`.
     pub name: String,
-    /// As people call it: `NVIDIA H200`.
+    /// As its driver calls it, or the beginning of that: `NVIDIA H200`. A GPU with such a name has this model.
     pub title: String,
     /// Who makes it.
     pub vendor: Vendor,

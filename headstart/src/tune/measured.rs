@@ -533,7 +533,7 @@ fn stopped<T>() -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::gpu::h200;
+    use crate::testing::h200;
 
     #[test]
     fn gpus_have_models_by_the_names_that_drivers_give_them() {

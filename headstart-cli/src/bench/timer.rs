@@ -4,6 +4,7 @@
 //! once, as a search does it. What counts is lowered instructions × active work-items, of the work-groups that are simulated,
 //! all threads together, in a second of processor time, where the system tells it, so that other work does not count.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headstart::device::sim::timer::Timer;
@@ -72,6 +73,8 @@ fn rate(bench: &SimulatedBench, timer: &Timer, case: &Case, threads: usize) -> R
     let workload = case.chosen()?.workload()?;
     let plain = tune::plain(bench, &workload)?;
     let bound = workload.bind(bench.device())?;
+    let survey = timer.survey(&plain, &bound.prepare(bench.device())?.launch);
+    let timer = timer.clone().with_survey(survey.map(Arc::new));
     let run = |_: &usize| -> Result<f64> {
         let launch = bound.prepare(bench.device())?.launch;
         let code = timer.compile(&plain, &launch)?;

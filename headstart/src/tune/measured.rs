@@ -542,7 +542,9 @@ mod tests {
                 name: name.into(),
                 ..h200()
             };
-            model_of(&facts).expect("models can be read").map(|model| model.name)
+            model_of(&facts)
+                .expect("models can be read")
+                .map(|model| model.name)
         };
         assert_eq!(model("NVIDIA H200").as_deref(), Some("h200"));
         assert_eq!(model("NVIDIA H100 80GB HBM3").as_deref(), Some("h100"));

@@ -1,6 +1,6 @@
 //! The bench of a simulated device: its model, the functional engine that checks, the timer that tells times.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::search::{Bench, Raced, Timed};
 use super::workload::Bound;
@@ -9,17 +9,27 @@ use crate::back::hints::HintReached;
 use crate::device::model::{DeviceModel, Reached};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
-use crate::device::sim::timer::{self, Code, Entrant, LaunchTime, StallReason, Timer};
+use crate::device::sim::timer::{self, Code, Entrant, LaunchTime, StallReason, Survey, Timer};
 use crate::device::{CacheState, Device, Launch};
 use crate::error::Result;
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch;
+use crate::report::{Geometry, number};
 
 /// A simulated device on which plans are tried.
 pub struct SimulatedBench {
     model: Arc<DeviceModel>,
     device: Simulator,
     timer: Timer,
+    /// What the work-groups of a kernel's launch have to do: that of the search at hand.
+    survey: Mutex<Option<Surveyed>>,
+}
+
+/// A kernel as it was before any plan, and what was found of its launch.
+struct Surveyed {
+    kernel: Arc<Kernel>,
+    geometry: Geometry,
+    found: Option<Arc<Survey>>,
 }
 
 impl SimulatedBench {
@@ -30,6 +40,7 @@ impl SimulatedBench {
         SimulatedBench {
             device,
             timer: Timer::new(Arc::clone(&model)),
+            survey: Mutex::default(),
             model,
         }
     }
@@ -51,6 +62,30 @@ impl SimulatedBench {
         launch.check(kernel, self.device.description())?;
         let code = self.timer.compile(kernel, &launch)?;
         Ok((launch, code))
+    }
+
+    /// The timer for a bound launch. What its work-groups have to do is counted once, of the kernel before any plan: it is much
+    /// the same under all.
+    fn timer(&self, bound: &Bound) -> Result<Timer> {
+        let (kernel, geometry) = (&bound.workload().kernel, bound.workload().geometry());
+        let mut survey = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = survey
+            .as_ref()
+            .filter(|known| Arc::ptr_eq(&known.kernel, kernel) && known.geometry == geometry);
+        let found = match known {
+            Some(known) => known.found.clone(),
+            None => {
+                let launch = bound.prepare(&self.device)?.launch;
+                let found = self.timer.survey(kernel, &launch).map(Arc::new);
+                *survey = Some(Surveyed {
+                    kernel: Arc::clone(kernel),
+                    geometry,
+                    found: found.clone(),
+                });
+                found
+            }
+        };
+        Ok(self.timer.clone().with_survey(found))
     }
 
     fn timed(&self, bound: &Bound, code: &Code, time: &LaunchTime) -> Timed {
@@ -132,12 +167,12 @@ impl Bench for SimulatedBench {
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         let (launch, code) = self.prepared(bound, kernel)?;
-        Ok(self.timed(bound, &code, &self.timer.run(&code, &launch)?))
+        Ok(self.timed(bound, &code, &self.timer(bound)?.run(&code, &launch)?))
     }
 
     fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, entrant: Entrant<'_>) -> Result<Raced> {
         let (launch, code) = self.prepared(bound, kernel)?;
-        Ok(match self.timer.race(&code, &launch, entrant)? {
+        Ok(match self.timer(bound)?.race(&code, &launch, entrant)? {
             timer::Raced::Ended(time, course) => {
                 Raced::Ended(Box::new(self.timed(bound, &code, &time)), Some(course))
             }
@@ -208,13 +243,18 @@ fn waiting_for(reason: StallReason) -> &'static str {
 
 fn note(model: &DeviceModel, time: &LaunchTime) -> String {
     let sample = time.sample;
-    let what = if sample.is_whole() {
-        "every work-group".to_owned()
-    } else {
-        format!(
-            "{} of {} busy cores, {} of {} work-groups, with their share of the bandwidths",
-            sample.cores, sample.of_cores, sample.groups, sample.of_groups
-        )
+    let some = format!(
+        "{} of {} busy cores, {} of {} work-groups",
+        sample.cores, sample.of_cores, sample.groups, sample.of_groups
+    );
+    let what = match sample.within() {
+        _ if sample.is_whole() => "every work-group".to_owned(),
+        None => format!("{some}, with their share of the bandwidths"),
+        Some(part) => format!(
+            "{some}, which differ and were chosen to stand for all, with their share of the bandwidths; the time of all is within \
+             {} % of this",
+            number::figures(100.0 * part)
+        ),
     };
     format!("Simulated on a model of the {}: {what}.", model.modelled())
 }

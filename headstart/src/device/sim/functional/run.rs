@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use super::atomics;
+use super::sample::are_there;
 use super::schedule::Turns;
 use super::state::{LaunchState, Options};
 use super::sub_group::{Observer, Unobserved};
@@ -117,11 +118,8 @@ impl CompiledKernel {
     ) -> Result<(Counters, Told)> {
         let state = LaunchState::new(&self.kernel, launch, sub_group_size, options)?;
         let totals = Totals::default();
-        if let Groups::Some(numbers) = groups
-            && let Some(number) = numbers.iter().find(|&&number| number >= launch.group_count())
-        {
-            return Err(Error::usage(format!("there is no work-group {number}"))
-                .accepted(format!("the launch has {}", launch.group_count())));
+        if let Groups::Some(numbers) = groups {
+            are_there(launch, numbers)?;
         }
         let run = |worker: &mut Option<_>, number| {
             let mut observer = begin(number);
@@ -191,6 +189,7 @@ pub(super) fn run_group<'l>(
 /// What all work-groups did together.
 #[derive(Default)]
 pub(super) struct Totals {
+    steps: AtomicU64,
     operations: AtomicU64,
     loaded_bytes: AtomicU64,
     stored_bytes: AtomicU64,
@@ -198,12 +197,18 @@ pub(super) struct Totals {
 
 impl Totals {
     /// Adds what a work-group did that has ended.
-    pub fn add(&self, operations: u64, traffic: Traffic) {
+    pub fn add(&self, steps: u64, operations: u64, traffic: Traffic) {
+        self.steps.fetch_add(steps, Ordering::Relaxed);
         self.operations.fetch_add(operations, Ordering::Relaxed);
         self.loaded_bytes
             .fetch_add(traffic.loaded_bytes, Ordering::Relaxed);
         self.stored_bytes
             .fetch_add(traffic.stored_bytes, Ordering::Relaxed);
+    }
+
+    /// Steps that sub-groups took.
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
     }
 
     pub fn counters(&self) -> Counters {

@@ -44,6 +44,40 @@ pub fn runs_apart(kernel: &Kernel) -> bool {
 }
 
 impl CompiledKernel {
+    /// Runs these work-groups of a launch that has passed [`Launch::check`]: how many steps the sub-groups of each took,
+    /// in the order given. Where work-groups see each other, they run one after the other.
+    ///
+    /// # Errors
+    /// That of the first of them that fails; that there is no such work-group. One that waits for a work-group that does not
+    /// run fails, too.
+    pub fn steps_of(
+        &self,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        groups: &[u64],
+    ) -> Result<Vec<u64>> {
+        let state = LaunchState::new(self.kernel(), launch, sub_group_size, options)?;
+        are_there(launch, groups)?;
+        let run = |worker: &mut Option<_>, number: u64| {
+            let totals = Totals::default();
+            match run_group(worker, &state, self.tape(), number, &mut Unobserved, &totals) {
+                Some(error) => Err(error),
+                None => Ok(totals.steps()),
+            }
+        };
+        match state.in_order {
+            true => {
+                let mut worker = None;
+                groups.iter().map(|&number| run(&mut worker, number)).collect()
+            }
+            false => groups
+                .par_iter()
+                .map_init(|| None, |worker, &number| run(worker, number))
+                .collect(),
+        }
+    }
+
     /// Runs these work-groups of a launch that has passed [`Launch::check`], of a kernel that [`runs_apart`]. `outputs` are
     /// the buffers that the launch may write.
     ///
@@ -61,10 +95,7 @@ impl CompiledKernel {
         if state.in_order || !state.is_checking() {
             return Err(Error::bug("work-groups that see each other were sampled"));
         }
-        if let Some(number) = groups.iter().find(|&&number| number >= launch.group_count()) {
-            return Err(Error::usage(format!("there is no work-group {number}"))
-                .accepted(format!("the launch has {}", launch.group_count())));
-        }
+        are_there(launch, groups)?;
         let totals = Totals::default();
         let run = |worker: &mut Option<_>, &number: &u64| {
             run_group(worker, &state, self.tape(), number, &mut Unobserved, &totals)
@@ -104,6 +135,15 @@ impl CompiledKernel {
             alone,
             written,
         })
+    }
+}
+
+/// Whether a launch has these work-groups.
+pub(super) fn are_there(launch: &Launch, groups: &[u64]) -> Result<()> {
+    match groups.iter().find(|&&number| number >= launch.group_count()) {
+        None => Ok(()),
+        Some(number) => Err(Error::usage(format!("there is no work-group {number}"))
+            .accepted(format!("the launch has {}", launch.group_count()))),
     }
 }
 

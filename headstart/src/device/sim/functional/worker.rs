@@ -104,7 +104,7 @@ impl<'l> Worker<'l> {
     pub fn end(&mut self, totals: &Totals) -> Result<()> {
         self.group.end()?;
         let operations = self.runners.iter().map(|runner| runner.operations).sum();
-        totals.add(operations, self.group.traffic);
+        totals.add(self.steps(), operations, self.group.traffic);
         Ok(())
     }
 
@@ -166,13 +166,14 @@ impl<'l> Worker<'l> {
         let Some(runner) = self.runners.first_mut() else {
             return Ok(Progress::Ended);
         };
-        let mut operations = 0;
+        let (mut steps, mut operations) = (0, 0);
         for number in 0..self.state.sub_groups() {
             runner.begin(self.group.sub_group(number));
             runner.run(self.tape, &mut self.group, self.limit, observer)?;
+            steps += runner.steps;
             operations += runner.operations;
         }
-        runner.operations = operations;
+        (runner.steps, runner.operations) = (steps, operations);
         Ok(Progress::Ended)
     }
 

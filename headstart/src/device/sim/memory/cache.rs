@@ -71,6 +71,9 @@ pub(super) struct Victim {
     pub(super) dirty: u8,
     /// Those of them of which a part was, and the rest is not known.
     pub(super) partial: u8,
+    /// How many of its sectors were there, and the first core that asked for it, as far as that was wanted.
+    pub(super) there: u32,
+    pub(super) first_asker: Option<usize>,
 }
 
 const EMPTY: u64 = u64::MAX;
@@ -224,12 +227,15 @@ impl Cache {
         set.awaited &= !(1 << way);
         let slot = first + way;
         let old = std::mem::replace(&mut self.lines[slot], Line::new(key.number));
-        self.ready[slot * self.sectors..][..self.sectors].fill(Cycles::INFINITY);
-        let victim = (old.number != EMPTY).then_some(Victim {
+        let ready = &mut self.ready[slot * self.sectors..][..self.sectors];
+        let victim = (old.number != EMPTY).then(|| Victim {
             number: old.number,
             dirty: old.dirty,
             partial: old.partial,
+            there: ready.iter().filter(|ready| ready.is_finite()).count() as u32,
+            first_asker: (old.first_asker != NOBODY).then_some(old.first_asker as usize),
         });
+        ready.fill(Cycles::INFINITY);
         (Slot(slot), victim)
     }
 
@@ -341,6 +347,8 @@ mod tests {
                 number: 2,
                 dirty: 0b0100,
                 partial: 0,
+                there: 0,
+                first_asker: None,
             })
         );
         assert!(cache.find_line(1).is_some() && cache.find_line(2).is_none());

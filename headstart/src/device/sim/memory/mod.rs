@@ -32,6 +32,7 @@ mod lines;
 mod others;
 mod port;
 mod recent;
+mod regions;
 mod tlb;
 mod walk;
 mod writes;
@@ -57,6 +58,7 @@ pub use port::Cycles;
 use port::Port;
 pub(crate) use port::spread;
 use recent::Recent;
+use regions::Regions;
 use tlb::Tlb;
 use walk::Walk;
 use writes::Fences;
@@ -83,6 +85,8 @@ pub struct Extent {
     pub simulated: u32,
     /// Cores of the device that the launch keeps busy; at least as many.
     pub busy: u32,
+    /// Whether the simulated ones run work-groups that stand for all.
+    pub is_stratified: bool,
     /// The whole launch's work over that of the simulated cores, at least 1: `busy / simulated` where all have as much.
     pub ratio: f64,
     /// Bytes of L1 in each core, shared memory taken off.
@@ -113,6 +117,8 @@ pub struct MemorySystem {
     asked: Asked,
     /// What cores that are not simulated have brought.
     others: Others,
+    /// By buffer, where the simulated cores stand for all.
+    regions: Vec<Regions>,
     /// Begins fences, of all cores.
     fences: Fences,
     /// Where the lines of an access are looked for: kept for its room.
@@ -274,6 +280,15 @@ impl MemorySystem {
             atomics: Changed::new(*l2.atomics_per_cycle),
             asked: Asked::new(*l2.line_requests_per_cycle, share),
             others: Others::new(simulated, extent.busy),
+            regions: extent
+                .buffers
+                .iter()
+                .filter(|_| extent.is_stratified)
+                .map(|buffer| {
+                    let lines = buffer.start >> shape.line_shift()..buffer.end.div_ceil(shape.line_bytes());
+                    Regions::new(lines, shape.sectors(), simulated, extent.busy)
+                })
+                .collect(),
             fences: Fences::new(f64::from(*l2.fence_interval)),
             // As long as the write is on its way, and as long again.
             recent: (*l2.read_after_write > 0).then(|| Recent::new(2.0 * f64::from(*l2.near_latency))),
@@ -601,17 +616,48 @@ impl MemorySystem {
         missing: u8,
         purpose: Purpose,
     ) -> u8 {
-        if !purpose.scattered || !self.others.exist() || !self.l2.is_beyond(key) {
-            return missing;
-        }
-        let first = self.l2.first_asker(place, core);
-        if !self.others.have(missing == 0 && first != core) || missing == 0 {
+        let have = match self.regions.is_empty() {
+            true => self.others_have(core, key, place, missing, purpose),
+            false => self.regions_have(core, key, place, missing),
+        };
+        if !have || missing == 0 {
             return missing;
         }
         self.counters.l2_hits += u64::from(missing.count_ones());
         let brought = self.brought_with(place, missing);
         self.l2.fill(place, brought, now, purpose.scattered);
         0
+    }
+
+    /// Whether other cores have what is missing, by what those of a sample of the first cores find.
+    fn others_have(&mut self, core: usize, key: &Key, place: Place, missing: u8, purpose: Purpose) -> bool {
+        if !purpose.scattered || !self.others.exist() || !self.l2.is_beyond(key) {
+            return false;
+        }
+        let first = self.l2.first_asker(place, core);
+        self.others.have(missing == 0 && first != core)
+    }
+
+    /// The same by what the sample has of the region around.
+    fn regions_have(&mut self, core: usize, key: &Key, place: Place, missing: u8) -> bool {
+        // What is set aside at full size is filled for all.
+        if matches!(place, Place::Small { .. }) {
+            return false;
+        }
+        let Some(region) = self.regions.iter().position(|regions| regions.may_have(key.line)) else {
+            return false;
+        };
+        let first = self.l2.first_asker(place, core);
+        if missing == 0 && first == core {
+            return false;
+        }
+        let have = self.regions[region].have(key.line, core, missing == 0);
+        let brought = match missing {
+            0 => 0,
+            missing => self.brought_with(place, missing),
+        };
+        self.regions[region].note(key.line, first, brought.count_ones(), 0);
+        have
     }
 
     /// Which of the sectors that are asked for L2 does not have, and when the last of the others is there.
@@ -679,6 +725,16 @@ impl MemorySystem {
     /// Writes back what had to go from L2: when that is done.
     fn write_back(&mut self, now: Cycles, victim: Option<Victim>) -> Cycles {
         let mut room = now;
+        if let Some(Victim {
+            number,
+            there,
+            first_asker: Some(core),
+            ..
+        }) = victim
+            && let Some(regions) = self.regions.iter_mut().find(|regions| regions.may_have(number))
+        {
+            regions.note(number, core, 0, there);
+        }
         if let Some(victim) = victim.filter(|victim| victim.dirty != 0) {
             if victim.partial != 0 {
                 let wanted = self.shape.widen(victim.partial, self.timing.granule);

@@ -1,4 +1,4 @@
-//! What the cores that are not simulated have brought to L2.
+//! What the cores that are not simulated have brought to L2, where the first few cores are.
 //!
 //! A sample has its share of L2. What is in the rest of it is no loss where each core reads memory of its own. Scattered loads of a
 //! large buffer, such as a table's, now and then find there what another core has brought: as often as they

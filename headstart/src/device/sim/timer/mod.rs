@@ -10,7 +10,8 @@
 //! hierarchy](super::memory).
 //!
 //! Of a launch whose work-groups are alike, some cores are simulated, with their share of L2 and device
-//! memory ([`Cores`]); [`LaunchTime::sample`] says how many. A walk without time through more of a short
+//! memory ([`Cores`]); of one whose work-groups differ, some that stand for all, if a [`Survey`] says how;
+//! [`LaunchTime::sample`] says how many. A walk without time through more of a short
 //! launch's cores shows whether they use what others bring, of which a sample sees little. Where all work-groups are resident at
 //! once, what the slowest of all is later than the slowest of a sample is added. A run is a function of its inputs alone.
 
@@ -27,6 +28,7 @@ mod run;
 mod slowest;
 mod stalls;
 mod sub_group;
+mod survey;
 
 #[cfg(test)]
 mod tests;
@@ -40,6 +42,7 @@ pub use pace::{Behind, Course, Entrant, Pace};
 pub use profile::{LoadProfile, LoopProfile, UnitProfile};
 pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::{Issue, StallReason};
+pub use survey::Survey;
 
 use crate::back::hints::HintReached;
 use crate::back::machine::{Target, lower_for_groups};
@@ -77,6 +80,8 @@ pub struct Timer {
     cores: Cores,
     cache: CacheState,
     results: bool,
+    survey: Option<Arc<Survey>>,
+    seed: u64,
 }
 
 impl Timer {
@@ -87,6 +92,8 @@ impl Timer {
             cores: Cores::default(),
             cache: CacheState::default(),
             results: false,
+            survey: None,
+            seed: 0,
         }
     }
 
@@ -109,6 +116,31 @@ impl Timer {
     pub fn with_cache(mut self, cache: CacheState) -> Timer {
         self.cache = cache;
         self
+    }
+
+    /// The same for launches that were surveyed: where work-groups differ, some are simulated that stand for all.
+    #[must_use]
+    pub fn with_survey(mut self, survey: Option<Arc<Survey>>) -> Timer {
+        self.survey = survey;
+        self
+    }
+
+    /// The same, with another choice of the work-groups that stand for all.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Timer {
+        self.seed = seed;
+        self
+    }
+
+    /// Counts what each work-group of a launch that has been checked has to do, and writes to its buffers what that depends
+    /// on; none where it takes too long.
+    pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch) -> Option<Survey> {
+        let sub_group = launch.sub_group_size(kernel, &self.model.description());
+        // So few are all simulated, whatever they do.
+        let is_worth_it = launch.group_count() > u64::from(run::CORES_OF_STRATA);
+        is_worth_it
+            .then(|| Survey::of(kernel, launch, sub_group))
+            .flatten()
     }
 
     /// The device.

@@ -12,6 +12,9 @@ use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::memory::MemoryCounters;
 use crate::ir::Place;
 
+/// See [`Sample::within`].
+const WITHIN: f64 = 0.08;
+
 /// How long a launch takes, and why. Numbers of a sample are scaled to the whole launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchTime {
@@ -72,6 +75,8 @@ pub struct Sample {
     pub groups: u64,
     /// Work-groups of the launch.
     pub of_groups: u64,
+    /// Whether work-groups differ, and those that were simulated were chosen to stand for all.
+    pub is_stratified: bool,
 }
 
 /// What happened at one place of the source.
@@ -89,6 +94,12 @@ impl Sample {
     /// Whether everything was simulated.
     pub fn is_whole(&self) -> bool {
         self.groups == self.of_groups
+    }
+
+    /// How far the time may be from that of the whole, as a part of it, where work-groups differ: what it was at most for 19 of
+    /// 20 samples of launches whose work-groups differ much.
+    pub fn within(&self) -> Option<f64> {
+        self.is_stratified.then_some(WITHIN)
     }
 }
 

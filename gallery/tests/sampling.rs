@@ -1,0 +1,127 @@
+//! Launches whose work-groups differ: the times of samples that stand for all, held against those of whole launches.
+
+use std::sync::Arc;
+
+use headstart::device::CacheState;
+use headstart::device::model::built_in;
+use headstart::device::sim::Simulator;
+use headstart::device::sim::functional::Options;
+use headstart::device::sim::timer::{Cores, LaunchTime, Timer};
+use headstart::prefetch;
+use headstart::report::number::{figures, percent};
+use headstart::tune::Subject;
+use headstart_gallery::kernels;
+
+/// A kernel of the gallery with its settings: the time of the whole launch, and those of samples by these seeds.
+fn times(case: &str, seeds: std::ops::Range<u64>) -> (LaunchTime, Vec<LaunchTime>) {
+    let model = Arc::new(built_in("h200", &[]).expect("a built-in model"));
+    let (name, settings) = case.split_once(' ').expect("a name and settings");
+    let settings: Vec<String> = settings.split_whitespace().map(str::to_owned).collect();
+    let chosen = kernels::find(name).and_then(|kernel| kernel.with(&settings, None));
+    let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
+    let target = prefetch::Target {
+        group_size: Some(workload.group),
+        ..prefetch::Target::default()
+    };
+    let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes");
+    let device = Simulator::new(model.description(), Options::FAST, None);
+    let bound = workload.bind(&device).expect("it fits");
+    // Kernels that write where they read need their inputs as they were.
+    let launch = || bound.prepare(&device).expect("it fits").launch;
+    let timer = Timer::new(model).with_cache(CacheState::Flushed);
+    let code = timer.compile(&plain, &launch()).expect("it compiles");
+    let survey = timer.survey(&workload.kernel, &launch()).map(Arc::new);
+    let whole = timer.clone().with_cores(Cores::All).run(&code, &launch());
+    let sample = |seed| {
+        let timer = timer.clone().with_survey(survey.clone()).with_seed(seed);
+        timer.run(&code, &launch()).expect("it runs")
+    };
+    (whole.expect("it runs"), seeds.map(sample).collect())
+}
+
+/// How far samples are off, in words, and how many are off by more than they say.
+fn errors(case: &str, seeds: std::ops::Range<u64>) -> (String, Vec<f64>, usize) {
+    let (whole, samples) = times(case, seeds);
+    let errors: Vec<f64> = samples
+        .iter()
+        .map(|sample| sample.cycles / whole.cycles - 1.0)
+        .collect();
+    let outside = samples
+        .iter()
+        .zip(&errors)
+        .filter(|(sample, error)| error.abs() > sample.sample.within().unwrap_or(0.0))
+        .count();
+    let of = samples.first().map_or(0, |sample| sample.sample.groups);
+    let list: Vec<String> = errors.iter().map(|&error| percent(error)).collect();
+    let line = format!(
+        "{case}: {of} of {} work-groups: {}",
+        whole.sample.groups,
+        list.join(", ")
+    );
+    (line, errors, outside)
+}
+
+#[test]
+fn samples_of_work_groups_that_differ_are_within_what_they_say() {
+    for case in [
+        "bfs scale=18 degree=16 steps=2 lanes=16",
+        "hash-probe groups=132 group=128 items=64 bits=27 load=50",
+        "spmv matrix=power-law rows=131072 group=128 lanes=8",
+    ] {
+        let (line, errors, outside) = errors(case, 0..3);
+        println!("{line}");
+        assert_eq!(outside, 0, "{line}");
+        assert!(
+            errors.iter().any(|error| *error != 0.0),
+            "nothing was sampled: {line}"
+        );
+    }
+}
+
+/// Twenty launches, each by ten choices of work-groups.
+#[test]
+#[ignore = "takes minutes"]
+fn twenty_launches_whose_work_groups_differ() {
+    let cases = [
+        "attention sequences=40 tokens=2048 pool=2^12",
+        "bfs scale=18 degree=16 steps=2 lanes=16",
+        "bfs scale=19 degree=16 steps=3 lanes=8",
+        "btree groups=528 group=256 items=8 levels=7",
+        "cross-section grid=2^18 groups=1024 group=64",
+        "cross-section groups=1024 group=128 order=by-material",
+        "cross-section groups=2112 grid=2^16",
+        "cross-section groups=300 grid=2^17",
+        "cross-section groups=2112 group=64 grid=2^18 order=by-material",
+        "hash-probe groups=132 group=128 items=64 bits=27 load=50",
+        "hash-probe groups=300 group=192 items=48 bits=26 load=80",
+        "hash-probe groups=528 group=256 items=16 bits=27 load=50",
+        "hash-probe groups=132 group=128 items=64 bits=24 load=90",
+        "pagerank scale=17 degree=16 lanes=8",
+        "pagerank scale=18 degree=16 lanes=8",
+        "pagerank scale=19 degree=8 lanes=4",
+        "spmv matrix=power-law rows=131072 group=128 lanes=8",
+        "spmv matrix=power-law rows=262144 group=256 lanes=32",
+        "spmv matrix=power-law rows=524288 group=128 lanes=8",
+        "spmv matrix=power-law rows=524288 group=128 lanes=16",
+    ];
+    let found = headstart::tune::threads::map(&cases, |case| errors(case, 0..10));
+    let (mut all, mut outside) = (Vec::new(), 0);
+    for (line, errors, beyond) in found {
+        println!("{line}");
+        all.extend(errors.iter().map(|error| error.abs()));
+        outside += beyond;
+    }
+    all.sort_by(f64::total_cmp);
+    println!(
+        "{} samples: median {} %, highest tenth {} %, worst {} %; {outside} outside of what they say",
+        all.len(),
+        figures(100.0 * all[all.len() / 2]),
+        figures(100.0 * all[all.len() * 9 / 10]),
+        figures(100.0 * all[all.len() - 1]),
+    );
+    assert!(
+        outside * 20 <= all.len(),
+        "{outside} of {} are outside",
+        all.len()
+    );
+}

@@ -1,18 +1,19 @@
 //! What is asked of the caches: by prefetches, and by loads and stores.
 
-use super::arithmetic::spelled;
+use super::table::words;
 
-/// Cache levels of the SYCL prefetch extension; the lowest number is nearest to the work-item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CacheLevel {
-    /// Level 1.
-    L1,
-    /// Level 2.
-    L2,
-    /// Level 3.
-    L3,
-    /// Level 4.
-    L4,
+words! {
+    /// Cache levels of the SYCL prefetch extension; the lowest number is nearest to the work-item.
+    pub enum CacheLevel {
+        /// Level 1.
+        L1 = "L1",
+        /// Level 2.
+        L2 = "L2",
+        /// Level 3.
+        L3 = "L3",
+        /// Level 4.
+        L4 = "L4",
+    }
 }
 
 /// What a prefetch asks for.
@@ -37,41 +38,44 @@ pub enum HintSource {
     Control(LscControl),
 }
 
-/// Who asks for a prefetch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PrefetchScope {
-    /// Each work-item for itself.
-    #[default]
-    WorkItem,
-    /// The work-items of a sub-group together: they divide the cache lines among themselves.
-    SubGroup,
-    /// The work-items of a work-group together: they divide the cache lines among themselves.
-    WorkGroup,
-    /// The work-items of a sub-group together, in one request for the whole range, to level 2.
-    Bulk,
+words! {
+    /// Who asks for a prefetch.
+    #[derive(Default)]
+    pub enum PrefetchScope {
+        /// Each work-item for itself.
+        #[default]
+        WorkItem = "work_item",
+        /// The work-items of a sub-group together: they divide the cache lines among themselves.
+        SubGroup = "sub_group",
+        /// The work-items of a work-group together: they divide the cache lines among themselves.
+        WorkGroup = "work_group",
+        /// The work-items of a sub-group together, in one request for the whole range, to level 2.
+        Bulk = "bulk",
+    }
 }
 
-/// Intel's cache controls for loads and prefetches by the LSC (load/store cache), numbered as its builtins number
-/// them (`LSC_LDCC` of the oneAPI optimization guide's page on prefetch). `uc` is uncached, `c` cached, `s` streaming,
-/// `iar` invalidated after it is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LscControl {
-    /// What the device does without one.
-    Default = 0,
-    /// Neither level.
-    L1ucL3uc = 1,
-    /// L3 only: what the page's `prefetch(count)` is.
-    L1ucL3c = 2,
-    /// L1 only.
-    L1cL3uc = 3,
-    /// Both levels.
-    L1cL3c = 4,
-    /// L1, for data that will not be reused.
-    L1sL3uc = 5,
-    /// Both levels, for data that will not be reused.
-    L1sL3c = 6,
-    /// Both levels. An assertion, no hint: the line will not be read again after it was read once.
-    L1iarL3c = 7,
+words! {
+    /// Intel's cache controls for loads and prefetches by the LSC (load/store cache), numbered as its builtins number
+    /// them (`LSC_LDCC` of the oneAPI optimization guide's page on prefetch). `uc` is uncached, `c` cached, `s` streaming,
+    /// `iar` invalidated after it is read.
+    pub enum LscControl {
+        /// What the device does without one.
+        Default = "LSC_DEFAULT",
+        /// Neither level.
+        L1ucL3uc = "L1UC_L3UC",
+        /// L3 only: what the page's `prefetch(count)` is.
+        L1ucL3c = "L1UC_L3C",
+        /// L1 only.
+        L1cL3uc = "L1C_L3UC",
+        /// Both levels.
+        L1cL3c = "L1C_L3C",
+        /// L1, for data that will not be reused.
+        L1sL3uc = "L1S_L3UC",
+        /// Both levels, for data that will not be reused.
+        L1sL3c = "L1S_L3C",
+        /// Both levels. An assertion, no hint: the line will not be read again after it was read once.
+        L1iarL3c = "L1IAR_L3C",
+    }
 }
 
 /// What a load or store asks of the memory system. It never changes a result.
@@ -208,15 +212,6 @@ impl CacheUse {
         CacheUse::ALL.iter().copied().find(|one| one.name() == name)
     }
 }
-
-spelled!(CacheLevel { L1 = "L1", L2 = "L2", L3 = "L3", L4 = "L4" });
-spelled!(PrefetchScope {
-    WorkItem = "work_item", SubGroup = "sub_group", WorkGroup = "work_group", Bulk = "bulk",
-});
-spelled!(LscControl {
-    Default = "LSC_DEFAULT", L1ucL3uc = "L1UC_L3UC", L1ucL3c = "L1UC_L3C", L1cL3uc = "L1C_L3UC",
-    L1cL3c = "L1C_L3C", L1sL3uc = "L1S_L3UC", L1sL3c = "L1S_L3C", L1iarL3c = "L1IAR_L3C",
-});
 
 #[cfg(test)]
 mod tests {

@@ -1,92 +1,97 @@
 //! What work-items do together: atomics, memory orders and scopes, exchanges inside a sub-group.
 
-use super::arithmetic::spelled;
+use super::table::words;
 use super::types::Type;
 
-/// What an [`Atomic`](super::OpKind::Atomic) operation does to the value in memory. All but `Store` give what
-/// was there before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AtomicOp {
-    /// Leaves it. No operand; integers and floats.
-    Load,
-    /// Becomes the operand. No result; integers and floats.
-    Store,
-    /// Becomes the operand; integers and floats.
-    Exchange,
-    /// Becomes the second operand if it was the first; integers.
-    CompareExchange,
-    /// Integer, wrapping.
-    Add,
-    /// Integer, wrapping.
-    Sub,
-    /// Integer.
-    And,
-    /// Integer.
-    Or,
-    /// Integer.
-    Xor,
-    /// Integer, signed.
-    MinS,
-    /// Integer, unsigned.
-    MinU,
-    /// Integer, signed.
-    MaxS,
-    /// Integer, unsigned.
-    MaxU,
-    /// Float, rounded to nearest even. Of `F32` in global memory a device may take subnormals as zero, and which
-    /// NaN it makes is its own affair.
-    FAdd,
+words! {
+    /// What an [`Atomic`](super::OpKind::Atomic) operation does to the value in memory. All but `Store` give what
+    /// was there before.
+    pub enum AtomicOp {
+        /// Leaves it. No operand; integers and floats.
+        Load = "load",
+        /// Becomes the operand. No result; integers and floats.
+        Store = "store",
+        /// Becomes the operand; integers and floats.
+        Exchange = "exchange",
+        /// Becomes the second operand if it was the first; integers.
+        CompareExchange = "compare_exchange",
+        /// Integer, wrapping.
+        Add = "add",
+        /// Integer, wrapping.
+        Sub = "sub",
+        /// Integer.
+        And = "and",
+        /// Integer.
+        Or = "or",
+        /// Integer.
+        Xor = "xor",
+        /// Integer, signed.
+        MinS = "min.s",
+        /// Integer, unsigned.
+        MinU = "min.u",
+        /// Integer, signed.
+        MaxS = "max.s",
+        /// Integer, unsigned.
+        MaxU = "max.u",
+        /// Float, rounded to nearest even. Of `F32` in global memory a device may take subnormals as zero, and which
+        /// NaN it makes is its own affair.
+        FAdd = "fadd",
+    }
 }
 
-/// How an atomic operation or fence orders the accesses around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MemoryOrder {
-    /// Not at all.
-    Relaxed,
-    /// What comes after stays after.
-    Acquire,
-    /// What comes before stays before.
-    Release,
-    /// Both.
-    AcquireRelease,
-    /// Both, and all such operations are in one order for everybody.
-    SequentiallyConsistent,
+words! {
+    /// How an atomic operation or fence orders the accesses around it.
+    pub enum MemoryOrder {
+        /// Not at all.
+        Relaxed = "relaxed",
+        /// What comes after stays after.
+        Acquire = "acquire",
+        /// What comes before stays before.
+        Release = "release",
+        /// Both.
+        AcquireRelease = "acq_rel",
+        /// Both, and all such operations are in one order for everybody.
+        SequentiallyConsistent = "seq_cst",
+    }
 }
 
-/// Among which work-items an atomic operation or fence holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MemoryScope {
-    /// Of the same sub-group.
-    SubGroup,
-    /// Of the same work-group.
-    WorkGroup,
-    /// Of the device.
-    Device,
+words! {
+    /// Among which work-items an atomic operation or fence holds.
+    pub enum MemoryScope {
+        /// Of the same sub-group.
+        SubGroup = "sub_group",
+        /// Of the same work-group.
+        WorkGroup = "work_group",
+        /// Of the device.
+        Device = "device",
+    }
 }
 
-/// From which work-item of the sub-group a [`Shuffle`](super::OpKind::Shuffle) takes the value. Its own where
-/// there is none of that number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ShuffleOp {
-    /// The one with this number.
-    Index,
-    /// The one so many below.
-    Up,
-    /// The one so many above.
-    Down,
-    /// The one whose number has these bits flipped.
-    Xor,
+words! {
+    /// From which work-item of the sub-group a [`Shuffle`](super::OpKind::Shuffle) takes the value. Its own where
+    /// there is none of that number.
+    pub enum ShuffleOp {
+        /// The one with this number.
+        Index = "index",
+        /// The one so many below.
+        Up = "up",
+        /// The one so many above.
+        Down = "down",
+        /// The one whose number has these bits flipped.
+        Xor = "xor",
+    }
 }
 
-/// What a [`Vote`](super::OpKind::Vote) of the sub-group gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum VoteOp {
-    /// Whether it holds for one of them. A `Bool`.
-    Any,
-    /// Whether it holds for all of them. A `Bool`.
-    All,
-    /// A bit for each of them, the first one's lowest. An `I32`.
-    Ballot,
+words! {
+    /// What a [`Vote`](super::OpKind::Vote) of the sub-group gives.
+    pub enum VoteOp {
+        /// Whether it holds for one of them. A `Bool`.
+        Any = "any",
+        /// Whether it holds for all of them. A `Bool`.
+        All = "all",
+        /// A bit for each of them, the first one's lowest. An `I32`.
+        Ballot = "ballot",
+    }
 }
 
 impl AtomicOp {
@@ -173,19 +178,6 @@ impl VoteOp {
         }
     }
 }
-
-spelled!(AtomicOp {
-    Load = "load", Store = "store", Exchange = "exchange", CompareExchange = "compare_exchange", Add = "add",
-    Sub = "sub", And = "and", Or = "or", Xor = "xor", MinS = "min.s", MinU = "min.u", MaxS = "max.s",
-    MaxU = "max.u", FAdd = "fadd",
-});
-spelled!(MemoryOrder {
-    Relaxed = "relaxed", Acquire = "acquire", Release = "release", AcquireRelease = "acq_rel",
-    SequentiallyConsistent = "seq_cst",
-});
-spelled!(MemoryScope { SubGroup = "sub_group", WorkGroup = "work_group", Device = "device" });
-spelled!(ShuffleOp { Index = "index", Up = "up", Down = "down", Xor = "xor" });
-spelled!(VoteOp { Any = "any", All = "all", Ballot = "ballot" });
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,8 @@ use crate::ir::hint::{CacheHint, CacheLevel, CacheUse, HintSource, PrefetchScope
 use crate::ir::kernel::{Kernel, Value};
 use crate::ir::limits;
 use crate::ir::line::{self, Piece};
-use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, Id, Meeting, OpKind, UnaryOp};
+use crate::ir::op::{ConvertOp, Id, Meeting, OpKind, UnaryOp};
+use crate::ir::table::Operands;
 use crate::ir::together::{AtomicOp, MemoryOrder};
 use crate::ir::types::{Space, Type};
 
@@ -32,19 +33,19 @@ pub(super) fn results_of(
         }
         OpKind::Binary(op, a, b) => {
             same(op.name(), &[ty(a), ty(b)])?;
-            binary(*op, ty(a)).and_then(one)
+            several(op.name(), op.operands(), ty(a)).and_then(one)
         }
         OpKind::NoWrap(op, _, a, b) => {
             same(op.name(), &[ty(a), ty(b)])?;
-            wanted(op.name(), "integers", ty(a).is_integer(), ty(a)).and_then(one)
+            several(op.name(), Operands::Integer, ty(a)).and_then(one)
         }
         OpKind::Fma(a, b, c) => {
             same("fma", &[ty(a), ty(b), ty(c)])?;
-            wanted("fma", "floats", ty(a).is_float(), ty(a)).and_then(one)
+            several("fma", Operands::Float, ty(a)).and_then(one)
         }
         OpKind::Compare(op, a, b) => {
             same(op.name(), &[ty(a), ty(b)])?;
-            compare(*op, ty(a)).and(one(Type::Bool))
+            several(op.name(), op.operands(), ty(a)).and(one(Type::Bool))
         }
         OpKind::Select(cond, a, b) => {
             wanted("select", "a bool as condition", ty(cond) == Type::Bool, ty(cond))?;
@@ -177,6 +178,17 @@ fn wanted(name: &str, what: &str, fits: bool, found: Type) -> Check<Type> {
     }
 }
 
+fn unary(op: UnaryOp, ty: Type) -> Check<Type> {
+    let [one, _] = op.operands().words();
+    wanted(op.name(), one, op.operands().fit(ty), ty)
+}
+
+/// Of operands of one type, what that is.
+fn several(name: &str, operands: Operands, ty: Type) -> Check<Type> {
+    let [_, several] = operands.words();
+    wanted(name, several, operands.fit(ty), ty)
+}
+
 fn same(name: &str, types: &[Type]) -> Check<()> {
     match types.iter().all(|ty| *ty == types[0]) {
         true => Ok(()),
@@ -215,75 +227,6 @@ fn id_type(id: Id) -> Check<Type> {
             )))
         }
         _ => Ok(Type::I32),
-    }
-}
-
-fn unary(op: UnaryOp, ty: Type) -> Check<Type> {
-    match op {
-        UnaryOp::Not => {
-            let fits = ty.is_integer() || ty == Type::Bool;
-            wanted(op.name(), "an integer or a bool", fits, ty)
-        }
-        UnaryOp::Neg | UnaryOp::CountLeadingZeros | UnaryOp::CountOnes | UnaryOp::ReverseBits => {
-            wanted(op.name(), "an integer", ty.is_integer(), ty)
-        }
-        UnaryOp::TableRow => wanted(op.name(), "an i64", ty == Type::I64, ty),
-        UnaryOp::FNeg
-        | UnaryOp::FAbs
-        | UnaryOp::Sqrt
-        | UnaryOp::Floor
-        | UnaryOp::Ceil
-        | UnaryOp::Trunc
-        | UnaryOp::RoundEven => wanted(op.name(), "a float", ty.is_float(), ty),
-        UnaryOp::ApproximateReciprocal | UnaryOp::ApproximateRsqrt => {
-            let fits = matches!(ty, Type::F32 | Type::F64);
-            wanted(op.name(), "an f32 or an f64", fits, ty)
-        }
-        UnaryOp::ApproximateExp2 | UnaryOp::ApproximateTanh => {
-            let fits = matches!(ty, Type::F16 | Type::Bf16 | Type::F32);
-            wanted(op.name(), "an f16, bf16 or f32", fits, ty)
-        }
-        _ => wanted(op.name(), "an f32", ty == Type::F32, ty),
-    }
-}
-
-fn binary(op: BinaryOp, ty: Type) -> Check<Type> {
-    match op {
-        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => {
-            let fits = ty.is_integer() || ty == Type::Bool;
-            wanted(op.name(), "integers or bools", fits, ty)
-        }
-        BinaryOp::FAdd
-        | BinaryOp::FSub
-        | BinaryOp::FMul
-        | BinaryOp::FDiv
-        | BinaryOp::FMin
-        | BinaryOp::FMax
-        | BinaryOp::FMinimum
-        | BinaryOp::FMaximum
-        | BinaryOp::CopySign => wanted(op.name(), "floats", ty.is_float(), ty),
-        BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange => {
-            wanted(op.name(), "f32s", ty == Type::F32, ty)
-        }
-        BinaryOp::Dot4S | BinaryOp::Dot4U => wanted(op.name(), "i32s", ty == Type::I32, ty),
-        _ => wanted(op.name(), "integers", ty.is_integer(), ty),
-    }
-}
-
-fn compare(op: CompareOp, ty: Type) -> Check<Type> {
-    match op {
-        CompareOp::Eq | CompareOp::Ne => {
-            let fits = ty.is_integer() || ty.is_pointer() || ty == Type::Bool;
-            wanted(op.name(), "integers, bools or pointers", fits, ty)
-        }
-        CompareOp::LtS | CompareOp::LeS => wanted(op.name(), "integers", ty.is_integer(), ty),
-        CompareOp::LtU | CompareOp::LeU => {
-            let fits = ty.is_integer() || ty.is_pointer();
-            wanted(op.name(), "integers or pointers", fits, ty)
-        }
-        CompareOp::FEq | CompareOp::FNe | CompareOp::FLt | CompareOp::FLe | CompareOp::FUnordered => {
-            wanted(op.name(), "floats", ty.is_float(), ty)
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use cranelift_entity::EntityRef;
 use super::*;
 use crate::ir::hint::LscControl;
 use crate::ir::kernel::{LoadId, Value};
-use crate::ir::op::{Meeting, NoWrapOp, Wrap};
+use crate::ir::op::{BinaryOp, CompareOp, Meeting, NoWrapOp, Wrap};
 use crate::ir::together::{MemoryScope, ShuffleOp, VoteOp};
 
 const GLOBAL: Type = Type::Ptr(Space::Global);

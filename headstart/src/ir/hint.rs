@@ -41,7 +41,7 @@ pub enum HintSource {
 words! {
     /// Who asks for a prefetch.
     #[derive(Default)]
-    pub enum PrefetchScope {
+    pub enum PrefetchScope: "who asks" {
         /// Each work-item for itself.
         #[default]
         WorkItem = "work_item",

@@ -5,11 +5,16 @@
 
 pub use super::arithmetic::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
 use super::eval;
+use super::field::{Field, Spelled};
 use super::hint::{CacheHint, CacheUse, HintSource, PrefetchScope};
 use super::kernel::{Array, Kernel, Label, LoadId, Place, Region, Value};
+use super::parse::Parser;
+use super::print::Printer;
 use super::rule::FloatRule;
+use super::table::{OpClass, operations, text_form, words};
 use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
 use super::types::Type;
+use crate::error::Result;
 
 /// One operation: what it does, the values it defines, where it was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,218 +27,208 @@ pub struct Op {
     pub place: Place,
 }
 
-/// What an operation does.
-///
-/// Terminators ([`OpKind::is_terminator`]) end a region and stand nowhere else.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OpKind {
-    // Pure: no effect, and the result depends on the operands alone (and on which work-item runs it).
-    /// Who am I, and among how many. Result `I32`.
-    Id(Id),
-    /// The address of a shared or private array. Result `Ptr`.
-    ArrayAddress(Array),
-    /// One operand, same type out.
-    Unary(UnaryOp, Value),
-    /// Two operands of one type, same type out (a shift's count has the type of its value).
-    Binary(BinaryOp, Value, Value),
-    /// As an integer add, sub or mul, with the promise that the exact result, taken as signed and/or
-    /// unsigned, fits. The functional engine reports a broken promise.
-    NoWrap(NoWrapOp, Wrap, Value, Value),
-    /// `a × b + c` rounded once.
-    Fma(Value, Value, Value),
-    /// Two operands of one type, `Bool` out.
-    Compare(CompareOp, Value, Value),
-    /// `cond ? a : b`, evaluated without a branch.
-    Select(Value, Value, Value),
-    /// To another type; the result's type says which.
-    Convert(ConvertOp, Value),
-    /// A [`Unary`](OpKind::Unary), [`Binary`](OpKind::Binary), [`Fma`](OpKind::Fma), [`Compare`](OpKind::Compare) or
-    /// [`Convert`](OpKind::Convert) of floats that rounds or flushes by a rule of its own, which is not
-    /// [`FloatRule::EXACT`]. See [`FloatRule`] for why it is an operation of its own.
-    Ruled(FloatRule, Box<OpKind>),
-    /// `base + index × scale + offset` in bytes, wrapping at 64 bits. `index` is an `I64`.
-    Address {
-        /// A pointer; the result points into the same space.
-        base: Value,
-        /// Counts elements.
-        index: Value,
-        /// Bytes an element.
-        scale: u32,
-        /// Further bytes.
-        offset: i64,
-    },
+operations! {
+    /// What an operation does.
+    ///
+    /// Terminators ([`OpKind::is_terminator`]) end a region and stand nowhere else.
+    pub enum OpKind {
+        // Pure: no effect, and the result depends on the operands alone (and on which work-item runs it).
+        /// Who am I, and among how many. Result `I32`.
+        Id(id: Id) = Pure [by_hand];
+        /// The address of a shared or private array. Result `Ptr`.
+        ArrayAddress(array: Array) = Pure ["array" array];
+        /// One operand, same type out.
+        Unary(op: UnaryOp, a: Value) = Pure [by_hand];
+        /// Two operands of one type, same type out (a shift's count has the type of its value).
+        Binary(op: BinaryOp, a: Value, b: Value) = Pure [by_hand];
+        /// As an integer add, sub or mul, with the promise that the exact result, taken as signed and/or
+        /// unsigned, fits. The functional engine reports a broken promise.
+        NoWrap(op: NoWrapOp, wrap: Wrap, a: Value, b: Value) = Pure [by_hand];
+        /// `a × b + c` rounded once.
+        Fma(a: Value, b: Value, c: Value) = Pure ["fma" a b c];
+        /// Two operands of one type, `Bool` out.
+        Compare(op: CompareOp, a: Value, b: Value) = Pure [by_hand];
+        /// `cond ? a : b`, evaluated without a branch.
+        Select(cond: Value, a: Value, b: Value) = Pure ["select" cond a b];
+        /// To another type; the result's type says which.
+        Convert(op: ConvertOp, a: Value) = Pure [by_hand];
+        /// A [`Unary`](OpKind::Unary), [`Binary`](OpKind::Binary), [`Fma`](OpKind::Fma), [`Compare`](OpKind::Compare) or
+        /// [`Convert`](OpKind::Convert) of floats that rounds or flushes by a rule of its own, which is not
+        /// [`FloatRule::EXACT`]. See [`FloatRule`] for why it is an operation of its own.
+        Ruled(rule: FloatRule, plain: Box<OpKind>) = Pure [by_hand];
+        /// `base + index × scale + offset` in bytes, wrapping at 64 bits. `index` is an `I64`.
+        Address {
+            /// A pointer; the result points into the same space.
+            base: Value,
+            /// Counts elements.
+            index: Value,
+            /// Bytes an element.
+            scale: u32,
+            /// Further bytes.
+            offset: i64,
+        } = Pure [by_hand "address"];
 
-    // Memory.
-    /// Reads `results.len()` (1, 2 or 4) consecutive values of one type, aligned to their total size.
-    Load {
-        /// From here.
-        ptr: Value,
-        /// Which load of the source this is: unrolled copies share it.
-        id: LoadId,
-        /// What the caches should do.
-        cache: CacheUse,
-    },
-    /// Writes 1, 2 or 4 consecutive values of one type, aligned to their total size. No result.
-    Store {
-        /// To here.
-        ptr: Value,
-        /// What is written.
-        values: Vec<Value>,
-        /// What the caches should do.
-        cache: CacheUse,
-    },
-    /// Starts an asynchronous copy of `bytes` (4, 8 or 16) from global to shared memory, both aligned to
-    /// that. Result: a `Token`. Neither end may be touched before a [`Wait`](OpKind::Wait) on the token.
-    Copy {
-        /// In shared memory.
-        to: Value,
-        /// In global memory.
-        from: Value,
-        /// 4, 8 or 16.
-        bytes: u32,
-        /// Which load of the source this copy replaces.
-        id: LoadId,
-    },
-    /// The latest of several tokens: waiting for it waits for all. Result: a `Token`.
-    Join(Vec<Value>),
-    /// Waits for a token's copy and for every earlier copy of the same work-item. No result.
-    Wait(Value),
-    /// A hint that `bytes` from `ptr` on, `count` times one after the other, will be wanted. Changes no result; one
-    /// to L1 may fault out of bounds. No result.
-    Prefetch {
-        /// From here: a global pointer, or a generic one to global memory.
-        ptr: Value,
-        /// How many bytes; every cache line they touch counts.
-        bytes: u32,
-        /// How many times as many, an `I64`, unsigned; once if there is none.
-        count: Option<Value>,
-        /// Where to.
-        hint: CacheHint,
-        /// Who said where to.
-        source: HintSource,
-        /// Who asks together, with the same pointer and count.
-        scope: PrefetchScope,
-        /// The load that profits, if the hint was derived from one.
-        id: Option<LoadId>,
-    },
-    /// All work-items of the group wait here for each other; shared and global memory are ordered.
-    /// Asynchronous copies may remain in flight. No result.
-    Barrier,
-    /// Does something to the value at `ptr` with nobody between. Its order and scope are the only ones it
-    /// implies: a relaxed one orders nothing. Result: what was there before; a store has none.
-    Atomic {
-        /// What it does.
-        op: AtomicOp,
-        /// A global, shared or generic pointer.
-        ptr: Value,
-        /// [`AtomicOp::operands`] values of one type, that of the result.
-        values: Vec<Value>,
-        /// What stays before and after.
-        order: MemoryOrder,
-        /// For whom.
-        scope: MemoryScope,
-    },
-    /// Orders this work-item's accesses before and after it, as others see them. No result.
-    Fence(MemoryOrder, MemoryScope),
-    /// Some of the work-group's work-items wait here for each other: a sub-group, a part of it, or several
-    /// sub-groups. Shared and global memory are ordered among them. No result.
-    Meet(Meeting),
-    /// Launches that follow each other in a stream may overlap: says that the next may begin, or waits for the one before.
-    /// Nothing that touches global memory moves across a [`Dependency::Wait`], whatever is known of that memory. No result.
-    Depend(Dependency),
-    /// Writes a line of text for people, once for each work-item. No result.
-    Print {
-        /// The text, with places for the values: see [`line`](super::line).
-        text: String,
-        /// As many as there are places.
-        values: Vec<Value>,
-    },
+        // Memory.
+        /// Reads `results.len()` (1, 2 or 4) consecutive values of one type, aligned to their total size.
+        Load {
+            /// From here.
+            ptr: Value,
+            /// Which load of the source this is: unrolled copies share it.
+            id: LoadId,
+            /// What the caches should do.
+            cache: CacheUse,
+        } = Memory [by_hand "load"];
+        /// Writes 1, 2 or 4 consecutive values of one type, aligned to their total size. No result.
+        Store {
+            /// To here.
+            ptr: Value,
+            /// What is written.
+            values: Vec<Value>,
+            /// What the caches should do.
+            cache: CacheUse,
+        } = Memory ["store" ptr values cache];
+        /// Starts an asynchronous copy of `bytes` (4, 8 or 16) from global to shared memory, both aligned to
+        /// that. Result: a `Token`. Neither end may be touched before a [`Wait`](OpKind::Wait) on the token.
+        Copy {
+            /// In shared memory.
+            to: Value,
+            /// In global memory.
+            from: Value,
+            /// 4, 8 or 16.
+            bytes: u32,
+            /// Which load of the source this copy replaces.
+            id: LoadId,
+        } = Memory ["copy" bytes "to" to "from" from id];
+        /// The latest of several tokens: waiting for it waits for all. Result: a `Token`.
+        Join(tokens: Vec<Value>) = Memory ["join" tokens];
+        /// Waits for a token's copy and for every earlier copy of the same work-item. No result.
+        Wait(token: Value) = Memory ["wait" token];
+        /// A hint that `bytes` from `ptr` on, `count` times one after the other, will be wanted. Changes no result; one
+        /// to L1 may fault out of bounds. No result.
+        Prefetch {
+            /// From here: a global pointer, or a generic one to global memory.
+            ptr: Value,
+            /// How many bytes; every cache line they touch counts.
+            bytes: u32,
+            /// How many times as many, an `I64`, unsigned; once if there is none.
+            count: Option<Value>,
+            /// Where to.
+            hint: CacheHint,
+            /// Who said where to.
+            source: HintSource,
+            /// Who asks together, with the same pointer and count.
+            scope: PrefetchScope,
+            /// The load that profits, if the hint was derived from one.
+            id: Option<LoadId>,
+        } = Memory [by_hand "prefetch"];
+        /// All work-items of the group wait here for each other; shared and global memory are ordered.
+        /// Asynchronous copies may remain in flight. No result.
+        Barrier = Order ["barrier"];
 
-    // Of a party of the sub-group. A mask, an `I32`, names the party: bit 0 is the first work-item. Those that it
-    // names and that have not ended do it together, each with the same mask and itself in it. They may have come to
-    // different operations of the same kind. Without a mask the party is the whole sub-group: all of it run the same
-    // operation, and none has ended.
-    /// The value of another work-item of the party; `by` is an `I32`, unsigned, less than 32. Result: of the
-    /// value's type.
-    Shuffle {
-        /// From whom.
-        op: ShuffleOp,
-        /// What each gives.
-        value: Value,
-        /// A number, a distance, or bits.
-        by: Value,
-        /// Who takes part; the whole sub-group if there is none.
-        mask: Option<Value>,
-    },
-    /// What a `Bool` is for the party, whose mask comes last. Result: a `Bool` or an `I32`.
-    Vote(VoteOp, Value, Option<Value>),
-    /// The mask of work-items of the sub-group that run this operation together: the one itself, and which others is
-    /// left to the device. Not pure: it is neither repeated nor moved nor removed with another. Result: an `I32`.
-    Active,
+        // Structure, whose results are given by `Break`; what leaves it.
+        /// Runs `body` once.
+        Block {
+            /// What `Break` names to leave it.
+            label: Label,
+            /// What runs.
+            body: Region,
+        } = Structure [by_hand "block"];
+        /// Runs one of two regions.
+        If {
+            /// What `Break` names to leave it.
+            label: Label,
+            /// A `Bool`.
+            cond: Value,
+            /// Where `cond` is true.
+            then: Region,
+            /// Where it is false.
+            otherwise: Region,
+        } = Structure [by_hand "if"];
+        /// Runs `body` until something leaves it; `Continue` starts the next iteration with new values.
+        Loop {
+            /// What `Break` and `Continue` name.
+            label: Label,
+            /// Defined anew in each iteration; as many as `initial`.
+            params: Vec<Value>,
+            /// The params' values in the first iteration.
+            initial: Vec<Value>,
+            /// What runs.
+            body: Region,
+            /// What the author asked for.
+            wishes: LoopWishes,
+        } = Structure [by_hand "loop"];
+        /// Leaves an enclosing block, `if` or loop, whose results become `values`.
+        Break(label: Label, values: Vec<Value>) = Terminator [by_hand "yield" "break"];
+        /// Starts the next iteration of an enclosing loop, whose params become `values`.
+        Continue(label: Label, values: Vec<Value>) = Terminator [by_hand "continue"];
+        /// Ends this work-item.
+        Return = Terminator ["return"];
 
-    // Structure. Results are given by `Break`.
-    /// Runs `body` once.
-    Block {
-        /// What `Break` names to leave it.
-        label: Label,
-        /// What runs.
-        body: Region,
-    },
-    /// Runs one of two regions.
-    If {
-        /// What `Break` names to leave it.
-        label: Label,
-        /// A `Bool`.
-        cond: Value,
-        /// Where `cond` is true.
-        then: Region,
-        /// Where it is false.
-        otherwise: Region,
-    },
-    /// Runs `body` until something leaves it; `Continue` starts the next iteration with new values.
-    Loop {
-        /// What `Break` and `Continue` name.
-        label: Label,
-        /// Defined anew in each iteration; as many as `initial`.
-        params: Vec<Value>,
-        /// The params' values in the first iteration.
-        initial: Vec<Value>,
-        /// What runs.
-        body: Region,
-        /// What the author asked for.
-        wishes: LoopWishes,
-    },
+        // Among work-items.
+        /// Does something to the value at `ptr` with nobody between. Its order and scope are the only ones it
+        /// implies: a relaxed one orders nothing. Result: what was there before; a store has none.
+        Atomic {
+            /// What it does.
+            op: AtomicOp,
+            /// A global, shared or generic pointer.
+            ptr: Value,
+            /// [`AtomicOp::operands`] values of one type, that of the result.
+            values: Vec<Value>,
+            /// What stays before and after.
+            order: MemoryOrder,
+            /// For whom.
+            scope: MemoryScope,
+        } = Memory [by_hand "atomic"];
+        /// Orders this work-item's accesses before and after it, as others see them. No result.
+        Fence(order: MemoryOrder, scope: MemoryScope) = Order ["fence" order scope];
 
-    // Terminators.
-    /// Leaves an enclosing block, `if` or loop, whose results become `values`.
-    Break(Label, Vec<Value>),
-    /// Starts the next iteration of an enclosing loop, whose params become `values`.
-    Continue(Label, Vec<Value>),
-    /// Ends this work-item.
-    Return,
-    /// Ends the launch with an error: the kernel found that something is wrong.
-    Trap,
+        // Of a party of the sub-group. A mask, an `I32`, names the party: bit 0 is the first work-item. Those that it
+        // names and that have not ended do it together, each with the same mask and itself in it. They may have come to
+        // different operations of the same kind. Without a mask the party is the whole sub-group: all of it run the same
+        // operation, and none has ended.
+        /// The value of another work-item of the party; `by` is an `I32`, unsigned, less than 32. Result: of the
+        /// value's type.
+        Shuffle {
+            /// From whom.
+            op: ShuffleOp,
+            /// What each gives.
+            value: Value,
+            /// A number, a distance, or bits.
+            by: Value,
+            /// Who takes part; the whole sub-group if there is none.
+            mask: Option<Value>,
+        } = Exchange ["shuffle" op value by mask];
+        /// What a `Bool` is for the party, whose mask comes last. Result: a `Bool` or an `I32`.
+        Vote(op: VoteOp, value: Value, mask: Option<Value>) = Exchange ["vote" op value mask];
+
+        /// Some of the work-group's work-items wait here for each other: a sub-group, a part of it, or several
+        /// sub-groups. Shared and global memory are ordered among them. No result.
+        Meet(meeting: Meeting) = Order [by_hand "meet"];
+        /// Writes a line of text for people, once for each work-item. No result.
+        Print {
+            /// The text, with places for the values: see [`line`](super::line).
+            text: String,
+            /// As many as there are places.
+            values: Vec<Value>,
+        } = Output [by_hand "print"];
+        /// Ends the launch with an error: the kernel found that something is wrong.
+        Trap = Terminator ["trap"];
+        /// Launches that follow each other in a stream may overlap: says that the next may begin, or waits for the one before.
+        /// Nothing that touches global memory moves across a [`Dependency::Wait`], whatever is known of that memory. No result.
+        Depend(dependency: Dependency) = Order ["depend" dependency];
+        /// The mask of work-items of the sub-group that run this operation together: the one itself, and which others is
+        /// left to the device. Not pure: it is neither repeated nor moved nor removed with another. Result: an `I32`.
+        Active = Exchange ["active"];
+    }
 }
 
-/// What a launch says to those before and after it ([`Depend`](OpKind::Depend)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Dependency {
-    /// As far as this work-group is concerned the next launch may begin.
-    Launch,
-    /// Waits until the launch before has ended and what it wrote is there.
-    Wait,
-}
-
-impl Dependency {
-    /// Both.
-    pub const ALL: &[Dependency] = &[Dependency::Launch, Dependency::Wait];
-
-    /// Its name in the text form.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dependency::Launch => "launch",
-            Dependency::Wait => "wait",
-        }
+words! {
+    /// What a launch says to those before and after it ([`Depend`](OpKind::Depend)).
+    pub enum Dependency: "`launch` or `wait`" {
+        /// As far as this work-group is concerned the next launch may begin.
+        Launch = "launch",
+        /// Waits until the launch before has ended and what it wrote is there.
+        Wait = "wait",
     }
 }
 
@@ -300,38 +295,19 @@ pub enum Id {
 impl OpKind {
     /// Ends a region.
     pub fn is_terminator(&self) -> bool {
-        matches!(
-            self,
-            OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return | OpKind::Trap
-        )
+        self.class() == OpClass::Terminator
     }
 
     /// Has no effect, and reads nothing but its operands and the work-item's identity: it may be
     /// repeated, moved or removed.
     pub fn is_pure(&self) -> bool {
-        matches!(
-            self,
-            OpKind::Id(_)
-                | OpKind::ArrayAddress(_)
-                | OpKind::Unary(..)
-                | OpKind::Binary(..)
-                | OpKind::NoWrap(..)
-                | OpKind::Fma(..)
-                | OpKind::Compare(..)
-                | OpKind::Select(..)
-                | OpKind::Convert(..)
-                | OpKind::Ruled(..)
-                | OpKind::Address { .. }
-        )
+        self.class() == OpClass::Pure
     }
 
     /// Whether work-items of a sub-group run it together: it stays where it is among the others of its kind, and goes into no
     /// branch and out of none.
     pub fn is_of_sub_group(&self) -> bool {
-        matches!(
-            self,
-            OpKind::Shuffle { .. } | OpKind::Vote(..) | OpKind::Active | OpKind::Meet(Meeting::SubGroup(_))
-        )
+        self.class() == OpClass::Exchange || matches!(self, OpKind::Meet(Meeting::SubGroup(_)))
     }
 
     /// The mask that names who takes part, of an operation that has one.
@@ -385,12 +361,11 @@ impl OpKind {
 
     /// Calls `visit` on each operand of this operation itself; regions inside are not entered.
     pub fn for_each_operand(&self, mut visit: impl FnMut(Value)) {
-        // One list of the operands serves reading and writing; the copy is cheap next to what passes do.
-        let mut copy = self.without_regions();
-        copy.map_operands(|value| {
-            visit(value);
-            value
-        });
+        match self {
+            // Its parameters are defined here, not used.
+            OpKind::Loop { initial, .. } => initial.visit(&mut visit),
+            other => other.visit_fields(&mut visit),
+        }
     }
 
     /// The same operation with its regions emptied, so that copying it is cheap.
@@ -426,61 +401,8 @@ impl OpKind {
     /// Replaces each operand of this operation itself; regions inside are not entered.
     pub fn map_operands(&mut self, mut map: impl FnMut(Value) -> Value) {
         match self {
-            OpKind::Id(_)
-            | OpKind::ArrayAddress(_)
-            | OpKind::Barrier
-            | OpKind::Fence(..)
-            | OpKind::Meet(Meeting::Named { .. })
-            | OpKind::Active
-            | OpKind::Depend(_)
-            | OpKind::Return
-            | OpKind::Trap => {}
-            OpKind::Block { .. } => {}
-            // The type of the closure must not grow with each call.
-            OpKind::Ruled(_, plain) => plain.map_operands(&mut map as &mut dyn FnMut(Value) -> Value),
-            OpKind::Unary(_, a) | OpKind::Convert(_, a) | OpKind::Wait(a) => *a = map(*a),
-            OpKind::Vote(_, value, mask) => {
-                *value = map(*value);
-                mask.iter_mut().for_each(|mask| *mask = map(*mask));
-            }
-            OpKind::Meet(Meeting::SubGroup(mask)) => mask.iter_mut().for_each(|mask| *mask = map(*mask)),
-            OpKind::Shuffle { value, by, mask, .. } => {
-                *value = map(*value);
-                *by = map(*by);
-                mask.iter_mut().for_each(|mask| *mask = map(*mask));
-            }
-            OpKind::Binary(_, a, b) | OpKind::NoWrap(_, _, a, b) | OpKind::Compare(_, a, b) => {
-                *a = map(*a);
-                *b = map(*b);
-            }
-            OpKind::Fma(a, b, c) | OpKind::Select(a, b, c) => {
-                *a = map(*a);
-                *b = map(*b);
-                *c = map(*c);
-            }
-            OpKind::Address { base, index, .. } => {
-                *base = map(*base);
-                *index = map(*index);
-            }
-            OpKind::Load { ptr, .. } => *ptr = map(*ptr),
-            OpKind::Prefetch { ptr, count, .. } => {
-                *ptr = map(*ptr);
-                count.iter_mut().for_each(|count| *count = map(*count));
-            }
-            OpKind::Store { ptr, values, .. } | OpKind::Atomic { ptr, values, .. } => {
-                *ptr = map(*ptr);
-                values.iter_mut().for_each(|value| *value = map(*value));
-            }
-            OpKind::Copy { to, from, .. } => {
-                *to = map(*to);
-                *from = map(*from);
-            }
-            OpKind::If { cond, .. } => *cond = map(*cond),
-            OpKind::Join(values)
-            | OpKind::Print { values, .. }
-            | OpKind::Loop { initial: values, .. }
-            | OpKind::Break(_, values)
-            | OpKind::Continue(_, values) => values.iter_mut().for_each(|value| *value = map(*value)),
+            OpKind::Loop { initial, .. } => initial.map(&mut map),
+            other => other.map_fields(&mut map),
         }
     }
 

@@ -1,7 +1,10 @@
 //! How operations are declared: a row for each, from which printer, parser and verifier take what they say.
 //!
-//! [`words!`] declares an enumeration whose variants have a spelling; [`family!`] one of pure operations, with the
-//! operands that each takes and the [rules](super::FloatRule) that it can have:
+//! [`operations!`] declares [`OpKind`](super::OpKind), [`family!`] the pure operations of one type, [`words!`] an enumeration whose variants have a spelling.
+//!
+//! # Families
+//!
+//! A row has the spelling, the operands, and the [rules](super::FloatRule) that the operation can have:
 //!
 //! ```text
 //! family! {
@@ -32,9 +35,70 @@
 //! ```
 //!
 //! What is left to write for a new one is its meaning in [`eval`](super::eval), and what each back end makes of it.
+//!
+//! # Operations
+//!
+//! A row has the operation's fields, its [`OpClass`], and its text form: the word that it starts with, then its fields and
+//! further words in the order in which they are written. Operands are separated by commas; [`Spelled`](super::field::Spelled) says how each
+//! field is written and read.
+//!
+//! ```text
+//! operations! {
+//!     pub enum OpKind {
+//!         /// `a × b + c` rounded once.
+//!         Fma(a: Value, b: Value, c: Value) = Pure ["fma" a b c];
+//!         /// Starts an asynchronous copy.
+//!         Copy { to: Value, from: Value, bytes: u32, id: LoadId } = Memory ["copy" bytes "to" to "from" from id];
+//!         /// Reads consecutive values.
+//!         Load { ptr: Value, id: LoadId, cache: CacheUse } = Memory [by_hand "load"];
+//!     }
+//! }
+//! ```
+//!
+//! becomes
+//!
+//! ```text
+//! pub enum OpKind { Fma(Value, Value, Value), Copy { to: Value, … }, Load { … } }
+//!
+//! impl OpKind {
+//!     /// The words that operations start with.
+//!     const WORDS: &[&[&str]] = &[&["fma"], &["copy"], &["load"]];
+//!     fn class(&self) -> OpClass { match self { OpKind::Fma(..) => OpClass::Pure, … } }
+//!     fn word(&self) -> &'static str { match self { OpKind::Fma(..) => "fma", … } }
+//!     /// Calls `visit` on each field that holds operands, in the order of the fields.
+//!     fn visit_fields(&self, visit: &mut dyn FnMut(Value)) { … }
+//!     fn map_fields(&mut self, map: &mut dyn FnMut(Value) -> Value) { … }
+//!     /// Writes `fma %a, %b, %c` or `copy 16 to %slot from %ptr, @values`; false for what is written by hand.
+//!     fn write(&self, out: &mut Printer<'_>) -> bool { … }
+//!     /// Reads what follows `word`; nothing if that starts no operation of the table, or one that is read by hand.
+//!     fn read(word: &str, parser: &mut Parser<'_>) -> Result<Option<OpKind>> { … }
+//! }
+//! ```
+//!
+//! `by_hand` is for the few whose text form has options; `print/operation.rs` and `parse/operation.rs` have those.
 
 use super::rule::{FloatRule, Rounding};
 use super::types::Type;
+
+/// What passes need to know of an operation that they do not know by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpClass {
+    /// No effect, and the result depends on the operands and the work-item's identity alone: may be repeated, moved or
+    /// removed.
+    Pure,
+    /// Touches memory, or knows of copies in flight.
+    Memory,
+    /// Orders accesses of work-items or launches.
+    Order,
+    /// Work-items of a sub-group run it together: stays where it is, and its result may differ among them.
+    Exchange,
+    /// Shows people something.
+    Output,
+    /// Has regions.
+    Structure,
+    /// Ends a region.
+    Terminator,
+}
 
 /// Which operands a pure operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,11 +191,14 @@ impl Rules {
     }
 }
 
-/// An enumeration whose variants have a spelling; see the [module](self).
+/// An enumeration whose variants have a spelling. Behind its name may stand what messages call one of them; then it can
+/// be a field of a row of [`operations!`].
 macro_rules! words {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal),+ $(,)? }
+        pub enum $name:ident $(: $what:literal)? {
+            $($(#[$doc:meta])* $variant:ident = $text:literal),+ $(,)?
+        }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -151,6 +218,23 @@ macro_rules! words {
                 match name { $($text => Some($name::$variant),)+ _ => None }
             }
         }
+
+        impl $crate::ir::field::Field for $name {}
+
+        $(
+            impl $crate::ir::field::Spelled for $name {
+                fn write(&self, out: &mut $crate::ir::print::Printer<'_>, _first: &mut bool) {
+                    out.word(self.name());
+                }
+
+                fn read(
+                    parser: &mut $crate::ir::parse::Parser<'_>,
+                    _first: &mut bool,
+                ) -> $crate::error::Result<$name> {
+                    parser.tabled($what, $name::ALL, $name::name)
+                }
+            }
+        )?
     };
 }
 
@@ -191,4 +275,123 @@ macro_rules! family {
     };
 }
 
-pub(super) use {family, words};
+/// The operations; see the [module](self).
+macro_rules! operations {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident {
+            $(
+                $(#[$doc:meta])*
+                $variant:ident
+                $(( $($at:ident : $at_ty:ty),+ ))?
+                $({ $($(#[$field_doc:meta])* $field:ident : $field_ty:ty),+ $(,)? })?
+                = $class:ident [$($piece:tt)+]
+            );+ $(;)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $name {
+            $($(#[$doc])* $variant $(( $($at_ty),+ ))? $({ $($(#[$field_doc])* $field: $field_ty),+ })?),+
+        }
+
+        #[allow(unused_variables, reason = "the fields of what is written by hand")]
+        impl $name {
+            /// The words that operations start with, besides those of the families.
+            pub(super) const WORDS: &'static [&'static [&'static str]] = &[$(text_form!(words $($piece)+)),+];
+
+            /// What passes need to know of it.
+            pub fn class(&self) -> OpClass {
+                match self { $($name::$variant { .. } => OpClass::$class),+ }
+            }
+
+            /// The word that it starts with in the text form; empty for those of the families.
+            pub fn word(&self) -> &'static str {
+                let words: &[&str] = match self { $($name::$variant { .. } => text_form!(words $($piece)+)),+ };
+                words.first().copied().unwrap_or_default()
+            }
+
+            /// Calls `visit` on each operand in its fields.
+            fn visit_fields(&self, visit: &mut dyn FnMut(Value)) {
+                match self {
+                    $(
+                        $name::$variant $(( $($at),+ ))? $({ $($field),+ })? => {
+                            $($(Field::visit($at, visit);)+)?
+                            $($(Field::visit($field, visit);)+)?
+                        }
+                    )+
+                }
+            }
+
+            /// Replaces each operand in its fields.
+            fn map_fields(&mut self, map: &mut dyn FnMut(Value) -> Value) {
+                match self {
+                    $(
+                        $name::$variant $(( $($at),+ ))? $({ $($field),+ })? => {
+                            $($(Field::map($at, map);)+)?
+                            $($(Field::map($field, map);)+)?
+                        }
+                    )+
+                }
+            }
+
+            /// Writes its text form, with the rule behind its word; false if that is written by hand.
+            pub(super) fn write(&self, rule: FloatRule, out: &mut Printer<'_>) -> bool {
+                match self {
+                    $(
+                        $name::$variant $(( $($at),+ ))? $({ $($field),+ })? => {
+                            text_form!(write rule out $($piece)+)
+                        }
+                    )+
+                }
+            }
+
+            /// Reads what follows `word`; nothing if that starts no operation of the table, or one that is read by hand.
+            pub(super) fn read(word: &str, parser: &mut Parser<'_>) -> Result<Option<$name>> {
+                $(
+                    text_form!(
+                        read word parser
+                        [$name::$variant $(( $($at),+ ))? $({ $($field),+ })?]
+                        $($piece)+
+                    );
+                )+
+                Ok(None)
+            }
+        }
+    };
+}
+
+/// The parts of a row of [`operations!`] between the brackets: its words, how it is written, how it is read.
+macro_rules! text_form {
+    (words by_hand $($word:literal)*) => { &[$($word),*] };
+    (words $word:literal $($piece:tt)*) => { &[$word] };
+
+    (write $rule:ident $out:ident by_hand $($word:literal)*) => { false };
+    (write $rule:ident $out:ident $word:literal $($piece:tt)*) => {{
+        $out.put(format!("{}{}", $word, $rule));
+        let first = &mut true;
+        $(text_form!(write_piece $out first $piece);)*
+        true
+    }};
+    (write_piece $out:ident $first:ident $word:literal) => {
+        $out.word($word);
+        *$first = true;
+    };
+    (write_piece $out:ident $first:ident $field:ident) => { Spelled::write($field, $out, $first) };
+
+    (read $found:ident $parser:ident [$($make:tt)+] by_hand $($word:literal)*) => {};
+    (read $found:ident $parser:ident [$($make:tt)+] $word:literal $($piece:tt)*) => {
+        if $found == $word {
+            let first = &mut true;
+            $(text_form!(read_piece $parser first $piece);)*
+            return Ok(Some($($make)+));
+        }
+    };
+    (read_piece $parser:ident $first:ident $word:literal) => {
+        $parser.expect_word($word)?;
+        *$first = true;
+    };
+    (read_piece $parser:ident $first:ident $field:ident) => { let $field = Spelled::read($parser, $first)?; };
+}
+
+pub(super) use {family, operations, text_form, words};

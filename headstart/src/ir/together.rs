@@ -6,7 +6,7 @@ use super::types::Type;
 words! {
     /// What an [`Atomic`](super::OpKind::Atomic) operation does to the value in memory. All but `Store` give what
     /// was there before.
-    pub enum AtomicOp {
+    pub enum AtomicOp: "an atomic operation" {
         /// Leaves it. No operand; integers and floats.
         Load = "load",
         /// Becomes the operand. No result; integers and floats.
@@ -41,7 +41,7 @@ words! {
 
 words! {
     /// How an atomic operation or fence orders the accesses around it.
-    pub enum MemoryOrder {
+    pub enum MemoryOrder: "a memory order" {
         /// Not at all.
         Relaxed = "relaxed",
         /// What comes after stays after.
@@ -57,7 +57,7 @@ words! {
 
 words! {
     /// Among which work-items an atomic operation or fence holds.
-    pub enum MemoryScope {
+    pub enum MemoryScope: "a memory scope" {
         /// Of the same sub-group.
         SubGroup = "sub_group",
         /// Of the same work-group.
@@ -70,7 +70,7 @@ words! {
 words! {
     /// From which work-item of the sub-group a [`Shuffle`](super::OpKind::Shuffle) takes the value. Its own where
     /// there is none of that number.
-    pub enum ShuffleOp {
+    pub enum ShuffleOp: "a kind of shuffle" {
         /// The one with this number.
         Index = "index",
         /// The one so many below.
@@ -84,7 +84,7 @@ words! {
 
 words! {
     /// What a [`Vote`](super::OpKind::Vote) of the sub-group gives.
-    pub enum VoteOp {
+    pub enum VoteOp: "a kind of vote" {
         /// Whether it holds for one of them. A `Bool`.
         Any = "any",
         /// Whether it holds for all of them. A `Bool`.

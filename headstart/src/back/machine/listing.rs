@@ -5,7 +5,7 @@ use std::fmt;
 use cranelift_entity::EntityRef;
 
 use super::program::{Class, Control, Instruction, MachineProgram, Step};
-use crate::ir::{OpKind, Space, Value};
+use crate::ir::{OpClass, OpKind, Space, Value};
 
 impl Class {
     /// The name in listings.
@@ -180,30 +180,13 @@ fn operation(kind: &OpKind) -> String {
     match kind {
         OpKind::Ruled(rule, plain) => format!("{}{rule}", operation(plain)),
         OpKind::Id(_) => "id".into(),
-        OpKind::ArrayAddress(_) => "array".into(),
         OpKind::Unary(op, _) => op.name().into(),
         OpKind::Binary(op, ..) => op.name().into(),
         OpKind::NoWrap(op, ..) => op.name().into(),
-        OpKind::Fma(..) => "fma".into(),
         OpKind::Compare(op, ..) => op.name().into(),
-        OpKind::Select(..) => "select".into(),
         OpKind::Convert(op, _) => op.name().into(),
-        OpKind::Address { .. } => "address".into(),
-        OpKind::Load { .. } => "load".into(),
-        OpKind::Store { .. } => "store".into(),
-        OpKind::Copy { .. } => "copy".into(),
-        OpKind::Join(_) => "join".into(),
-        OpKind::Wait(_) => "wait".into(),
-        OpKind::Prefetch { .. } => "prefetch".into(),
-        OpKind::Barrier => "barrier".into(),
-        OpKind::Meet(_) => "meet".into(),
-        OpKind::Print { .. } => "print".into(),
         OpKind::Atomic { op, .. } => format!("atomic {}", op.name()),
-        OpKind::Fence(..) => "fence".into(),
-        OpKind::Depend(_) => "depend".into(),
-        OpKind::Shuffle { .. } => "shuffle".into(),
-        OpKind::Vote(..) => "vote".into(),
-        OpKind::Active => "active".into(),
-        _ => "structure".into(),
+        _ if matches!(kind.class(), OpClass::Structure | OpClass::Terminator) => "structure".into(),
+        _ => kind.word().into(),
     }
 }

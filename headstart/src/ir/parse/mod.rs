@@ -93,7 +93,7 @@ pub fn read(text: &str, file_name: &str) -> Result<Kernel> {
     Ok(kernel)
 }
 
-struct Parser<'t> {
+pub(super) struct Parser<'t> {
     lexer: Lexer<'t>,
     /// The token to look at next, and where it starts.
     token: Token<'t>,
@@ -200,7 +200,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn expect_word(&mut self, word: &str) -> Result<()> {
+    pub(super) fn expect_word(&mut self, word: &str) -> Result<()> {
         match self.accept_word(word)? {
             true => Ok(()),
             false => Err(self.expected(&format!("`{word}`"))),
@@ -224,7 +224,7 @@ impl<'t> Parser<'t> {
     }
 
     /// As [`Parser::number`], of what fits 32 bits.
-    fn small_number(&mut self, what: &str, least: u32, most: u32) -> Result<u32> {
+    pub(super) fn small_number(&mut self, what: &str, least: u32, most: u32) -> Result<u32> {
         let number = self.number(what, u64::from(least), u64::from(most))?;
         Ok(u32::try_from(number).unwrap_or(most))
     }

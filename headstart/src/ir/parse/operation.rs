@@ -4,24 +4,16 @@ use super::lexer::{Name, NameAt, Position, Token};
 use super::scope::{Enclosing, Lookup};
 use super::{Parser, constant};
 use crate::error::Result;
+use crate::ir::field::Spelled;
 use crate::ir::hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
 use crate::ir::kernel::{Array, Label, LoadId, Value};
-use crate::ir::op::{
-    BinaryOp, CompareOp, ConvertOp, Dependency, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
-};
+use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap};
 use crate::ir::print::{all_ids, id_name};
 use crate::ir::rule::FloatRule;
-use crate::ir::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
+use crate::ir::together::{AtomicOp, MemoryOrder, MemoryScope};
 use crate::ir::types::Type;
 use crate::ir::verify::result_types;
 use crate::suggest;
-
-/// The words that start an operation besides those of the tables in `op`.
-const WORDS: [&str; 26] = [
-    "array", "fma", "select", "address", "load", "store", "copy", "join", "wait", "prefetch", "barrier",
-    "block", "if", "loop", "yield", "break", "continue", "return", "atomic", "fence", "shuffle", "vote",
-    "meet", "print", "trap", "depend",
-];
 
 /// Whether a rule may stand behind this word; which rule, the verifier says.
 fn is_ruled(word: &str) -> bool {
@@ -98,17 +90,11 @@ impl Parser<'_> {
 
     /// An operation without region after its first word, and the type that it names itself.
     fn simple(&mut self, word: &str, position: Position) -> Result<(OpKind, Option<Type>)> {
+        if let Some(kind) = OpKind::read(word, self)? {
+            return Ok((kind, None));
+        }
         let mut named = None;
         let kind = match word {
-            "array" => OpKind::ArrayAddress(self.array_name()?),
-            "fma" => {
-                let [a, b, c] = self.operands()?;
-                OpKind::Fma(a, b, c)
-            }
-            "select" => {
-                let [cond, a, b] = self.operands()?;
-                OpKind::Select(cond, a, b)
-            }
             "address" => self.address()?,
             "load" => {
                 named = Some(self.ty()?);
@@ -118,21 +104,7 @@ impl Parser<'_> {
                 let cache = self.cache()?;
                 OpKind::Load { ptr, id, cache }
             }
-            "store" => {
-                let [ptr] = self.operands()?;
-                self.expect(',')?;
-                let values = self.operand_list()?;
-                let cache = self.cache()?;
-                OpKind::Store { ptr, values, cache }
-            }
-            "copy" => self.copy()?,
-            "join" => OpKind::Join(self.operand_list()?),
-            "wait" => {
-                let [token] = self.operands()?;
-                OpKind::Wait(token)
-            }
             "prefetch" => self.prefetch()?,
-            "barrier" => OpKind::Barrier,
             "meet" => self.meeting()?,
             "print" => {
                 let Token::Text(text) = self.token.clone() else {
@@ -150,24 +122,6 @@ impl Parser<'_> {
                 (kind, named) = self.atomic()?;
                 kind
             }
-            "fence" => OpKind::Fence(self.order()?, self.memory_scope()?),
-            "shuffle" => {
-                let op = self.tabled("a kind of shuffle", ShuffleOp::ALL, ShuffleOp::name)?;
-                let [value, by] = self.operands()?;
-                let mask = self.party()?;
-                OpKind::Shuffle { op, value, by, mask }
-            }
-            "vote" => {
-                let op = self.tabled("a kind of vote", VoteOp::ALL, VoteOp::name)?;
-                let [value] = self.operands()?;
-                OpKind::Vote(op, value, self.party()?)
-            }
-            "active" => OpKind::Active,
-            "depend" => {
-                OpKind::Depend(self.tabled("`launch` or `wait`", Dependency::ALL, Dependency::name)?)
-            }
-            "return" => OpKind::Return,
-            "trap" => OpKind::Trap,
             "yield" => OpKind::Break(self.yield_target(position)?, self.exit_values()?),
             "break" => OpKind::Break(self.exit_target(position)?, self.exit_values()?),
             "continue" => OpKind::Continue(self.exit_target(position)?, self.exit_values()?),
@@ -229,10 +183,8 @@ impl Parser<'_> {
             );
         }
         known.extend(ids);
-        let known: Vec<&str> = WORDS
-            .into_iter()
-            .chain(known.iter().map(String::as_str))
-            .collect();
+        let words = OpKind::WORDS.iter().copied().flatten().copied();
+        let known: Vec<&str> = words.chain(known.iter().map(String::as_str)).collect();
         let error = self.error_at(
             position,
             format!("there is no operation {}", suggest::quoted(word)),
@@ -249,7 +201,7 @@ impl Parser<'_> {
     }
 
     /// A value or a constant.
-    pub(super) fn operand(&mut self, what: &str) -> Result<Value> {
+    pub(in crate::ir) fn operand(&mut self, what: &str) -> Result<Value> {
         let truth = match &self.token {
             Token::Value(name) => {
                 let name = name.clone();
@@ -302,6 +254,14 @@ impl Parser<'_> {
         }
     }
 
+    /// The comma behind an earlier operand.
+    pub(in crate::ir) fn separator(&mut self, first: &mut bool) -> Result<()> {
+        match std::mem::take(first) {
+            true => Ok(()),
+            false => self.expect(','),
+        }
+    }
+
     fn operands<const N: usize>(&mut self) -> Result<[Value; N]> {
         // Overwritten below; constants need no definition, so nothing dangles in between.
         let mut operands = [self.constant(Type::Bool, 0); N];
@@ -315,7 +275,7 @@ impl Parser<'_> {
     }
 
     /// One operand or more.
-    fn operand_list(&mut self) -> Result<Vec<Value>> {
+    pub(in crate::ir) fn operand_list(&mut self) -> Result<Vec<Value>> {
         let mut operands = vec![self.operand("an operand")?];
         while self.accept(',')? {
             operands.push(self.operand("an operand")?);
@@ -362,7 +322,7 @@ impl Parser<'_> {
         Ok(label)
     }
 
-    fn array_name(&mut self) -> Result<Array> {
+    pub(in crate::ir) fn array_name(&mut self) -> Result<Array> {
         let position = self.position;
         let name = self.global("an array's name, as in `@ring`,")?;
         self.arrays.get(&name).copied().ok_or_else(|| {
@@ -371,7 +331,7 @@ impl Parser<'_> {
         })
     }
 
-    fn load_name(&mut self) -> Result<LoadId> {
+    pub(in crate::ir) fn load_name(&mut self) -> Result<LoadId> {
         let position = self.position;
         let name = self.global("a load's name, as in `@values`,")?;
         self.loads.get(&name).copied().ok_or_else(|| {
@@ -380,7 +340,7 @@ impl Parser<'_> {
         })
     }
 
-    fn cache(&mut self) -> Result<CacheUse> {
+    pub(in crate::ir) fn cache(&mut self) -> Result<CacheUse> {
         match self.token {
             Token::Word(word) => match CacheUse::parse(word) {
                 Some(cache) => {
@@ -415,7 +375,12 @@ impl Parser<'_> {
     }
 
     /// A word of a table.
-    fn tabled<T: Copy>(&mut self, what: &str, all: &[T], name: fn(T) -> &'static str) -> Result<T> {
+    pub(in crate::ir) fn tabled<T: Copy>(
+        &mut self,
+        what: &str,
+        all: &[T],
+        name: fn(T) -> &'static str,
+    ) -> Result<T> {
         let found = match self.token {
             Token::Word(word) => all.iter().copied().find(|&one| name(one) == word),
             _ => None,
@@ -430,22 +395,15 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    fn order(&mut self) -> Result<MemoryOrder> {
-        self.tabled("a memory order", MemoryOrder::ALL, MemoryOrder::name)
-    }
-
-    fn memory_scope(&mut self) -> Result<MemoryScope> {
-        self.tabled("a memory scope", MemoryScope::ALL, MemoryScope::name)
-    }
-
     /// `atomic add relaxed device %ptr, %value`, `atomic load i32 acquire device %ptr`
     fn atomic(&mut self) -> Result<(OpKind, Option<Type>)> {
-        let op = self.tabled("an atomic operation", AtomicOp::ALL, AtomicOp::name)?;
+        let first = &mut true;
+        let op = AtomicOp::read(self, first)?;
         let named = match op {
             AtomicOp::Load => Some(self.ty()?),
             _ => None,
         };
-        let (order, scope) = (self.order()?, self.memory_scope()?);
+        let (order, scope) = (MemoryOrder::read(self, first)?, MemoryScope::read(self, first)?);
         let [ptr] = self.operands()?;
         let values = match self.accept(',')? {
             true => self.operand_list()?,
@@ -462,7 +420,7 @@ impl Parser<'_> {
     }
 
     /// `among %mask`, or nothing where the whole sub-group takes part.
-    fn party(&mut self) -> Result<Option<Value>> {
+    pub(in crate::ir) fn party(&mut self) -> Result<Option<Value>> {
         match self.accept_word("among")? {
             true => self.operands().map(|[mask]| Some(mask)),
             false => Ok(None),
@@ -481,18 +439,6 @@ impl Parser<'_> {
         Ok(OpKind::Meet(Meeting::Named { number, sub_groups }))
     }
 
-    /// `copy 16 to %slot from %ptr, @values`
-    fn copy(&mut self) -> Result<OpKind> {
-        let bytes = self.small_number("a size in bytes", 0, u32::MAX)?;
-        self.expect_word("to")?;
-        let [to] = self.operands()?;
-        self.expect_word("from")?;
-        let [from] = self.operands()?;
-        self.expect(',')?;
-        let id = self.load_name()?;
-        Ok(OpKind::Copy { to, from, bytes, id })
-    }
-
     /// `prefetch L1 nontemporal 4 at %ptr, @values`, `prefetch L1C_L3C 4 * %count at %ptr by sub_group`
     fn prefetch(&mut self) -> Result<OpKind> {
         let (hint, source) = self.hint()?;
@@ -507,7 +453,7 @@ impl Parser<'_> {
         self.expect_word("at")?;
         let [ptr] = self.operands()?;
         let scope = match self.accept_word("by")? {
-            true => self.tabled("who asks", PrefetchScope::ALL, PrefetchScope::name)?,
+            true => PrefetchScope::read(self, &mut true)?,
             false => PrefetchScope::WorkItem,
         };
         let id = match self.accept(',')? {

@@ -12,7 +12,7 @@ pub(super) use names::{all_ids, id_name};
 
 use std::fmt::Write;
 
-use super::kernel::{Kernel, Label, Param, Place, Value};
+use super::kernel::{Array, Kernel, Label, LoadId, Param, Place, Value};
 use super::op::Op;
 use super::types::Space;
 use names::{Names, quote, spell};
@@ -34,7 +34,7 @@ pub(super) fn print_operation(kernel: &Kernel, op: &Op) -> String {
     printer.out
 }
 
-struct Printer<'k> {
+pub(super) struct Printer<'k> {
     kernel: &'k Kernel,
     names: Names<'k>,
     out: String,
@@ -54,7 +54,7 @@ impl<'k> Printer<'k> {
         }
     }
 
-    fn put(&mut self, text: impl AsRef<str>) {
+    pub(super) fn put(&mut self, text: impl AsRef<str>) {
         self.out.push_str(text.as_ref());
     }
 
@@ -162,13 +162,21 @@ impl<'k> Printer<'k> {
     }
 
     /// A use of a value: its name, or the constant itself.
-    fn value_text(&self, value: Value) -> String {
+    pub(super) fn value_text(&self, value: Value) -> String {
         match self.kernel.values.get(value) {
             Some(data) if data.constant.is_some() => {
                 constant::constant(data.ty, data.constant.unwrap_or_default())
             }
             _ => format!("%{}", self.names.value(value)),
         }
+    }
+
+    pub(super) fn array_text(&self, array: Array) -> String {
+        format!("@{}", self.names.array(array))
+    }
+
+    pub(super) fn load_text(&self, load: LoadId) -> String {
+        format!("@{}", self.names.load(load))
     }
 
     fn values(&mut self, values: &[Value]) {

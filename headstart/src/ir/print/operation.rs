@@ -2,7 +2,8 @@
 
 use super::names::{Exit, exit, id_name, quote};
 use super::{Printer, same_place};
-use crate::ir::hint::{CacheUse, HintSource, PrefetchScope};
+use crate::ir::field::Spelled;
+use crate::ir::hint::{HintSource, PrefetchScope};
 use crate::ir::kernel::{Label, Region, Value};
 use crate::ir::op::{LoopWishes, Meeting, Op, OpKind, UnrollWish};
 use crate::ir::together::AtomicOp;
@@ -90,18 +91,17 @@ impl<'k> Printer<'k> {
             None => "?",
         };
         let rule = op.kind.rule();
+        if op.kind.plain().write(rule, self) {
+            return;
+        }
         match op.kind.plain() {
-            OpKind::Ruled(..) => self.put("?"),
             OpKind::Id(id) => self.put(id_name(*id)),
-            OpKind::ArrayAddress(array) => self.put(format!("array @{}", self.names.array(*array))),
             OpKind::Unary(op, a) => self.named(&format!("{}{rule}", op.name()), &[*a]),
             OpKind::Binary(op, a, b) => self.named(&format!("{}{rule}", op.name()), &[*a, *b]),
             OpKind::NoWrap(op, wrap, a, b) => {
                 self.named(&format!("{}.{}", op.name(), wrap.name()), &[*a, *b])
             }
-            OpKind::Fma(a, b, c) => self.named(&format!("fma{rule}"), &[*a, *b, *c]),
             OpKind::Compare(op, a, b) => self.named(&format!("{}{rule}", op.name()), &[*a, *b]),
-            OpKind::Select(cond, a, b) => self.named("select", &[*cond, *a, *b]),
             OpKind::Convert(op, a) => {
                 self.named(&format!("{}{rule}", op.name()), &[*a]);
                 self.put(format!(" to {result_type}"));
@@ -122,26 +122,10 @@ impl<'k> Printer<'k> {
             OpKind::Load { ptr, id, cache } => {
                 self.put(format!("load {result_type}"));
                 self.values(&[*ptr]);
-                self.put(format!(", @{}", self.names.load(*id)));
-                self.cache(*cache);
+                id.write(self, &mut false);
+                cache.write(self, &mut false);
             }
-            OpKind::Store { ptr, values, cache } => {
-                self.named("store", &[*ptr]);
-                for &value in values {
-                    let text = self.value_text(value);
-                    self.put(format!(", {text}"));
-                }
-                self.cache(*cache);
-            }
-            OpKind::Copy { to, from, bytes, id } => {
-                let (to, from) = (self.value_text(*to), self.value_text(*from));
-                let load = self.names.load(*id);
-                self.put(format!("copy {bytes} to {to} from {from}, @{load}"));
-            }
-            OpKind::Join(tokens) => self.named("join", tokens),
-            OpKind::Wait(token) => self.named("wait", &[*token]),
             OpKind::Prefetch { .. } => self.prefetch(&op.kind),
-            OpKind::Barrier => self.put("barrier"),
             OpKind::Meet(Meeting::SubGroup(mask)) => {
                 self.put("meet subgroup");
                 self.among(*mask);
@@ -170,16 +154,6 @@ impl<'k> Printer<'k> {
                 let operands: Vec<Value> = [*ptr].into_iter().chain(values.iter().copied()).collect();
                 self.named(&format!("{} {}", order.name(), scope.name()), &operands);
             }
-            OpKind::Fence(order, scope) => self.put(format!("fence {} {}", order.name(), scope.name())),
-            OpKind::Shuffle { op, value, by, mask } => {
-                self.named(&format!("shuffle {}", op.name()), &[*value, *by]);
-                self.among(*mask);
-            }
-            OpKind::Vote(op, value, mask) => {
-                self.named(&format!("vote {}", op.name()), &[*value]);
-                self.among(*mask);
-            }
-            OpKind::Active => self.put("active"),
             OpKind::Block { label, .. } => {
                 self.put("block");
                 self.label_name(*label);
@@ -207,9 +181,8 @@ impl<'k> Printer<'k> {
                 Exit::Innermost => self.named("continue", values),
                 _ => self.labelled("continue", *label, values),
             },
-            OpKind::Depend(dependency) => self.put(format!("depend {}", dependency.name())),
-            OpKind::Return => self.put("return"),
-            OpKind::Trap => self.put("trap"),
+            // Rules stand at no rules; what else there is, the table writes.
+            _ => self.put("?"),
         }
     }
 
@@ -248,7 +221,7 @@ impl<'k> Printer<'k> {
             self.put(format!(" by {}", scope.name()));
         }
         if let Some(id) = id {
-            self.put(format!(", @{}", self.names.load(*id)));
+            id.write(self, &mut false);
         }
     }
 
@@ -257,8 +230,19 @@ impl<'k> Printer<'k> {
         self.values(operands);
     }
 
+    /// A word behind others.
+    pub(in crate::ir) fn word(&mut self, word: &str) {
+        self.put(format!(" {word}"));
+    }
+
+    /// An operand behind a word, or behind another operand.
+    pub(in crate::ir) fn operand(&mut self, text: &str, first: &mut bool) {
+        self.put(format!("{} {text}", if *first { "" } else { "," }));
+        *first = false;
+    }
+
     /// Who takes part, unless it is the whole sub-group.
-    fn among(&mut self, mask: Option<Value>) {
+    pub(in crate::ir) fn among(&mut self, mask: Option<Value>) {
         if let Some(mask) = mask {
             let text = self.value_text(mask);
             self.put(format!(" among {text}"));
@@ -274,12 +258,6 @@ impl<'k> Printer<'k> {
         };
         self.put(format!("{name} '{spelled}"));
         self.values(operands);
-    }
-
-    fn cache(&mut self, cache: CacheUse) {
-        if cache != CacheUse::Default {
-            self.put(format!(" {}", cache.name()));
-        }
     }
 
     fn label_name(&mut self, label: Label) {

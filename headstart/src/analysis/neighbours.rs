@@ -95,12 +95,7 @@ impl<'k> Neighbours<'k> {
                     Reading::Unsigned => wrap != Wrap::NotSigned,
                     Reading::Signed => wrap != Wrap::NotUnsigned,
                 };
-                let op = match op {
-                    NoWrapOp::Add => BinaryOp::Add,
-                    NoWrapOp::Sub => BinaryOp::Sub,
-                    NoWrapOp::Mul => BinaryOp::Mul,
-                };
-                exact.then(|| self.arithmetic(op, a, b, reading))?
+                exact.then(|| self.arithmetic(op.into(), a, b, reading))?
             }
             OpKind::Binary(op @ (BinaryOp::DivU | BinaryOp::ShrU), a, b) => self.quotient(op, a, b),
             OpKind::Binary(op, a, b) if reading == Reading::Wrapping => self.arithmetic(op, a, b, reading),

@@ -17,8 +17,8 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
 use crate::ir::{
-    Array, BinaryOp, CompareOp, ConvertOp, FloatRule, Id, Kernel, Label, NoWrapOp, Op, OpKind, Region, Type,
-    UnaryOp, Value, eval,
+    Array, BinaryOp, CompareOp, ConvertOp, FloatRule, Id, Kernel, Label, Op, OpKind, Region, Type, UnaryOp,
+    Value, eval,
 };
 
 /// Merges what is equal, in the whole kernel.
@@ -226,14 +226,7 @@ impl Merger<'_> {
                 let a_bits = bits(a)?;
                 Some(self.constant(ty, eval::unary(unary, ty, a_bits)))
             }
-            OpKind::NoWrap(no_wrap, _, a, b) => {
-                let plain = match no_wrap {
-                    NoWrapOp::Add => BinaryOp::Add,
-                    NoWrapOp::Sub => BinaryOp::Sub,
-                    NoWrapOp::Mul => BinaryOp::Mul,
-                };
-                self.binary(plain, ty, a, b)
-            }
+            OpKind::NoWrap(no_wrap, _, a, b) => self.binary(no_wrap.into(), ty, a, b),
             OpKind::Binary(binary, a, b) => {
                 let simpler = self.binary(binary, ty, a, b);
                 if simpler.is_none() {
@@ -339,9 +332,7 @@ fn key(kernel: &Kernel, op: &Op) -> Option<(FloatRule, Key)> {
         OpKind::Unary(unary, a) => Key::Unary(unary, a),
         OpKind::Binary(binary, a, b) => ordered(binary, a, b),
         // The promise does not change the value.
-        OpKind::NoWrap(NoWrapOp::Add, _, a, b) => ordered(BinaryOp::Add, a, b),
-        OpKind::NoWrap(NoWrapOp::Sub, _, a, b) => Key::Binary(BinaryOp::Sub, a, b),
-        OpKind::NoWrap(NoWrapOp::Mul, _, a, b) => ordered(BinaryOp::Mul, a, b),
+        OpKind::NoWrap(no_wrap, _, a, b) => ordered(no_wrap.into(), a, b),
         OpKind::Fma(a, b, c) => Key::Fma(a.min(b), a.max(b), c),
         OpKind::Compare(compare, a, b) => Key::Compare(compare, a, b),
         OpKind::Select(cond, a, b) => Key::Select(cond, a, b),
@@ -358,14 +349,8 @@ fn key(kernel: &Kernel, op: &Op) -> Option<(FloatRule, Key)> {
 }
 
 fn ordered(op: BinaryOp, a: Value, b: Value) -> Key {
-    use BinaryOp::{Add, And, FAdd, FMul, MaxS, MaxU, MinS, MinU, Mul, MulHighS, MulHighU, Or, Xor};
-    let commutes = matches!(
-        op,
-        Add | Mul | MulHighS | MulHighU | And | Or | Xor | MinS | MinU | MaxS | MaxU | FAdd | FMul
-    );
-    if commutes {
-        Key::Binary(op, a.min(b), a.max(b))
-    } else {
-        Key::Binary(op, a, b)
+    match op.commutes() {
+        true => Key::Binary(op, a.min(b), a.max(b)),
+        false => Key::Binary(op, a, b),
     }
 }

@@ -161,6 +161,15 @@ impl BinaryOp {
     pub fn is_approximation(self) -> bool {
         matches!(self, BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange)
     }
+
+    /// Gives the same bits, whichever operand comes first.
+    pub fn commutes(self) -> bool {
+        use BinaryOp::{Add, And, FAdd, FMul, MaxS, MaxU, MinS, MinU, Mul, MulHighS, MulHighU, Or, Xor};
+        matches!(
+            self,
+            Add | Mul | MulHighS | MulHighU | And | Or | Xor | MinS | MinU | MaxS | MaxU | FAdd | FMul
+        )
+    }
 }
 
 words! {
@@ -172,6 +181,17 @@ words! {
         Sub = "sub",
         /// Multiplication.
         Mul = "mul",
+    }
+}
+
+/// The same without the promise.
+impl From<NoWrapOp> for BinaryOp {
+    fn from(op: NoWrapOp) -> BinaryOp {
+        match op {
+            NoWrapOp::Add => BinaryOp::Add,
+            NoWrapOp::Sub => BinaryOp::Sub,
+            NoWrapOp::Mul => BinaryOp::Mul,
+        }
     }
 }
 

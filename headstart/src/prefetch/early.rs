@@ -24,7 +24,7 @@ use crate::analysis::definitions::Definitions;
 use crate::analysis::jumps::Yielded;
 use crate::analysis::loops::{Inside, LoadSite, LoopSummary, Step};
 use crate::error::{Error, Result};
-use crate::ir::{BinaryOp, Builder, CompareOp, Kernel, NoWrapOp, OpKind, Type, Value};
+use crate::ir::{Builder, CompareOp, Kernel, OpKind, Type, Value};
 
 /// Longest chain of operations that an early value repeats.
 pub(super) const MAX_SLICE_DEPTH: u32 = 400;
@@ -244,7 +244,7 @@ impl<'s> Early<'s> {
             OpKind::Unary(op, x) => b.unary(op, x),
             OpKind::Binary(op, x, y) => b.binary(op, x, y),
             // The promise holds for iterations that happen; an early value may belong to none.
-            OpKind::NoWrap(op, _, x, y) => b.binary(wrapping(op), x, y),
+            OpKind::NoWrap(op, _, x, y) => b.binary(op.into(), x, y),
             OpKind::Fma(x, y, z) => b.fma(x, y, z),
             OpKind::Compare(op, x, y) => b.compare(op, x, y),
             OpKind::Select(cond, x, y) => b.select(cond, x, y),
@@ -467,13 +467,5 @@ pub(super) fn name_of(kernel: &Kernel, value: Value) -> String {
     match &kernel.values[value].name {
         Some(name) => format!("`{name}`"),
         None => "a value".to_owned(),
-    }
-}
-
-fn wrapping(op: NoWrapOp) -> BinaryOp {
-    match op {
-        NoWrapOp::Add => BinaryOp::Add,
-        NoWrapOp::Sub => BinaryOp::Sub,
-        NoWrapOp::Mul => BinaryOp::Mul,
     }
 }

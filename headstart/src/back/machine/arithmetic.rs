@@ -173,11 +173,7 @@ pub fn cost(facts: &Facts<'_>, fused: &Fused, op: &Op) -> Cost {
             Cost::Recipe(binary_recipe(facts, *binary, ty, op, constant, multiplies))
         }
         OpKind::NoWrap(no_wrap, ..) => {
-            let plain = match no_wrap {
-                NoWrapOp::Add => BinaryOp::Add,
-                NoWrapOp::Sub => BinaryOp::Sub,
-                NoWrapOp::Mul => BinaryOp::Mul,
-            };
+            let plain = (*no_wrap).into();
             let multiplies = fused.multiplies(facts, op);
             Cost::Recipe(binary_recipe(
                 facts,

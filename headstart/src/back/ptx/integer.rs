@@ -7,17 +7,7 @@
 
 use super::emitter::Emitter;
 use super::registers::Class;
-use crate::ir::{BinaryOp, CompareOp, Id, NoWrapOp, OpKind, Type, UnaryOp, Value};
-
-impl From<NoWrapOp> for BinaryOp {
-    fn from(op: NoWrapOp) -> BinaryOp {
-        match op {
-            NoWrapOp::Add => BinaryOp::Add,
-            NoWrapOp::Sub => BinaryOp::Sub,
-            NoWrapOp::Mul => BinaryOp::Mul,
-        }
-    }
-}
+use crate::ir::{BinaryOp, CompareOp, Id, OpKind, Type, UnaryOp, Value};
 
 /// The width of the registers that hold this integer type.
 fn width(ty: Type) -> u32 {

@@ -111,12 +111,7 @@ pub fn no_wrap(op: NoWrapOp, wrap: Wrap, ty: Type, a: u64, b: u64) -> (u64, bool
         // 64-bit factors: the product of unsigned ones may exceed an i128, and is then out of range anyway.
         NoWrapOp::Mul => a.checked_mul(b).unwrap_or(i128::MAX),
     };
-    let plain = match op {
-        NoWrapOp::Add => BinaryOp::Add,
-        NoWrapOp::Sub => BinaryOp::Sub,
-        NoWrapOp::Mul => BinaryOp::Mul,
-    };
-    let result = binary(plain, ty, a, b);
+    let result = binary(op.into(), ty, a, b);
     let unsigned_holds = exact(i128::from(a), i128::from(b)) == i128::from(result);
     let signed_exact = exact(i128::from(signed(ty, a)), i128::from(signed(ty, b)));
     let signed_holds = signed_exact == i128::from(signed(ty, result));

@@ -9,7 +9,7 @@ use crate::device::sim::functional::{
     LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
     parties_of, shuffle_sources,
 };
-use crate::ir::{BinaryOp, ConvertOp, LoadId, NoWrapOp, Place, Space};
+use crate::ir::{ConvertOp, LoadId, Place, Space};
 
 /// Numbers of atomic operations and votes, behind those of all others.
 const ATOMIC: u64 = OPERATION + (1 << 32);
@@ -182,14 +182,7 @@ impl TermObserver {
             }
             LaneOpKind::Binary { op, ty, to, a, b } => compute(binary(op, ty), to, &[a, b]),
             // A pass may drop the promise.
-            LaneOpKind::NoWrap { op, ty, to, a, b, .. } => {
-                let op = match op {
-                    NoWrapOp::Add => BinaryOp::Add,
-                    NoWrapOp::Sub => BinaryOp::Sub,
-                    NoWrapOp::Mul => BinaryOp::Mul,
-                };
-                compute(binary(op, ty), to, &[a, b]);
-            }
+            LaneOpKind::NoWrap { op, ty, to, a, b, .. } => compute(binary(op.into(), ty), to, &[a, b]),
             LaneOpKind::Fma { ty, to, a, b, c } => compute(Operation::new(3, 0, ty, "fma"), to, &[a, b, c]),
             LaneOpKind::Compare { op, ty, to, a, b } => {
                 compute(Operation::new(4, op as u64, ty, op.name()), to, &[a, b]);

@@ -59,21 +59,8 @@ pub(super) fn type_number(ty: Type) -> u64 {
 pub(super) fn binary(op: BinaryOp, ty: Type) -> Operation {
     let code = BinaryOp::ALL.iter().position(|&other| other == op).unwrap_or(0);
     Operation {
-        commutes: matches!(
-            op,
-            BinaryOp::Mul
-                | BinaryOp::MulHighS
-                | BinaryOp::MulHighU
-                | BinaryOp::And
-                | BinaryOp::Or
-                | BinaryOp::Xor
-                | BinaryOp::MinS
-                | BinaryOp::MinU
-                | BinaryOp::MaxS
-                | BinaryOp::MaxU
-                | BinaryOp::FAdd
-                | BinaryOp::FMul
-        ),
+        // Sums have a linear form, which does not know an order.
+        commutes: op.commutes() && op != BinaryOp::Add,
         // What the builder folds away.
         neutral: match op {
             BinaryOp::Or | BinaryOp::Xor | BinaryOp::ShrS | BinaryOp::ShrU => Some((1, 0)),

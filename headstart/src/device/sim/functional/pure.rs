@@ -7,7 +7,7 @@
 use super::lane_op::LaneOpKind;
 use super::lanes::{LANES, Lanes, Registers, Slot};
 use crate::ir::eval::{self, ruled};
-use crate::ir::{BinaryOp, CompareOp, ConvertOp, FloatRule, NoWrapOp, Type, UnaryOp};
+use crate::ir::{BinaryOp, CompareOp, ConvertOp, FloatRule, Type, UnaryOp};
 
 /// Computes a pure operation, but for those that ask about the work-item or its arrays. False if the
 /// operation is none of these, and nothing was done.
@@ -15,14 +15,7 @@ pub(super) fn execute(kind: &LaneOpKind, registers: &mut Registers) -> bool {
     match *kind {
         LaneOpKind::Unary { op, ty, to, a } => unary(registers, op, ty, to, a),
         LaneOpKind::Binary { op, ty, to, a, b } => binary(registers, op, ty, to, a, b),
-        LaneOpKind::NoWrap { op, ty, to, a, b, .. } => {
-            let op = match op {
-                NoWrapOp::Add => BinaryOp::Add,
-                NoWrapOp::Sub => BinaryOp::Sub,
-                NoWrapOp::Mul => BinaryOp::Mul,
-            };
-            binary(registers, op, ty, to, a, b);
-        }
+        LaneOpKind::NoWrap { op, ty, to, a, b, .. } => binary(registers, op.into(), ty, to, a, b),
         LaneOpKind::Fma { ty, to, a, b, c } => fma(registers, ty, to, [a, b, c]),
         LaneOpKind::Compare { op, ty, to, a, b } => compare(registers, op, ty, to, a, b),
         LaneOpKind::Select { to, cond, a, b } => select(registers, to, cond, a, b),

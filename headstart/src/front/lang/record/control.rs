@@ -7,7 +7,7 @@ use super::range::Latch;
 use super::state::{is_cheap, recorder};
 use super::tree::{Body, Node, TargetId};
 use super::{At, Recorded, Values, Variable, Wishes, literal};
-use crate::ir::{BinaryOp, NoWrapOp, Op, OpKind};
+use crate::ir::{NoWrapOp, Op, OpKind};
 
 /// The most operations that the right side of `&&` may have to run without a branch.
 const CHEAP: usize = 8;
@@ -313,18 +313,11 @@ fn without_promise(node: Node) -> Node {
             kind: OpKind::NoWrap(op, _, a, b),
             results,
             place,
-        }) => {
-            let op = match op {
-                NoWrapOp::Add => BinaryOp::Add,
-                NoWrapOp::Sub => BinaryOp::Sub,
-                NoWrapOp::Mul => BinaryOp::Mul,
-            };
-            Node::Op(Op {
-                kind: OpKind::Binary(op, a, b),
-                results,
-                place,
-            })
-        }
+        }) => Node::Op(Op {
+            kind: OpKind::Binary(op.into(), a, b),
+            results,
+            place,
+        }),
         other => other,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::device::pattern::splitmix64;
-use crate::ir::Rounding;
+use crate::ir::{NoWrapOp, Rounding};
 
 const INTEGERS: [Type; 4] = [Type::I8, Type::I16, Type::I32, Type::I64];
 const FLOATS: [Type; 4] = [Type::F16, Type::Bf16, Type::F32, Type::F64];

@@ -149,6 +149,9 @@ family! {
         Dot4S = "dot4.s": I32;
         /// `I32`: the sum of the products of their four bytes, taken as unsigned.
         Dot4U = "dot4.u": I32;
+        /// `I32`: the sum of the products of their four bytes, those of the first taken as signed, of the second as
+        /// unsigned.
+        Dot4SU = "dot4.su": I32;
         /// `F32`: a quotient within 2 ulp, for every divisor; which bits it has depends on the device.
         ApproximateDiv = "approximate.div": F32, flushes F32;
         /// `F32`: a quotient within 2 ulp for divisors from 2⁻¹²⁶ to 2¹²⁶; beyond, devices may give 0 or NaN.

@@ -117,20 +117,22 @@ fn bytes(input: &[u32], output: &mut [u32]) {
         sum = dot4_i8(a, input[(i + j) % input.len()], sum);
     }
     let alone = dot4_u8(a, b, 0);
-    output[i * 3] = sum as u32;
-    output[i * 3 + 1] = dot4_u8(a, b, 0xffff_ff00).wrapping_mul(alone);
-    output[i * 3 + 2] = alone.wrapping_add(dot4_u8(b, b, a));
+    output[i * 4] = sum as u32;
+    output[i * 4 + 1] = dot4_u8(a, b, 0xffff_ff00).wrapping_mul(alone);
+    output[i * 4 + 2] = alone.wrapping_add(dot4_u8(b, b, a));
+    output[i * 4 + 3] = dot4_i8_u8(a, b, sum) as u32;
 }
 
 #[test]
 fn dot_products_of_bytes_agree() {
-    agree!(bytes, Geometry::new(2, 32), noise(64), vec![0; 192]);
+    agree!(bytes, Geometry::new(2, 32), noise(64), vec![0; 256]);
     let text = lowers(bytes::kernel());
     // The accumulation is part of the instruction.
     assert!(
         text.contains("dp4a.s32.s32") && text.contains("dp4a.u32.u32"),
         "{text}"
     );
+    assert!(text.contains("dp4a.s32.u32"), "{text}");
     let loop_adds = text
         .lines()
         .filter(|line| line.contains("dp4a.s32.s32") && line.ends_with(", 0;"));

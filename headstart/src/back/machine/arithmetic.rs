@@ -383,7 +383,7 @@ fn binary_recipe(
         }
         BinaryOp::CopySign => single(Class::Int32),
         // One instruction on every device here: IDP.4A, DP4A.
-        BinaryOp::Dot4S | BinaryOp::Dot4U => single(Class::Int32),
+        BinaryOp::Dot4S | BinaryOp::Dot4U | BinaryOp::Dot4SU => single(Class::Int32),
         BinaryOp::ApproximateDiv => recipe::DIV_APPROXIMATE,
         BinaryOp::ApproximateDivInRange => recipe::DIV_APPROXIMATE_IN_RANGE,
         BinaryOp::FAdd

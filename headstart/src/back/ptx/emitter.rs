@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use super::Options;
+use super::integer::is_dot4;
 use super::print::Lines;
 use super::registers::{Class, Registers};
 use super::tokens::Groups;
@@ -426,7 +427,7 @@ fn added_dots<'k>(
 ) -> Vec<Value> {
     let is_dot = |value: &Value| {
         let kind = definitions.get(value).map(|op| &op.kind);
-        let dot = matches!(kind, Some(OpKind::Binary(BinaryOp::Dot4S | BinaryOp::Dot4U, ..)));
+        let dot = matches!(kind, Some(OpKind::Binary(op, ..)) if is_dot4(*op));
         dot && uses.get(value) == Some(&1)
     };
     let mut added = Vec::new();

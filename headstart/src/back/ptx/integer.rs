@@ -14,6 +14,11 @@ fn width(ty: Type) -> u32 {
     if ty.bytes() == 8 { 64 } else { 32 }
 }
 
+/// Whether it is a dot product of bytes, which an instruction adds to something.
+pub(super) fn is_dot4(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Dot4S | BinaryOp::Dot4U | BinaryOp::Dot4SU)
+}
+
 impl Emitter<'_> {
     pub(super) fn id(&mut self, result: Value, id: Id) {
         let r = self.register(result);
@@ -160,8 +165,9 @@ impl Emitter<'_> {
 
     /// `r = rest + x · y` of four bytes.
     fn dot4(&mut self, r: &str, op: BinaryOp, x: &str, y: &str, rest: &str) {
-        let kind = if op == BinaryOp::Dot4S { "s32" } else { "u32" };
-        self.ins(format!("dp4a.{kind}.{kind} {r}, {x}, {y}, {rest}"));
+        let of_x = if op == BinaryOp::Dot4U { "u32" } else { "s32" };
+        let of_y = if op == BinaryOp::Dot4S { "s32" } else { "u32" };
+        self.ins(format!("dp4a.{of_x}.{of_y} {r}, {x}, {y}, {rest}"));
     }
 
     /// The dot product of bytes that is added here, if the sum is all that it is for; and the other summand.
@@ -172,7 +178,7 @@ impl Emitter<'_> {
                 .get(&dot)
                 .filter(|_| self.folded.contains(&dot))?;
             match of.kind {
-                OpKind::Binary(op @ (BinaryOp::Dot4S | BinaryOp::Dot4U), p, q) => Some((op, p, q, rest)),
+                OpKind::Binary(op, p, q) if is_dot4(op) => Some((op, p, q, rest)),
                 _ => None,
             }
         })
@@ -211,7 +217,7 @@ impl Emitter<'_> {
             (x, y)
         };
         match op {
-            B::Dot4S | B::Dot4U => self.dot4(&r, op, &x, &y, "0"),
+            B::Dot4S | B::Dot4U | B::Dot4SU => self.dot4(&r, op, &x, &y, "0"),
             B::Add => self.ins(format!("add.s{bits} {r}, {x}, {y}")),
             B::Sub => self.ins(format!("sub.s{bits} {r}, {x}, {y}")),
             B::Mul => self.ins(format!("mul.lo.s{bits} {r}, {x}, {y}")),

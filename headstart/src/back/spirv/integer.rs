@@ -98,7 +98,7 @@ impl Emitter<'_> {
             B::MaxU => module.opencl(id, Std::u_max, &[x, y]),
             B::Shl | B::ShrS | B::ShrU => self.shift(op, ty, x, y, constant),
             B::DivS | B::DivU | B::RemS | B::RemU => self.divide(op, ty, x, y, constant),
-            B::Dot4S | B::Dot4U => self.dot4(op, x, y),
+            B::Dot4S | B::Dot4U | B::Dot4SU => self.dot4(op, x, y),
             _ => unreachable!("the verifier keeps float operations away from integers"),
         }
     }
@@ -161,15 +161,15 @@ impl Emitter<'_> {
     fn dot4(&mut self, op: BinaryOp, x: Word, y: Word) -> Word {
         let (int, byte) = (self.module.int(32), self.module.int(8));
         let vector = self.module.vector(byte, 4);
-        let code = if op == BinaryOp::Dot4S {
-            Code::SConvert
-        } else {
-            Code::UConvert
+        let codes = match op {
+            BinaryOp::Dot4S => [Code::SConvert; 2],
+            BinaryOp::Dot4U => [Code::UConvert; 2],
+            _ => [Code::SConvert, Code::UConvert],
         };
         let [x, y] = [x, y].map(|word| self.module.ins(Code::Bitcast, vector, &[word]));
         let mut sum = self.module.constant(32, 0);
         for index in 0..4 {
-            let [p, q] = [x, y].map(|bytes| {
+            let [p, q] = [(x, codes[0]), (y, codes[1])].map(|(bytes, code)| {
                 let one = self.component(byte, bytes, index);
                 self.module.ins(code, int, &[one])
             });

@@ -55,4 +55,7 @@ dots! {
     dot4_i8: i32, Dot4S;
     /// `sum` plus the products of the four bytes of `a` and `b`, taken as unsigned, which wraps.
     dot4_u8: u32, Dot4U;
+    /// `sum` plus the products of the four bytes of `a`, taken as signed, and of `b`, taken as unsigned, which wraps: of
+    /// weights and activations as quantised networks have them.
+    dot4_i8_u8: i32, Dot4SU;
 }

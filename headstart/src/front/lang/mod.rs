@@ -69,7 +69,7 @@
 //! - **Work-items:** the functions of [`work_item`], `barrier()`.
 //! - **Atomics:** `bins[i].fetch_add(1, Ordering::Relaxed)` on `&[Atomic<T>]` and `shared::<Atomic<T>, N>()`, with
 //!   the methods of [`atomic::Atomic`], and `fence(Ordering::AcqRel)`.
-//!   `fetch_min` and `fetch_max` of floats, too. [`dot4_i8`](fn@dot::dot4_i8) and `dot4_u8` multiply bytes.
+//!   `fetch_min` and `fetch_max` of floats, too. [`dot4_i8`](fn@dot::dot4_i8), `dot4_u8` and `dot4_i8_u8` multiply bytes.
 //! - **Sub-groups and work-groups together:** shuffles, votes, reductions and scans of [`sub_group`],
 //!   `sub_group_barrier()` and [`named_barrier::<1, 2>()`](fn@work_item::named_barrier). [`block`] loads and stores:
 //!   `sub_group_load(&values[first..])`, `let [a, b, c, d] = sub_group_load_block(&values[first..]);`.
@@ -131,7 +131,7 @@ pub mod prelude {
     pub use super::atomic::{Atomic, AtomicInteger, AtomicScalar, Ordering, Scope, Within, fence};
     pub use super::block::{sub_group_load, sub_group_load_block, sub_group_store, sub_group_store_block};
     pub use super::data::Data;
-    pub use super::dot::{dot4_i8, dot4_u8};
+    pub use super::dot::{dot4_i8, dot4_i8_u8, dot4_u8};
     pub use super::hint::{
         L1, L1_NT, L2, L2_NT, L3, L3_NT, L4, L4_NT, SYCL_EXT_ONEAPI_PREFETCH, joint_prefetch, prefetch,
         shared, sub_group, work_group,

@@ -81,8 +81,9 @@ pub fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
         BinaryOp::MaxS => sa.max(sb) as u64,
         BinaryOp::MinU => a.min(b),
         BinaryOp::MaxU => a.max(b),
-        BinaryOp::Dot4S => dot4(a, b, |byte| i64::from(byte as i8)),
-        BinaryOp::Dot4U => dot4(a, b, i64::from),
+        BinaryOp::Dot4S => dot4(a, b, |byte| i64::from(byte as i8), |byte| i64::from(byte as i8)),
+        BinaryOp::Dot4U => dot4(a, b, i64::from, i64::from),
+        BinaryOp::Dot4SU => dot4(a, b, |byte| i64::from(byte as i8), i64::from),
         BinaryOp::CopySign => (a & !sign_bit(ty)) | (b & sign_bit(ty)),
         BinaryOp::FAdd
         | BinaryOp::FSub
@@ -98,9 +99,9 @@ pub fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
 }
 
 /// The sum of the products of four bytes.
-fn dot4(a: u64, b: u64, byte: impl Fn(u8) -> i64) -> u64 {
+fn dot4(a: u64, b: u64, of_a: impl Fn(u8) -> i64, of_b: impl Fn(u8) -> i64) -> u64 {
     let bytes = a.to_le_bytes().into_iter().zip(b.to_le_bytes()).take(4);
-    bytes.map(|(a, b)| byte(a) * byte(b)).sum::<i64>() as u64
+    bytes.map(|(a, b)| of_a(a) * of_b(b)).sum::<i64>() as u64
 }
 
 /// [`OpKind::NoWrap`](super::OpKind::NoWrap): the wrapped result, and whether the promise held.

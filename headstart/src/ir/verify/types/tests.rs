@@ -80,7 +80,7 @@ fn arithmetic_takes_its_types() {
                 &floats
             }
             _ if op.is_approximation() => &single,
-            "dot4.s" | "dot4.u" => &words,
+            "dot4.s" | "dot4.u" | "dot4.su" => &words,
             _ => &integers,
         };
         assert_eq!(&taken(|a| OpKind::Binary(op, a, a)), expected, "{name}");

@@ -8,7 +8,9 @@ use super::target::{Family, Target};
 use crate::analysis::uniform::Divergence;
 use crate::back::banked::BankedConstants;
 use crate::back::commits::{commits, labelled};
-use crate::ir::{BinaryOp, ConvertOp, Id, Kernel, Label, Op, OpKind, Region, Space, Type, UnaryOp, Value};
+use crate::ir::{
+    BinaryOp, ConvertOp, Id, Kernel, Label, Op, OpClass, OpKind, Region, Space, Type, UnaryOp, Value,
+};
 
 /// Facts about every value of a kernel.
 pub struct Facts<'k> {
@@ -123,13 +125,7 @@ impl<'k> Facts<'k> {
     fn is_uniform_arithmetic(&self, value: Value) -> bool {
         match self.kind(value).map(OpKind::plain) {
             None => true,
-            Some(
-                OpKind::Load { .. }
-                | OpKind::Atomic { .. }
-                | OpKind::Shuffle { .. }
-                | OpKind::Vote(..)
-                | OpKind::Active,
-            ) => false,
+            Some(kind) if matches!(kind.class(), OpClass::Memory | OpClass::Exchange) => false,
             Some(OpKind::Convert(convert, _)) => !matches!(
                 convert,
                 ConvertOp::FloatToSigned | ConvertOp::FloatToUnsigned | ConvertOp::Bits

@@ -19,155 +19,168 @@ pub struct LaneOp {
     pub place: Place,
 }
 
-/// What a [`LaneOp`] does. `to` is the result's slot; types are those of the operands.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the fields are those of `OpKind`")]
-pub enum LaneOpKind {
-    Id {
-        to: Slot,
-        id: Id,
-    },
-    ArrayAddress {
-        to: Slot,
-        array: Array,
-    },
-    Unary {
-        op: UnaryOp,
-        ty: Type,
-        to: Slot,
-        a: Slot,
-    },
-    Binary {
-        op: BinaryOp,
-        ty: Type,
-        to: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    NoWrap {
-        op: NoWrapOp,
-        wrap: Wrap,
-        ty: Type,
-        to: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    Fma {
-        ty: Type,
-        to: Slot,
-        a: Slot,
-        b: Slot,
-        c: Slot,
-    },
-    Compare {
-        op: CompareOp,
-        ty: Type,
-        to: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    Select {
-        to: Slot,
-        cond: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    Convert {
-        op: ConvertOp,
-        from: Type,
-        into: Type,
-        to: Slot,
-        a: Slot,
-    },
-    Address {
-        to: Slot,
-        base: Slot,
-        index: Slot,
-        scale: u32,
-        offset: i64,
-    },
-    Load {
-        to: SlotList,
-        ty: Type,
-        space: Space,
-        ptr: Slot,
-        id: LoadId,
-        /// Whether the sub-group makes it as one block.
-        block: bool,
-        /// Whether it is volatile.
-        volatile: bool,
-    },
-    Store {
-        values: SlotList,
-        ty: Type,
-        space: Space,
-        ptr: Slot,
-        /// Whether the sub-group makes it as one block.
-        block: bool,
-        /// Whether it is volatile.
-        volatile: bool,
-    },
-    Copy {
-        to: Slot,
-        target: Slot,
-        source: Slot,
-        bytes: u32,
-        id: LoadId,
-    },
-    Join {
-        to: Slot,
-        tokens: Box<[Slot]>,
-    },
-    Wait {
-        token: Slot,
-    },
-    Prefetch {
-        ptr: Slot,
-        bytes: u32,
-        count: Option<Slot>,
-        space: Space,
-        level: CacheLevel,
-        scope: PrefetchScope,
-        id: Option<LoadId>,
-    },
-    Atomic {
-        op: AtomicOp,
-        to: Option<Slot>,
-        ty: Type,
-        space: Space,
-        ptr: Slot,
-        values: SlotList,
-        order: MemoryOrder,
-        scope: MemoryScope,
-    },
-    Fence {
-        order: MemoryOrder,
-        scope: MemoryScope,
-    },
-    Shuffle {
-        op: ShuffleOp,
-        ty: Type,
-        to: Slot,
-        value: Slot,
-        by: Slot,
-        mask: Option<Slot>,
-    },
-    Vote {
-        op: VoteOp,
-        to: Slot,
-        value: Slot,
-        mask: Option<Slot>,
-    },
-    Active {
-        to: Slot,
-    },
-    MeetSubGroup {
-        mask: Option<Slot>,
-    },
-    Print {
-        text: Box<str>,
-        values: Box<[(Type, Slot)]>,
-    },
+/// Slots in a field of an operation, or none.
+trait Slots {
+    /// Calls `map` on each.
+    fn map(&mut self, _map: &mut dyn FnMut(&mut Slot)) {}
+}
+
+impl Slots for Slot {
+    fn map(&mut self, map: &mut dyn FnMut(&mut Slot)) {
+        map(self);
+    }
+}
+
+impl Slots for Option<Slot> {
+    fn map(&mut self, map: &mut dyn FnMut(&mut Slot)) {
+        self.iter_mut().for_each(map);
+    }
+}
+
+impl Slots for SlotList {
+    fn map(&mut self, map: &mut dyn FnMut(&mut Slot)) {
+        self.slots[..usize::from(self.length)].iter_mut().for_each(map);
+    }
+}
+
+impl Slots for Box<[Slot]> {
+    fn map(&mut self, map: &mut dyn FnMut(&mut Slot)) {
+        self.iter_mut().for_each(map);
+    }
+}
+
+impl Slots for Box<[(Type, Slot)]> {
+    fn map(&mut self, map: &mut dyn FnMut(&mut Slot)) {
+        self.iter_mut().for_each(|(_, slot)| map(slot));
+    }
+}
+
+/// Fields without slots.
+macro_rules! no_slots {
+    ($($ty:ty),+ $(,)?) => { $(impl Slots for $ty {})+ };
+}
+
+no_slots!(
+    Array,
+    AtomicOp,
+    BinaryOp,
+    Box<str>,
+    CacheLevel,
+    CompareOp,
+    ConvertOp,
+    Id,
+    LoadId,
+    MemoryOrder,
+    MemoryScope,
+    NoWrapOp,
+    Option<LoadId>,
+    PrefetchScope,
+    ShuffleOp,
+    Space,
+    Type,
+    UnaryOp,
+    VoteOp,
+    Wrap,
+    bool,
+    i64,
+    u32,
+);
+
+/// Declares the operations: a row has a name, where the result goes, if there is one, and the other fields. From
+///
+/// ```text
+/// Fma [to: Slot] { ty: Type, a: Slot, b: Slot, c: Slot };
+/// Wait [] { token: Slot };
+/// ```
+///
+/// come the variants `Fma { to: Slot, ty: Type, … }` and `Wait { token: Slot }`, the walk over all slots, and that over
+/// the results.
+macro_rules! lane_operations {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident {
+            $(
+                $variant:ident [$($to:ident : $result:ty)?] {
+                    $($(#[$doc:meta])* $field:ident : $ty:ty),* $(,)?
+                };
+            )+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $name {
+            $($variant { $($to: $result,)? $($(#[$doc])* $field: $ty),* }),+
+        }
+
+        impl $name {
+            /// Calls `map` on each slot that the operation reads or writes.
+            fn map_slots(&mut self, map: &mut dyn FnMut(&mut Slot)) {
+                match self {
+                    $($name::$variant { $($to,)? $($field),* } => { $($to.map(map);)? $(Slots::map($field, map);)* })+
+                }
+            }
+
+            /// The slots that it writes.
+            fn results(&self) -> SlotList {
+                match self {
+                    $($name::$variant { $($to,)? .. } => SlotList::from(($($to.clone())?)),)+
+                }
+            }
+        }
+    };
+}
+
+lane_operations! {
+    /// What a [`LaneOp`] does. `to` is the result's slot; types are those of the operands.
+    #[expect(missing_docs, reason = "the fields are those of `OpKind`")]
+    pub enum LaneOpKind {
+        Id [to: Slot] { id: Id };
+        ArrayAddress [to: Slot] { array: Array };
+        Unary [to: Slot] { op: UnaryOp, ty: Type, a: Slot };
+        Binary [to: Slot] { op: BinaryOp, ty: Type, a: Slot, b: Slot };
+        NoWrap [to: Slot] { op: NoWrapOp, wrap: Wrap, ty: Type, a: Slot, b: Slot };
+        Fma [to: Slot] { ty: Type, a: Slot, b: Slot, c: Slot };
+        Compare [to: Slot] { op: CompareOp, ty: Type, a: Slot, b: Slot };
+        Select [to: Slot] { cond: Slot, a: Slot, b: Slot };
+        Convert [to: Slot] { op: ConvertOp, from: Type, into: Type, a: Slot };
+        Address [to: Slot] { base: Slot, index: Slot, scale: u32, offset: i64 };
+        Load [to: SlotList] {
+            ty: Type,
+            space: Space,
+            ptr: Slot,
+            id: LoadId,
+            /// Whether the sub-group makes it as one block.
+            block: bool,
+            /// Whether it is volatile.
+            volatile: bool,
+        };
+        Store [] {
+            values: SlotList,
+            ty: Type,
+            space: Space,
+            ptr: Slot,
+            /// Whether the sub-group makes it as one block.
+            block: bool,
+            /// Whether it is volatile.
+            volatile: bool,
+        };
+        Copy [to: Slot] { target: Slot, source: Slot, bytes: u32, id: LoadId };
+        Join [to: Slot] { tokens: Box<[Slot]> };
+        Wait [] { token: Slot };
+        Prefetch [] {
+            ptr: Slot, bytes: u32, count: Option<Slot>, space: Space, level: CacheLevel, scope: PrefetchScope,
+            id: Option<LoadId>,
+        };
+        Atomic [to: Option<Slot>] {
+            op: AtomicOp, ty: Type, space: Space, ptr: Slot, values: SlotList, order: MemoryOrder, scope: MemoryScope,
+        };
+        Fence [] { order: MemoryOrder, scope: MemoryScope };
+        Shuffle [to: Slot] { op: ShuffleOp, ty: Type, value: Slot, by: Slot, mask: Option<Slot> };
+        Vote [to: Slot] { op: VoteOp, value: Slot, mask: Option<Slot> };
+        Active [to: Slot] {};
+        MeetSubGroup [] { mask: Option<Slot> };
+        Print [] { text: Box<str>, values: Box<[(Type, Slot)]> };
+    }
 }
 
 /// One, two or four slots.
@@ -199,6 +212,24 @@ impl SlotList {
             list.length += 1;
         }
         list
+    }
+}
+
+impl From<()> for SlotList {
+    fn from((): ()) -> SlotList {
+        SlotList::new(std::iter::empty())
+    }
+}
+
+impl From<Slot> for SlotList {
+    fn from(slot: Slot) -> SlotList {
+        SlotList::new(std::iter::once(slot))
+    }
+}
+
+impl From<Option<Slot>> for SlotList {
+    fn from(slot: Option<Slot>) -> SlotList {
+        SlotList::new(slot.into_iter())
     }
 }
 
@@ -416,118 +447,11 @@ impl LaneOp {
 
     /// The registers that it writes.
     pub fn results(&self) -> SlotList {
-        let one = match &self.kind {
-            LaneOpKind::Load { to, .. } => return *to,
-            LaneOpKind::Atomic { to, .. } => *to,
-            LaneOpKind::Store { .. }
-            | LaneOpKind::Wait { .. }
-            | LaneOpKind::Prefetch { .. }
-            | LaneOpKind::Fence { .. }
-            | LaneOpKind::MeetSubGroup { .. }
-            | LaneOpKind::Print { .. } => None,
-            LaneOpKind::Id { to, .. }
-            | LaneOpKind::ArrayAddress { to, .. }
-            | LaneOpKind::Unary { to, .. }
-            | LaneOpKind::Binary { to, .. }
-            | LaneOpKind::NoWrap { to, .. }
-            | LaneOpKind::Fma { to, .. }
-            | LaneOpKind::Compare { to, .. }
-            | LaneOpKind::Select { to, .. }
-            | LaneOpKind::Convert { to, .. }
-            | LaneOpKind::Address { to, .. }
-            | LaneOpKind::Copy { to, .. }
-            | LaneOpKind::Join { to, .. }
-            | LaneOpKind::Shuffle { to, .. }
-            | LaneOpKind::Vote { to, .. }
-            | LaneOpKind::Active { to } => Some(*to),
-        };
-        SlotList::new(one.into_iter())
+        self.kind.results()
     }
 
     /// Calls `map` on each slot that the operation reads or writes.
     pub fn map_slots(&mut self, mut map: impl FnMut(&mut Slot)) {
-        match &mut self.kind {
-            LaneOpKind::Id { to, .. } | LaneOpKind::ArrayAddress { to, .. } | LaneOpKind::Active { to } => {
-                map(to);
-            }
-            LaneOpKind::Unary { to, a, .. } | LaneOpKind::Convert { to, a, .. } => {
-                map(to);
-                map(a);
-            }
-            LaneOpKind::Binary { to, a, b, .. }
-            | LaneOpKind::NoWrap { to, a, b, .. }
-            | LaneOpKind::Compare { to, a, b, .. }
-            | LaneOpKind::Address {
-                to,
-                base: a,
-                index: b,
-                ..
-            }
-            | LaneOpKind::Copy {
-                to,
-                target: a,
-                source: b,
-                ..
-            } => {
-                map(to);
-                map(a);
-                map(b);
-            }
-            LaneOpKind::Fma { to, a, b, c, .. }
-            | LaneOpKind::Select {
-                to,
-                cond: a,
-                a: b,
-                b: c,
-            } => {
-                map(to);
-                map(a);
-                map(b);
-                map(c);
-            }
-            LaneOpKind::Load { to: list, ptr, .. }
-            | LaneOpKind::Store {
-                values: list, ptr, ..
-            } => {
-                list.slots[..usize::from(list.length)]
-                    .iter_mut()
-                    .for_each(&mut map);
-                map(ptr);
-            }
-            LaneOpKind::Atomic { to, ptr, values, .. } => {
-                values.slots[..usize::from(values.length)]
-                    .iter_mut()
-                    .for_each(&mut map);
-                map(ptr);
-                to.as_mut().map(map);
-            }
-            LaneOpKind::Fence { .. } => {}
-            LaneOpKind::MeetSubGroup { mask } => {
-                mask.as_mut().map(map);
-            }
-            LaneOpKind::Print { values, .. } => values.iter_mut().for_each(|(_, slot)| map(slot)),
-            LaneOpKind::Shuffle {
-                to, value, by, mask, ..
-            } => {
-                map(to);
-                map(value);
-                map(by);
-                mask.as_mut().map(map);
-            }
-            LaneOpKind::Vote { to, value, mask, .. } => {
-                map(to);
-                map(value);
-                mask.as_mut().map(map);
-            }
-            LaneOpKind::Join { to, tokens } => {
-                map(to);
-                tokens.iter_mut().for_each(map);
-            }
-            LaneOpKind::Wait { token: slot } => map(slot),
-            LaneOpKind::Prefetch { ptr, count, .. } => {
-                map(ptr);
-                count.as_mut().map(map);
-            }
-        }
+        self.kind.map_slots(&mut map);
     }
 }

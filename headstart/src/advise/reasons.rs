@@ -244,16 +244,7 @@ fn over_unrolling(findings: &Findings<'_>) -> String {
 
 /// The strategy in a few words.
 fn what_it_is(plan: &Plan, strategy: Strategy) -> String {
-    let what = match strategy {
-        Strategy::RollingAsync { .. } => "a ring in shared memory that asynchronous copies fill",
-        Strategy::RollingShared { .. } => "a ring in shared memory",
-        Strategy::RollingRegisters { .. } => "a ring of registers",
-        Strategy::BatchedRegisters { .. } => "loading batches into registers",
-        Strategy::BatchedShared { .. } => "loading batches into shared memory",
-        Strategy::Cache { .. } => "a cache hint",
-        Strategy::Joint { .. } => "a joint prefetch",
-        Strategy::Bulk { .. } => "a bulk prefetch",
-    };
+    let what = strategy.descriptor().few_words;
     match plan.unroll().and_then(|unroll| unroll.iterations()) {
         Some(group) => format!("{what}, {group} iterations at a time,"),
         None => what.to_owned(),

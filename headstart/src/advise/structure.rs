@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::ir::{Kernel, Label, OpKind};
-use crate::prefetch::plan::{Distance, Strategy};
+use crate::prefetch::plan::{Distance, Kind, Strategy};
 use crate::prefetch::{self, Candidate, Plan};
 
 /// A load in a loop.
@@ -47,7 +47,10 @@ pub fn loop_loads(kernel: &Kernel) -> Vec<LoopLoad> {
 /// nothing but an address.
 fn refusal(kernel: &Kernel, candidate: &Candidate) -> Option<String> {
     let distance = Distance::new(1).ok()?;
-    let plan = Plan::none().with(candidate.name.clone(), Strategy::RollingRegisters { distance });
+    let plan = Plan::none().with(
+        candidate.name.clone(),
+        Strategy::new(Kind::RollingRegisters, distance),
+    );
     let applied = prefetch::apply(kernel, &plan.ok()?, &prefetch::Target::default());
     // The place is that of the load, which is told beside it.
     applied.err().map(|error| error.what().to_owned())

@@ -8,27 +8,22 @@
 
 use std::collections::HashMap;
 
-use super::batched_registers::BatchedRegisters;
-use super::batched_shared::BatchedShared;
-use super::complete::{batch, complete};
+use super::complete::complete;
+use super::descriptor::Planned;
 use super::fences::{Hinted, reissue};
-use super::hint::{Hint, stream};
-use super::joint::{Joint, reached_together};
-use super::loads::{Candidate, candidates, find_loop, parents, resolve};
+use super::hint::stream;
+use super::joint::reached_together;
+use super::loads::{Candidate, candidates, find_loop, resolve};
 use super::pipeline::{Fetch, Rewrite, rewrite};
-use super::plan::{LoadName, Plan, Scope, Strategy, Unroll};
-use super::rolling_registers::RollingRegisters;
-use super::rolling_shared::RollingShared;
+use super::plan::{LoadName, Plan, Strategy, Unroll};
 use super::rotate::rotate;
 use super::shape::Shape;
 use super::unroll::unroll_fully;
 use crate::analysis::definitions::Definitions;
-use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
+use crate::analysis::loops::{LoopSummary, summarize};
 use crate::cleanup;
 use crate::error::{Error, Result};
-use crate::ir::{
-    CacheHint, CacheLevel, Kernel, Label, LoadId, Op, OpKind, PrefetchScope, Region, UnrollWish, verify,
-};
+use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Region, UnrollWish, verify};
 
 /// What a plan is carried out for.
 #[derive(Clone, Copy, Debug)]
@@ -264,16 +259,17 @@ fn apply_to_loop(
     let mut fetches: Vec<Box<dyn Fetch>> = Vec::new();
     for site in &summary.loads {
         if let Some(strategy) = strategies.get(&site.id) {
-            fetches.push(fetch_for(
+            let pass = strategy.descriptor().pass;
+            fetches.push(pass(&Planned {
                 kernel,
-                &definitions,
-                &summary,
-                &strategies,
-                &shape,
+                definitions: &definitions,
+                summary: &summary,
+                strategies: &strategies,
+                shape: &shape,
                 site,
-                *strategy,
+                strategy: *strategy,
                 target,
-            )?);
+            })?);
         }
     }
     let mut new_label = label;
@@ -330,81 +326,6 @@ fn name_the_load(
         }
         None => error,
     }
-}
-
-/// The pass for a strategy.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a load, its strategy, and all that is known of its loop"
-)]
-fn fetch_for(
-    kernel: &Kernel,
-    definitions: &Definitions,
-    summary: &LoopSummary,
-    strategies: &HashMap<LoadId, Strategy>,
-    shape: &Shape,
-    site: &LoadSite,
-    strategy: Strategy,
-    target: &Target,
-) -> Result<Box<dyn Fetch>> {
-    let site = site.clone();
-    let ahead = strategy.distance().get();
-    let consumers = || {
-        let children = summary.loads.iter().filter(|child| {
-            child.id != site.id && parents(summary, child.pointer, &child.conditions).contains(&site.id)
-        });
-        let distances = children.filter_map(|child| strategies.get(&child.id));
-        let distances = distances.filter(|strategy| !batch(**strategy));
-        distances
-            .map(|strategy| strategy.distance().get())
-            .collect::<Vec<u32>>()
-    };
-    let chained = parents(summary, site.pointer, &site.conditions)
-        .iter()
-        .any(|&parent| parent != site.id);
-    let joint = |hint, scope, site| Joint::new(kernel, definitions, site, ahead, hint, scope, target.line);
-    Ok(match strategy {
-        Strategy::BatchedRegisters { .. } => Box::new(BatchedRegisters { site }),
-        Strategy::RollingRegisters { .. } => Box::new(RollingRegisters {
-            site,
-            distance: ahead,
-        }),
-        Strategy::BatchedShared { layout, .. } => Box::new(BatchedShared::new(site, ahead, layout)),
-        Strategy::RollingShared { layout, .. } | Strategy::RollingAsync { layout, .. } => {
-            let asynchronous = matches!(strategy, Strategy::RollingAsync { .. });
-            let consumers = consumers();
-            Box::new(RollingShared::new(
-                site,
-                ahead,
-                layout,
-                asynchronous,
-                shape.group,
-                consumers,
-                chained,
-            ))
-        }
-        Strategy::Cache {
-            level, nontemporal, ..
-        } => Box::new(Hint {
-            site,
-            distance: ahead,
-            hint: CacheHint { level, nontemporal },
-            line: target.line,
-        }),
-        Strategy::Joint {
-            level,
-            nontemporal,
-            scope,
-            ..
-        } => {
-            let scope = match scope {
-                Scope::SubGroup => PrefetchScope::SubGroup,
-                Scope::WorkGroup => PrefetchScope::WorkGroup,
-            };
-            Box::new(joint(CacheHint { level, nontemporal }, scope, site)?)
-        }
-        Strategy::Bulk { .. } => Box::new(joint(CacheHint::to(CacheLevel::L2), PrefetchScope::Bulk, site)?),
-    })
 }
 
 /// Replaces the loop of a label by what `make` makes of it.

@@ -10,6 +10,7 @@
 //!                             }
 //! ```
 
+use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, Tried};
 use super::early::Early;
 use super::limits::Limits;
 use super::pipeline::Fetch;
@@ -19,6 +20,32 @@ use crate::analysis::loops::LoadSite;
 use crate::error::{Error, Result};
 use crate::ir::{Builder, Value};
 
+/// What others know of it.
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "batched-shared",
+    takes: Takes::LAYOUT,
+    carried: Carried::InBatchesOfSlots,
+    is_asynchronous: false,
+    is_joint: false,
+    tried: Tried::Alone,
+    weight: 2,
+    few_words: "loading batches into shared memory",
+    sentence: "Every {nth}, {distance} values of `{load}` are loaded into shared memory at once; {place}.",
+    look: Look {
+        colour: 3,
+        mark: Mark::Pentagon,
+    },
+    look_at_l1: None,
+    pass: |load| {
+        Ok(Box::new(BatchedShared {
+            site: load.site.clone(),
+            distance: load.ahead(),
+            layout: load.strategy.layout().unwrap_or_default(),
+            slots: None,
+        }))
+    },
+};
+
 /// A batch of slots in shared memory.
 pub(super) struct BatchedShared {
     pub(super) site: LoadSite,
@@ -26,17 +53,6 @@ pub(super) struct BatchedShared {
     pub(super) distance: u32,
     pub(super) layout: Layout,
     slots: Option<Slots>,
-}
-
-impl BatchedShared {
-    pub(super) fn new(site: LoadSite, distance: u32, layout: Layout) -> BatchedShared {
-        BatchedShared {
-            site,
-            distance,
-            layout,
-            slots: None,
-        }
-    }
 }
 
 impl Fetch for BatchedShared {

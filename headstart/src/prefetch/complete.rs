@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use super::loads::parents;
-use super::plan::{Distance, Strategy};
+use super::plan::{Carried, Distance, Kind, Strategy};
 use crate::analysis::loops::LoopSummary;
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, LoadId};
@@ -47,13 +47,12 @@ pub(super) fn complete(
                 Some(own) => {
                     let (child_ahead, own_ahead) = (strategy.distance().get(), own.distance().get());
                     let by_name = |id: LoadId| kernel.loads[id].name.clone();
-                    let slots = matches!(
-                        own,
-                        Strategy::RollingShared { .. } | Strategy::RollingAsync { .. }
-                    );
-                    let least = if slots { child_ahead + group } else { child_ahead };
-                    let carried = matches!(own, Strategy::RollingRegisters { .. }) || slots;
-                    if carried && own_ahead < least && !batch(strategy) {
+                    let (least, in_time) = match own.carried() {
+                        Carried::InRegisters => (child_ahead, own_ahead >= child_ahead),
+                        Carried::InSlots => (child_ahead + group, own_ahead >= child_ahead + group),
+                        _ => (child_ahead, true),
+                    };
+                    if !in_time && !strategy.carried().is_batch() {
                         return Err(Error::usage(format!(
                             "`{}` at distance {own_ahead} is not there yet when `{}` needs it {child_ahead} ahead",
                             by_name(parent),
@@ -81,7 +80,7 @@ pub(super) fn complete(
                 let Some(own) = strategies.get_mut(&parent) else {
                     continue;
                 };
-                let rolling = matches!(needed, Strategy::RollingRegisters { .. });
+                let rolling = needed.carried() == Carried::InRegisters;
                 if parent != site.id
                     && rolling
                     && given.contains(&parent)
@@ -96,23 +95,15 @@ pub(super) fn complete(
     Ok(())
 }
 
-/// Whether it fetches a step's iterations together, with what they need.
-pub(super) fn batch(strategy: Strategy) -> bool {
-    matches!(
-        strategy,
-        Strategy::BatchedRegisters { .. } | Strategy::BatchedShared { .. }
-    )
-}
-
 /// How a parent is carried for a child with this strategy; nothing if the child reads it itself.
 fn needed_of_parent(child: Strategy, group: u32) -> Result<Option<Strategy>> {
-    Ok(match child {
-        Strategy::BatchedRegisters { distance } => Some(Strategy::BatchedRegisters { distance }),
+    Ok(match child.carried() {
+        Carried::InBatches => Some(Strategy::new(Kind::BatchedRegisters, child.distance())),
         // Such a batch reads its parents itself, all together.
-        Strategy::BatchedShared { .. } => None,
+        Carried::InBatchesOfSlots => None,
         _ => {
             let distance = Distance::new(child.distance().get() + group)?;
-            Some(Strategy::RollingRegisters { distance })
+            Some(Strategy::new(Kind::RollingRegisters, distance))
         }
     })
 }

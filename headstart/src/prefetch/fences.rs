@@ -38,15 +38,16 @@ pub(super) struct Hinted {
 impl Hinted {
     /// Those that each work-item asks for by itself, in the order of the loads.
     pub(super) fn all(strategies: &HashMap<LoadId, Strategy>) -> Vec<Hinted> {
-        let hinted = |(&id, strategy): (&LoadId, &Strategy)| match *strategy {
-            Strategy::Cache {
-                level, nontemporal, ..
-            } => Some(Hinted {
+        let hinted = |(&id, strategy): (&LoadId, &Strategy)| {
+            let level = strategy.level().filter(|_| !strategy.is_joint())?;
+            Some(Hinted {
                 id,
                 distance: strategy.distance().get(),
-                hint: CacheHint { level, nontemporal },
-            }),
-            _ => None,
+                hint: CacheHint {
+                    level,
+                    nontemporal: strategy.is_nontemporal(),
+                },
+            })
         };
         let mut all: Vec<Hinted> = strategies.iter().filter_map(hinted).collect();
         all.sort_by_key(|hinted| hinted.id);

@@ -13,6 +13,7 @@
 //! No prologue, as in the documents: the first D iterations miss. Where a work-item walks through memory in
 //! steps below a cache line, only the step that enters a line hints.
 
+use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, Tried};
 use std::collections::HashSet;
 
 use super::early::Early;
@@ -23,7 +24,45 @@ use super::pipeline::Fetch;
 use super::plan::Plan;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;
-use crate::ir::{BinaryOp, Builder, CacheHint, CacheUse, CompareOp, ConvertOp, Kernel, OpKind, Type, Value};
+use crate::ir::{
+    BinaryOp, Builder, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Kernel, OpKind, Type, Value,
+};
+
+/// What others know of it.
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "cache",
+    takes: Takes {
+        levels: CacheLevel::ALL,
+        nontemporal: true,
+        ..Takes::NOTHING
+    },
+    carried: Carried::Not,
+    is_asynchronous: false,
+    is_joint: false,
+    tried: Tried::Alone,
+    weight: 3,
+    few_words: "a cache hint",
+    sentence: "A hint brings `{load}` to cache level {level} {ahead} before its use{once}.",
+    look: Look {
+        colour: 7,
+        mark: Mark::Cross,
+    },
+    look_at_l1: Some(Look {
+        colour: 6,
+        mark: Mark::Diamond,
+    }),
+    pass: |load| {
+        Ok(Box::new(Hint {
+            site: load.site.clone(),
+            distance: load.ahead(),
+            hint: CacheHint {
+                level: load.strategy.level().unwrap_or(CacheLevel::L1),
+                nontemporal: load.strategy.is_nontemporal(),
+            },
+            line: load.target.line,
+        }))
+    },
+};
 
 /// A cache hint.
 pub(super) struct Hint {

@@ -15,17 +15,68 @@
 //! reach the prefetch: a loop that they leave at different times is refused. Where they all walk through memory together
 //! in steps below a cache line, only the step that enters a line prefetches.
 
+use super::descriptor::{Carried, Descriptor, Look, Mark, Planned, Takes, Tried};
 use super::early::Early;
 use super::hint::target;
 use super::legality;
 use super::limits::Limits;
 use super::pipeline::Fetch;
-use crate::analysis::definitions::Definitions;
+use super::plan::Scope;
 use crate::analysis::loops::LoadSite;
 use crate::analysis::neighbours::Neighbours;
 use crate::analysis::uniform::parted_prefetch;
 use crate::error::{Error, Result};
-use crate::ir::{Builder, CacheHint, ConvertOp, HintSource, Id, Kernel, OpKind, PrefetchScope, Type, Value};
+use crate::ir::{
+    Builder, CacheHint, CacheLevel, ConvertOp, HintSource, Id, Kernel, OpKind, PrefetchScope, Type, Value,
+};
+
+/// What others know of lines that are divided.
+pub(super) const DIVIDED: Descriptor = Descriptor {
+    name: "joint",
+    takes: Takes {
+        levels: CacheLevel::ALL,
+        nontemporal: true,
+        group: true,
+        ..Takes::NOTHING
+    },
+    carried: Carried::Not,
+    is_asynchronous: false,
+    is_joint: true,
+    tried: Tried::WhereShared,
+    weight: 1,
+    few_words: "a joint prefetch",
+    sentence: "The work-items of a {who} divide the cache lines of `{load}` and bring them to cache level {level} {ahead} \
+               before their use.",
+    look: Look {
+        colour: 8,
+        mark: Mark::Diamond,
+    },
+    look_at_l1: None,
+    pass: |load| {
+        let scope = match load.strategy.scope() {
+            Scope::SubGroup => PrefetchScope::SubGroup,
+            Scope::WorkGroup => PrefetchScope::WorkGroup,
+        };
+        Ok(Box::new(Joint::new(load, scope)?))
+    },
+};
+
+/// What others know of the one request.
+pub(super) const BULK: Descriptor = Descriptor {
+    name: "bulk",
+    takes: Takes {
+        levels: &[CacheLevel::L2],
+        ..Takes::NOTHING
+    },
+    few_words: "a bulk prefetch",
+    sentence: "One bulk prefetch a sub-group brings `{load}` to the L2 cache {ahead} before its use.",
+    look: Look {
+        colour: 8,
+        mark: Mark::Square,
+    },
+    pass: |load| Ok(Box::new(Joint::new(load, PrefetchScope::Bulk)?)),
+    ..DIVIDED
+};
 
 /// A prefetch of a group.
 pub(super) struct Joint {
@@ -45,17 +96,10 @@ impl Joint {
     ///
     /// # Errors
     /// They diverge.
-    pub(super) fn new(
-        kernel: &Kernel,
-        definitions: &Definitions,
-        site: LoadSite,
-        distance: u32,
-        hint: CacheHint,
-        scope: PrefetchScope,
-        line: u32,
-    ) -> Result<Joint> {
+    fn new(load: &Planned<'_>, scope: PrefetchScope) -> Result<Joint> {
+        let (kernel, site) = (load.kernel, load.site);
         let work_group = scope == PrefetchScope::WorkGroup;
-        let growth = Neighbours::of(kernel, definitions, work_group).growth(site.pointer);
+        let growth = Neighbours::of(kernel, load.definitions, work_group).growth(site.pointer);
         let bytes = i64::from(kernel.ty(site.results[0]).bytes()) * site.results.len() as i64;
         let who = if work_group { "work-group" } else { "sub-group" };
         let refuse = |why: String| {
@@ -69,11 +113,14 @@ impl Joint {
         match growth {
             Some(growth) if growth == 0 || growth == bytes => Ok(Joint {
                 side_by_side: growth != 0,
-                site,
-                distance,
-                hint,
+                site: site.clone(),
+                distance: load.ahead(),
+                hint: CacheHint {
+                    level: load.strategy.level().unwrap_or(CacheLevel::L2),
+                    nontemporal: load.strategy.is_nontemporal(),
+                },
                 scope,
-                line,
+                line: load.target.line,
             }),
             Some(growth) => Err(refuse(format!(
                 "its work-items read {bytes} bytes each, {growth} bytes apart"

@@ -13,6 +13,7 @@
 //! | `pipeline` | the frame of every strategy: prologue, step, remainder |
 //! | `step` | the body of a rewritten loop: one iteration, or several together |
 //! | `shape` | how many iterations a step has, and whether the plan's parts agree about it |
+//! | `strategies`, `descriptor` | the list of strategies; what others know of each |
 //! | `rolling_registers`, `batched_registers`, `rolling_shared`, `batched_shared`, `hint`, `joint` | a strategy each |
 //! | `slots`, `word` | layouts in shared memory; elements smaller than a copy |
 //! | `fences` | hints that a fence undoes, issued again |
@@ -27,6 +28,7 @@ mod batched_registers;
 mod batched_shared;
 pub mod check;
 mod complete;
+mod descriptor;
 mod early;
 mod fences;
 mod growth;
@@ -43,6 +45,7 @@ mod rotate;
 mod shape;
 mod slots;
 mod step;
+mod strategies;
 mod unroll;
 mod word;
 

@@ -14,12 +14,37 @@
 //! that only feeds the address of a load further ahead keeps the registers between the two distances. Moves
 //! from one register to the next go when the loop is unrolled over the ring ([`super::apply`]).
 
+use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, Tried};
 use super::early::Early;
 use super::limits::Limits;
 use super::pipeline::Fetch;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;
 use crate::ir::{Builder, Value};
+
+/// What others know of it.
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "rolling-registers",
+    takes: Takes::NOTHING,
+    carried: Carried::InRegisters,
+    is_asynchronous: false,
+    is_joint: false,
+    tried: Tried::Everywhere,
+    weight: 2,
+    few_words: "a ring of registers",
+    sentence: "`{load}` is loaded {ahead} before its use, into a ring of registers.",
+    look: Look {
+        colour: 2,
+        mark: Mark::Triangle,
+    },
+    look_at_l1: None,
+    pass: |load| {
+        Ok(Box::new(RollingRegisters {
+            site: load.site.clone(),
+            distance: load.ahead(),
+        }))
+    },
+};
 
 /// A ring of registers.
 pub(super) struct RollingRegisters {

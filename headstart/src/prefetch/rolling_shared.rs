@@ -27,6 +27,7 @@
 //! `j + D`, which is the same one, is fetched into it. Under `unroll:N` the step waits for
 //! N slots at once; the tokens of a group are joined into one.
 
+use super::descriptor::{Carried, Descriptor, Look, Mark, Planned, Takes, Tried};
 use super::early::{Early, load_under};
 use super::limits::Limits;
 use super::pipeline::Fetch;
@@ -40,6 +41,41 @@ use crate::ir::{Builder, Type, Value};
 /// The most steps that a ring is deep whose copies leave before the wait. On an H200 the two orders take the same
 /// time at four (`article`, 0.405 and 0.416 ms).
 const SHORT: u32 = 4;
+
+/// What others know of the ring that is loaded.
+pub(super) const LOADED: Descriptor = Descriptor {
+    name: "rolling-shared",
+    takes: Takes::LAYOUT,
+    carried: Carried::InSlots,
+    is_asynchronous: false,
+    is_joint: false,
+    tried: Tried::Alone,
+    weight: 2,
+    few_words: "a ring in shared memory",
+    sentence: "`{load}` is loaded {ahead} before its use, into a ring in shared memory; {place}.",
+    look: Look {
+        colour: 4,
+        mark: Mark::TriangleDown,
+    },
+    look_at_l1: None,
+    pass: |load| Ok(Box::new(RollingShared::new(load))),
+};
+
+/// What others know of the ring that asynchronous copies fill.
+pub(super) const COPIED: Descriptor = Descriptor {
+    name: "rolling-async",
+    is_asynchronous: true,
+    tried: Tried::Everywhere,
+    weight: 6,
+    few_words: "a ring in shared memory that asynchronous copies fill",
+    sentence: "`{load}` is copied asynchronously {ahead} before its use, into a ring in shared memory; {place}. No \
+               register waits for it.",
+    look: Look {
+        colour: 5,
+        mark: Mark::Circle,
+    },
+    ..LOADED
+};
 
 /// A ring of slots in shared memory.
 pub(super) struct RollingShared {
@@ -70,23 +106,15 @@ struct Loaded {
 }
 
 impl RollingShared {
-    pub(super) fn new(
-        site: LoadSite,
-        distance: u32,
-        layout: Layout,
-        asynchronous: bool,
-        group: u32,
-        consumers: Vec<u32>,
-        chained: bool,
-    ) -> RollingShared {
+    fn new(load: &Planned<'_>) -> RollingShared {
         RollingShared {
-            site,
-            distance,
-            layout,
-            asynchronous,
-            group,
-            consumers,
-            chained,
+            site: load.site.clone(),
+            distance: load.ahead(),
+            layout: load.strategy.layout().unwrap_or_default(),
+            asynchronous: load.strategy.descriptor().is_asynchronous,
+            group: load.shape.group,
+            consumers: load.consumers(),
+            chained: load.is_chained(),
             slots: None,
             word: None,
             loaded: Vec::new(),

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use super::pipeline::Tests;
-use super::plan::{Strategy, Unroll};
+use super::plan::{Carried, Strategy, Unroll};
 use crate::analysis::loops::LoopSummary;
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, LoadId};
@@ -37,7 +37,7 @@ impl Shape {
         let asked = unroll.and_then(Unroll::iterations).unwrap_or(1);
         let batches: Vec<u32> = strategies
             .values()
-            .filter(|strategy| matches!(strategy, Strategy::BatchedRegisters { .. }))
+            .filter(|strategy| strategy.carried() == Carried::InBatches)
             .map(|strategy| strategy.distance().get())
             .collect();
         let batch = batches.iter().copied().max();
@@ -55,15 +55,9 @@ impl Shape {
             }
             None => asked,
         };
-        let rings = strategies.iter().filter(|(_, strategy)| {
-            matches!(
-                strategy,
-                Strategy::RollingRegisters { .. }
-                    | Strategy::RollingShared { .. }
-                    | Strategy::RollingAsync { .. }
-                    | Strategy::BatchedShared { .. }
-            )
-        });
+        let rings = strategies
+            .iter()
+            .filter(|(_, strategy)| strategy.carried().is_ring());
         let rings: Vec<(&LoadId, &Strategy)> = rings.collect();
         let tests = match (&summary.exit, asked > 1) {
             (Ok(_), true) => Tests::Once,
@@ -82,7 +76,7 @@ impl Shape {
         }
         for (id, strategy) in rings {
             let distance = strategy.distance().get();
-            let in_registers = matches!(strategy, Strategy::RollingRegisters { .. });
+            let in_registers = strategy.carried() == Carried::InRegisters;
             if !in_registers && distance % group != 0 {
                 let name = &kernel.loads[*id].name;
                 return Err(Error::usage(format!(

@@ -49,48 +49,33 @@ fn for_load(load: &str, strategy: Strategy) -> String {
         }
         Layout::Interleaved => "the values of neighbouring work-items are neighbours".to_owned(),
     });
-    let place = place.unwrap_or_default();
-    match strategy {
-        Strategy::BatchedRegisters { .. } => {
-            format!(
-                "Every {}, {distance} values of `{load}` are loaded into registers at once.",
-                nth(distance)
-            )
-        }
-        Strategy::RollingRegisters { .. } => {
-            format!("`{load}` is loaded {ahead} before its use, into a ring of registers.")
-        }
-        Strategy::BatchedShared { .. } => format!(
-            "Every {}, {distance} values of `{load}` are loaded into shared memory at once; {place}.",
-            nth(distance)
+    let filled = [
+        ("{load}", load),
+        ("{distance}", &distance.to_string()),
+        ("{ahead}", &ahead),
+        ("{nth}", &nth(distance)),
+        ("{place}", &place.unwrap_or_default()),
+        ("{level}", strategy.level().map_or("", |level| level.name())),
+        (
+            "{once}",
+            if strategy.is_nontemporal() {
+                ", marked as used once"
+            } else {
+                ""
+            },
         ),
-        Strategy::RollingShared { .. } => {
-            format!("`{load}` is loaded {ahead} before its use, into a ring in shared memory; {place}.")
-        }
-        Strategy::RollingAsync { .. } => format!(
-            "`{load}` is copied asynchronously {ahead} before its use, into a ring in shared memory; {place}. \
-             No register waits for it."
-        ),
-        Strategy::Cache {
-            level, nontemporal, ..
-        } => format!(
-            "A hint brings `{load}` to cache level {} {ahead} before its use{}.",
-            level.name(),
-            if nontemporal { ", marked as used once" } else { "" }
-        ),
-        Strategy::Joint { level, scope, .. } => format!(
-            "The work-items of a {} divide the cache lines of `{load}` and bring them to cache level {} {ahead} before \
-             their use.",
-            match scope {
+        (
+            "{who}",
+            match strategy.scope() {
                 Scope::SubGroup => "sub-group",
                 Scope::WorkGroup => "work-group",
             },
-            level.name()
         ),
-        Strategy::Bulk { .. } => {
-            format!("One bulk prefetch a sub-group brings `{load}` to the L2 cache {ahead} before its use.")
-        }
-    }
+    ];
+    // A load's name may hold braces: it is filled in last.
+    let sentence = strategy.descriptor().sentence.to_owned();
+    let fill = |sentence: String, (place, text): &(&str, &str)| sentence.replace(place, text);
+    filled.iter().rev().fold(sentence, fill)
 }
 
 /// `iteration`, `2nd iteration`, `4th iteration`.

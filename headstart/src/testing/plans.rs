@@ -2,6 +2,7 @@
 
 use crate::ir::{Kernel, LoadId, OpKind};
 use crate::prefetch::Plan;
+use crate::prefetch::plan::Kind;
 use crate::random::Random;
 
 /// A random plan for loads of parameters that lie in loops.
@@ -71,24 +72,30 @@ fn strategy(random: &mut Random, group: u32) -> String {
         true => group * random.between(1, 3) as u32,
         false => *random.choose(&[1, 1, 2, 2, 3, 4, 5, 8, 16, 21]),
     };
-    let layout = *random.choose(&["", "/plain", "/padded", "/interleaved"]);
-    match random.below(9) {
-        0 => format!("batched-registers:{distance}"),
-        1 => format!("rolling-registers:{distance}"),
-        2 => format!("batched-shared:{distance}{layout}"),
-        3 => format!("rolling-shared:{distance}{layout}"),
-        4..7 => format!("rolling-async:{distance}{layout}"),
-        7 if random.chance(40) => match random.chance(50) {
-            true => format!("bulk:L2:{distance}"),
-            false => {
-                let scope = *random.choose(&["", "/group"]);
-                format!("joint:L{}:{distance}{scope}", random.between(1, 2))
+    let mut at = random.below(Kind::ALL.iter().map(|kind| kind.descriptor().weight).sum());
+    let kind = Kind::ALL
+        .iter()
+        .find(|kind| match at.checked_sub(kind.descriptor().weight) {
+            Some(rest) => {
+                at = rest;
+                false
             }
-        },
-        _ => {
-            let level = random.between(1, 4);
-            let nontemporal = if random.chance(30) { "/nt" } else { "" };
-            format!("cache:L{level}:{distance}{nontemporal}")
-        }
+            None => true,
+        });
+    let descriptor = kind.expect("it is below the sum").descriptor();
+    let mut text = descriptor.name.to_owned();
+    if !descriptor.takes.levels.is_empty() {
+        text += &format!(":{}", random.choose(descriptor.takes.levels).name());
     }
+    text += &format!(":{distance}");
+    if descriptor.takes.layout {
+        text += *random.choose(&["", "/plain", "/padded", "/interleaved"]);
+    }
+    if descriptor.takes.nontemporal && random.chance(30) {
+        text += "/nt";
+    }
+    if descriptor.takes.group && random.chance(50) {
+        text += "/group";
+    }
+    text
 }

@@ -22,7 +22,7 @@ use crate::device::sim::functional::Options;
 use crate::device::sim::timer::{Behind, Course, Entrant};
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
-use crate::prefetch::plan::{Distance, LoadName, Strategy};
+use crate::prefetch::plan::{Distance, Kind, LoadName, Strategy};
 use crate::prefetch::{self, Plan};
 use crate::report::{AtFullSize, Counter, Outputs, Partial, Report, Trial, number};
 
@@ -530,7 +530,7 @@ pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
 /// Whether a load can be fetched even one iteration early: what a ring of registers says, which asks for nothing but an
 /// address.
 fn can_be_early(kernel: &Kernel, load: &LoadName) -> bool {
-    let one = Distance::new(1).map(|distance| Strategy::RollingRegisters { distance });
+    let one = Distance::new(1).map(|distance| Strategy::new(Kind::RollingRegisters, distance));
     let plan = one.and_then(|strategy| Plan::none().with(load.clone(), strategy));
     plan.and_then(|plan| prefetch::apply(kernel, &plan, &prefetch::Target::default()))
         .is_ok()

@@ -7,7 +7,7 @@ use crate::analysis::uniform::Divergence;
 use crate::error::Result;
 use crate::ir::{Kernel, OpKind};
 use crate::prefetch;
-use crate::prefetch::plan::{CacheLevel, Distance, Layout, LoadName, Plan, Scope, Strategy, Unroll};
+use crate::prefetch::plan::{CacheLevel, Distance, Kind, Layout, LoadName, Plan, Strategy, Tried, Unroll};
 
 /// Distances of single-step plans.
 pub const DISTANCES: [u32; 7] = [1, 2, 4, 6, 8, 12, 16];
@@ -38,7 +38,10 @@ pub fn default_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pl
     }
     for distance in DISTANCES {
         let distance = Distance::new(distance)?;
-        for strategy in values_at(distance).into_iter().chain(hints_at(distance, levels)) {
+        for strategy in values_at(distance)
+            .into_iter()
+            .chain(hints_at(distance, levels, Tried::Alone))
+        {
             plans.push(together(Plan::none(), loads, strategy)?);
         }
     }
@@ -83,16 +86,7 @@ pub fn shared_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pla
     }
     for distance in SHARED_HINTS {
         let distance = Distance::new(distance)?;
-        let joint = levels.iter().map(|&level| Strategy::Joint {
-            level,
-            distance,
-            nontemporal: false,
-            scope: Scope::SubGroup,
-        });
-        let bulk = levels
-            .contains(&CacheLevel::L2)
-            .then_some(Strategy::Bulk { distance });
-        for strategy in joint.chain(bulk) {
+        for strategy in hints_at(distance, levels, Tried::WhereShared) {
             plans.push(together(Plan::none(), loads, strategy)?);
         }
     }
@@ -127,7 +121,7 @@ pub fn likely_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pla
             plans.push(together(Plan::none(), loads, strategy)?);
         }
     }
-    for strategy in hints_at(Distance::new(2)?, levels) {
+    for strategy in hints_at(Distance::new(2)?, levels, Tried::Alone) {
         plans.push(together(Plan::none(), loads, strategy)?);
     }
     Ok(plans)
@@ -183,15 +177,10 @@ fn unrolled_plans(kernel: &Kernel, loads: &[LoadName]) -> Result<Vec<Plan>> {
             Distance::new(iterations.max(1).next_multiple_of(group))
         });
         let distances: Vec<Distance> = distances.collect::<Result<_>>()?;
-        let layout = Layout::Interleaved;
-        let strategies = [
-            |distance, layout| Strategy::RollingAsync { distance, layout },
-            |distance, _| Strategy::RollingRegisters { distance },
-        ];
-        for strategy in strategies {
+        for kind in rings() {
             let mut each = loads.iter().zip(&distances);
             let plan = each.try_fold(start.clone(), |plan: Plan, (load, &distance)| {
-                plan.with(load.clone(), strategy(distance, layout))
+                plan.with(load.clone(), Strategy::new(kind, distance))
             });
             plans.push(plan?);
         }
@@ -221,41 +210,43 @@ pub fn without_shared_copies(kernel: &Kernel, plans: Vec<Plan>) -> Vec<Plan> {
         .collect();
     let copies = |plan: &Plan| {
         let mut loads = plan.loads().iter();
-        loads
-            .any(|(name, strategy)| matches!(strategy, Strategy::RollingAsync { .. }) && names.contains(name))
+        loads.any(|(name, strategy)| strategy.descriptor().is_asynchronous && names.contains(name))
     };
     plans.into_iter().filter(|plan| !copies(plan)).collect()
 }
 
-/// The rings that do best where any does: one that asynchronous copies fill, and one of registers.
-fn rings_at(distance: Distance) -> [Strategy; 2] {
-    let layout = Layout::Interleaved;
-    [
-        Strategy::RollingAsync { distance, layout },
-        Strategy::RollingRegisters { distance },
-    ]
+/// The strategies that do best where any does: first the one that most needs early requests.
+fn rings() -> impl Iterator<Item = Kind> {
+    let kinds = Kind::ALL.iter().copied().rev();
+    kinds.filter(|kind| kind.descriptor().tried == Tried::Everywhere)
+}
+
+fn rings_at(distance: Distance) -> impl Iterator<Item = Strategy> {
+    rings().map(move |kind| Strategy::new(kind, distance))
 }
 
 /// The strategies that fetch values, in every layout.
 fn values_at(distance: Distance) -> Vec<Strategy> {
-    let mut strategies = vec![
-        Strategy::BatchedRegisters { distance },
-        Strategy::RollingRegisters { distance },
-    ];
-    for layout in Layout::ALL {
-        strategies.push(Strategy::BatchedShared { distance, layout });
-        strategies.push(Strategy::RollingShared { distance, layout });
-        strategies.push(Strategy::RollingAsync { distance, layout });
-    }
-    strategies
+    let all = Kind::ALL.iter().map(|&kind| Strategy::new(kind, distance));
+    let (slots, others): (Vec<Strategy>, Vec<Strategy>) = all
+        .filter(|strategy| !strategy.is_hint())
+        .partition(|strategy| strategy.layout().is_some());
+    let in_layouts = Layout::ALL
+        .into_iter()
+        .flat_map(|layout| slots.iter().map(move |strategy| strategy.in_layout(layout)));
+    others.into_iter().chain(in_layouts).collect()
 }
 
-fn hints_at(distance: Distance, levels: &[CacheLevel]) -> impl Iterator<Item = Strategy> {
-    levels.iter().map(move |&level| Strategy::Cache {
-        level,
-        distance,
-        nontemporal: false,
-    })
+/// The hints that are tried so, to each of the levels that they can go to.
+fn hints_at(distance: Distance, levels: &[CacheLevel], tried: Tried) -> impl Iterator<Item = Strategy> {
+    let all = Kind::ALL.iter().map(move |&kind| Strategy::new(kind, distance));
+    all.filter(move |strategy| strategy.is_hint() && strategy.descriptor().tried == tried)
+        .flat_map(move |strategy| {
+            let reached = levels
+                .iter()
+                .filter(move |level| strategy.descriptor().takes.levels.contains(level));
+            reached.map(move |&level| strategy.to_level(level))
+        })
 }
 
 /// The plan with the same strategy for each of the loads.

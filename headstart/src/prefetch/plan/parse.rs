@@ -16,7 +16,7 @@
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use super::{Distance, Layout, LoadName, LoadPlace, Plan, Scope, Strategy, Unroll};
+use super::{Distance, Kind, Layout, LoadName, LoadPlace, Plan, Strategy, Unroll};
 use crate::error::{Error, Result};
 use crate::ir::CacheLevel;
 use crate::suggest::{accepted, quoted};
@@ -158,7 +158,7 @@ fn plan(whole: Part) -> Result<Plan, Fault> {
 
 /// The message for a part without `=`: a load without strategy, or a strategy without load.
 fn no_strategy(name: &str, part: &str) -> Error {
-    if Strategy::NAMES.contains(&name) {
+    if Kind::named(name).is_some() {
         return Error::usage(format!("{} is for no load", quoted(part))).accepted(format!("`LOAD={part}`"));
     }
     let error = Error::usage(format!("{} has no strategy", quoted(part)));
@@ -220,63 +220,13 @@ fn strategy(whole: Part) -> Result<Strategy, Fault> {
     let (head, flags) = parts.split_first().expect("a split gives at least one part");
     let words = head.split(':');
     let (name, settings) = words.split_first().expect("a split gives at least one part");
-    let strategy = match name.text {
-        "batched-registers" => Strategy::BatchedRegisters {
-            distance: distance(*head, settings)?,
-        },
-        "rolling-registers" => Strategy::RollingRegisters {
-            distance: distance(*head, settings)?,
-        },
-        "batched-shared" => Strategy::BatchedShared {
-            distance: distance(*head, settings)?,
-            layout: Layout::default(),
-        },
-        "rolling-shared" => Strategy::RollingShared {
-            distance: distance(*head, settings)?,
-            layout: Layout::default(),
-        },
-        "rolling-async" => Strategy::RollingAsync {
-            distance: distance(*head, settings)?,
-            layout: Layout::default(),
-        },
-        "cache" => {
-            let (level, settings) = level(*head, settings, CacheLevel::ALL)?;
-            Strategy::Cache {
-                level,
-                distance: distance(*head, settings)?,
-                nontemporal: false,
-            }
-        }
-        "joint" => {
-            let (level, settings) = level(*head, settings, CacheLevel::ALL)?;
-            let distance = distance(*head, settings)?;
-            Strategy::Joint {
-                level,
-                distance,
-                nontemporal: false,
-                scope: Scope::default(),
-            }
-        }
-        "bulk" => {
-            let (_, settings) = level(*head, settings, &[CacheLevel::L2])?;
-            Strategy::Bulk {
-                distance: distance(*head, settings)?,
-            }
-        }
-        "unroll" => {
-            let error = Error::usage("a loop is unrolled, not a load");
-            return Err(name.fault(error.accepted(format!("put `{}` in front of the loads", head.text))));
-        }
-        "" | "none" => {
-            let error = Error::usage("the load has no strategy");
-            return Err(
-                name.fault(error.accepted(format!("leave it out, or one of {}", Strategy::NAMES.join(", "))))
-            );
-        }
-        unknown => {
-            let error = Error::usage(format!("there is no strategy {}", quoted(unknown)));
-            return Err(name.fault(error.accepted(accepted(unknown, "strategies", Strategy::NAMES))));
-        }
+    let kind = Kind::named(name.text).ok_or_else(|| no_such_strategy(*head, *name))?;
+    let levels = kind.descriptor().takes.levels;
+    let strategy = if levels.is_empty() {
+        Strategy::new(kind, distance(*head, settings)?)
+    } else {
+        let (level, settings) = level(*head, settings, levels)?;
+        Strategy::new(kind, distance(*head, settings)?).to_level(level)
     };
     flags
         .iter()
@@ -296,6 +246,21 @@ fn strategy(whole: Part) -> Result<Strategy, Fault> {
             Ok((strategy, seen))
         })
         .map(|(strategy, _)| strategy)
+}
+
+/// The message for a name that no strategy has.
+fn no_such_strategy(head: Part, name: Part) -> Fault {
+    name.fault(match name.text {
+        "unroll" => Error::usage("a loop is unrolled, not a load")
+            .accepted(format!("put `{}` in front of the loads", head.text)),
+        "" | "none" => Error::usage("the load has no strategy")
+            .accepted(format!("leave it out, or one of {}", Kind::names().join(", "))),
+        unknown => Error::usage(format!("there is no strategy {}", quoted(unknown))).accepted(accepted(
+            unknown,
+            "strategies",
+            Kind::names(),
+        )),
+    })
 }
 
 /// The one setting that is left after name and level.
@@ -343,54 +308,34 @@ fn level<'a, 'p>(
 }
 
 /// The strategy with a layout or a flag set.
-fn with_flag(mut strategy: Strategy, flag: Part) -> Result<Strategy, Fault> {
-    let chosen = Layout::ALL.into_iter().find(|layout| layout.name() == flag.text);
-    let flags: &[&str] = match (&mut strategy, chosen) {
+fn with_flag(strategy: Strategy, flag: Part) -> Result<Strategy, Fault> {
+    let descriptor = strategy.descriptor();
+    let layout = Layout::ALL.into_iter().find(|layout| layout.name() == flag.text);
+    match (layout, flag.text) {
+        (Some(layout), _) if descriptor.takes.layout => return Ok(strategy.in_layout(layout)),
+        (_, "nt") if descriptor.takes.nontemporal => return Ok(strategy.nontemporal()),
+        (_, "group") if descriptor.takes.group => return Ok(strategy.of_work_group()),
+        _ => {}
+    }
+    let flags = [
         (
-            Strategy::BatchedShared { layout, .. }
-            | Strategy::RollingShared { layout, .. }
-            | Strategy::RollingAsync { layout, .. },
-            Some(chosen),
-        ) => {
-            *layout = chosen;
-            return Ok(strategy);
-        }
-        (
-            Strategy::BatchedShared { .. } | Strategy::RollingShared { .. } | Strategy::RollingAsync { .. },
-            None,
-        ) => &["/plain", "/padded", "/interleaved"],
-        (Strategy::Cache { nontemporal, .. }, _) => {
-            if flag.text == "nt" {
-                *nontemporal = true;
-                return Ok(strategy);
-            }
-            &["/nt"]
-        }
-        (
-            Strategy::Joint {
-                nontemporal, scope, ..
-            },
-            _,
-        ) => {
-            match flag.text {
-                "nt" => *nontemporal = true,
-                "group" => *scope = Scope::WorkGroup,
-                _ => return Err(unknown_flag(strategy, flag, &["/nt", "/group"])),
-            }
-            return Ok(strategy);
-        }
-        _ => &[],
-    };
-    Err(unknown_flag(strategy, flag, flags))
-}
-
-fn unknown_flag(strategy: Strategy, flag: Part, flags: &[&str]) -> Fault {
+            descriptor.takes.layout,
+            &["/plain", "/padded", "/interleaved"][..],
+        ),
+        (descriptor.takes.nontemporal, &["/nt"]),
+        (descriptor.takes.group, &["/group"]),
+    ];
+    let flags: Vec<&str> = flags
+        .into_iter()
+        .filter(|(has, _)| *has)
+        .flat_map(|(_, flags)| flags.iter().copied())
+        .collect();
     let written = format!("/{}", flag.text);
     let error = Error::usage(format!("`{}` takes no {}", strategy.name(), quoted(&written)));
-    flag.fault(match flags {
-        [] => error.accepted("it takes nothing after its distance"),
-        _ => error.accepted(accepted(&written, "accepted", flags.iter().copied())),
-    })
+    Err(flag.fault(match flags.is_empty() {
+        true => error.accepted("it takes nothing after its distance"),
+        false => error.accepted(accepted(&written, "accepted", flags)),
+    }))
 }
 
 /// Digits only: no sign, no spaces, nothing that `u32` could not hold.

@@ -5,6 +5,8 @@ use std::num::NonZeroU32;
 
 use crate::error::{Error, Result};
 use crate::ir::CacheLevel;
+use crate::prefetch::descriptor::{Carried, Descriptor};
+use crate::prefetch::strategies::Kind;
 
 /// How many iterations ahead of its use a value is asked for: 1 to [`Distance::MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -150,149 +152,125 @@ pub enum Scope {
     WorkGroup,
 }
 
-/// How the data of a load is brought nearer before its use.
+/// How the data of a load is brought nearer before its use: which strategy, and what it is told. What it is not told (a
+/// layout of one that has none, as its [`Descriptor`] says) is never set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Strategy {
-    /// Every D-th iteration loads D values into registers.
-    BatchedRegisters {
-        /// Values in a batch.
-        distance: Distance,
-    },
-    /// A ring of registers, one load an iteration.
-    RollingRegisters {
-        /// How far ahead the load is.
-        distance: Distance,
-    },
-    /// Every D-th iteration loads D values into shared memory.
-    BatchedShared {
-        /// Values in a batch.
-        distance: Distance,
-        /// Where they lie.
-        layout: Layout,
-    },
-    /// A ring in shared memory, one load an iteration.
-    RollingShared {
-        /// How far ahead the load is.
-        distance: Distance,
-        /// Where the ring's slots lie.
-        layout: Layout,
-    },
-    /// A ring in shared memory that asynchronous copies fill.
-    RollingAsync {
-        /// How far ahead the copy is.
-        distance: Distance,
-        /// Where the ring's slots lie.
-        layout: Layout,
-    },
-    /// A hint to bring the cache line to a cache level.
-    Cache {
-        /// The level asked for; the device says which it reaches.
-        level: CacheLevel,
-        /// How far ahead the hint is.
-        distance: Distance,
-        /// Whether the data is unlikely to be used again.
-        nontemporal: bool,
-    },
-    /// Hints for the cache lines of a whole sub-group or work-group, divided over its work-items.
-    Joint {
-        /// The level asked for; the device says which it reaches.
-        level: CacheLevel,
-        /// How far ahead the hints are.
-        distance: Distance,
-        /// Whether the data is unlikely to be used again.
-        nontemporal: bool,
-        /// Who divides the lines among themselves.
-        scope: Scope,
-    },
-    /// One bulk prefetch to L2 for the contiguous range that a sub-group reads.
-    Bulk {
-        /// How far ahead the prefetch is.
-        distance: Distance,
-    },
+pub struct Strategy {
+    kind: Kind,
+    level: Option<CacheLevel>,
+    distance: Distance,
+    layout: Option<Layout>,
+    nontemporal: bool,
+    scope: Scope,
 }
 
 impl Strategy {
-    /// The names of the strategies, in the order in which messages list them.
-    pub const NAMES: [&'static str; 8] = [
-        "batched-registers",
-        "rolling-registers",
-        "batched-shared",
-        "rolling-shared",
-        "rolling-async",
-        "cache",
-        "joint",
-        "bulk",
-    ];
+    /// A strategy at this distance, with the defaults of everything else: interleaved, to the nearest level.
+    pub fn new(kind: Kind, distance: Distance) -> Strategy {
+        let descriptor = kind.descriptor();
+        Strategy {
+            kind,
+            level: descriptor.takes.levels.first().copied(),
+            distance,
+            layout: descriptor.takes.layout.then(Layout::default),
+            nontemporal: false,
+            scope: Scope::default(),
+        }
+    }
+
+    /// To this cache level, if it goes to any.
+    #[must_use]
+    pub fn to_level(self, level: CacheLevel) -> Strategy {
+        let goes = self.descriptor().takes.levels.contains(&level);
+        Strategy {
+            level: if goes { Some(level) } else { self.level },
+            ..self
+        }
+    }
+
+    /// In this layout, if it has one.
+    #[must_use]
+    pub fn in_layout(self, layout: Layout) -> Strategy {
+        Strategy {
+            layout: self.layout.map(|_| layout),
+            ..self
+        }
+    }
+
+    /// For data that will not be used again, if that can be said.
+    #[must_use]
+    pub fn nontemporal(self) -> Strategy {
+        Strategy {
+            nontemporal: self.descriptor().takes.nontemporal,
+            ..self
+        }
+    }
+
+    /// Carried out by the work-group together, if it can be.
+    #[must_use]
+    pub fn of_work_group(self) -> Strategy {
+        Strategy {
+            scope: match self.descriptor().takes.group {
+                true => Scope::WorkGroup,
+                false => self.scope,
+            },
+            ..self
+        }
+    }
+
+    /// Which strategy.
+    pub fn kind(self) -> Kind {
+        self.kind
+    }
+
+    /// What there is to know of it.
+    pub fn descriptor(self) -> &'static Descriptor {
+        self.kind.descriptor()
+    }
 
     /// The name in a plan, without distance, level and layout.
     pub fn name(self) -> &'static str {
-        match self {
-            Strategy::BatchedRegisters { .. } => "batched-registers",
-            Strategy::RollingRegisters { .. } => "rolling-registers",
-            Strategy::BatchedShared { .. } => "batched-shared",
-            Strategy::RollingShared { .. } => "rolling-shared",
-            Strategy::RollingAsync { .. } => "rolling-async",
-            Strategy::Cache { .. } => "cache",
-            Strategy::Joint { .. } => "joint",
-            Strategy::Bulk { .. } => "bulk",
-        }
+        self.descriptor().name
+    }
+
+    /// How values reach their use.
+    pub fn carried(self) -> Carried {
+        self.descriptor().carried
     }
 
     /// How many iterations ahead of its use a value is asked for.
     pub fn distance(self) -> Distance {
-        match self {
-            Strategy::BatchedRegisters { distance }
-            | Strategy::RollingRegisters { distance }
-            | Strategy::BatchedShared { distance, .. }
-            | Strategy::RollingShared { distance, .. }
-            | Strategy::RollingAsync { distance, .. }
-            | Strategy::Cache { distance, .. }
-            | Strategy::Joint { distance, .. }
-            | Strategy::Bulk { distance } => distance,
-        }
+        self.distance
     }
 
     /// The layout in shared memory; none for strategies that use none.
     pub fn layout(self) -> Option<Layout> {
-        match self {
-            Strategy::BatchedShared { layout, .. }
-            | Strategy::RollingShared { layout, .. }
-            | Strategy::RollingAsync { layout, .. } => Some(layout),
-            _ => None,
-        }
+        self.layout
     }
 
     /// The cache level asked for; none for strategies that fetch values.
     pub fn level(self) -> Option<CacheLevel> {
-        match self {
-            Strategy::Cache { level, .. } | Strategy::Joint { level, .. } => Some(level),
-            Strategy::Bulk { .. } => Some(CacheLevel::L2),
-            _ => None,
-        }
+        self.level
+    }
+
+    /// Who shares the work of a joint one.
+    pub fn scope(self) -> Scope {
+        self.scope
     }
 
     /// Whether it is only a hint: the load stays where it is, and results cannot depend on it.
     pub fn is_hint(self) -> bool {
-        self.level().is_some()
+        self.carried() == Carried::Not
     }
 
     /// Whether work-items carry it out together.
     pub fn is_joint(self) -> bool {
-        matches!(self, Strategy::Joint { .. } | Strategy::Bulk { .. })
+        self.descriptor().is_joint
     }
 
     /// Whether its data is said not to be used again.
     pub fn is_nontemporal(self) -> bool {
-        matches!(
-            self,
-            Strategy::Cache {
-                nontemporal: true,
-                ..
-            } | Strategy::Joint {
-                nontemporal: true,
-                ..
-            }
-        )
+        self.nontemporal
     }
 
     /// The strategy without its distance, as a figure labels its line: `rolling-async/padded`, `cache:L2/nt`.
@@ -306,27 +284,11 @@ impl Strategy {
 
     /// Layout and flags, each with its slash.
     fn suffix(self) -> String {
-        let mut suffix = String::new();
-        if let Some(layout) = self.layout() {
-            suffix = format!("/{layout}");
-        }
-        if let Strategy::Cache {
-            nontemporal: true, ..
-        }
-        | Strategy::Joint {
-            nontemporal: true, ..
-        } = self
-        {
-            suffix.push_str("/nt");
-        }
-        if let Strategy::Joint {
-            scope: Scope::WorkGroup,
-            ..
-        } = self
-        {
-            suffix.push_str("/group");
-        }
-        suffix
+        let layout = self.layout.map(Layout::name);
+        let nontemporal = self.nontemporal.then_some("nt");
+        let group = (self.scope == Scope::WorkGroup).then_some("group");
+        let flags = [layout, nontemporal, group].into_iter().flatten();
+        flags.map(|flag| format!("/{flag}")).collect()
     }
 }
 
@@ -367,30 +329,24 @@ mod tests {
     }
 
     #[test]
-    fn the_names_are_those_of_the_variants() {
+    fn what_a_strategy_is_not_told_is_not_set() {
         let distance = Distance::new(3).expect("in range");
-        let (layout, level, nontemporal, scope) = (Layout::Padded, CacheLevel::L1, true, Scope::WorkGroup);
-        let all = [
-            Strategy::BatchedRegisters { distance },
-            Strategy::RollingRegisters { distance },
-            Strategy::BatchedShared { distance, layout },
-            Strategy::RollingShared { distance, layout },
-            Strategy::RollingAsync { distance, layout },
-            Strategy::Cache {
-                level,
-                distance,
-                nontemporal,
-            },
-            Strategy::Joint {
-                level,
-                distance,
-                nontemporal,
-                scope,
-            },
-            Strategy::Bulk { distance },
-        ];
-        assert_eq!(all.map(Strategy::name), Strategy::NAMES);
-        assert_eq!(all[6].to_string(), "joint:L1:3/nt/group");
-        assert_eq!(all[4].label(), "rolling-async/padded");
+        for &kind in Kind::ALL {
+            let told = Strategy::new(kind, distance)
+                .to_level(CacheLevel::L2)
+                .in_layout(Layout::Padded)
+                .nontemporal()
+                .of_work_group();
+            let descriptor = kind.descriptor();
+            assert_eq!(told.layout().is_some(), descriptor.takes.layout);
+            assert_eq!(told.level().is_some(), !descriptor.takes.levels.is_empty());
+            assert_eq!(told.is_hint(), told.level().is_some());
+            assert_eq!(told.to_string().parse::<Strategy>().expect("a strategy"), told);
+            assert_eq!(Kind::named(descriptor.name), Some(kind));
+        }
+        let joint = Strategy::new(Kind::Joint, distance).nontemporal().of_work_group();
+        assert_eq!(joint.to_string(), "joint:L1:3/nt/group");
+        let copied = Strategy::new(Kind::RollingAsync, distance).in_layout(Layout::Padded);
+        assert_eq!(copied.label(), "rolling-async/padded");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The look follows the strategy, never the rank, so that the same strategy looks the same in every report.
 
-use crate::prefetch::plan::{CacheLevel, Layout, Strategy};
+use crate::prefetch::plan::{self, CacheLevel, Layout, Mark, Strategy};
 use crate::report::series::Series;
 
 /// The look of one line.
@@ -15,35 +15,21 @@ pub(super) struct Look {
     hollow: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
-    Circle,
-    Square,
-    Diamond,
-    Triangle,
-    TriangleDown,
-    Plus,
-    Cross,
-    Pentagon,
-}
-
 impl Look {
     /// The look of a series.
     pub(super) fn of(series: &Series) -> Look {
-        let (colour, mark) = match series.strategy {
-            None => (0, Mark::Plus),
-            Some(Strategy::BatchedRegisters { .. }) => (1, Mark::Square),
-            Some(Strategy::RollingRegisters { .. }) => (2, Mark::Triangle),
-            Some(Strategy::BatchedShared { .. }) => (3, Mark::Pentagon),
-            Some(Strategy::RollingShared { .. }) => (4, Mark::TriangleDown),
-            Some(Strategy::RollingAsync { .. }) => (5, Mark::Circle),
-            Some(Strategy::Cache {
-                level: CacheLevel::L1,
-                ..
-            }) => (6, Mark::Diamond),
-            Some(Strategy::Cache { .. }) => (7, Mark::Cross),
-            Some(Strategy::Joint { .. }) => (8, Mark::Diamond),
-            Some(Strategy::Bulk { .. }) => (8, Mark::Square),
+        let plan::Look { colour, mark } = match series.strategy {
+            None => plan::Look {
+                colour: 0,
+                mark: Mark::Plus,
+            },
+            Some(strategy) => {
+                let descriptor = strategy.descriptor();
+                let at_l1 = descriptor
+                    .look_at_l1
+                    .filter(|_| strategy.level() == Some(CacheLevel::L1));
+                at_l1.unwrap_or(descriptor.look)
+            }
         };
         let dashes = match (series.layout(), series.grouped) {
             (Some(Layout::Plain), _) => "2 4",

@@ -166,39 +166,18 @@ fn any_name() -> impl Generator<Value = LoadName> {
 }
 
 fn any_strategy() -> impl Generator<Value = Strategy> {
+    let kinds = proptest::sample::select(Kind::ALL);
     let layouts = proptest::sample::select(Layout::ALL.to_vec());
-    let levels = proptest::sample::select(CacheLevel::ALL.to_vec());
-    (
-        0..8usize,
-        1..=Distance::MAX,
-        layouts,
-        levels,
-        any::<bool>(),
-        any::<bool>(),
-    )
-        .prop_map(|(which, distance, layout, level, nontemporal, group)| {
+    let levels = proptest::sample::select(CacheLevel::ALL);
+    let distances = 1..=Distance::MAX;
+    (kinds, distances, layouts, levels, any::<bool>(), any::<bool>()).prop_map(
+        |(kind, distance, layout, level, nontemporal, group)| {
             let distance = Distance::new(distance).expect("in range");
-            let scope = if group { Scope::WorkGroup } else { Scope::SubGroup };
-            match which {
-                0 => Strategy::BatchedRegisters { distance },
-                1 => Strategy::RollingRegisters { distance },
-                2 => Strategy::BatchedShared { distance, layout },
-                3 => Strategy::RollingShared { distance, layout },
-                4 => Strategy::RollingAsync { distance, layout },
-                5 => Strategy::Cache {
-                    level,
-                    distance,
-                    nontemporal,
-                },
-                6 => Strategy::Joint {
-                    level,
-                    distance,
-                    nontemporal,
-                    scope,
-                },
-                _ => Strategy::Bulk { distance },
-            }
-        })
+            let told = Strategy::new(kind, distance).in_layout(layout).to_level(level);
+            let told = if nontemporal { told.nontemporal() } else { told };
+            if group { told.of_work_group() } else { told }
+        },
+    )
 }
 
 fn any_plan() -> impl Generator<Value = Plan> {

@@ -1,0 +1,186 @@
+//! What there is to know of a strategy: each pass has a [`Descriptor`] beside it, from which everybody takes theirs.
+//!
+//! | who | what |
+//! |---|---|
+//! | `plan::parse` | the name, and what may be said behind it |
+//! | `complete`, `shape` | how the values are carried ([`Carried`]) |
+//! | `apply` | the pass |
+//! | `tune::space` | in which plans it is tried ([`Tried`]) |
+//! | `testing` | how often a random plan has it |
+//! | `advise::reasons`, `report::explain` | a few words, and a sentence |
+//! | `report::page` | the look of its lines |
+//!
+//! A new strategy is a file with its pass and its descriptor, a row of [`strategies`](super::strategies) and the `mod` in
+//! [`prefetch`](super). Nobody else names it.
+
+use std::collections::HashMap;
+
+use super::apply::Target;
+use super::loads::parents;
+use super::pipeline::Fetch;
+use super::plan::Strategy;
+use super::shape::Shape;
+use crate::analysis::definitions::Definitions;
+use crate::analysis::loops::{LoadSite, LoopSummary};
+use crate::error::Result;
+use crate::ir::{CacheLevel, Kernel, LoadId};
+
+/// Everything that others know of a strategy.
+#[derive(Debug)]
+pub struct Descriptor {
+    /// The name in a plan.
+    pub name: &'static str,
+    /// What may be said beside the distance.
+    pub takes: Takes,
+    /// How the values reach their use.
+    pub carried: Carried,
+    /// Whether asynchronous copies fetch the values.
+    pub is_asynchronous: bool,
+    /// Whether work-items carry it out together.
+    pub is_joint: bool,
+    /// In which plans of the default space it is tried.
+    pub tried: Tried,
+    /// How often a random plan of the tests has it, compared with the others.
+    pub weight: u64,
+    /// What it is, in a few words.
+    pub few_words: &'static str,
+    /// What it does with a load. Filled in are `{load}`, `{distance}`, `{ahead}` ("4 iterations"), `{nth}` ("4th
+    /// iteration"), `{place}` (the layout in words), `{level}`, `{once}` (of data that is not used again), `{who}`
+    /// (sub-group or work-group).
+    pub sentence: &'static str,
+    /// Its line in the page's figure.
+    pub look: Look,
+    /// That of hints to L1, if it is another.
+    pub look_at_l1: Option<Look>,
+    /// The pass, for one load.
+    pub(super) pass: fn(&Planned<'_>) -> Result<Box<dyn Fetch>>,
+}
+
+/// What may be said of a strategy in a plan, beside its name and distance.
+#[derive(Clone, Copy, Debug)]
+pub struct Takes {
+    /// A layout in shared memory: `/plain`, `/padded` or `/interleaved`.
+    pub layout: bool,
+    /// One of these cache levels, in front of the distance; none if it fetches values.
+    pub levels: &'static [CacheLevel],
+    /// `/nt`: the data will not be used again.
+    pub nontemporal: bool,
+    /// `/group`: the work-group carries it out together.
+    pub group: bool,
+}
+
+impl Takes {
+    /// The distance alone.
+    pub const NOTHING: Takes = Takes {
+        layout: false,
+        levels: &[],
+        nontemporal: false,
+        group: false,
+    };
+
+    /// A layout.
+    pub const LAYOUT: Takes = Takes {
+        layout: true,
+        ..Takes::NOTHING
+    };
+}
+
+/// How values reach their use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// A step loads what it uses itself, all together.
+    InBatches,
+    /// From step to step in registers.
+    InRegisters,
+    /// From step to step in slots of shared memory, fetched one by one.
+    InSlots,
+    /// From step to step in slots of shared memory, fetched all together.
+    InBatchesOfSlots,
+    /// By the load, which stays where it is: the strategy is a hint.
+    Not,
+}
+
+impl Carried {
+    /// Whether something is carried from step to step.
+    pub fn is_ring(self) -> bool {
+        !matches!(self, Carried::InBatches | Carried::Not)
+    }
+
+    /// Whether it fetches several iterations together, with what they need.
+    pub fn is_batch(self) -> bool {
+        matches!(self, Carried::InBatches | Carried::InBatchesOfSlots)
+    }
+}
+
+/// In which plans of the default space a strategy is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// At every distance, in every layout or to each level.
+    Alone,
+    /// And in groups of iterations, and among the likely plans: those that do best where any does.
+    Everywhere,
+    /// Where a sub-group's addresses allow it.
+    WhereShared,
+}
+
+/// How a line of the page's figure looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Which of the page's colours.
+    pub colour: usize,
+    /// The shape of its marks.
+    pub mark: Mark,
+}
+
+/// The shape of a line's marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Mark {
+    Circle,
+    Square,
+    Diamond,
+    Triangle,
+    TriangleDown,
+    Plus,
+    Cross,
+    Pentagon,
+}
+
+/// A load with its strategy, and all that is known of its loop.
+pub(super) struct Planned<'a> {
+    pub kernel: &'a Kernel,
+    pub definitions: &'a Definitions,
+    pub summary: &'a LoopSummary,
+    /// Those of all loads of the loop.
+    pub strategies: &'a HashMap<LoadId, Strategy>,
+    pub shape: &'a Shape,
+    pub site: &'a LoadSite,
+    pub strategy: Strategy,
+    pub target: &'a Target,
+}
+
+impl Planned<'_> {
+    /// How many iterations ahead.
+    pub fn ahead(&self) -> u32 {
+        self.strategy.distance().get()
+    }
+
+    /// Distances at which the addresses of other loads need the value.
+    pub fn consumers(&self) -> Vec<u32> {
+        let children = self.summary.loads.iter().filter(|child| {
+            child.id != self.site.id
+                && parents(self.summary, child.pointer, &child.conditions).contains(&self.site.id)
+        });
+        children
+            .filter_map(|child| self.strategies.get(&child.id))
+            .filter(|strategy| !strategy.carried().is_batch())
+            .map(|strategy| strategy.distance().get())
+            .collect()
+    }
+
+    /// Whether the address needs values that are loaded in the loop.
+    pub fn is_chained(&self) -> bool {
+        let parents = parents(self.summary, self.site.pointer, &self.site.conditions);
+        parents.iter().any(|&parent| parent != self.site.id)
+    }
+}

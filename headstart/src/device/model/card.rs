@@ -1,20 +1,19 @@
 //! What is around a device: the link to the host, and how many of it a card has.
 
-use serde::Deserialize;
-
 use super::DeviceModel;
+use super::numbers::numbers;
 use super::quantity::{Count, Cycles, GigabytesPerSecond, Quantity};
 
-/// A card with a device of this model on it, or with several.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Card {
-    /// How many devices of this model are on one card, each with cores and memory of its own (Intel's stacks).
-    pub stacks: Quantity<Count>,
-    /// Bytes per second between the host's memory and the device's, one way.
-    pub link_bandwidth: Quantity<GigabytesPerSecond>,
-    /// From the start of a copy over the link until its first byte arrives.
-    pub link_latency: Quantity<Cycles>,
+numbers! {
+    /// A card with a device of this model on it, or with several.
+    pub struct Card in "card" {
+        /// How many devices of this model are on one card, each with cores and memory of its own (Intel's stacks).
+        stacks: Quantity<Count>;
+        /// Bytes per second between the host's memory and the device's, one way.
+        link_bandwidth: Quantity<GigabytesPerSecond>;
+        /// From the start of a copy over the link until its first byte arrives.
+        link_latency: Quantity<Cycles>;
+    }
 }
 
 /// Which way a copy goes.

@@ -1,50 +1,25 @@
 //! What must hold between the numbers of a model, beyond each one's own range.
 
-use super::{DeviceModel, Registers};
+use super::numbers::Blamed;
+use super::{Card, DeviceModel, L1, Registers};
 use crate::Error;
 
 /// Finds the first contradiction: the dotted key to blame, and the error.
-pub(super) fn check(model: &DeviceModel) -> Result<(), (String, Error)> {
+pub(super) fn check(model: &DeviceModel) -> Result<(), Blamed> {
     let fail = |key: &str, what: String| Err((key.to_owned(), Error::input(what)));
-    let positive = [
-        ("core.count", *model.core.count),
-        ("core.schedulers", *model.core.schedulers),
-        ("core.sub-groups", *model.core.sub_groups),
-        ("core.work-groups", *model.core.work_groups),
-        ("core.work-group-size", *model.core.work_group_size),
-        ("core.scoreboards", *model.core.scoreboards),
-        ("shared.banks", *model.shared.banks),
-        ("l2.ways", *model.l2.ways),
-        ("dram.banks", *model.dram.banks),
-    ];
-    for (key, number) in positive {
-        if number == 0 {
-            return fail(key, "this number must not be 0".into());
-        }
+    model.core.check()?;
+    match &model.registers {
+        Registers::Pooled(registers) => registers.check()?,
+        Registers::Fixed(registers) => registers.check()?,
     }
-    if let Registers::Pooled(registers) = &model.registers
-        && *registers.granule == 0
-    {
-        return fail("registers.pooled.granule", "this number must not be 0".into());
-    }
-    let powers = [
-        ("core.sub-group-size", u64::from(*model.core.sub_group_size)),
-        ("shared.banks", u64::from(*model.shared.banks)),
-        ("shared.bank-width", *model.shared.bank_width),
-        ("shared.granule", *model.shared.granule),
-        ("l2.line", *model.l2.line),
-        ("l2.sector", *model.l2.sector),
-        ("l2.request", *model.l2.request),
-        ("dram.granule", *model.dram.granule),
-        ("tlb.page", *model.tlb.page),
-        ("instruction-cache.line", *model.instruction_cache.line),
-        ("prefetch.fetch", *model.prefetch.fetch),
-    ];
-    for (key, number) in powers {
-        if !number.is_power_of_two() {
-            return fail(key, format!("{number} is not a power of two"));
-        }
-    }
+    model.shared.check()?;
+    model.l1.iter().try_for_each(L1::check)?;
+    model.l2.check()?;
+    model.dram.check()?;
+    model.tlb.check()?;
+    model.instruction_cache.check()?;
+    model.prefetch.check()?;
+    model.card.iter().try_for_each(Card::check)?;
     if !model.core.sub_group_sizes.contains(&model.core.sub_group_size) {
         return fail(
             "core.sub-group-size",

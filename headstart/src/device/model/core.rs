@@ -4,44 +4,45 @@ use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
+use super::numbers::numbers;
 use super::occupancy::intel::{IntelCore, IntelOccupancy};
 use super::occupancy::nvidia::NvidiaCore;
 use super::occupancy::{Footprint, Occupancy};
 use super::quantity::{Bytes, Count, Cycles, Megahertz, PerCycle, Quantities, Quantity};
 use super::{DeviceModel, Observation, SharedMemory};
 
-/// What a core (SM, Xe-core, subslice) has.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Core {
-    /// Cores of the device.
-    pub count: Quantity<Count>,
-    /// Clock of the cores; every number in cycles counts these.
-    pub clock: Quantity<Megahertz>,
-    /// Schedulers (vector engines), each of which issues one instruction a cycle.
-    pub schedulers: Quantity<Count>,
-    /// Sub-groups resident at once; with `schedulers`, an equal share for each.
-    pub sub_groups: Quantity<Count>,
-    /// Work-groups resident at once.
-    pub work_groups: Quantity<Count>,
-    /// Work-items of the largest work-group.
-    pub work_group_size: Quantity<Count>,
-    /// Sub-group sizes that a kernel can be compiled for, ascending.
-    pub sub_group_sizes: Quantities<Count>,
-    /// The sub-group size of a kernel that asks for none.
-    pub sub_group_size: Quantity<Count>,
-    /// Results that are still on their way which a sub-group can tell apart (scoreboards, SBIDs).
-    pub scoreboards: Quantity<Count>,
-    /// 32-bit words of a work-item's registers that a scheduler reads in a cycle for what it issues; without it, as many as are wanted.
-    pub operand_words: Option<Quantity<PerCycle>>,
-    /// What a result takes longer to an instruction of another arithmetic unit, where both take fixed times.
-    pub crossing: Quantity<Cycles>,
-    /// Whether powers and logarithms of two and reciprocals by tables ([`ir::eval::table`](crate::ir::eval::table)) are an
-    /// instruction each. Elsewhere they are written out.
-    pub table_functions: Observation,
-    /// What passes from an event in front of a launch until its first work-group runs, and from the end of its last one until
-    /// the event behind it.
-    pub launch: Quantity<Cycles>,
+numbers! {
+    /// What a core (SM, Xe-core, subslice) has.
+    pub struct Core in "core" {
+        /// Cores of the device.
+        count: Quantity<Count> [positive];
+        /// Clock of the cores; every number in cycles counts these.
+        clock: Quantity<Megahertz>;
+        /// Schedulers (vector engines), each of which issues one instruction a cycle.
+        schedulers: Quantity<Count> [positive];
+        /// Sub-groups resident at once; with `schedulers`, an equal share for each.
+        sub_groups: Quantity<Count> [positive];
+        /// Work-groups resident at once.
+        work_groups: Quantity<Count> [positive];
+        /// Work-items of the largest work-group.
+        work_group_size: Quantity<Count> [positive];
+        /// Sub-group sizes that a kernel can be compiled for, ascending.
+        sub_group_sizes: Quantities<Count>;
+        /// The sub-group size of a kernel that asks for none.
+        sub_group_size: Quantity<Count> [power_of_two];
+        /// Results that are still on their way which a sub-group can tell apart (scoreboards, SBIDs).
+        scoreboards: Quantity<Count> [positive];
+        /// 32-bit words of a work-item's registers that a scheduler reads in a cycle for what it issues; without it, as many as are wanted.
+        operand_words: Option<Quantity<PerCycle>>;
+        /// What a result takes longer to an instruction of another arithmetic unit, where both take fixed times.
+        crossing: Quantity<Cycles>;
+        /// Whether powers and logarithms of two and reciprocals by tables ([`ir::eval::table`](crate::ir::eval::table)) are an
+        /// instruction each. Elsewhere they are written out.
+        table_functions: Observation;
+        /// What passes from an event in front of a launch until its first work-group runs, and from the end of its last one until
+        /// the event behind it.
+        launch: Quantity<Cycles>;
+    }
 }
 
 /// How the register file is shared out.
@@ -54,30 +55,30 @@ pub enum Registers {
     Fixed(FixedRegisters),
 }
 
-/// A register file that sub-groups take from.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct PooledRegisters {
-    /// 32-bit registers of a core.
-    pub per_core: Quantity<Count>,
-    /// 32-bit registers that one work-group may have.
-    pub per_work_group: Quantity<Count>,
-    /// 32-bit registers that one work-item may have.
-    pub per_work_item: Quantity<Count>,
-    /// A sub-group takes registers in pieces of this many.
-    pub granule: Quantity<Count>,
+numbers! {
+    /// A register file that sub-groups take from.
+    pub struct PooledRegisters in "registers.pooled" {
+        /// 32-bit registers of a core.
+        per_core: Quantity<Count>;
+        /// 32-bit registers that one work-group may have.
+        per_work_group: Quantity<Count>;
+        /// 32-bit registers that one work-item may have.
+        per_work_item: Quantity<Count>;
+        /// A sub-group takes registers in pieces of this many.
+        granule: Quantity<Count> [positive];
+    }
 }
 
-/// A register file for each sub-group.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct FixedRegisters {
-    /// Bytes of a sub-group's register file.
-    pub per_sub_group: Quantity<Bytes>,
-    /// Whether a sub-group can have twice that, at half the number of sub-groups.
-    pub has_large_mode: bool,
-    /// Work-groups with a barrier resident at once.
-    pub work_groups_with_barrier: Quantity<Count>,
+numbers! {
+    /// A register file for each sub-group.
+    pub struct FixedRegisters in "registers.fixed" {
+        /// Bytes of a sub-group's register file.
+        per_sub_group: Quantity<Bytes>;
+        /// Whether a sub-group can have twice that, at half the number of sub-groups.
+        has_large_mode: bool;
+        /// Work-groups with a barrier resident at once.
+        work_groups_with_barrier: Quantity<Count>;
+    }
 }
 
 impl DeviceModel {

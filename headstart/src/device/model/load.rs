@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
-use super::DeviceModel;
 use super::check::check;
+use super::numbers::{Completed, Section, complete};
+use super::{
+    Card, Core, DeviceModel, Dram, FixedRegisters, InstructionCache, L1, L2, PooledRegisters, Prefetch,
+    SharedMemory, Tlb,
+};
 use crate::files::{self, FileError};
 use crate::suggest::{accepted, quoted};
 use crate::{Error, Result};
@@ -24,6 +28,21 @@ const BUILT_IN: &[(&str, &str)] = built_in_models!(
     "xe-lp",
     "gen11"
 );
+
+/// The tables of a model's file.
+const SECTIONS: &[Section] = &[
+    Core::SECTION,
+    PooledRegisters::SECTION,
+    FixedRegisters::SECTION,
+    SharedMemory::SECTION,
+    L1::SECTION,
+    L2::SECTION,
+    Dram::SECTION,
+    Tlb::SECTION,
+    InstructionCache::SECTION,
+    Prefetch::SECTION,
+    Card::SECTION,
+];
 
 /// Model files are at most this long.
 const LONGEST_FILE: u64 = 1 << 20;
@@ -93,16 +112,17 @@ pub fn find(name: &str, overrides: &[String]) -> Result<DeviceModel> {
     }
 }
 
-/// The text of the model that a device's name means, and its place, for what changes it as text.
+/// The text of the model that a device's name means, with the numbers that it leaves out, and its place, for what changes it
+/// as text.
 ///
 /// # Errors
 /// As [`find`], but for what is wrong in the text itself.
 pub fn text(name: &str) -> Result<(String, String)> {
     let bare = name.strip_prefix("sim:").unwrap_or(name);
     if bare.ends_with(".toml") {
-        return text_of(Path::new(bare));
+        return text_of(Path::new(bare)).map(|(text, place)| (complete(&text, SECTIONS).text, place));
     }
-    built_in_text(bare).map(|(text, place)| (text.to_owned(), place))
+    built_in_text(bare).map(|(text, place)| (complete(text, SECTIONS).text, place))
 }
 
 /// The model in a text; `place` names it in errors. Each of `overrides` changes one number:
@@ -112,12 +132,18 @@ pub fn text(name: &str) -> Result<(String, String)> {
 /// An unknown or missing key, a wrong unit, a number out of range or without source, a model that
 /// contradicts itself: with file and line. An override of something that is not there.
 pub fn parse(text: &str, place: &str, overrides: &[String]) -> Result<DeviceModel> {
-    let model: DeviceModel = toml::from_str(text).map_err(|error| located(&error, text, place))?;
-    check(&model).map_err(|(key, error)| error.at(format!("{place}:{}", line_of_key(text, &key))))?;
+    let completed = complete(text, SECTIONS);
+    let text = &completed.text;
+    let located = |error: toml::de::Error| located(&error, &completed, place);
+    let model: DeviceModel = toml::from_str(text).map_err(located)?;
+    check(&model).map_err(|(key, error)| {
+        let line = completed.original(line_of_key(text, &key));
+        error.at(format!("{place}:{line}"))
+    })?;
     if overrides.is_empty() {
         return Ok(model);
     }
-    let mut table: toml::Table = text.parse().map_err(|error| located(&error, text, place))?;
+    let mut table: toml::Table = text.parse().map_err(located)?;
     for over in overrides {
         apply(&mut table, over)?;
     }
@@ -177,8 +203,9 @@ fn apply(table: &mut toml::Table, over: &str) -> Result<()> {
 }
 
 /// A parser's error as ours: with the line, and with what was expected apart from what was found.
-fn located(error: &toml::de::Error, text: &str, place: &str) -> Error {
-    let line = error.span().map_or(1, |span| line_of(text, span.start));
+fn located(error: &toml::de::Error, model: &Completed, place: &str) -> Error {
+    let line = error.span().map_or(1, |span| line_of(&model.text, span.start));
+    let line = model.original(line);
     let (what, accepted) = split(error.message());
     let error = Error::input(what).at(format!("{place}:{line}"));
     match accepted {
@@ -315,6 +342,28 @@ mod tests {
             "{}",
             error(&text)
         );
+    }
+
+    #[test]
+    fn a_number_that_is_left_out_is_the_vendors() {
+        assert!(!h200().contains("read-after-write"));
+        let model = built_in("h200", &[]).unwrap();
+        assert_eq!(*model.l2.read_after_write, 0);
+        assert_eq!(model.l2.read_after_write.source(), "not measured");
+        assert_eq!(*built_in("gen11", &[]).unwrap().l2.read_after_write, 30);
+        // It can be changed, and stands in the text that calibration starts from.
+        let changed = built_in("h200", &["l2.read-after-write=7".into()]).unwrap();
+        assert_eq!(*changed.l2.read_after_write, 7);
+        assert!(
+            super::text("h200")
+                .unwrap()
+                .0
+                .contains("read-after-write = { value = 0, unit = \"cycles\"")
+        );
+        // A model that says it keeps its own, and lines behind it are those of the file.
+        let own = "read-after-write = { value = 9, unit = \"cycles\", source = \"test\" }\n[dram]";
+        let text = h200().replacen("[dram]", own, 1);
+        assert_eq!(*parse(&text, "my.toml", &[]).unwrap().l2.read_after_write, 9);
     }
 
     #[test]

@@ -11,6 +11,8 @@
 //! single numbers. A [`DeviceModel`] that exists has been checked: its numbers are in range and do not
 //! contradict each other. Numbers dereference to their values.
 //!
+//! A number is declared once, by a row of the table in `numbers.rs`: see there for what follows from it.
+//!
 //! The occupancy rules are in [`occupancy`]; the simulator's memory hierarchy and timer read the rest.
 
 mod card;
@@ -19,6 +21,7 @@ mod core;
 mod instruction;
 mod load;
 mod memory;
+mod numbers;
 pub mod occupancy;
 mod prefetch;
 mod quantity;

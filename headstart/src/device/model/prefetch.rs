@@ -6,29 +6,30 @@ use serde::Deserialize;
 
 use super::DeviceModel;
 use super::Vendor;
+use super::numbers::numbers;
 use super::quantity::{Bytes, PerCycle, Quantity};
 use crate::back::hints::{Form, HintReached, asked, cost};
 use crate::ir::{CacheLevel, Kernel, OpKind, PrefetchScope};
 
-/// What prefetching can do on a device.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Prefetch {
-    /// What becomes of a prefetch to level 1.
-    pub l1: PrefetchForm,
-    /// What becomes of a prefetch to level 2.
-    pub l2: PrefetchForm,
-    /// What becomes of a prefetch to level 3.
-    pub l3: PrefetchForm,
-    /// What becomes of a prefetch to level 4.
-    pub l4: PrefetchForm,
-    /// What the device's own hint for level 1 does, where `l1` uses another instruction, or none is
-    /// better: imported code contains it.
-    pub l1_hint: PrefetchForm,
-    /// Bytes that a hint fetches, aligned to that size.
-    pub fetch: Quantity<Bytes>,
-    /// Lines that hints ask L2 for in a cycle, all cores together.
-    pub lines_per_cycle: Quantity<PerCycle>,
+numbers! {
+    /// What prefetching can do on a device.
+    pub struct Prefetch in "prefetch" {
+        /// What becomes of a prefetch to level 1.
+        l1: PrefetchForm;
+        /// What becomes of a prefetch to level 2.
+        l2: PrefetchForm;
+        /// What becomes of a prefetch to level 3.
+        l3: PrefetchForm;
+        /// What becomes of a prefetch to level 4.
+        l4: PrefetchForm;
+        /// What the device's own hint for level 1 does, where `l1` uses another instruction, or none is
+        /// better: imported code contains it.
+        l1_hint: PrefetchForm;
+        /// Bytes that a hint fetches, aligned to that size.
+        fetch: Quantity<Bytes> [power_of_two];
+        /// Lines that hints ask L2 for in a cycle, all cores together.
+        lines_per_cycle: Quantity<PerCycle>;
+    }
 }
 
 /// An instruction for prefetching, and the cache that it fills.

@@ -12,7 +12,7 @@
 //! only (`LDGSTS`, by what ptxas 13.0 makes of others: two additions for each copy). The rest goes into the pointer before
 //! the loop, where copies that lie close to each other share it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::mem;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
@@ -167,16 +167,11 @@ impl Reducer<'_> {
     fn steps(&self, label: Label, params: &[Value], body: &Region) -> HashMap<Atom, Sum> {
         let mut continues = Vec::new();
         let mut inside = Sums::default();
-        let mut defined = HashSet::new();
-        defined.extend(params.iter().copied());
-        body.walk(&mut |op| {
-            defined.extend(op.results.iter().copied());
-            match &op.kind {
-                OpKind::Continue(to, values) if *to == label => continues.push(values.clone()),
-                OpKind::Loop { params, .. } => defined.extend(params.iter().copied()),
-                kind if kind.is_pure() => inside.note(op),
-                _ => {}
-            }
+        let defined = body.defined(params);
+        body.walk(&mut |op| match &op.kind {
+            OpKind::Continue(to, values) if *to == label => continues.push(values.clone()),
+            kind if kind.is_pure() => inside.note(op),
+            _ => {}
         });
         let [values] = &continues[..] else {
             return HashMap::new();
@@ -187,7 +182,7 @@ impl Reducer<'_> {
                 Type::I64 => {
                     let mut step = inside.integer(self.kernel, value);
                     let once = step.terms.remove(&Atom::Whole(param)) == Some(1);
-                    if once && step.terms.keys().all(|atom| !defined.contains(&atom.value())) {
+                    if once && step.terms.keys().all(|atom| !defined.contains(atom.value())) {
                         steps.insert(Atom::Whole(param), step);
                     }
                 }

@@ -26,25 +26,12 @@ fn region(region_: &mut Region) {
             region(inner);
         }
         if let OpKind::Loop { params, body, .. } = &mut op.kind {
-            let mut inside = defined(params, body);
+            let mut inside = body.defined(params);
             extract(body, &mut inside, &mut ops, false);
         }
         ops.push(op);
     }
     region_.ops = ops;
-}
-
-/// Everything that a loop defines.
-pub(super) fn defined(params: &[Value], body: &Region) -> EntitySet<Value> {
-    let mut inside = EntitySet::new();
-    inside.extend(params.iter().copied());
-    body.walk(&mut |op| {
-        inside.extend(op.results.iter().copied());
-        if let OpKind::Loop { params, .. } = &op.kind {
-            inside.extend(params.iter().copied());
-        }
-    });
-    inside
 }
 
 /// Moves the invariant operations of a region to `outside`.

@@ -23,7 +23,6 @@ use std::mem;
 
 use cranelift_entity::EntitySet;
 
-use super::hoist::defined;
 use super::saturated::Saturated;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::ranges::range;
@@ -158,7 +157,7 @@ impl Narrower<'_> {
             }
             _ => return None,
         };
-        let inside = defined(params, body);
+        let inside = body.defined(params);
         (!inside.contains(step) && self.fits(step) && self.fits(known.limit)).then_some(Counter {
             position,
             step,

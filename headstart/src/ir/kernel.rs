@@ -1,6 +1,6 @@
 //! A kernel: its parameters, arrays, values, labels, source places, loads, and its body.
 
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap, entity_impl};
 
 use super::hint::{CacheLevel, HintSource};
 use super::op::{Op, OpKind};
@@ -350,6 +350,26 @@ impl Region {
                 region.walk(visit);
             }
         }
+    }
+
+    /// The operation that makes each value that one in here makes.
+    pub fn makers(&self) -> SecondaryMap<Value, Option<&Op>> {
+        let mut makers = SecondaryMap::new();
+        self.walk(&mut |op| op.results.iter().for_each(|&result| makers[result] = Some(op)));
+        makers
+    }
+
+    /// These parameters of a loop whose body this is, and everything that is defined in here.
+    pub fn defined(&self, params: &[Value]) -> EntitySet<Value> {
+        let mut defined = EntitySet::new();
+        defined.extend(params.iter().copied());
+        self.walk(&mut |op| {
+            defined.extend(op.results.iter().copied());
+            if let OpKind::Loop { params, .. } = &op.kind {
+                defined.extend(params.iter().copied());
+            }
+        });
+        defined
     }
 
     /// How many ways there are from here around the loop of a label.

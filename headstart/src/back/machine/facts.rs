@@ -49,7 +49,7 @@ impl<'k> Facts<'k> {
         let mut facts = Facts {
             kernel,
             target,
-            made_by: SecondaryMap::new(),
+            made_by: kernel.body.makers(),
             uses: SecondaryMap::new(),
             home: SecondaryMap::new(),
             divergence: Divergence::of(kernel),
@@ -74,7 +74,6 @@ impl<'k> Facts<'k> {
         *regions += 1;
         for op in &region.ops {
             for &result in &op.results {
-                self.made_by[result] = Some(op);
                 self.home[result] = number;
             }
             op.kind.for_each_operand(|operand| {

@@ -4,6 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
+use cranelift_entity::SecondaryMap;
+
 use super::Options;
 use super::integer::is_dot4;
 use super::print::Lines;
@@ -69,7 +71,7 @@ pub(super) struct Emitter<'k> {
     /// The module around, if there is one already.
     pub within: Option<&'k Within>,
     /// The operation that defines a value.
-    pub definitions: HashMap<Value, &'k Op>,
+    pub definitions: SecondaryMap<Value, Option<&'k Op>>,
     /// How many operands a value is.
     pub uses: HashMap<Value, u32>,
     /// Addresses (and index extensions) that every use folds into an instruction of its own.
@@ -105,14 +107,11 @@ pub(super) struct Emitter<'k> {
 
 impl<'k> Emitter<'k> {
     pub(super) fn new(kernel: &'k Kernel, options: &'k Options) -> Emitter<'k> {
-        let mut definitions = HashMap::new();
+        let definitions = kernel.body.makers();
         let mut uses: HashMap<Value, u32> = HashMap::new();
         let mut addresses = HashSet::new();
         let mut kept = HashSet::new();
         kernel.body.walk(&mut |op| {
-            for &result in &op.results {
-                definitions.insert(result, op);
-            }
             op.kind
                 .for_each_operand(|value| *uses.entry(value).or_default() += 1);
             match &op.kind {
@@ -338,7 +337,7 @@ impl<'k> Emitter<'k> {
 
     /// The operation that defines a value, if one does.
     pub(super) fn definition(&self, value: Value) -> Option<&'k OpKind> {
-        self.definitions.get(&value).map(|op| &op.kind)
+        self.definitions[value].map(|op| &op.kind)
     }
 
     /// Writes one operation.
@@ -422,11 +421,11 @@ impl<'k> Emitter<'k> {
 /// other stays.
 fn added_dots<'k>(
     kernel: &'k Kernel,
-    definitions: &HashMap<Value, &'k Op>,
+    definitions: &SecondaryMap<Value, Option<&'k Op>>,
     uses: &HashMap<Value, u32>,
 ) -> Vec<Value> {
     let is_dot = |value: &Value| {
-        let kind = definitions.get(value).map(|op| &op.kind);
+        let kind = definitions[*value].map(|op| &op.kind);
         let dot = matches!(kind, Some(OpKind::Binary(op, ..)) if is_dot4(*op));
         dot && uses.get(value) == Some(&1)
     };

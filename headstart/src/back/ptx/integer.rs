@@ -173,11 +173,7 @@ impl Emitter<'_> {
     /// The dot product of bytes that is added here, if the sum is all that it is for; and the other summand.
     fn dot4_in(&self, a: Value, b: Value) -> Option<(BinaryOp, Value, Value, Value)> {
         [(a, b), (b, a)].into_iter().find_map(|(dot, rest)| {
-            let of = self
-                .definitions
-                .get(&dot)
-                .filter(|_| self.folded.contains(&dot))?;
-            match of.kind {
+            match *self.definition(dot).filter(|_| self.folded.contains(&dot))? {
                 OpKind::Binary(op, p, q) if is_dot4(op) => Some((op, p, q, rest)),
                 _ => None,
             }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use cranelift_entity::SecondaryMap;
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op as Code, StorageClass, Word};
 
@@ -39,7 +40,7 @@ pub(super) struct Emitter<'k> {
     /// What a sub-group accesses as blocks.
     pub blocks: Blocks<'k>,
     /// The operation that defines a value.
-    pub definitions: HashMap<Value, &'k OpKind>,
+    pub definitions: SecondaryMap<Value, Option<&'k Op>>,
     ids: HashMap<Value, Word>,
     files: HashMap<String, Word>,
     last_line: Option<(Word, Place)>,
@@ -47,10 +48,6 @@ pub(super) struct Emitter<'k> {
 
 impl<'k> Emitter<'k> {
     pub(super) fn new(kernel: &'k Kernel, options: &'k Options) -> Emitter<'k> {
-        let mut definitions = HashMap::new();
-        kernel.body.walk(&mut |op| {
-            definitions.extend(op.results.iter().map(|&result| (result, &op.kind)));
-        });
         Emitter {
             kernel,
             options,
@@ -65,7 +62,7 @@ impl<'k> Emitter<'k> {
             elements: Vec::new(),
             loads: Vec::new(),
             blocks: side_by_side::blocks(kernel, options),
-            definitions,
+            definitions: kernel.body.makers(),
             ids: HashMap::new(),
             files: HashMap::new(),
             last_line: None,
@@ -212,7 +209,7 @@ impl<'k> Emitter<'k> {
 
     /// The operation that defines a value, if one does.
     pub(super) fn definition(&self, value: Value) -> Option<&'k OpKind> {
-        self.definitions.get(&value).copied()
+        self.definitions[value].map(|op| &op.kind)
     }
 
     /// Writes one operation that is neither structure nor a terminator.

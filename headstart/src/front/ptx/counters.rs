@@ -19,6 +19,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use cranelift_entity::EntitySet;
+
 use crate::ir::eval::signed;
 use crate::ir::{BinaryOp, CompareOp, Kernel, NoWrapOp, Op, OpKind, Region, Value, Wrap};
 
@@ -45,7 +47,7 @@ fn region(kernel: &mut Kernel, pure: &Pure, region_: &mut Region, no_overflow: b
         } = &mut op.kind
         {
             let mut before = Vec::new();
-            let inside = defined(params, body);
+            let inside = body.defined(params);
             // The assembler would unroll such a loop now, and did not before: as it was is how it stays.
             if compare_counters(kernel, pure, &inside, body, &mut before) {
                 wishes.unroll = None;
@@ -63,22 +65,11 @@ fn region(kernel: &mut Kernel, pure: &Pure, region_: &mut Region, no_overflow: b
     region_.ops = ops;
 }
 
-fn defined(params: &[Value], body: &Region) -> HashSet<Value> {
-    let mut inside: HashSet<Value> = params.iter().copied().collect();
-    body.walk(&mut |op| {
-        inside.extend(&op.results);
-        if let OpKind::Loop { params, .. } = &op.kind {
-            inside.extend(params);
-        }
-    });
-    inside
-}
-
 /// `add %start, %next == %y` becomes `%next == %y - %start`, the difference before the loop. Says whether there was one.
 fn compare_counters(
     kernel: &mut Kernel,
     pure: &Pure,
-    inside: &HashSet<Value>,
+    inside: &EntitySet<Value>,
     body: &mut Region,
     before: &mut Vec<Op>,
 ) -> bool {
@@ -86,19 +77,19 @@ fn compare_counters(
         let OpKind::Compare(CompareOp::Eq | CompareOp::Ne, x, y) = &mut op.kind else {
             return;
         };
-        if inside.contains(y) {
+        if inside.contains(*y) {
             std::mem::swap(x, y);
         }
-        let Some(&OpKind::Binary(BinaryOp::Add, a, b)) = pure.get(x).filter(|_| inside.contains(x)) else {
+        let Some(&OpKind::Binary(BinaryOp::Add, a, b)) = pure.get(x).filter(|_| inside.contains(*x)) else {
             return;
         };
-        let (start, counter) = match (inside.contains(&a), inside.contains(&b)) {
+        let (start, counter) = match (inside.contains(a), inside.contains(b)) {
             (false, true) => (a, b),
             (true, false) => (b, a),
             _ => return,
         };
         // A counter's own step is no start.
-        if inside.contains(y) || kernel.as_constant(start).is_some() {
+        if inside.contains(*y) || kernel.as_constant(start).is_some() {
             return;
         }
         let ty = kernel.ty(start);
@@ -134,9 +125,9 @@ fn negated_multiple(kernel: &Kernel, pure: &Pure, value: Value) -> Option<(Value
 }
 
 /// Steps of counters that a test bounds promise not to overflow.
-fn promise_steps(kernel: &Kernel, params: &[Value], inside: &HashSet<Value>, body: &mut Region) {
+fn promise_steps(kernel: &Kernel, params: &[Value], inside: &EntitySet<Value>, body: &mut Region) {
     // Compared with something that the loop does not change.
-    let counted = |x: Value, y: Value| match (inside.contains(&x), inside.contains(&y)) {
+    let counted = |x: Value, y: Value| match (inside.contains(x), inside.contains(y)) {
         (true, false) => Some(x),
         (false, true) => Some(y),
         _ => None,
@@ -168,7 +159,7 @@ fn promise_steps(kernel: &Kernel, params: &[Value], inside: &HashSet<Value>, bod
         if !(is_in(&bounded) || is_in(&met) && jumps()) {
             return;
         }
-        if inside.contains(&other) || step == BinaryOp::Sub && counter != a {
+        if inside.contains(other) || step == BinaryOp::Sub && counter != a {
             return;
         }
         let step = if step == BinaryOp::Add {

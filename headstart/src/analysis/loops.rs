@@ -10,8 +10,8 @@ use std::rc::Rc;
 use super::body::Reader;
 use super::counted::Tests;
 use super::definitions::Definitions;
+use super::derived::Derived;
 use super::jumps::Yielded;
-use super::remade::Remade;
 use super::steps::common_step;
 use super::trailing::Trailing;
 use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Place, Value};
@@ -53,7 +53,7 @@ pub enum Step {
     },
     /// Each iteration makes it anew for the next: this value, which follows from parameters that go in steps, and from
     /// no load.
-    Remade(Value),
+    Derived(Value),
     /// Something else.
     Carried,
 }
@@ -205,14 +205,14 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
             steps[index] = step;
         }
     }
-    let remade = Remade {
+    let derived = Derived {
         inside: &inside,
         params,
         continues: &continues,
     };
     for index in 0..params.len() {
         if steps[index] == Step::Carried
-            && let Some(step) = remade.step(index, &steps)
+            && let Some(step) = derived.step(index, &steps)
         {
             steps[index] = step;
         }

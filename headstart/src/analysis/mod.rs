@@ -5,12 +5,12 @@
 mod body;
 mod counted;
 pub mod definitions;
+mod derived;
 pub mod jumps;
 pub mod loops;
 pub mod multiples;
 pub mod neighbours;
 pub mod ranges;
-mod remade;
 pub mod roots;
 mod steps;
 mod trailing;

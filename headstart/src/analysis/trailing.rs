@@ -112,7 +112,7 @@ mod tests {
     fn another_distance_is_not() {
         for start in ["add %a, 31:i32", "mul %a, 32:i32"] {
             let steps = steps(start);
-            assert!(matches!(steps[0], Step::Remade(_)), "{steps:?}");
+            assert!(matches!(steps[0], Step::Derived(_)), "{steps:?}");
             assert_eq!(steps[1], Step::Constant(32));
         }
     }

@@ -28,11 +28,12 @@ struct State {
 #[derive(Default)]
 struct Slot {
     outcome: Option<Result<Arc<Outcome>>>,
-    /// Who wants to be told.
-    told: Vec<Told>,
+    /// What is called at the end.
+    callbacks: Vec<Callback>,
 }
 
-type Told = Box<dyn FnOnce(&Result<Arc<Outcome>>) + Send>;
+/// Called with what came of the command.
+type Callback = Box<dyn FnOnce(&Result<Arc<Outcome>>) + Send>;
 
 /// The host's time on a device whose clock is simulated: the latest end of a command that the host has waited for.
 /// What it submits afterwards comes later.
@@ -156,7 +157,7 @@ impl Event {
                 drop(slot);
                 told(&outcome);
             }
-            None => slot.told.push(Box::new(told)),
+            None => slot.callbacks.push(Box::new(told)),
         }
     }
 }
@@ -175,10 +176,10 @@ impl State {
         let outcome = outcome.map(Arc::new);
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         slot.outcome = Some(outcome.clone());
-        let told = std::mem::take(&mut slot.told);
+        let callbacks = std::mem::take(&mut slot.callbacks);
         drop(slot);
         // Those who are told come before those who wait, so that these find what the former have done.
-        told.into_iter().for_each(|told| told(&outcome));
+        callbacks.into_iter().for_each(|callback| callback(&outcome));
         self.ended.notify_all();
     }
 }

@@ -163,7 +163,7 @@ impl<'s> Early<'s> {
                     b.add(base, distance)
                 })
             }
-            Step::Remade(next) => self.slice(b, limits, next, ahead - 1, depth + 1),
+            Step::Derived(next) => self.slice(b, limits, next, ahead - 1, depth + 1),
             Step::Carried => Err(Error::usage(format!(
                 "it depends on {}, which each iteration makes from the one before",
                 name_of(b.kernel, param)

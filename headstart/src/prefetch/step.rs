@@ -197,7 +197,7 @@ impl StepWriter<'_> {
         let mut next = Vec::new();
         for (index, arg) in args.into_iter().enumerate() {
             next.push(match summary.steps[index] {
-                Step::Carried | Step::Remade(_) => arg,
+                Step::Carried | Step::Derived(_) => arg,
                 _ => early.value(b, limits, summary.params[index], iteration)?,
             });
         }

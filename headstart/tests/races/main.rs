@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use headstart::device::sim::functional::{CompiledKernel, Groups, Options, Told};
+use headstart::device::sim::functional::{CompiledKernel, Groups, Messages, Options};
 use headstart::front::ptx;
 use headstart::testing::bind;
 use headstart::tune::{FileSubject, LaunchFile, Subject};
@@ -103,7 +103,7 @@ impl Case<'_> {
         text
     }
 
-    fn run(&self, options: Options) -> headstart::Result<Told> {
+    fn run(&self, options: Options) -> headstart::Result<Messages> {
         let launch = LaunchFile::parse(&self.launch(), "launch.toml")?;
         let imported = ptx::import(MODULE, "kernels.ptx", Some(self.name), &launch.facts())?;
         let workload = FileSubject::of_module(imported, launch).workload()?;

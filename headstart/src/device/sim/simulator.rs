@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::functional::{BufferMemory, CompiledKernel, Groups, Options, Told};
+use super::functional::{BufferMemory, CompiledKernel, Groups, Messages, Options};
 use super::queue::SimulatorQueue;
 use super::timeline::Timeline;
 use super::timer::Timer;
@@ -298,7 +298,7 @@ impl Shared {
             options.resident_groups = resident;
         }
         let (counters, told) = functional.run_telling(launch, size, options, &groups)?;
-        let Told { printed, notes } = told;
+        let Messages { printed, notes } = told;
         let mut timing = Timing {
             elapsed_ns: 0.0,
             counters,

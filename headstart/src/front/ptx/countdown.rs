@@ -274,7 +274,11 @@ mod tests {
             .iter()
             .find(|op| matches!(op.kind, OpKind::Loop { .. }));
         let summary = summarize(&kernel, &definitions, looped.expect("there is a loop"));
-        assert!(matches!(summary.steps[0], Step::Remade(_)), "{:?}", summary.steps);
+        assert!(
+            matches!(summary.steps[0], Step::Derived(_)),
+            "{:?}",
+            summary.steps
+        );
         assert_eq!(summary.steps[1..], [Step::Constant(2), Step::Constant(-2)]);
         assert_eq!(summary.exit.expect("it counts").param, 2);
     }

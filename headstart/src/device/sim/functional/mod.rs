@@ -68,7 +68,7 @@ pub use buffer::BufferMemory;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use reports::has_not_ended;
-pub use run::{CompiledKernel, Groups, Told};
+pub use run::{CompiledKernel, Groups, Messages};
 pub use sample::{Sampled, runs_apart};
 pub(crate) use shadow::FastMap;
 pub use state::{LaunchState, Mode, Options, PrefetchBounds};

@@ -26,7 +26,7 @@ pub struct CompiledKernel {
 
 /// What there is to say of a run, beside its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Messages {
     /// What was printed: in the order of the work-items, each one's lines in its own.
     pub printed: String,
     /// What the kernel's author should know, though it is no error.
@@ -100,7 +100,7 @@ impl CompiledKernel {
         sub_group_size: u32,
         options: Options,
         groups: &Groups,
-    ) -> Result<(Counters, Told)> {
+    ) -> Result<(Counters, Messages)> {
         let (begin, end) = (&|_| Unobserved, &|_, _| {});
         self.run_observed(launch, sub_group_size, options, groups, begin, end)
     }
@@ -115,7 +115,7 @@ impl CompiledKernel {
         groups: &Groups,
         begin: &(impl Fn(u64) -> O + Sync),
         end: &(impl Fn(u64, O) + Sync),
-    ) -> Result<(Counters, Told)> {
+    ) -> Result<(Counters, Messages)> {
         let state = LaunchState::new(&self.kernel, launch, sub_group_size, options)?;
         let totals = Totals::default();
         if let Groups::Some(numbers) = groups {
@@ -157,7 +157,7 @@ impl CompiledKernel {
         match error {
             Some(error) => Err(error),
             None => state.finish().map(|()| {
-                let told = Told {
+                let told = Messages {
                     printed: state.printed.text(),
                     notes: state.notes(),
                 };

@@ -2,7 +2,7 @@
 
 use super::placed::{Layout, Placed};
 use super::state::{Frame, Recorder, exchange, recorder};
-use super::{At, Memory, Scope, Values, end_block, needless, ssa};
+use super::{At, Memory, Scope, Values, end_block, redundant, ssa};
 use crate::cleanup;
 use crate::front::lang::atomic::{Exclusive, Stored};
 use crate::front::lang::data::Data;
@@ -29,7 +29,7 @@ pub fn kernel(name: &'static str, file: &'static str, body: impl FnOnce()) -> Re
     }
     let (mut kernel, variables, body) = recorder.finish();
     ssa::construct(&mut kernel, &variables, body);
-    needless::remove(&mut kernel);
+    redundant::remove(&mut kernel);
     cleanup::tidy(&mut kernel);
     verify_derived(&kernel)?;
     check_wishes(&kernel)?;

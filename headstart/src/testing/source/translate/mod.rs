@@ -10,7 +10,7 @@ use super::tree::{Local, Loop, Program, Statement};
 use crate::cleanup;
 use crate::error::Result;
 use crate::front::lang::record::tree::{Body, Node, TargetId, VariableData, VariableId};
-use crate::front::lang::record::{needless, ssa};
+use crate::front::lang::record::{redundant, ssa};
 use crate::ir::{Builder, Id, Kernel, Param, Place, PointerFacts, Space, Type, Value, verify};
 use crate::testing::Random;
 
@@ -131,7 +131,7 @@ pub fn translate(program: &Program, known: &[Known], style: Style) -> Result<Ker
         ..
     } = translator;
     ssa::construct(&mut kernel, &variables, Body::new(nodes, 0));
-    needless::remove(&mut kernel);
+    redundant::remove(&mut kernel);
     if style.tidy {
         cleanup::own_exits(&mut kernel);
         cleanup::tidy(&mut kernel);

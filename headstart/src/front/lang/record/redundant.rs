@@ -6,19 +6,19 @@
 //! %x2 = if %c { return } else { break %x }          if %c { return } else { break }   (%x2 is %x)
 //! ```
 //!
-//! A loop's parameter is needless if every way into the loop gives it one and the same value (or itself);
+//! A loop's parameter is redundant if every way into the loop gives it one and the same value (or itself);
 //! a result, if every way out gives it one value that was there before. Both become that value.
 
 use std::collections::HashMap;
 
 use crate::ir::{Kernel, Label, Op, OpKind, Region, Value};
 
-/// Takes needless parameters and results out of a kernel.
+/// Takes redundant parameters and results out of a kernel.
 pub fn remove(kernel: &mut Kernel) {
     let body = std::mem::take(&mut kernel.body);
     let mut ways = Ways::default();
     ways.region(&body);
-    let known = ways.needless(kernel);
+    let known = ways.redundant(kernel);
     let mut body = body;
     Removal {
         kernel,
@@ -98,8 +98,8 @@ impl Ways {
         }
     }
 
-    /// Every needless parameter and result, with the value that it is.
-    fn needless(&self, kernel: &Kernel) -> HashMap<Value, Value> {
+    /// Every redundant parameter and result, with the value that it is.
+    fn redundant(&self, kernel: &Kernel) -> HashMap<Value, Value> {
         let mut known = HashMap::new();
         loop {
             let before = known.len();

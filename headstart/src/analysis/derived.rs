@@ -16,7 +16,7 @@ use crate::ir::Value;
 const MOST_VALUES: usize = 16;
 
 /// A loop whose parameters' own steps are known.
-pub(super) struct Remade<'a> {
+pub(super) struct Derived<'a> {
     /// What the body defines.
     pub inside: &'a HashMap<Value, Inside>,
     /// The loop's parameters.
@@ -25,7 +25,7 @@ pub(super) struct Remade<'a> {
     pub continues: &'a [Vec<Value>],
 }
 
-impl Remade<'_> {
+impl Derived<'_> {
     /// What a parameter without a step of its own is made of, if the others' steps tell.
     pub fn step(&self, index: usize, steps: &[Step]) -> Option<Step> {
         let next = *self.continues.first()?.get(index)?;
@@ -33,7 +33,7 @@ impl Remade<'_> {
             .continues
             .iter()
             .all(|values| values.get(index) == Some(&next));
-        (agree && self.follows_from_steps(next, steps)).then_some(Step::Remade(next))
+        (agree && self.follows_from_steps(next, steps)).then_some(Step::Derived(next))
     }
 
     fn follows_from_steps(&self, next: Value, steps: &[Step]) -> bool {
@@ -76,12 +76,12 @@ mod tests {
     use crate::analysis::loops::first_loop;
 
     /// The first step of the loop in a kernel where `%at` becomes this.
-    fn step(remade: &str) -> Step {
+    fn step(derived: &str) -> Step {
         let text = format!(
             "hsir 1\nkernel @k(%p: ptr.global i32[] align 4, %n: i32) {{\n  load @p\n  %a = id.local.x\n  \
              loop 'j (%at = %a, %next = %n, %i = 0:i32, %sum = 0:i32) {{\n    %more = lt.s %i, %n\n    \
              if %more {{ yield }} else {{ break }}\n    %x = load i32 %p, @p\n    %s = add %sum, %at\n    \
-             %then = add %next, 4:i32\n    %i2 = add %i, 1:i32\n    %new = {remade}\n    \
+             %then = add %next, 4:i32\n    %i2 = add %i, 1:i32\n    %new = {derived}\n    \
              continue %new, %then, %i2, %s\n  }}\n  return\n}}\n"
         );
         first_loop(&text).steps[0]
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn what_follows_from_steps_is_known() {
-        assert!(matches!(step("add %next, 3:i32"), Step::Remade(_)));
-        assert!(matches!(step("mul %next, %i2"), Step::Remade(_)));
+        assert!(matches!(step("add %next, 3:i32"), Step::Derived(_)));
+        assert!(matches!(step("mul %next, %i2"), Step::Derived(_)));
     }
 
     #[test]

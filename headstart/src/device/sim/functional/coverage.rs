@@ -10,9 +10,9 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::address::{self, from_generic};
-use super::lane_op::{LaneOp, LaneOpKind};
-use super::lanes::{LANES, Mask, Registers, Slot};
+use super::address;
+use super::lane_op::{LaneOp, LaneOpKind, Touches};
+use super::lanes::{LANES, Mask, Registers};
 use super::run::{CompiledKernel, Groups};
 use super::state::Options;
 use super::sub_group::Observer;
@@ -20,7 +20,7 @@ use super::tape::{Step, Tape};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::device::{Counters, Launch};
-use crate::ir::{AtomicOp, LoadId, Place, Space};
+use crate::ir::{LoadId, Place};
 
 /// The places of a kernel that a run can go through.
 #[derive(Clone, Debug, Default)]
@@ -354,35 +354,22 @@ impl<'s> Watching<'s> {
         }
     }
 
-    fn touched(&mut self, space: Space, addresses: Slot, bytes: u32, writes: bool, seen: Seen<'_>) {
-        if matches!(space, Space::Shared | Space::Private) {
-            return;
-        }
-        let addresses = seen.registers.get(addresses);
-        for lane in seen.mask.lanes() {
-            let (space, address) = match space {
-                Space::Generic => from_generic(addresses[lane]),
-                _ => (space, addresses[lane]),
-            };
-            let (Space::Global, (Some(buffer), offset)) = (space, address::split(space, address)) else {
+    fn touched(&mut self, touches: Touches, registers: &Registers, mask: Mask) {
+        let addresses = registers.get(touches.ptr);
+        for lane in mask.lanes() {
+            let Some((buffer, offset)) = address::of_buffer(touches.space, addresses[lane]) else {
                 continue;
             };
-            let (Some(extent), Ok(offset)) = (self.own.extents.get_mut(buffer), u64::try_from(offset)) else {
+            let Some(extent) = self.own.extents.get_mut(buffer) else {
                 continue;
             };
-            extent.end = extent.end.max(offset + u64::from(bytes));
-            if writes {
-                extent.written = extent.written.max(offset + u64::from(bytes));
+            let end = offset + u64::from(touches.bytes);
+            extent.end = extent.end.max(end);
+            if touches.writes {
+                extent.written = extent.written.max(end);
             }
         }
     }
-}
-
-/// The lanes that an operation runs on.
-#[derive(Clone, Copy)]
-struct Seen<'r> {
-    registers: &'r Registers,
-    mask: Mask,
 }
 
 impl Observer for Watching<'_> {
@@ -395,29 +382,8 @@ impl Observer for Watching<'_> {
         _group: &WorkGroup<'_>,
     ) {
         self.own.operations += 1;
-        let seen = Seen { registers, mask };
-        match &op.kind {
-            LaneOpKind::Load {
-                to, ty, space, ptr, ..
-            } => {
-                self.touched(*space, *ptr, ty.bytes() * to.length(), false, seen);
-            }
-            LaneOpKind::Store {
-                values,
-                ty,
-                space,
-                ptr,
-                ..
-            } => self.touched(*space, *ptr, ty.bytes() * values.length(), true, seen),
-            LaneOpKind::Atomic {
-                op, ty, space, ptr, ..
-            } => {
-                self.touched(*space, *ptr, ty.bytes(), *op != AtomicOp::Load, seen);
-            }
-            LaneOpKind::Copy { source, bytes, .. } => {
-                self.touched(Space::Global, *source, *bytes, false, seen);
-            }
-            _ => {}
+        if let Some(touches) = op.kind.touches() {
+            self.touched(touches, registers, mask);
         }
     }
 

@@ -233,7 +233,46 @@ impl From<Option<Slot>> for SlotList {
     }
 }
 
+/// What an operation touches in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Touches {
+    pub space: Space,
+    /// Each work-item's address.
+    pub ptr: Slot,
+    /// Bytes of each work-item.
+    pub bytes: u32,
+    pub writes: bool,
+}
+
 impl LaneOpKind {
+    /// What it reads or writes where all can see it; of an asynchronous copy the source.
+    pub(super) fn touches(&self) -> Option<Touches> {
+        let (space, ptr, bytes, writes) = match self {
+            LaneOpKind::Load {
+                to, ty, space, ptr, ..
+            } => (*space, *ptr, ty.bytes() * to.length(), false),
+            LaneOpKind::Store {
+                values,
+                ty,
+                space,
+                ptr,
+                ..
+            } => (*space, *ptr, ty.bytes() * values.length(), true),
+            LaneOpKind::Atomic {
+                op, ty, space, ptr, ..
+            } => (*space, *ptr, ty.bytes(), *op != AtomicOp::Load),
+            LaneOpKind::Copy { source, bytes, .. } => (Space::Global, *source, *bytes, false),
+            _ => return None,
+        };
+        let is_seen = matches!(space, Space::Global | Space::Generic);
+        is_seen.then_some(Touches {
+            space,
+            ptr,
+            bytes,
+            writes,
+        })
+    }
+
     /// What people call an operation that a sub-group, or a party of it, runs together.
     pub(super) fn of_sub_group(&self) -> &'static str {
         match self {

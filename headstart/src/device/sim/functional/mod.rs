@@ -32,6 +32,7 @@ mod collective;
 mod copies;
 mod coverage;
 mod fault;
+mod footprint;
 mod histories;
 mod lane_op;
 mod lanes;
@@ -65,6 +66,7 @@ pub(crate) use coverage::{Covered, LoopSite, Sites, WayKind};
 
 pub use address::{Layout, array_address, buffer_address, from_generic, to_generic};
 pub use buffer::BufferMemory;
+pub use footprint::Footprint;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use reports::has_not_ended;

@@ -11,6 +11,7 @@ use std::sync::PoisonError;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::atomics;
+use super::footprint::{Footprint, Touching};
 use super::run::{CompiledKernel, Totals, run_group};
 use super::state::{LaunchState, Options};
 use super::sub_group::Unobserved;
@@ -45,7 +46,8 @@ pub fn runs_apart(kernel: &Kernel) -> bool {
 
 impl CompiledKernel {
     /// Runs these work-groups of a launch that has passed [`Launch::check`]: how many steps the sub-groups of each took,
-    /// in the order given. Where work-groups see each other, they run one after the other.
+    /// in the order given. What they touch is noted in `footprint`. Where work-groups see each other, they run one after the
+    /// other.
     ///
     /// # Errors
     /// That of the first of them that fails; that there is no such work-group. One that waits for a work-group that does not
@@ -56,12 +58,20 @@ impl CompiledKernel {
         sub_group_size: u32,
         options: Options,
         groups: &[u64],
+        footprint: Option<&Footprint>,
     ) -> Result<Vec<u64>> {
         let state = LaunchState::new(self.kernel(), launch, sub_group_size, options)?;
         are_there(launch, groups)?;
         let run = |worker: &mut Option<_>, number: u64| {
             let totals = Totals::default();
-            match run_group(worker, &state, self.tape(), number, &mut Unobserved, &totals) {
+            match run_group(
+                worker,
+                &state,
+                self.tape(),
+                number,
+                &mut Touching(footprint),
+                &totals,
+            ) {
                 Some(error) => Err(error),
                 None => Ok(totals.steps()),
             }

@@ -13,7 +13,8 @@
 //! belong to one core, or that the sampled cores share as the others would.
 //!
 //! Where all buffers of a launch are small, L2 has them already if it is not flushed: a launch finds what the same launch
-//! before it left, as it does on a GPU where one is timed after the other. (`article` with one part of 800 kB for all work-groups,
+//! before it left, as it does on a GPU where one is timed after the other. Where they are large, but all that the launch touches
+//! of them is not, it finds that. (`article` with one part of 800 kB for all work-groups,
 //! 132×128: 187 µs on an H200, as on its model; 347 µs from device memory.)
 
 use std::ops::Range;
@@ -21,13 +22,26 @@ use std::ops::Range;
 use super::cache::{self, Cache, Replaces, Slot, Victim};
 use super::lines::LineShape;
 use super::port::{Cycles, spread};
-use crate::device::CacheState;
+use crate::device::model::DeviceModel;
+
+/// What L2 holds when a launch starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Nothing of what the launch touches.
+    Nothing,
+    /// All buffers, where they fit together.
+    Buffers,
+    /// Whatever the launch touches, which fits.
+    Touched,
+}
 
 /// L2, or the part of it that the simulated cores can claim.
 #[derive(Clone, Debug)]
 pub(super) struct L2 {
     /// The halves, for all that is not in a small buffer.
     halves: Vec<Cache>,
+    /// Whether all that is touched is there.
+    holds_touched: bool,
     small: Vec<SmallBuffer>,
     /// Buffers that L2 holds a good part of, but not all: the addresses, and the bytes that were brought from there.
     partly: Vec<(Range<u64>, u64)>,
@@ -99,8 +113,13 @@ const AGAIN: f64 = 1.25;
 /// What is brought for scattered accesses is a good part of all where it is more than this.
 const SCATTERED: f64 = 0.25;
 
-/// At most this part of L2 is set aside for small buffers.
+/// At most this part of L2 is set aside for small buffers, and lines that fill no more of it stay there.
 const MOST_SMALL: f64 = 0.75;
+
+/// The bytes of lines that stay in L2 beside each other.
+pub fn stays_in_l2(model: &DeviceModel) -> u64 {
+    (*model.l2.effective_size as f64 * MOST_SMALL) as u64
+}
 
 impl L2 {
     /// So many halves of `bytes` each on the device, of whose busy cores one in `ratio` is simulated.
@@ -111,14 +130,18 @@ impl L2 {
         shape: LineShape,
         ratio: f64,
         buffers: &[Range<u64>],
-        cache: CacheState,
+        contents: Contents,
     ) -> L2 {
         let (line, sectors) = (shape.line_bytes(), shape.sectors());
         let mut ascending: Vec<&Range<u64>> = buffers.iter().filter(|buffer| !buffer.is_empty()).collect();
         ascending.sort_by_key(|buffer| (buffer.end - buffer.start, buffer.start));
         let mut left = bytes as f64 * MOST_SMALL;
         let total: u64 = ascending.iter().map(|buffer| buffer.end - buffer.start).sum();
-        let is_there = cache == CacheState::Kept && total as f64 <= left;
+        let is_there = match contents {
+            Contents::Nothing => false,
+            Contents::Buffers => total as f64 <= left,
+            Contents::Touched => true,
+        };
         let mut small = Vec::new();
         let mut partly = Vec::new();
         for buffer in ascending {
@@ -143,6 +166,7 @@ impl L2 {
         let own = (bytes - set_aside) as f64 / ratio;
         L2 {
             halves: vec![Cache::new(own, ways, line, shape); halves.max(1)],
+            holds_touched: contents == Contents::Touched,
             small,
             partly,
             brought: [0; 2],
@@ -150,6 +174,11 @@ impl L2 {
             sectors,
             line,
         }
+    }
+
+    /// Whether all that is touched is there from the start.
+    pub(super) fn holds_touched(&self) -> bool {
+        self.holds_touched
     }
 
     /// Bytes are brought from device memory.
@@ -370,7 +399,7 @@ mod tests {
             LineShape::new(128, 32),
             ratio,
             buffers,
-            CacheState::Flushed,
+            Contents::Nothing,
         )
     }
 
@@ -427,7 +456,7 @@ mod tests {
             LineShape::new(128, 32),
             1.0,
             &[0..64 * MIB],
-            CacheState::Flushed,
+            Contents::Nothing,
         );
         let near = l2.near(0);
         // One core reads 1.5 MiB: what is at home near it and the copies of the rest do not fit into one half.

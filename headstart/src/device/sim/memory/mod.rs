@@ -50,6 +50,7 @@ pub use code::CodeCache;
 pub use counters::MemoryCounters;
 use dram::Dram;
 use in_flight::InFlight;
+pub use l2::{Contents, stays_in_l2};
 use l2::{Key, L2, Place};
 pub use lines::Access;
 use lines::{LineShape, Lines};
@@ -63,7 +64,6 @@ use tlb::Tlb;
 use walk::Walk;
 use writes::Fences;
 
-use crate::device::CacheState;
 use crate::device::model::DeviceModel;
 
 /// How far a core can be behind with copies of the same before it issues nothing more to memory: two copies of a sub-group.
@@ -94,7 +94,7 @@ pub struct Extent {
     /// The addresses of each buffer.
     pub buffers: Vec<Range<u64>>,
     /// What L2 holds of them at first.
-    pub cache: CacheState,
+    pub contents: Contents,
 }
 
 /// The memory hierarchy as the simulated cores see it.
@@ -271,7 +271,7 @@ impl MemorySystem {
                 shape,
                 ratio,
                 &extent.buffers,
-                extent.cache,
+                extent.contents,
             ),
             l2_port: Port::new(*l2.requests_per_cycle * share),
             hint_port: Port::new(*model.prefetch.lines_per_cycle * share),
@@ -664,8 +664,14 @@ impl MemorySystem {
     fn missing_in_l2(&mut self, place: Place, sectors: u8) -> (u8, Cycles) {
         let (present, ready) = self.l2.present(place, sectors);
         self.counters.l2_sectors += u64::from(sectors.count_ones());
-        self.counters.l2_hits += u64::from(present.count_ones());
-        (sectors & !present, ready)
+        let missing = sectors & !present;
+        if missing == 0 || !self.l2.holds_touched() {
+            self.counters.l2_hits += u64::from(present.count_ones());
+            return (missing, ready);
+        }
+        self.counters.l2_hits += u64::from(sectors.count_ones());
+        self.l2.fill(place, missing, 0.0, false);
+        (0, ready)
     }
 
     /// The sectors that come with what is missing of a line: whole granules, without what is there.

@@ -47,10 +47,9 @@ impl Recent {
 
 #[cfg(test)]
 mod tests {
-    use super::super::l2::L2;
+    use super::super::l2::{Contents, L2};
     use super::super::lines::LineShape;
     use super::*;
-    use crate::device::CacheState;
 
     #[test]
     fn lines_are_new_for_a_while() {
@@ -61,7 +60,7 @@ mod tests {
             LineShape::new(128, 32),
             1.0,
             &[],
-            CacheState::Flushed,
+            Contents::Nothing,
         );
         let (seven, eight) = (l2.key(7), l2.key(8));
         let mut recent = Recent::new(100.0);

@@ -7,7 +7,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::*;
-use crate::device::CacheState;
 use crate::device::model::built_in;
 
 /// One configuration of the loop.
@@ -46,7 +45,7 @@ impl Scatter {
             ratio: f64::from(busy) / f64::from(cores),
             l1_bytes: 240 << 10,
             buffers: vec![0..self.footprint],
-            cache: CacheState::Flushed,
+            contents: Contents::Nothing,
         };
         let mut memory = MemorySystem::new(&model, &extent);
         if self.footprint <= 32 << 20 {

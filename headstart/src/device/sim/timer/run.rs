@@ -11,7 +11,7 @@ use super::{Cores, Raced, Timer};
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::functional::{LaunchState, Options, PrefetchBounds};
-use crate::device::sim::memory::{Extent, MemoryCounters, MemorySystem, spread};
+use crate::device::sim::memory::{Contents, Extent, MemoryCounters, MemorySystem, spread, stays_in_l2};
 use crate::device::{CacheState, Launch};
 use crate::ir::{AtomicOp, Kernel, Meeting, OpKind, Space};
 use crate::{Error, Result};
@@ -114,7 +114,7 @@ struct Job<'l> {
     /// Work-groups that such a core holds at once.
     places: u32,
     /// What L2 holds at first.
-    cache: CacheState,
+    contents: Contents,
     /// What it is compared with.
     entrant: Option<Entrant<'l>>,
 }
@@ -164,6 +164,14 @@ pub(super) fn run(
                 .min(busy)
         }
     };
+    let survey = survey.as_ref().filter(|survey| survey.of_groups() == groups);
+    let contents = match cache {
+        CacheState::Flushed => Contents::Nothing,
+        CacheState::Kept if survey.is_some_and(|survey| survey.touches_at_most(stays_in_l2(model))) => {
+            Contents::Touched
+        }
+        CacheState::Kept => Contents::Buffers,
+    };
     let job = Job {
         model,
         code,
@@ -172,10 +180,9 @@ pub(super) fn run(
         occupancy: &occupancy,
         busy,
         places,
-        cache,
+        contents,
         entrant,
     };
-    let survey = survey.as_ref().filter(|survey| survey.of_groups() == groups);
     let differing = survey.filter(|survey| survey.spread() > SAME_WORK || meets_others(kernel));
     if let (Cores::Sampled, Some(survey)) = (cores, differing) {
         // A short launch is soon simulated, and ends as its last few work-groups do.
@@ -396,7 +403,7 @@ impl Job<'_> {
             ratio,
             l1_bytes: self.model.l1_bytes(self.occupancy),
             buffers: self.state.extents(),
-            cache: self.cache,
+            contents: self.contents,
         };
         MemorySystem::new(self.model, &extent)
     }

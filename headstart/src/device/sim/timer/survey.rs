@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use super::slowest::Moments;
 use crate::device::Launch;
-use crate::device::sim::functional::{CompiledKernel, Options, PrefetchBounds};
-use crate::device::sim::memory::spread;
+use crate::device::model::DeviceModel;
+use crate::device::sim::functional::{CompiledKernel, Footprint, LaunchState, Options, PrefetchBounds};
+use crate::device::sim::memory::{spread, stays_in_l2};
 use crate::ir::Kernel;
 
 /// Work-groups that are counted first; where they have as much to do as each other, the others are taken to have, too.
@@ -37,6 +38,8 @@ pub struct Survey {
     counted: Vec<(u64, u64)>,
     /// Work-groups of the launch.
     of: u64,
+    /// Bytes of the lines that they all touch, at most; none where that was not counted.
+    touched: Option<u64>,
 }
 
 /// Work-groups that stand for a launch.
@@ -51,17 +54,27 @@ pub(super) struct Chosen {
 }
 
 impl Survey {
-    /// Counts what the work-groups of a launch that has been checked have to do. They write to its buffers. None where that
-    /// takes too long, or work-groups wait for others.
-    pub(super) fn of(kernel: &Arc<Kernel>, launch: &Launch, sub_group_size: u32) -> Option<Survey> {
+    /// Counts what the work-groups of a launch that has been checked have to do, and the lines that they touch, as long as
+    /// L2 could keep them. They write to the launch's buffers. None where that takes too long, or work-groups wait for others.
+    pub(super) fn of(
+        kernel: &Arc<Kernel>,
+        launch: &Launch,
+        sub_group_size: u32,
+        model: &DeviceModel,
+    ) -> Option<Survey> {
         let options = Options {
             prefetch_bounds: PrefetchBounds::Free,
             operation_limit: MOST,
             ..Options::FAST
         };
         let compiled = CompiledKernel::new(Arc::clone(kernel));
+        let extents = LaunchState::new(kernel, launch, sub_group_size, options)
+            .ok()?
+            .extents();
+        let sizes: Vec<u64> = extents.iter().map(|extent| extent.end - extent.start).collect();
+        let footprint = Footprint::new(&sizes, *model.l2.line, stays_in_l2(model) + *model.l2.line);
         let count = |groups: &[u64]| -> Option<Vec<(u64, u64)>> {
-            let work = compiled.steps_of(launch, sub_group_size, options, groups);
+            let work = compiled.steps_of(launch, sub_group_size, options, groups, footprint.as_ref());
             Some(groups.iter().copied().zip(work.ok()?).collect())
         };
         let of = launch.group_count();
@@ -78,7 +91,16 @@ impl Survey {
             }
         }
         counted.sort_unstable();
-        let survey = Survey { counted, of };
+        // No work-group is taken to touch what another one does, among those that are not counted.
+        let touched = |counted: usize| {
+            let bytes = footprint.as_ref()?.bytes();
+            Some((bytes as f64 * of as f64 / counted.max(1) as f64) as u64)
+        };
+        let survey = Survey {
+            touched: touched(counted.len()),
+            counted,
+            of,
+        };
         if survey.spread() <= SAME || of <= few {
             return Some(survey);
         }
@@ -92,12 +114,21 @@ impl Survey {
             .collect();
         counted.extend(count(&more)?);
         counted.sort_unstable();
-        Some(Survey { counted, of })
+        Some(Survey {
+            touched: touched(counted.len()),
+            counted,
+            of,
+        })
     }
 
     /// Work-groups of the launch.
     pub(super) fn of_groups(&self) -> u64 {
         self.of
+    }
+
+    /// Whether the lines that they all touch have no more bytes than this.
+    pub(super) fn touches_at_most(&self, bytes: u64) -> bool {
+        self.touched.is_some_and(|touched| touched <= bytes)
     }
 
     /// Steps of all work-groups, about.
@@ -169,6 +200,7 @@ mod tests {
         Survey {
             of: counted.len() as u64,
             counted,
+            touched: None,
         }
     }
 

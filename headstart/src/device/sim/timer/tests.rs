@@ -46,6 +46,16 @@ impl Bench {
         let code = self.timer.compile(&kernel, &launch).expect("compiles");
         self.timer.run(&code, &launch).expect("runs")
     }
+
+    /// As [`Bench::time`], after a launch of the same.
+    fn time_again(&self, text: &str, groups: u32, group: u32, arguments: Vec<Argument>) -> LaunchTime {
+        let kernel = Arc::new(ir::read(text, "test.hsir").unwrap_or_else(|error| panic!("{error}\n{text}")));
+        let launch = Launch::new(groups, group, arguments);
+        let timer = self.timer.clone().with_cache(CacheState::Kept);
+        let survey = timer.survey(&kernel, &launch).map(Arc::new);
+        let code = timer.compile(&kernel, &launch).expect("compiles");
+        timer.with_survey(survey).run(&code, &launch).expect("runs")
+    }
 }
 
 fn index(value: u64) -> Argument {
@@ -272,7 +282,7 @@ fn a_pointer_chase_sees_each_level() {
 
 #[test]
 fn a_small_launch_finds_its_buffers_in_l2_unless_it_is_flushed() {
-    // A stream of 64-byte steps, each word of which leads to the next one: every load misses L1.
+    // A stream of a line a step, each word of which leads to the next one: every load misses L1.
     let per_load = |cache: CacheState, length: u64| {
         let mut bench = Bench::new("h200", &[]);
         bench.timer = bench.timer.with_cache(cache);
@@ -286,6 +296,28 @@ fn a_small_launch_finds_its_buffers_in_l2_unless_it_is_flushed() {
     // 1 GiB is in no L2.
     let large = per_load(CacheState::Kept, 1 << 27);
     assert!((0.95..1.05).contains(&(large / flushed)), "{large} and {flushed}");
+}
+
+#[test]
+fn a_launch_finds_what_it_touches_of_a_large_buffer_in_l2_where_that_fits() {
+    // The same of 1 GiB.
+    let bench = Bench::new("h200", &[]);
+    let length = 1 << 27;
+    let table = bench.buffer(Type::I64, length, Pattern::Steps { first: 16, step: 1 });
+    let per_load = |count: u64, again: bool| {
+        let out = bench.buffer(Type::I64, 32, Pattern::Constant(0));
+        let arguments = vec![table.clone(), index(length), out, index(32), index(count)];
+        let time = match again {
+            true => bench.time_again(CHASE, 1, 1, arguments),
+            false => bench.time(CHASE, 1, 1, arguments),
+        };
+        time.cycles / count as f64
+    };
+    let (short, long) = (5_000, 400_000);
+    assert!(per_load(short, true) < 0.6 * per_load(short, false));
+    // 400,000 lines are 51 MB, and 30 MB are what stays of them.
+    let (again, first) = (per_load(long, true), per_load(long, false));
+    assert!((0.95..1.05).contains(&(again / first)), "{again} and {first}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The command line: commands, options, and the words of `--help`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -19,7 +20,8 @@ Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the devic
 /// Which kernel, and its data.
 #[derive(Args, Debug)]
 pub struct KernelOptions {
-    /// A kernel of the gallery (see `headstart kernels`), or a file, `FILE.hsir` or `FILE.ptx[:entry]`
+    /// A kernel of the gallery (see `headstart kernels`), a file, `FILE.hsir` or `FILE.ptx[:entry]`, or the folder of a
+    /// captured launch
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
     #[command(flatten)]
@@ -85,6 +87,10 @@ pub enum Command {
     LaunchTemplate(LaunchTemplate),
     /// Say how many work-groups fit into a core, and what limits it
     Occupancy(Occupancy),
+    /// Run a CUDA program: which kernels it launches, how long they take, and copies of the launches that matter
+    Capture(Capture),
+    /// Run a CUDA program with the better kernels of a capture in place
+    Exec(Exec),
     /// Measure the gallery's kernels under many plans on a GPU, beside CUDA written by hand
     Bench(Bench),
     /// Measure a device with the microbenchmarks, write its model, or compare one with it
@@ -97,6 +103,43 @@ pub enum Command {
     /// Go through a technique of the host for the process that started this one
     #[command(hide = true)]
     HostTechnique(HostTechnique),
+}
+
+/// The options of `headstart capture`.
+#[derive(Args, Debug)]
+pub struct Capture {
+    /// Write the capture to this folder, which is new or empty
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Only list the kernels: the program runs once
+    #[arg(long, conflicts_with_all = ["kernel", "launch"])]
+    pub list: bool,
+    /// Capture the kernels whose name matches [default: those that take 1 % of the time]
+    #[arg(long, value_name = "REGEX")]
+    pub kernel: Option<String>,
+    /// Capture this launch of each kernel, counted from 0 [default: the longest]
+    #[arg(long, value_name = "N")]
+    pub launch: Option<u64>,
+    /// Give up a launch that reaches more memory than this, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
+    pub max_bytes: u64,
+    /// Give up a launch that is not done, or finds the device busy, after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub patience: u64,
+    /// The program and its arguments, after `--`
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+}
+
+/// The options of `headstart exec`.
+#[derive(Args, Debug)]
+pub struct Exec {
+    /// A capture with tuned kernels, or one of its folders
+    #[arg(long, value_name = "DIR")]
+    pub with: PathBuf,
+    /// The program and its arguments, after `--`
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
 }
 
 /// The options of `headstart tune`.

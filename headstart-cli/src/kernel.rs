@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use headstart::capture::{Captured, MODULE};
 use headstart::files::{self, FileError};
 use headstart::ir::{Kernel, limits};
 use headstart::prefetch::Plan;
@@ -28,6 +29,9 @@ pub enum Places {
 /// Finds the kernel and its data.
 pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>> {
     let data = &options.data;
+    if let Some(captured) = captured(options)? {
+        return Ok(Box::new(tune::captured_subject(captured)?));
+    }
     if is_file(&options.kernel) {
         if !data.set.is_empty() || data.trace.is_some() {
             return Err(
@@ -53,6 +57,31 @@ pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>>
     Ok(Box::new(kernel.with(&data.set, trace)?))
 }
 
+/// The captured launch that the options name; nothing if they name another kind of kernel.
+///
+/// # Errors
+/// It cannot be read, or more is said of it than it says itself.
+pub fn captured(options: &KernelOptions) -> Result<Option<Captured>> {
+    let folder = Path::new(&options.kernel);
+    if !folder.is_dir() {
+        return Ok(None);
+    }
+    if !Captured::is_in(folder) {
+        return Err(
+            Error::usage(format!("{} has no captured launch", quoted(&options.kernel)))
+                .accepted("a folder of one launch, such as `cap/KERNEL`"),
+        );
+    }
+    let data = &options.data;
+    if !data.set.is_empty() || data.trace.is_some() || data.launch.is_some() {
+        return Err(
+            Error::usage("a captured launch says itself what its parameters get")
+                .accepted("no `--set`, `--trace` or `--launch`"),
+        );
+    }
+    Captured::read(folder).map(Some)
+}
+
 fn launch_of(data: &DataOptions) -> Result<LaunchFile> {
     match &data.launch {
         Some(path) => LaunchFile::read(path),
@@ -74,6 +103,20 @@ impl Module {
     /// # Errors
     /// The file or its launch file cannot be read.
     pub fn of(options: &KernelOptions) -> Result<Option<Module>> {
+        if let Some(captured) = captured(options)? {
+            let file = captured.folder.join(MODULE).to_string_lossy().into_owned();
+            let (text, entry) = (
+                captured.module.clone().unwrap_or_default(),
+                captured.kernel.clone(),
+            );
+            let launch = tune::captured_subject(captured)?.launch().clone();
+            return Ok(Some(Module {
+                text,
+                file,
+                entry: Some(entry),
+                launch,
+            }));
+        }
         let (file, entry) = file_and_entry(&options.kernel);
         if !is_file(&options.kernel) || !is_ptx(file) {
             return Ok(None);

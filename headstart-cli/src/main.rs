@@ -7,6 +7,7 @@ mod command;
 mod device;
 mod kernel;
 mod output;
+mod program;
 mod progress;
 mod published;
 
@@ -32,8 +33,8 @@ fn main() -> ExitCode {
         Err(Error::bug(said.replace('\n', " ")).accepted("please report it with the command that you ran"))
     });
     match outcome {
-        Ok(()) if progress::was_interrupted() => ExitCode::from(progress::INTERRUPTED_STATUS),
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(_) if progress::was_interrupted() => ExitCode::from(progress::INTERRUPTED_STATUS),
+        Ok(status) => ExitCode::from(status),
         Err(error) => {
             // Standard error may be closed as well; the status still says what happened.
             let line = format!("headstart: {error}\n");
@@ -43,8 +44,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<()> {
-    match command {
+/// Runs a command; gives the exit status, which is 0 but for that of a program that was run.
+fn run(command: Command) -> Result<u8> {
+    let done = match command {
+        Command::Exec(options) => return command::exec::run(&options),
+        Command::Capture(options) => command::capture::run(&options),
         Command::Advise(options) => command::advise::run(&options),
         Command::Devices(options) => command::devices::run(&options),
         Command::Emit(options) => command::emit::run(&options),
@@ -59,5 +63,6 @@ fn run(command: Command) -> Result<()> {
         Command::Corpus(options) => command::corpus::run(&options),
         Command::HostTechnique(options) => bench::host::serve(&options),
         Command::Worker => headstart::device::cuda::worker::serve(std::io::stdin().lock(), std::io::stdout()),
-    }
+    };
+    done.map(|()| 0)
 }

@@ -3,9 +3,11 @@
 pub mod advise;
 pub mod bench;
 pub mod calibrate;
+pub mod capture;
 pub mod corpus;
 pub mod devices;
 pub mod emit;
+pub mod exec;
 pub mod kernels;
 pub mod launch_template;
 pub mod merge;

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::arguments::Run;
 use crate::calibrate::meter::Meter;
+use crate::command::tune::replayed;
 use crate::device::Chosen;
 use crate::kernel::{self, Places};
 use crate::output::{Destination, json_line, print};
@@ -60,7 +61,7 @@ pub fn run(options: &Run) -> Result<()> {
         }
         _ => None,
     };
-    let checksums: Vec<(&str, String)> = workload
+    let checksums: Vec<(String, String)> = workload
         .output_names()
         .zip(&outputs)
         .map(|(name, bytes)| (name, tune::checksum(bytes)))
@@ -74,7 +75,7 @@ pub fn run(options: &Run) -> Result<()> {
             .collect();
         let sums: serde_json::Map<String, serde_json::Value> = checksums
             .iter()
-            .map(|(name, sum)| ((*name).to_owned(), json!(sum)))
+            .map(|(name, sum)| (name.clone(), json!(sum)))
             .collect();
         return destination.write(&json_line(&json!({
             "kernel": subject.name(),
@@ -120,6 +121,9 @@ pub fn run(options: &Run) -> Result<()> {
     }
     for sentence in checked.iter().flat_map(Perturbed::sentences) {
         text.push_str(&format!("checked   {sentence}\n"));
+    }
+    if let Some(captured) = kernel::captured(&options.kernel)? {
+        text.push_str(&replayed(&captured)?);
     }
     for note in &outcome.notes {
         text.push_str(&format!("note      {note}\n"));

@@ -1,7 +1,10 @@
 //! `headstart tune`: try the plans, choose one, write the report.
 
+use std::fs;
 use std::time::Duration;
 
+use headstart::capture::Captured;
+use headstart::device::sim::Simulator;
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Report, page, table};
 use headstart::suggest::quoted;
@@ -9,6 +12,8 @@ use headstart::tune::{self, Answers, Asked, Log, MEASURED, Shard};
 use headstart::{Error, Result};
 
 use crate::arguments::{AtFullSize, Tune};
+use crate::command::capture::toml_string;
+use crate::command::exec::{TUNED, TUNED_MODULE};
 use crate::device;
 use crate::kernel::{self, Module, Places};
 use crate::output::{Destination, json_line, print};
@@ -68,6 +73,11 @@ pub fn run(options: &Tune) -> Result<()> {
         }
     }
 
+    let captured = kernel::captured(&options.kernel)?;
+    if let Some(captured) = &captured {
+        print(&replayed(captured)?)?;
+    }
+
     let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
     let log = options.log.as_deref().map(Log::open).transpose()?;
     for line in log.iter().flat_map(Log::skipped) {
@@ -101,6 +111,10 @@ pub fn run(options: &Tune) -> Result<()> {
     if let (Some(path), None) = (&options.ship, &report.partial) {
         Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
+    let exchanged = match (&captured, &report.partial) {
+        (Some(captured), None) => Some(write_tuned(captured, &report)?),
+        _ => None,
+    };
     if let Some((module, destination)) = &module {
         destination.write(&module.best(&report)?)?;
     }
@@ -111,6 +125,7 @@ pub fn run(options: &Tune) -> Result<()> {
         .any(|destination| matches!(destination, Destination::Standard));
     if !taken {
         print(&table::text(&report))?;
+        print(exchanged.as_deref().unwrap_or_default())?;
     }
     if let Some(partial) = &report.partial {
         let more = match (&options.log, &options.ship) {
@@ -138,6 +153,93 @@ pub fn run(options: &Tune) -> Result<()> {
         Some((plan, reason)) => Err(Error::bug(format!("plan `{plan}` went wrong: {reason}"))),
         None => Ok(()),
     }
+}
+
+/// Work-items of a captured launch up to which it is run again on the simulator before it is tuned.
+const MOST_ITEMS: u64 = 1 << 22;
+
+/// Runs a captured launch again on the simulator: a sentence about what came of it.
+pub fn replayed(captured: &Captured) -> Result<String> {
+    let product = |sizes: [u32; 3]| {
+        sizes
+            .iter()
+            .fold(1u64, |product, &size| product.saturating_mul(u64::from(size)))
+    };
+    let items = product(captured.groups).saturating_mul(product(captured.group));
+    if items > MOST_ITEMS {
+        return Ok(format!("Not run again on the simulator: {items} work-items.\n"));
+    }
+    let replay = tune::replay(captured.clone(), &Simulator::untimed())?;
+    Ok(match replay.differences.first() {
+        None => format!(
+            "Run again on the simulator: all {} bytes that it reaches are as captured, {} of them changed.\n",
+            replay.bytes, replay.changed
+        ),
+        Some(first) => format!(
+            "Run again on the simulator: {} bytes of {} differ from what was captured, the first at {:#x}: {:#04x} instead of \
+             {:#04x}. Another order of atomic operations or another contraction of the program's own machine code may be why.\n",
+            replay.differences.iter().map(|own| own.bytes).sum::<u64>(),
+            replay.bytes,
+            first.address,
+            first.found,
+            first.captured
+        ),
+    })
+}
+
+/// Leaves the better kernel beside a captured launch, for `headstart exec`; a sentence about it.
+fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
+    let (module, facts) = (captured.folder.join(TUNED_MODULE), captured.folder.join(TUNED));
+    let unwritable = |error: std::io::Error| {
+        let shown = captured.folder.to_string_lossy();
+        Error::device(format!("the better kernel cannot be written: {error}")).at(quoted(&shown))
+    };
+    for old in [&module, &facts] {
+        match fs::remove_file(old) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unwritable(error)),
+            _ => {}
+        }
+    }
+    if report.best.plan.is_none() {
+        return Ok("No plan is better: `headstart exec` leaves this kernel as it is.\n".to_owned());
+    }
+    let subject = tune::captured_subject(captured.clone())?;
+    let planned = tune::best_planned(&subject, report)?;
+    let exchange = match tune::exchange(captured, &subject, &planned) {
+        Ok(exchange) => exchange,
+        Err(error) => return Ok(format!("{error}.\n")),
+    };
+    let list = |lines: &[String]| {
+        let lines: Vec<String> = lines
+            .iter()
+            .map(|line| format!("  {},\n", toml_string(line)))
+            .collect();
+        format!("[\n{}]", lines.concat())
+    };
+    let text = format!(
+        "# Written by `headstart tune`; read by `headstart exec`.\nkernel = {}\nimage = {}\nplan = {}\ndevice = {}\n\
+         speedup = {:.4}\nfacts = {}\nrests_on = {}\n",
+        toml_string(&captured.kernel),
+        toml_string(&captured.image),
+        toml_string(&planned.plan.to_string()),
+        toml_string(&report.device),
+        report.best.speedup,
+        list(&exchange.facts),
+        list(&exchange.sentences)
+    );
+    fs::write(&module, &planned.text)
+        .and_then(|()| fs::write(&facts, text))
+        .map_err(unwritable)?;
+    let mut said = String::from("Every launch is looked at for what the better kernel rests on:\n");
+    for sentence in &exchange.sentences {
+        said.push_str(&format!("  {sentence}\n"));
+    }
+    let parent = captured
+        .folder
+        .parent()
+        .map_or_else(String::new, |parent| parent.to_string_lossy().into_owned());
+    said.push_str(&format!("Next: headstart exec --with {parent} -- PROGRAM\n"));
+    Ok(said)
 }
 
 /// How long a search may go on beginning plans.

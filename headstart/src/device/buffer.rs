@@ -95,6 +95,16 @@ impl Buffer {
         }
     }
 
+    /// The same memory as elements of another type: as many as fit whole.
+    #[must_use]
+    pub fn seen_as(&self, element: Type) -> Buffer {
+        Buffer {
+            element,
+            length: self.bytes() / u64::from(element.bytes()).max(1),
+            ..self.clone()
+        }
+    }
+
     /// Where it lies.
     pub fn allocation(&self) -> Allocation {
         self.allocation

@@ -21,6 +21,9 @@ pub struct Launch {
     /// Only so many work-groups run, the first ones, as if the launch were stopped then: what a simulator can do and no
     /// device. Times are of the whole launch.
     pub first_groups: Option<u64>,
+    /// Buffers that lie at addresses of a program's choosing, as a capture or a driver has them: a pointer inside a
+    /// structure or a buffer leads there. Each with its first byte's address. Only simulators have such launches.
+    pub memory: Vec<(u64, Buffer)>,
 }
 
 /// What a parameter gets.
@@ -30,6 +33,8 @@ pub enum Argument {
     Buffer(Buffer),
     /// A pointer to an element of the buffer, by its index. Not on OpenCL devices.
     Part(Buffer, u64),
+    /// A pointer that leads into no buffer, such as a null pointer, or into [`Launch::memory`]. Only on simulators.
+    Address(u64),
     /// A scalar's bits.
     Scalar(Type, u64),
 }
@@ -59,7 +64,7 @@ impl Argument {
         match self {
             Argument::Buffer(buffer) => Some((buffer, 0)),
             Argument::Part(buffer, start) => Some((buffer, *start)),
-            Argument::Scalar(..) => None,
+            Argument::Address(_) | Argument::Scalar(..) => None,
         }
     }
 }
@@ -74,6 +79,7 @@ impl Launch {
             sub_group_size: None,
             operation_limit: None,
             first_groups: None,
+            memory: Vec::new(),
         }
     }
 
@@ -82,6 +88,17 @@ impl Launch {
     /// # Errors
     /// [`Launch::first_groups`] says otherwise.
     pub fn check_whole(&self) -> Result<()> {
+        let is_placed = !self.memory.is_empty()
+            || self
+                .arguments
+                .iter()
+                .any(|argument| matches!(argument, Argument::Address(_)));
+        if is_placed {
+            return Err(
+                Error::usage("a launch on memory at addresses of a program's choosing")
+                    .accepted("a simulated device, or buffers"),
+            );
+        }
         match self.first_groups {
             None => Ok(()),
             Some(groups) => Err(Error::usage(format!(
@@ -104,7 +121,7 @@ impl Launch {
     /// What is known of each argument.
     pub fn facts(&self) -> Vec<ArgumentFacts> {
         let facts = |(index, argument): (usize, &Argument)| match argument {
-            Argument::Scalar(_, bits) => ArgumentFacts::Scalar { bits: *bits },
+            Argument::Scalar(_, bits) | Argument::Address(bits) => ArgumentFacts::Scalar { bits: *bits },
             Argument::Buffer(buffer) | Argument::Part(buffer, _) => {
                 let same = |other: &Argument| other.buffer().is_some_and(|(other, _)| other.is_same(buffer));
                 let start = argument.buffer().map_or(0, |(_, start)| start);
@@ -212,6 +229,7 @@ impl Launch {
             let ty = kernel.ty(param.value);
             let (given, fits) = match argument {
                 Argument::Scalar(given, _) => (format!("`{given}`"), *given == ty),
+                Argument::Address(_) => ("an address".to_owned(), ty.is_pointer()),
                 Argument::Buffer(buffer) | Argument::Part(buffer, _) => {
                     let element = param.facts.map_or(buffer.element(), |facts| facts.element);
                     let same_size = element.bytes() == buffer.element().bytes();
@@ -282,7 +300,7 @@ impl Launch {
         let param = kernel.params.iter().position(|param| param.value == value);
         match param.map(|index| &self.arguments[index]) {
             Some(Argument::Scalar(_, bits)) => Some(*bits),
-            Some(Argument::Buffer(_) | Argument::Part(..)) => None,
+            Some(Argument::Buffer(_) | Argument::Part(..) | Argument::Address(_)) => None,
             None => kernel.as_constant(value),
         }
     }

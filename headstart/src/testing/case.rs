@@ -109,6 +109,7 @@ impl Case {
                 given,
                 kernel: Arc::new(kernel),
                 original: None,
+                placed: None,
             },
         }))
     }

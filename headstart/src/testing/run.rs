@@ -49,6 +49,7 @@ pub fn bind(workload: &Workload) -> Result<(Launch, Vec<Arc<BufferMemory>>)> {
         sub_group_size: None,
         operation_limit: Some(OPERATIONS),
         first_groups: None,
+        memory: Vec::new(),
     };
     Ok((launch, memories))
 }

@@ -140,6 +140,7 @@ impl Tables {
             group: [self.group, 1, 1],
             given: self.given,
             original: None,
+            placed: None,
         }
     }
 }

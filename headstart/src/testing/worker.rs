@@ -228,6 +228,7 @@ impl State {
             group: geometry.group,
             given,
             original: None,
+            placed: None,
         };
         let failed = |error: Error| request_failed(&error.to_string());
         let (launch, memories) = bind(&workload).map_err(failed)?;

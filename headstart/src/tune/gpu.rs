@@ -527,6 +527,7 @@ mod tests {
                 group: [group, 1, 1],
                 given: vec![Given::Scalar(Type::I32, 1)],
                 original: None,
+                placed: None,
             };
             promised(facts.cores, facts.registers_per_core, &workload)
         };

@@ -80,6 +80,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::captured::CapturedData;
 use super::compare::Compare;
 use super::fills::{self, FillName, Graph};
 use super::scalars::{Number, default_bits, scalar_bits};
@@ -131,6 +132,9 @@ pub struct LaunchFile {
     /// Where files that it names lie.
     #[serde(skip)]
     folder: PathBuf,
+    /// What a captured launch has instead.
+    #[serde(skip)]
+    captured: Option<Arc<CapturedData>>,
 }
 
 /// The same work in another geometry: what differs.
@@ -318,6 +322,32 @@ impl LaunchFile {
         }
     }
 
+    /// The launch file of a captured launch: its geometry, what is known of its parameters, and what they get.
+    pub(super) fn of_captured(
+        groups: [u32; 3],
+        group: [u32; 3],
+        facts: &Facts,
+        captured: Arc<CapturedData>,
+    ) -> LaunchFile {
+        let parameter = |(name, own): (&String, &ParameterFacts)| {
+            let known = Parameter {
+                length: own.length,
+                ..Parameter::default()
+            };
+            (name.clone(), known)
+        };
+        let unaliased = facts.parameters.iter().filter(|(_, own)| own.unaliased);
+        LaunchFile {
+            groups: Some(Extent::Three(groups)),
+            group: Some(Extent::Three(group)),
+            unaliased: unaliased.map(|(name, _)| name.clone()).collect(),
+            shared_bytes: facts.dynamic_shared_bytes,
+            parameters: facts.parameters.iter().map(parameter).collect(),
+            captured: Some(captured),
+            ..LaunchFile::default()
+        }
+    }
+
     /// Whether the file says what only PTX leaves open.
     pub fn is_for_ptx(&self) -> bool {
         !self.readonly.is_empty()
@@ -352,6 +382,10 @@ impl LaunchFile {
             }
         }
         let given = kernel.params.iter().enumerate().map(|(number, param)| {
+            if let Some(captured) = &self.captured {
+                let given = captured.given(kernel, param);
+                return given.map_err(|error| error.at(format!("parameter `{}`", param.name)));
+            }
             let described = self.parameters.get(&param.name).cloned().unwrap_or_default();
             match original.and_then(|original| original.parameters.get(number)) {
                 Some(Origin::Variable { bytes, declared, .. }) => {
@@ -370,6 +404,7 @@ impl LaunchFile {
             },
             given: given.collect::<Result<_>>()?,
             original: original.cloned(),
+            placed: self.captured.as_ref().and_then(|captured| captured.placed()),
         })
     }
 

@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `workload`, `subject`, `launch_file`, `scalars`, `file_subject` | a kernel with its data, at full size and small |
+//! | `captured` | a captured launch as a subject, run again, and what its better kernel rests on |
 //! | `statements` | what a launch file could say of PTX to allow more |
 //! | `space` | the plans that are tried |
 //! | `search` | tries them: derive, check, time, choose |
@@ -19,6 +20,7 @@
 //! | `elsewhere` | the same work in other geometries |
 //! | `doubt` | where a simulated answer is within the simulator's error |
 
+mod captured;
 pub mod check;
 pub mod choose;
 pub mod compare;
@@ -54,6 +56,7 @@ mod trying;
 pub mod tuned;
 pub mod workload;
 
+pub use captured::{Exchange, Replay, captured_subject, exchange, replay};
 pub use compare::{Compare, checksum};
 pub use detail::detail;
 pub use file_subject::FileSubject;
@@ -63,7 +66,7 @@ pub use launch_template::launch_template;
 pub use log::{Log, Shard};
 pub use measured::MeasuredBench;
 pub use modules::{
-    PlannedModule, TunedModule, best_module, planned_module, planned_module_with, tuned_module,
+    PlannedModule, TunedModule, best_module, best_planned, planned_module, planned_module_with, tuned_module,
 };
 pub use opencl::OpenClBench;
 pub use proposals::{BATCH, MEASURED, Proposals};
@@ -72,4 +75,4 @@ pub use several::SeveralBench;
 pub use simulated::SimulatedBench;
 pub use subject::{Reshaped, Subject};
 pub use tuned::{Answers, Tuned, tuned, tuned_with};
-pub use workload::{Bound, Given, Workload};
+pub use workload::{Bound, Given, Placed, Workload};

@@ -230,13 +230,6 @@ pub fn best_module(
     launch: &LaunchFile,
     report: &Report,
 ) -> Result<String> {
-    let measured = format!(
-        "{}: {:.3} ms instead of {:.3} ms, {:.2} times as fast.",
-        report.device,
-        report.best.time_ns * 1e-6,
-        report.baseline_ns * 1e-6,
-        report.best.speedup
-    );
     if report.best.plan.is_none() {
         let mut noted = String::new();
         let device: String = report.device.chars().filter(|c| !c.is_control()).collect();
@@ -250,9 +243,24 @@ pub fn best_module(
         return Ok(noted);
     }
     let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
+    best_planned(&subject, report).map(|module| module.text)
+}
+
+/// The same for a subject, with what the rewritten entry rests on.
+///
+/// # Errors
+/// As for [`planned_module`].
+pub fn best_planned(subject: &FileSubject, report: &Report) -> Result<PlannedModule> {
+    let measured = format!(
+        "{}: {:.3} ms instead of {:.3} ms, {:.2} times as fast.",
+        report.device,
+        report.best.time_ns * 1e-6,
+        report.baseline_ns * 1e-6,
+        report.best.speedup
+    );
     // A report may be of another module or launch, or of an earlier version: what was checked counts for the same kernel.
     let check = |applied: &Checked<'_>| applied.run_unless_known(report.perturbed.as_ref());
-    planned(&subject, &report.best.plan, Some(&measured), check).map(|module| module.text)
+    planned(subject, &report.best.plan, Some(&measured), check)
 }
 
 #[cfg(test)]

@@ -25,6 +25,18 @@ pub struct Workload {
     pub given: Vec<Given>,
     /// The module that the kernel was read from, if it came in PTX: its kernels are measured in that module.
     pub original: Option<Arc<Original>>,
+    /// Memory at addresses of a program's choosing, where the launch means something only there; it goes before what
+    /// `given` says of buffers.
+    pub placed: Option<Arc<Placed>>,
+}
+
+/// Memory at addresses of a program's choosing.
+#[derive(Clone, Debug, Default)]
+pub struct Placed {
+    /// Address of the first byte and contents of each allocation.
+    pub memory: Vec<(u64, Arc<[u8]>)>,
+    /// Where each pointer parameter leads; nothing for one that gets a buffer of its own, and for scalars.
+    pub pointers: Vec<Option<u64>>,
 }
 
 /// What a parameter gets.
@@ -91,6 +103,7 @@ impl Workload {
             group: [group, 1, 1],
             given: Vec::new(),
             original: None,
+            placed: None,
         }
     }
 
@@ -134,31 +147,50 @@ impl Workload {
                     .accepted(format!("it takes {wanted}")),
             );
         }
-        let shared = self.given.iter().map(|given| match given {
-            Given::Scalar(ty, bits) => Ok(Some(Argument::Scalar(*ty, *bits))),
-            Given::Input {
-                element,
-                length,
-                fill,
-            } => Ok(Some(Argument::Buffer(device.allocate(
-                *element,
-                *length,
-                fill.clone(),
-            )?))),
-            Given::Output { .. } => Ok(None),
-        });
+        let is_placed = |position: usize| {
+            let pointers = self.placed.as_ref().map(|placed| placed.pointers.get(position));
+            pointers.flatten().is_some_and(Option::is_some)
+        };
+        let shared = self
+            .given
+            .iter()
+            .enumerate()
+            .map(|(position, given)| match given {
+                _ if is_placed(position) => Ok(None),
+                Given::Scalar(ty, bits) => Ok(Some(Argument::Scalar(*ty, *bits))),
+                Given::Input {
+                    element,
+                    length,
+                    fill,
+                } => Ok(Some(Argument::Buffer(device.allocate(
+                    *element,
+                    *length,
+                    fill.clone(),
+                )?))),
+                Given::Output { .. } => Ok(None),
+            });
         Ok(Bound {
             workload: self.clone(),
             shared: shared.collect::<Result<_>>()?,
         })
     }
 
-    /// The names of the outputs, in the order of the parameters.
-    pub fn output_names(&self) -> impl Iterator<Item = &str> {
-        let params = self.given.iter().zip(&self.kernel.params);
-        params
-            .filter(|(given, _)| matches!(given, Given::Output { .. }))
-            .map(|(_, param)| param.name.as_str())
+    /// The names of the outputs, in the order in which they are read: memory at addresses of a program's choosing, and then
+    /// in the order of the parameters.
+    pub fn output_names(&self) -> impl Iterator<Item = String> {
+        let placed = self.placed.iter().flat_map(|placed| &placed.memory);
+        let placed = placed.map(|(address, _)| format!("memory at {address:#x}"));
+        let params = self.given.iter().zip(&self.kernel.params).enumerate();
+        let is_placed = |position: usize| {
+            let placed = self.placed.as_ref();
+            placed.is_some_and(|placed| placed.pointers.get(position).is_some_and(Option::is_some))
+        };
+        let own = params
+            .filter(move |(position, (given, _))| {
+                matches!(given, Given::Output { .. }) && !is_placed(*position)
+            })
+            .map(|(_, (_, param))| param.name.clone());
+        placed.chain(own)
     }
 
     /// Bytes of all buffers; saturates.
@@ -186,9 +218,23 @@ impl Bound {
     pub fn prepare(&self, device: &dyn Device) -> Result<Prepared> {
         let mut outputs = Vec::new();
         let mut arguments = Vec::with_capacity(self.shared.len());
+        let memory = self.placed(device, &mut outputs)?;
         let parameters = self.workload.kernel.params.iter();
-        for ((given, shared), param) in self.workload.given.iter().zip(&self.shared).zip(parameters) {
+        for (position, ((given, shared), param)) in self
+            .workload
+            .given
+            .iter()
+            .zip(&self.shared)
+            .zip(parameters)
+            .enumerate()
+        {
+            let placed = self.workload.placed.as_ref();
+            let pointer = placed.and_then(|placed| placed.pointers.get(position).copied().flatten());
             arguments.push(match (shared, given) {
+                _ if let Some(address) = pointer => {
+                    let element = param.facts.map_or(Type::I8, |facts| facts.element);
+                    pointer_to(&memory, address, element)
+                }
                 (Some(shared), _) => shared.clone(),
                 (
                     None,
@@ -219,8 +265,28 @@ impl Bound {
             sub_group_size: None,
             operation_limit: None,
             first_groups: None,
+            memory,
         };
         Ok(Prepared { launch, outputs })
+    }
+
+    /// The memory at addresses of a program's choosing, allocated anew: all of it may be written.
+    fn placed(&self, device: &dyn Device, outputs: &mut Vec<Output>) -> Result<Vec<(u64, Buffer)>> {
+        let Some(placed) = &self.workload.placed else {
+            return Ok(Vec::new());
+        };
+        let mut memory = Vec::with_capacity(placed.memory.len());
+        for (address, bytes) in &placed.memory {
+            let fill = Fill::Bytes(Arc::clone(bytes));
+            let buffer = device.allocate(Type::I8, bytes.len() as u64, fill)?;
+            outputs.push(Output {
+                name: format!("memory at {address:#x}"),
+                buffer: buffer.clone(),
+                compare: Compare::Bits,
+            });
+            memory.push((*address, buffer));
+        }
+        Ok(memory)
     }
 
     /// Runs a kernel with the workload's parameters once.
@@ -253,6 +319,20 @@ impl Bound {
             .map(|output| output.read(queue.as_ref()))
             .collect::<Result<_>>()?;
         Ok((outcome, outputs))
+    }
+}
+
+/// A pointer parameter that leads to an address.
+fn pointer_to(memory: &[(u64, Buffer)], address: u64, element: Type) -> Argument {
+    let size = u64::from(element.bytes()).max(1);
+    let inside = memory
+        .iter()
+        .find(|(start, buffer)| (*start..start + buffer.bytes()).contains(&address))
+        .filter(|(start, _)| (address - start).is_multiple_of(size));
+    match inside {
+        Some((start, buffer)) => Argument::Part(buffer.seen_as(element), (address - start) / size),
+        // A null pointer, or one that the kernel does not follow as it is.
+        None => Argument::Address(address),
     }
 }
 

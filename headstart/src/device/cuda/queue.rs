@@ -61,6 +61,7 @@ impl Serving {
                             arguments.push_address(memory.0.address() + start);
                             memories.push(memory);
                         }
+                        Argument::Address(address) => arguments.push_address(*address),
                         Argument::Scalar(ty, bits) => {
                             arguments.push(&bits.to_le_bytes()[..ty.bytes() as usize]);
                         }

@@ -406,7 +406,7 @@ impl Serving {
                 Argument::Buffer(buffer) => buffer.implementation().map(Some),
                 Argument::Part(..) => Err(Error::device("OpenCL passes whole buffers")
                     .accepted("a pointer to the first element of a buffer")),
-                Argument::Scalar(..) => Ok(None),
+                Argument::Address(_) | Argument::Scalar(..) => Ok(None),
             })
             .collect::<Result<_>>()?;
         let given: Vec<Given<'_>> = launch
@@ -418,6 +418,7 @@ impl Serving {
                     Given::Bytes(bits.to_le_bytes()[..ty.bytes() as usize].to_vec())
                 }
                 (Argument::Buffer(_) | Argument::Part(..), Some(memory)) => Given::Memory(&memory.memory),
+                (Argument::Address(address), _) => Given::Bytes(address.to_le_bytes().to_vec()),
                 (Argument::Buffer(_) | Argument::Part(..), None) => Given::Bytes(vec![0; 8]),
             })
             .collect();

@@ -360,7 +360,22 @@ pub(crate) fn on_copies(launch: &Launch, stay: impl Fn(usize) -> bool) -> Result
                 copied
             }
         };
-        *buffer = copied;
+        // Parameters may see one buffer as elements of several types.
+        *buffer = copied.seen_as(buffer.element());
+    }
+    for (_, buffer) in &mut copy.memory {
+        let known = copies.iter().find(|(original, _)| original.is_same(buffer));
+        let stays = launch.arguments.iter().enumerate().any(|(index, argument)| {
+            stay(index) && argument.buffer().is_some_and(|(own, _)| own.is_same(buffer))
+        });
+        *buffer = match known {
+            Some((_, copied)) => copied.clone(),
+            None if stays => continue,
+            None => {
+                let memory: Arc<BufferMemory> = buffer.implementation()?;
+                Buffer::new(buffer.element(), buffer.length(), Arc::new(memory.snapshot()))
+            }
+        };
     }
     Ok(copy)
 }

@@ -157,6 +157,7 @@ impl<S> Compiled<S> {
             sub_group_size: geometry.sub_group_size,
             operation_limit: None,
             first_groups: None,
+            memory: Vec::new(),
         };
         let program = self.program_for(geometry.default_level).clone();
         queue.submit(Command::Launch(program, launch), after)

@@ -116,6 +116,7 @@ impl<S> OverRange<S> {
             sub_group_size: None,
             operation_limit: None,
             first_groups: None,
+            memory: Vec::new(),
         };
         queue.submit(Command::Launch(self.program.clone(), launch), &[])
     }

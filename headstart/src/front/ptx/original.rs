@@ -24,6 +24,8 @@ pub struct Original {
     pub parameters: Vec<Origin>,
     /// Bytes of all that the launch passes.
     pub parameter_bytes: u64,
+    /// Where each of the entry's own parameters starts in that, and its size, in bytes.
+    pub layout: Vec<(u64, u64)>,
     /// Variables of the shared and local space that the entry mentions.
     pub arrays: Vec<OriginalArray>,
     /// The source files that the module names, by number.
@@ -114,7 +116,10 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         ..
     } = pieces;
     let mut parameters = Vec::with_capacity(slots.all.len());
-    let (positions, parameter_bytes) = positions(function);
+    let (positions, layout) = positions(function);
+    let parameter_bytes = layout
+        .last()
+        .map_or(0, |(start, bytes)| start.saturating_add(*bytes));
     for slot in &slots.all {
         parameters.push(match slot.from {
             From::Parameter(name, offset) => Origin::Parameter {
@@ -162,6 +167,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         body: function.body.0..function.body_end,
         parameters,
         parameter_bytes,
+        layout,
         arrays,
         files: module
             .files
@@ -180,16 +186,20 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
     })
 }
 
-/// Where each parameter starts in what the launch passes, and how long that is: each at its alignment, one after the other.
-fn positions<'t>(function: &Function<'t>) -> (HashMap<&'t str, u64>, u64) {
+/// Where each parameter starts in what the launch passes, by name, and with its size: each at its alignment, one after the
+/// other.
+fn positions<'t>(function: &Function<'t>) -> (HashMap<&'t str, u64>, Vec<(u64, u64)>) {
     let mut end = 0u64;
     let mut positions = HashMap::new();
+    let mut layout = Vec::with_capacity(function.params.len());
     for param in &function.params {
         let element = super::kinds::type_of(param.ty).map_or(8, |ty| u64::from(ty.bytes()));
         let align = param.align.max(element).max(1);
         let start = end.next_multiple_of(align);
+        let bytes = param.array.unwrap_or(1).saturating_mul(element);
         positions.insert(param.name, start);
-        end = start.saturating_add(param.array.unwrap_or(1).saturating_mul(element));
+        layout.push((start, bytes));
+        end = start.saturating_add(bytes);
     }
-    (positions, end)
+    (positions, layout)
 }

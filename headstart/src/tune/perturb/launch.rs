@@ -260,6 +260,7 @@ impl Variant {
             sub_group_size: None,
             operation_limit: Some(steps),
             first_groups: None,
+            memory: Vec::new(),
         };
         Ok((launch, memories))
     }

@@ -1,9 +1,10 @@
 //! Loads and stores: where an address leads, whether it may, and the bytes there.
 
-use super::address::{self, from_generic};
+use super::address;
 use super::fault::Access;
 use super::lane_op::SlotList;
 use super::lanes::{LANES, Lanes, Mask, Registers, Slot};
+use super::state::LaunchState;
 use super::work_group::{SubGroup, WorkGroup};
 use super::written::Written;
 use crate::Result;
@@ -34,7 +35,7 @@ impl WorkGroup<'_> {
         let size = ty.bytes();
         for lane in mask.lanes() {
             let item = sub_group.work_item(lane);
-            let at = Location::new(space, addresses[lane]);
+            let at = Location::new(self.state, space, addresses[lane]);
             let base = self.access(access, at, size * to.length(), item, place)?;
             for (slot, offset) in to.as_slice().iter().zip((base..).step_by(size as usize)) {
                 registers.get_mut(*slot)[lane] = self.read(at, offset, size, item) & ty.mask();
@@ -64,7 +65,7 @@ impl WorkGroup<'_> {
         let size = ty.bytes();
         for lane in mask.lanes() {
             let item = sub_group.work_item(lane);
-            let at = Location::new(space, addresses[lane]);
+            let at = Location::new(self.state, space, addresses[lane]);
             let written = self.checks.is_some().then(|| {
                 let values = values.as_slice().iter();
                 Written::new(values.map(|&slot| registers.get(slot)[lane]), size)
@@ -91,7 +92,8 @@ impl WorkGroup<'_> {
         let Some(first) = mask.lanes().next() else {
             return true;
         };
-        let (Some(number), _) = address::split(Space::Global, addresses[first]) else {
+        let (_, named) = self.state.resolve(Space::Global, addresses[first]);
+        let (Some(number), _) = address::split(Space::Global, named) else {
             return false;
         };
         let Some(bound) = self.state.buffers.get(number) else {
@@ -102,7 +104,7 @@ impl WorkGroup<'_> {
         }
         let size = u64::from(ty.bytes());
         let total = size * u64::from(to.length());
-        let start = address::buffer_address(number);
+        let start = bound.start;
         // What is outside the buffer, on either side, is beyond its end here.
         let offset = |lane: usize| match mask.contains(lane) {
             true => addresses[lane].wrapping_sub(start),
@@ -264,7 +266,7 @@ impl WorkGroup<'_> {
     }
 }
 
-/// An address with its space, generic ones resolved.
+/// An address with its space, generic ones and those of a program's choosing resolved.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Location {
     pub space: Space,
@@ -273,11 +275,8 @@ pub(super) struct Location {
 
 impl Location {
     #[inline]
-    pub fn new(space: Space, address: u64) -> Location {
-        let (space, address) = match space {
-            Space::Generic => from_generic(address),
-            _ => (space, address),
-        };
+    pub fn new(state: &LaunchState<'_>, space: Space, address: u64) -> Location {
+        let (space, address) = state.resolve(space, address);
         Location { space, address }
     }
 }

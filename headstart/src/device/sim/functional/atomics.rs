@@ -55,7 +55,7 @@ impl WorkGroup<'_> {
         };
         for lane in mask.lanes() {
             let item = sub_group.work_item(lane);
-            let at = Location::new(atomic.space, addresses[lane]);
+            let at = Location::new(state, atomic.space, addresses[lane]);
             let offset = self.access(access, at, size, item, place)?;
             let mut operands = [0; 2];
             for (operand, &slot) in operands.iter_mut().zip(atomic.values.as_slice()) {
@@ -108,7 +108,7 @@ impl WorkGroup<'_> {
             writes: access.writes(),
         };
         for lane in mask.lanes() {
-            let at = Location::new(space, addresses[lane]);
+            let at = Location::new(self.state, space, addresses[lane]);
             self.operate(strong, at, sub_group.work_item(lane));
         }
     }

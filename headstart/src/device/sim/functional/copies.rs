@@ -65,12 +65,12 @@ impl WorkGroup<'_> {
     ) -> Result<u64> {
         self.access(
             Access::CopyFrom,
-            Location::new(Space::Global, source),
+            Location::new(self.state, Space::Global, source),
             bytes,
             item,
             place,
         )?;
-        let at = Location::new(Space::Shared, target);
+        let at = Location::new(self.state, Space::Shared, target);
         let offset = self.access(Access::CopyTo, at, bytes, item, place)?;
         self.shared[offset as usize..][..bytes as usize].fill(POISON);
         if let Some(checks) = &mut self.checks {

@@ -40,6 +40,7 @@ mod launch_shadow;
 mod no_wrap;
 mod order;
 mod parts;
+mod places;
 mod prefetch;
 mod printed;
 mod pure;

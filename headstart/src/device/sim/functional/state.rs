@@ -13,6 +13,7 @@ use super::histories::Histories;
 use super::lanes::LANES;
 use super::launch_shadow::LaunchShadow;
 use super::order::Scopes;
+use super::places::Places;
 use super::prefetch::CutOff;
 use super::printed::Printed;
 use super::shadow::{FastMap, did};
@@ -98,6 +99,8 @@ pub struct LaunchState<'l> {
     pub(super) options: Options,
     pub(super) sub_group_size: u32,
     pub(super) buffers: Vec<BoundBuffer>,
+    /// Where buffers lie, if a program has chosen it.
+    places: Option<Places>,
     pub(super) shared: Layout,
     pub(super) private: Layout,
     pub(super) cells: CellSizes,
@@ -134,6 +137,8 @@ pub struct LaunchState<'l> {
 #[derive(Debug)]
 pub(super) struct BoundBuffer {
     pub region: Region,
+    /// The address of its first byte, as the kernel sees it.
+    pub start: u64,
     pub memory: Arc<BufferMemory>,
     /// No parameter that reaches it may write.
     pub read_only: bool,
@@ -165,10 +170,27 @@ impl<'l> LaunchState<'l> {
         }
         let mut buffers: Vec<BoundBuffer> = Vec::new();
         let mut arguments = Vec::new();
+        let placed = launch.memory.iter().map(|(start, buffer)| {
+            let memory: Arc<BufferMemory> = buffer.implementation()?;
+            Ok((*start, memory))
+        });
+        let placed: Vec<_> = placed.collect::<Result<_>>()?;
+        let chosen = |memory: &Arc<BufferMemory>| {
+            let own = placed.iter().find(|(_, other)| Arc::ptr_eq(other, memory));
+            own.map(|&(start, _)| start)
+        };
+        let start_of = |index: usize, memory: &Arc<BufferMemory>| match placed.is_empty() {
+            true => address::buffer_address(index),
+            false => chosen(memory).unwrap_or_else(|| Places::elsewhere(index)),
+        };
         for (param, argument) in kernel.params.iter().zip(&launch.arguments) {
             let (buffer, start) = match argument {
                 Argument::Scalar(ty, bits) => {
                     arguments.push(bits & ty.mask());
+                    continue;
+                }
+                Argument::Address(address) => {
+                    arguments.push(*address);
                     continue;
                 }
                 Argument::Buffer(buffer) => (buffer, 0),
@@ -187,6 +209,7 @@ impl<'l> LaunchState<'l> {
                 };
                 buffers.push(BoundBuffer {
                     region,
+                    start: start_of(buffers.len(), &memory),
                     memory,
                     read_only: true,
                 });
@@ -194,12 +217,37 @@ impl<'l> LaunchState<'l> {
             });
             buffers[index].read_only &= read_only;
             let start = start * u64::from(buffer.element().bytes());
-            let address = address::buffer_address(index) + start;
+            let address = buffers[index].start + start;
             arguments.push(match kernel.ty(param.value).space() {
                 Some(Space::Generic) => address::to_generic(Space::Global, address),
                 _ => address,
             });
         }
+        for (start, memory) in &placed {
+            // What no parameter names may be reached through other memory, and written.
+            let known = buffers
+                .iter_mut()
+                .find(|known| Arc::ptr_eq(&known.memory, memory));
+            match known {
+                Some(known) => known.read_only = false,
+                None => buffers.push(BoundBuffer {
+                    region: Region {
+                        name: format!("memory at {start:#x}"),
+                        element: memory.element(),
+                        bytes: memory.bytes(),
+                    },
+                    start: *start,
+                    memory: Arc::clone(memory),
+                    read_only: false,
+                }),
+            }
+        }
+        let places = match placed.is_empty() {
+            true => None,
+            false => Some(Places::new(
+                buffers.iter().map(|buffer| (buffer.start, buffer.memory.bytes())),
+            )?),
+        };
         if buffers.len() > address::MOST_BUFFERS {
             return Err(Error::usage(format!("a launch of {} buffers", buffers.len()))
                 .accepted(format!("at most {}", address::MOST_BUFFERS)));
@@ -229,6 +277,7 @@ impl<'l> LaunchState<'l> {
             options,
             sub_group_size,
             buffers,
+            places,
             shared: Layout::new(kernel, Space::Shared),
             private: Layout::new(kernel, Space::Private),
             cells,
@@ -257,11 +306,21 @@ impl<'l> LaunchState<'l> {
 
     /// The addresses of each buffer.
     pub fn extents(&self) -> Vec<std::ops::Range<u64>> {
-        let extent = |(index, buffer): (usize, &BoundBuffer)| {
-            let start = address::buffer_address(index);
-            start..start + buffer.memory.bytes()
+        let extent = |buffer: &BoundBuffer| buffer.start..buffer.start + buffer.memory.bytes();
+        self.buffers.iter().map(extent).collect()
+    }
+
+    /// An address as a kernel computes with it, as its space and the address that names its buffer or array there.
+    #[inline]
+    pub(super) fn resolve(&self, space: Space, address: u64) -> (Space, u64) {
+        let (space, address) = match space {
+            Space::Generic => address::from_generic(address),
+            _ => (space, address),
         };
-        self.buffers.iter().enumerate().map(extent).collect()
+        match (&self.places, space) {
+            (Some(places), Space::Global) => (space, places.named(address)),
+            _ => (space, address),
+        }
     }
 
     /// Where the kernel's shared arrays lie.
@@ -274,10 +333,15 @@ impl<'l> LaunchState<'l> {
         &self.private
     }
 
-    /// The buffer and byte offset that a global address means, if it lies in one; buffers count in the
+    /// The buffer and byte offset that a global address, as the kernel sees it, means, if it lies in one; buffers count in the
     /// order of the parameters that name them first.
     #[inline]
     pub fn locate(&self, address: u64) -> Option<(usize, u64)> {
+        let (_, address) = self.resolve(Space::Global, address);
+        self.locate_named(address)
+    }
+
+    fn locate_named(&self, address: u64) -> Option<(usize, u64)> {
         let (buffer, offset) = address::split(Space::Global, address);
         let buffer = buffer.filter(|&buffer| buffer < self.buffers.len())?;
         let offset = u64::try_from(offset).ok()?;
@@ -286,7 +350,11 @@ impl<'l> LaunchState<'l> {
 
     /// An element of global memory as people read it: `values[3]`.
     pub(crate) fn element(&self, address: u64) -> String {
-        let Some((buffer, offset)) = self.locate(address) else {
+        self.element_at(address, self.locate(address))
+    }
+
+    fn element_at(&self, address: u64, place: Option<(usize, u64)>) -> String {
+        let Some((buffer, offset)) = place else {
             return format!("address {address:#x}");
         };
         let region = &self.buffers[buffer].region;
@@ -397,7 +465,7 @@ impl<'l> LaunchState<'l> {
     /// An element of global or shared memory as people read it.
     fn element_of(&self, space: Space, address: u64) -> String {
         if space != Space::Shared {
-            return self.element(address);
+            return self.element_at(address, self.locate_named(address));
         }
         let (array, offset) = address::split(space, address);
         let array = array

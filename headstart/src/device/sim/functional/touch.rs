@@ -114,7 +114,7 @@ impl WorkGroup<'_> {
             return Ok(());
         }
         for lane in mask.lanes() {
-            let at = Location::new(space, addresses[lane]);
+            let at = Location::new(self.state, space, addresses[lane]);
             self.access(access, at, size, sub_group.work_item(lane), place)?;
         }
         Ok(())
@@ -136,7 +136,8 @@ impl WorkGroup<'_> {
             Space::Private => &self.state.private,
             Space::Generic => return false,
             Space::Global => {
-                let ends = [low, high].map(|end| address::split(Space::Global, end));
+                let named = [low, high].map(|end| self.state.resolve(Space::Global, end).1);
+                let ends = named.map(|end| address::split(Space::Global, end));
                 let [(Some(buffer), first), (Some(same), last)] = ends else {
                     return false;
                 };

@@ -2,6 +2,7 @@
 
 mod faults;
 mod masks;
+mod placed;
 mod prefetches;
 mod random;
 mod reference;

@@ -1,0 +1,505 @@
+//! `headstart capture`: which kernels a program launches, and copies of the launches that matter.
+//!
+//! The program runs twice. The first run counts launches and takes their times; the second copies the chosen ones with their
+//! memory. What is written lies in one folder; see [`headstart::capture`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use headstart::capture::{Captured, Counts, LAUNCH, MODULE, Process, WHOLE, texts};
+use headstart::front::ptx::{Facts, Origin, entries, import};
+use headstart::report::number;
+use headstart::suggest::quoted;
+use headstart::{Error, Result};
+use regex_lite::Regex;
+
+use crate::arguments::Capture;
+use crate::output::print;
+use crate::program::Program;
+
+/// A kernel takes part in the second run from this share of the time on.
+const SHARE: f64 = 0.01;
+/// Rows of the table.
+const MOST_ROWS: usize = 40;
+
+/// A kernel of the program, over all its processes.
+struct Kernel {
+    name: String,
+    image: Option<String>,
+    counts: Counts,
+    ptx: Ptx,
+}
+
+/// What there is of a kernel's text.
+enum Ptx {
+    Text { text: String, variables: Vec<String> },
+    Unreadable(String),
+    None,
+}
+
+/// Runs the command.
+pub fn run(options: &Capture) -> Result<()> {
+    let pattern = options.kernel.as_deref().map(|text| {
+        Regex::new(text).map_err(|error| {
+            Error::usage(format!("`--kernel {text}` is no regular expression: {error}"))
+                .accepted("such as `--kernel 'gather|scatter'`")
+        })
+    });
+    let pattern = pattern.transpose()?;
+    let folder = new_folder(&options.output)?;
+    let mut program = Program::new(&options.program)?;
+    program.limit(options.max_bytes, options.patience);
+    let status = program.run("list", &folder, true)?;
+    let processes = Process::all_in(&folder)?;
+    let kernels = kernels(&folder, &processes)?;
+    if kernels.is_empty() {
+        return Err(no_kernel(&processes, status));
+    }
+    let total = kernels
+        .iter()
+        .map(|kernel| kernel.counts.estimated_ns())
+        .sum::<f64>();
+    let chosen = match options.list {
+        true => Vec::new(),
+        false => chosen(&kernels, total, pattern.as_ref(), options.launch),
+    };
+    let mut captured = HashMap::new();
+    if !chosen.is_empty() {
+        // What the first run counted stays beside what the second one does.
+        let first = folder.join("first");
+        let moved = fs::create_dir_all(&first).and_then(|()| move_processes(&folder, &first));
+        moved.map_err(|error| unwritable(&folder, &error))?;
+        fs::write(folder.join("selection.txt"), selection(&kernels, &chosen))
+            .map_err(|error| unwritable(&folder, &error))?;
+        program.run("capture", &folder, false)?;
+        captured = outcome(&folder, &kernels, &chosen)?;
+    }
+    let whole = whole(options, &kernels, &processes);
+    fs::write(folder.join(WHOLE), whole).map_err(|error| unwritable(&folder, &error))?;
+    print(&table(&kernels, total, &captured))?;
+    print(&closing(&folder, &processes, status, &captured))
+}
+
+fn unwritable(folder: &Path, error: &std::io::Error) -> Error {
+    Error::device(format!("the capture cannot be written: {error}")).at(quoted(&folder.to_string_lossy()))
+}
+
+/// Makes the folder; one with something in it is refused.
+fn new_folder(path: &Path) -> Result<PathBuf> {
+    let shown = || quoted(&path.to_string_lossy());
+    fs::create_dir_all(path).map_err(|error| Error::usage(format!("{} cannot be made: {error}", shown())))?;
+    let mut inside = fs::read_dir(path).map_err(|error| unwritable(path, &error))?;
+    if inside.next().is_some() {
+        return Err(
+            Error::usage(format!("{} has something in it", shown())).accepted("a new or an empty folder")
+        );
+    }
+    fs::canonicalize(path).map_err(|error| unwritable(path, &error))
+}
+
+fn no_kernel(processes: &[Process], status: ExitStatus) -> Error {
+    if !status.success() && processes.is_empty() {
+        return Error::input(format!(
+            "the program ended with {status} before it called the CUDA driver"
+        ));
+    }
+    match processes.is_empty() {
+        true => Error::input("the program did not call the CUDA driver, or could not be looked at").accepted(
+            "a program that is linked dynamically and not setuid: the system ignores LD_PRELOAD for others",
+        ),
+        false => Error::input("the program called the CUDA driver and launched no kernel"),
+    }
+}
+
+/// The kernels of all processes, each once, the ones that take longest first.
+fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
+    let mut all: BTreeMap<(String, Option<String>), Counts> = BTreeMap::new();
+    for seen in processes.iter().flat_map(|process| &process.kernels) {
+        if seen.counts.launches + u64::from(seen.counts.in_graphs) == 0 {
+            continue;
+        }
+        let own = all.entry((seen.name.clone(), seen.image.clone())).or_default();
+        let (one, other) = (*own, seen.counts);
+        *own = match one.longest_ns >= other.longest_ns && one.launches > 0 {
+            true => one,
+            false => other,
+        };
+        own.launches = one.launches + other.launches;
+        own.timed = one.timed + other.timed;
+        own.total_ns = one.total_ns + other.total_ns;
+        own.in_graphs = one.in_graphs + other.in_graphs;
+    }
+    let mut images: HashMap<String, Vec<String>> = HashMap::new();
+    let mut kernels = Vec::new();
+    for ((name, image), counts) in all {
+        let texts = image.clone().map(|hash| {
+            images
+                .entry(hash.clone())
+                .or_insert_with(|| texts_of(folder, &hash))
+        });
+        let ptx = texts.map_or(Ptx::None, |texts| ptx_of(texts, &name, counts.shared_bytes));
+        kernels.push(Kernel {
+            name,
+            image,
+            counts,
+            ptx,
+        });
+    }
+    kernels.sort_by(|one, other| other.counts.estimated_ns().total_cmp(&one.counts.estimated_ns()));
+    Ok(kernels)
+}
+
+/// The modules of PTX in an image; none where it has none, or none that can be taken out.
+fn texts_of(folder: &Path, hash: &str) -> Vec<String> {
+    let bytes = fs::read(folder.join("images").join(hash)).unwrap_or_default();
+    let mut found = texts(&bytes).unwrap_or_default();
+    // The newest architecture says most.
+    found.sort_by_key(|text| std::cmp::Reverse(text.architecture));
+    found.into_iter().map(|text| text.text).collect()
+}
+
+fn ptx_of(texts: &[String], name: &str, shared_bytes: u32) -> Ptx {
+    let has = |text: &&String| entries(text).is_ok_and(|names| names.iter().any(|own| own == name));
+    let Some(text) = texts.iter().find(has) else {
+        return Ptx::None;
+    };
+    let facts = Facts {
+        dynamic_shared_bytes: Some(shared_bytes),
+        ..Facts::default()
+    };
+    match import(text, "module", Some(name), &facts) {
+        Ok(imported) => {
+            let variable = |origin: &Origin| match origin {
+                Origin::Variable { name, .. } => Some(name.clone()),
+                Origin::Parameter { .. } => None,
+            };
+            Ptx::Text {
+                text: text.clone(),
+                variables: imported.original.parameters.iter().filter_map(variable).collect(),
+            }
+        }
+        Err(error) => Ptx::Unreadable(error.to_string()),
+    }
+}
+
+/// The launches to be captured: a kernel's number in the list, which launch, and the folder's name.
+fn chosen(
+    kernels: &[Kernel],
+    total: f64,
+    pattern: Option<&Regex>,
+    launch: Option<u64>,
+) -> Vec<(usize, u64, String)> {
+    let mut names: HashMap<String, u32> = HashMap::new();
+    let mut chosen = Vec::new();
+    for (index, kernel) in kernels.iter().enumerate() {
+        let is_wanted = match pattern {
+            Some(pattern) => pattern.is_match(&kernel.name),
+            None => total <= 0.0 || kernel.counts.estimated_ns() >= SHARE * total,
+        };
+        if !is_wanted || !matches!(kernel.ptx, Ptx::Text { .. }) || kernel.counts.launches == 0 {
+            continue;
+        }
+        let name = short(&kernel.name);
+        let count = names.entry(name.clone()).or_default();
+        *count += 1;
+        let name = match count {
+            1 => name,
+            count => format!("{name}-{count}"),
+        };
+        chosen.push((index, launch.unwrap_or(kernel.counts.longest), name));
+    }
+    chosen
+}
+
+/// A kernel's name as people wrote it, fit for a folder: of a C++ name its last part.
+fn short(name: &str) -> String {
+    let own = cpp_name(name).unwrap_or_else(|| name.to_owned());
+    let fit = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    let fit: String = own.chars().map(fit).take(80).collect();
+    match fit.as_str() {
+        "" | "buffers" | "images" | "first" => format!("kernel_{fit}"),
+        _ => fit,
+    }
+}
+
+/// The last name in a C++ symbol: `_Z6gatherPKi`, `_ZN3app4scanIfEEvPT_`.
+fn cpp_name(symbol: &str) -> Option<String> {
+    let mut rest = symbol.strip_prefix("_Z")?;
+    let is_nested = rest.starts_with('N');
+    rest = rest.strip_prefix('N').unwrap_or(rest);
+    rest = rest.strip_prefix('L').unwrap_or(rest);
+    let mut last = None;
+    loop {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let Ok(length) = rest[..digits].parse::<usize>() else {
+            break;
+        };
+        let name = rest.get(digits..digits.checked_add(length)?)?;
+        rest = &rest[digits + length..];
+        last = Some(name.to_owned());
+        if !is_nested {
+            break;
+        }
+    }
+    last
+}
+
+fn selection(kernels: &[Kernel], chosen: &[(usize, u64, String)]) -> String {
+    let mut text = String::new();
+    for (index, launch, name) in chosen {
+        let kernel = &kernels[*index];
+        let image = kernel.image.as_deref().unwrap_or("-");
+        let _ = write!(text, "{image}\t{}\t{launch}\t{name}", kernel.name);
+        if let Ptx::Text { variables, .. } = &kernel.ptx {
+            for variable in variables {
+                let _ = write!(text, "\t{variable}");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn move_processes(from: &Path, to: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with("process-") {
+            fs::rename(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// What came of each chosen launch, by the kernel's number: its folder, or why there is none.
+fn outcome(
+    folder: &Path,
+    kernels: &[Kernel],
+    chosen: &[(usize, u64, String)],
+) -> Result<HashMap<usize, std::result::Result<String, String>>> {
+    let processes = Process::all_in(folder)?;
+    let skipped: HashMap<&String, &String> = processes
+        .iter()
+        .flat_map(|process| process.skipped.iter().map(|(name, why)| (name, why)))
+        .collect();
+    let mut outcome = HashMap::new();
+    for (index, launch, name) in chosen {
+        let own = folder.join(name);
+        let found = match (own.join(LAUNCH).is_file(), &kernels[*index].ptx) {
+            (true, Ptx::Text { text, .. }) => {
+                fs::write(own.join(MODULE), text).map_err(|error| unwritable(&own, &error))?;
+                // What was cut off is no capture.
+                Captured::read(&own)
+                    .map(|_| name.clone())
+                    .map_err(|error| error.to_string())
+            }
+            _ => Err(match skipped.get(name) {
+                Some(why) => (*why).clone(),
+                None => format!("in the second run there was no launch {launch}"),
+            }),
+        };
+        if found.is_err() {
+            let _ = fs::remove_dir_all(&own);
+        }
+        outcome.insert(*index, found);
+    }
+    Ok(outcome)
+}
+
+/// The manifest of the whole capture.
+fn whole(options: &Capture, kernels: &[Kernel], processes: &[Process]) -> String {
+    let quoted = |text: &str| toml_string(text);
+    let mut text = String::from("# What `headstart capture` saw of a program.\nformat = 1\n");
+    let words: Vec<String> = options
+        .program
+        .iter()
+        .map(|word| quoted(&word.to_string_lossy()))
+        .collect();
+    let _ = writeln!(text, "program = [{}]", words.join(", "));
+    let driver = processes.iter().map(|process| process.driver).max().unwrap_or(0);
+    let _ = writeln!(text, "driver = {driver}");
+    for kernel in kernels {
+        let counts = &kernel.counts;
+        let ptx = match &kernel.ptx {
+            Ptx::Text { .. } => "read".to_owned(),
+            Ptx::Unreadable(why) => why.clone(),
+            Ptx::None => "none".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "\n[[kernels]]\nname = {}\nimage = {}\nlaunches = {}\ntimed = {}\ntotal_ns = {}\nlongest_ns = {}\nlongest = {}\n\
+             in_graphs = {}\nptx = {}",
+            quoted(&kernel.name),
+            quoted(kernel.image.as_deref().unwrap_or("-")),
+            counts.launches,
+            counts.timed,
+            counts.total_ns,
+            counts.longest_ns,
+            counts.longest,
+            counts.in_graphs,
+            quoted(&ptx)
+        );
+    }
+    text
+}
+
+/// A string as TOML has it.
+pub fn toml_string(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(quoted, "\\u{:04x}", c as u32);
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn table(
+    kernels: &[Kernel],
+    total: f64,
+    captured: &HashMap<usize, std::result::Result<String, String>>,
+) -> String {
+    let mut rows = vec![["kernel", "launches", "time", "share", "each", "geometry", ""].map(str::to_owned)];
+    for (index, kernel) in kernels.iter().enumerate().take(MOST_ROWS) {
+        let counts = &kernel.counts;
+        let time = counts.estimated_ns();
+        let is_timed = counts.timed > 0;
+        let dash = || "–".to_owned();
+        let geometry = |sizes: [u32; 3]| {
+            let used = sizes
+                .iter()
+                .rposition(|&size| size != 1)
+                .map_or(1, |last| last + 1);
+            sizes[..used]
+                .iter()
+                .map(u32::to_string)
+                .collect::<Vec<_>>()
+                .join("×")
+        };
+        let note = match (captured.get(&index), &kernel.ptx) {
+            (Some(Ok(name)), _) => format!("captured: {name}"),
+            (Some(Err(why)), _) => format!("not captured: {why}"),
+            (None, Ptx::None) => "no PTX, machine code alone".to_owned(),
+            (None, Ptx::Unreadable(why)) => format!("its PTX cannot be read: {why}"),
+            (None, Ptx::Text { .. }) => "PTX".to_owned(),
+        };
+        let launches = match counts.in_graphs {
+            0 => counts.launches.to_string(),
+            nodes => format!("{} + {nodes} in graphs", counts.launches),
+        };
+        rows.push([
+            kernel.name.clone(),
+            launches,
+            if is_timed { number::duration(time) } else { dash() },
+            if is_timed && total > 0.0 {
+                format!("{:.1} %", 100.0 * time / total)
+            } else {
+                dash()
+            },
+            if is_timed {
+                number::duration(counts.total_ns as f64 / counts.timed as f64)
+            } else {
+                dash()
+            },
+            format!("{} of {}", geometry(counts.groups), geometry(counts.group)),
+            note,
+        ]);
+    }
+    let mut text = String::new();
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..7).map(width).collect();
+    for row in &rows {
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(column, (cell, &width))| match column {
+                1..=4 => format!("{cell:>width$}"),
+                _ => format!("{cell:<width$}"),
+            });
+        let line: Vec<String> = cells.collect();
+        let _ = writeln!(text, "{}", line.join("  ").trim_end());
+    }
+    if kernels.len() > MOST_ROWS {
+        let _ = writeln!(text, "… and {} more in capture.toml", kernels.len() - MOST_ROWS);
+    }
+    text
+}
+
+fn closing(
+    folder: &Path,
+    processes: &[Process],
+    status: ExitStatus,
+    captured: &HashMap<usize, std::result::Result<String, String>>,
+) -> String {
+    let mut text = String::new();
+    if !status.success() {
+        let _ = writeln!(text, "The program ended with {status}.");
+    }
+    let cut: Vec<String> = processes
+        .iter()
+        .filter(|process| !process.has_ended)
+        .map(|process| process.number.to_string())
+        .collect();
+    if !cut.is_empty() {
+        let _ = writeln!(text, "Cut off before its end: process {}.", cut.join(", "));
+    }
+    for trouble in processes.iter().flat_map(|process| &process.troubles) {
+        let _ = writeln!(text, "Trouble: {trouble}.");
+    }
+    let shown = folder
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let mut names: Vec<&String> = captured
+        .values()
+        .filter_map(|found| found.as_ref().ok())
+        .collect();
+    names.sort();
+    if let Some(name) = names.first() {
+        let _ = writeln!(text, "Next: headstart tune {shown}/{name}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_as_people_wrote_them() {
+        assert_eq!(short("gather"), "gather");
+        assert_eq!(short("_Z6gatherPKiPKfPfi"), "gather");
+        assert_eq!(short("_ZN3app4scanIfEEvPT_"), "scan");
+        assert_eq!(short("_ZN12_GLOBAL__N_15innerEv"), "inner");
+        assert_eq!(short("_Z4spmvIdEvPKT_"), "spmv");
+        assert_eq!(short("triton_poi_fused_0"), "triton_poi_fused_0");
+        assert_eq!(short("a/../b"), "a____b");
+        assert_eq!(short("buffers"), "kernel_buffers");
+        assert_eq!(short("_Z99x"), "_Z99x");
+    }
+
+    #[test]
+    fn strings_are_toml() {
+        let text = "a \"b\" \\ \n c";
+        let read: toml::Table = toml::from_str(&format!("x = {}", toml_string(text))).expect("TOML");
+        assert_eq!(read["x"].as_str(), Some(text));
+    }
+}

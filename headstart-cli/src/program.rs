@@ -1,0 +1,104 @@
+//! The user's program, run with the library that is preloaded.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use headstart::suggest::quoted;
+use headstart::{Error, Result};
+
+/// The library's file.
+const LIBRARY: &str = "libheadstart_driver.so";
+
+/// A program with its arguments.
+pub struct Program {
+    words: Vec<OsString>,
+    library: PathBuf,
+    settings: Vec<(&'static str, String)>,
+}
+
+impl Program {
+    /// A program as the command line has it.
+    ///
+    /// # Errors
+    /// There is none; this system has no preloading; the library is not there.
+    pub fn new(words: &[OsString]) -> Result<Program> {
+        if words.is_empty() {
+            return Err(Error::usage("which program?").accepted("`-- PROGRAM ARGUMENTS …` at the end"));
+        }
+        if !cfg!(target_os = "linux") {
+            return Err(Error::device("programs are captured on Linux only"));
+        }
+        Ok(Program {
+            words: words.to_vec(),
+            library: library()?,
+            settings: Vec::new(),
+        })
+    }
+
+    /// Limits of a capture.
+    pub fn limit(&mut self, most_bytes: u64, patience_s: u64) {
+        self.settings
+            .push(("HEADSTART_DRIVER_MAX_BYTES", most_bytes.to_string()));
+        self.settings
+            .push(("HEADSTART_DRIVER_PATIENCE", patience_s.to_string()));
+    }
+
+    /// Runs it to its end. `aloud` says that it has our input and output; otherwise it has no input, and its standard output is
+    /// dropped.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run(&self, what: &str, folder: &Path, aloud: bool) -> Result<ExitStatus> {
+        let mut driver = OsString::from(format!("{what}:"));
+        driver.push(folder);
+        let mut preload = self.library.clone().into_os_string();
+        if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        let mut command = Command::new(&self.words[0]);
+        command
+            .args(&self.words[1..])
+            .env("LD_PRELOAD", preload)
+            .env("HEADSTART_DRIVER", driver);
+        for (name, value) in &self.settings {
+            command.env(name, value);
+        }
+        if !aloud {
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+        }
+        let started = command.status();
+        started.map_err(|error| {
+            let shown = quoted(&self.words[0].to_string_lossy());
+            Error::usage(format!("{shown} cannot be run: {error}")).accepted("a program")
+        })
+    }
+}
+
+/// Where the library is: beside this program, or where the build put it.
+fn library() -> Result<PathBuf> {
+    if let Some(named) = env::var_os("HEADSTART_DRIVER_LIBRARY") {
+        return Ok(PathBuf::from(named));
+    }
+    let beside = env::current_exe()
+        .ok()
+        .and_then(|own| Some(own.parent()?.to_owned()));
+    let beside = beside.unwrap_or_default();
+    let places = [
+        OsStr::new("."),
+        OsStr::new("deps"),
+        OsStr::new(".."),
+        OsStr::new("../lib"),
+    ];
+    let found = places
+        .iter()
+        .map(|place| beside.join(place).join(LIBRARY))
+        .find(|path| path.is_file());
+    let found = found.and_then(|path| std::fs::canonicalize(path).ok());
+    found.ok_or_else(|| {
+        Error::usage(format!("`{LIBRARY}` is not beside this program"))
+            .accepted("`cargo build --release -p headstart-driver`, or HEADSTART_DRIVER_LIBRARY=FILE")
+    })
+}

@@ -1,0 +1,225 @@
+//! Programs in C, run over the test driver: captured, run again, tuned, and run with the better kernel in place.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder with a program and a driver.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+/// A library that was built with these tests.
+fn library(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("this test has a file");
+    let deps = own.parent().expect("it lies in a folder");
+    let found = [deps.join(name), deps.join("..").join(name)]
+        .into_iter()
+        .find(|path| path.is_file());
+    let found = found.unwrap_or_else(|| panic!("{name} was not built beside {}", deps.display()));
+    fs::canonicalize(found).expect("it is there")
+}
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+impl Place {
+    /// With a program, compiled to reach the driver in a way.
+    fn new(program: &str, way: u32) -> Place {
+        let folder = tempfile::tempdir().expect("a folder");
+        symlink(
+            library("libheadstart_test_driver.so"),
+            folder.path().join("libcuda.so.1"),
+        )
+        .expect("a link");
+        let place = Place { folder };
+        let mut compiler = Command::new("cc");
+        compiler
+            .args(["-O1", "-w", &format!("-DWAY={way}")])
+            .arg(programs().join(format!("{program}.c")))
+            .arg("-o")
+            .arg(place.at(program));
+        if way == 0 {
+            compiler.arg("-L").arg(place.folder.path()).arg("-l:libcuda.so.1");
+        }
+        let done = compiler
+            .args(["-ldl", "-lpthread"])
+            .output()
+            .expect("a C compiler");
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        place
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn in_place(&self, mut command: Command) -> Command {
+        command
+            .env("LD_LIBRARY_PATH", self.folder.path())
+            .env("HEADSTART_DRIVER_LIBRARY", library("libheadstart_driver.so"))
+            .env_remove("HEADSTART")
+            .env_remove("HEADSTART_DRIVER")
+            .current_dir(self.folder.path());
+        command
+    }
+
+    /// Runs the program alone.
+    fn alone(&self, program: &str, arguments: &[&str]) -> Output {
+        let mut command = self.in_place(Command::new(self.at(program)));
+        command.args(arguments).output().expect("it runs")
+    }
+
+    /// Runs `headstart`.
+    fn headstart(&self, arguments: &[&str]) -> Output {
+        let mut command = self.in_place(Command::new(env!("CARGO_BIN_EXE_headstart")));
+        command.args(arguments).output().expect("it runs")
+    }
+
+    /// The same, to a good end; what it prints.
+    fn done(&self, arguments: &[&str]) -> String {
+        let output = self.headstart(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}\n{}{}",
+            output.status,
+            text(&output.stdout),
+            text(&output.stderr)
+        );
+        text(&output.stdout)
+    }
+}
+
+fn ptx(name: &str) -> String {
+    programs()
+        .join(format!("{name}.ptx"))
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[test]
+fn every_way_to_the_driver_is_seen() {
+    let ptx = ptx("gather");
+    for way in [0, 1, 2] {
+        let place = Place::new("gather", way);
+        let listed = place.done(&[
+            "capture", "--list", "-o", "cap", "--", "./gather", &ptx, "256", "4", "3",
+        ]);
+        let row = listed
+            .lines()
+            .find(|line| line.starts_with("gather "))
+            .unwrap_or_else(|| panic!("{way}: {listed}"));
+        let words: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(words[1], "3", "{listed}");
+        assert!(row.contains("2 of 128") && row.ends_with("PTX"), "{listed}");
+        assert!(place.at("cap/capture.toml").is_file());
+        assert!(!place.at("cap/gather").exists(), "it was only listed");
+    }
+}
+
+#[test]
+fn a_program_becomes_a_better_one() {
+    let ptx = ptx("gather");
+    let place = Place::new("gather", 2);
+    let program = ["./gather", &ptx, "1024", "64", "5"];
+    let alone = text(&place.alone("gather", &program[1..]).stdout);
+    let with = |first: &[&'static str]| -> Vec<String> {
+        first
+            .iter()
+            .copied()
+            .chain(["--"])
+            .chain(program)
+            .map(str::to_owned)
+            .collect()
+    };
+    let words = |all: &[String]| -> Vec<String> { all.to_vec() };
+    let run = |all: Vec<String>| {
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        place.headstart(&all)
+    };
+    let captured = run(words(&with(&["capture", "-o", "cap"])));
+    let said = text(&captured.stdout);
+    assert!(
+        captured.status.success() && said.starts_with(&alone),
+        "{said}{}",
+        text(&captured.stderr)
+    );
+    assert!(said.contains("captured: gather"), "{said}");
+
+    let ran = place.done(&["run", "cap/gather", "--device", "sim:h200", "--plan", "none"]);
+    assert!(ran.contains("are as captured, 4096 of them changed"), "{ran}");
+
+    let tuned = place.done(&[
+        "tune",
+        "cap/gather",
+        "--device",
+        "sim:h200",
+        "--plans",
+        "unroll:4",
+    ]);
+    assert!(tuned.contains("work-groups have 128×1×1 work-items"), "{tuned}");
+
+    let exec = run(with(&["exec", "--with", "cap"]));
+    let told = text(&exec.stderr);
+    assert_eq!(text(&exec.stdout), alone, "{told}");
+    // The first launches take turns.
+    assert!(
+        told.contains("headstart: gather: 2 of 5 launches took the better kernel"),
+        "{told}"
+    );
+
+    // Another size: the facts say whether the better kernel is for it.
+    let other = ["./gather", &ptx, "500", "9", "4"];
+    let alone = text(&place.alone("gather", &other[1..]).stdout);
+    let mut all = vec!["exec", "--with", "cap", "--"];
+    all.extend(other);
+    let exec = place.headstart(&all);
+    assert_eq!(text(&exec.stdout), alone, "{}", text(&exec.stderr));
+}
+
+#[test]
+fn pointers_inside_structures_and_memory_lead_where_they_did() {
+    let ptx = ptx("list");
+    let place = Place::new("list", 1);
+    let alone = place.alone("list", &[&ptx]);
+    assert_eq!(text(&alone.stdout), "35805 35836\n", "{}", text(&alone.stderr));
+    let said = place.done(&["capture", "-o", "cap", "--", "./list", &ptx]);
+    assert!(said.contains("captured: walk"), "{said}");
+    let manifest = fs::read_to_string(place.at("cap/walk/launch.toml")).expect("a manifest");
+    assert_eq!(
+        manifest.matches("[[memory]]").count(),
+        11,
+        "ten nodes and the output:\n{manifest}"
+    );
+    assert_eq!(manifest.matches("[[variables]]").count(), 1, "{manifest}");
+    let ran = place.done(&["run", "cap/walk", "--device", "sim:h200", "--plan", "none"]);
+    assert!(ran.contains("are as captured"), "{ran}");
+}
+
+#[test]
+fn the_programs_own_end_is_kept() {
+    let ptx = ptx("list");
+    let place = Place::new("list", 0);
+    let output = place.headstart(&["capture", "--list", "-o", "cap", "--", "./list", &ptx, "5"]);
+    assert!(
+        text(&output.stdout).contains("The program ended with exit status: 5."),
+        "{output:?}"
+    );
+    let output = place.headstart(&["capture", "--list", "-o", "cap", "--", "./list", &ptx]);
+    assert_eq!(output.status.code(), Some(2), "the folder is not empty");
+    let output = place.headstart(&["capture", "-o", "other", "--", "true"]);
+    assert!(
+        text(&output.stderr).contains("did not call the CUDA driver"),
+        "{output:?}"
+    );
+    let output = place.headstart(&["capture", "-o", "third", "--", "./no-such-program"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}

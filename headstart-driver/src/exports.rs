@@ -1,0 +1,457 @@
+//! The driver's functions that are looked at, as the program sees them.
+//!
+//! Each does what the driver does, and tells the others what they need to know. All that a program may pass is passed on.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::Once;
+
+use crate::abi::{CUresult, DevicePtr, Handle, LaunchConfig, SUCCESS};
+use crate::launches::{self, Launch};
+use crate::lookup::{self, Wrapper};
+use crate::memory::{self, Kind};
+use crate::settings::{self, Mode};
+use crate::{events, functions, images, real, record, replace, snapshot};
+
+/// Exports functions, and lists them by name.
+macro_rules! exported {
+    ($($name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc, missing_docs)]
+            pub unsafe extern "C" fn $name($($argument: $ty),*) -> CUresult {
+                // SAFETY: what the program passes is as the driver's documentation says; see the crate's.
+                unsafe { $body }
+            }
+        )*
+
+        /// All of them.
+        pub static WRAPPERS: &[Wrapper] = &[$(
+            Wrapper {
+                name: match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a name has no zeros"),
+                },
+                address: $name as *const c_void,
+            },
+        )*];
+    };
+}
+
+/// The first call that found a driver: from here on the program is one that uses it.
+fn first_call() {
+    static FIRST: Once = Once::new();
+    if settings::mode() == Mode::Off {
+        return;
+    }
+    // SAFETY: functions without arguments, which stay.
+    FIRST.call_once(|| unsafe {
+        libc::atexit(at_exit);
+        libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child));
+        let mut version = 0;
+        let _ = real::cuDriverGetVersion(&raw mut version);
+        record::line(&["driver", &version.to_string()]);
+    });
+}
+
+extern "C" fn at_exit() {
+    events::harvest(usize::MAX);
+    record::end();
+}
+
+/// In the order in which they are taken one inside the other.
+extern "C" fn before_fork() {
+    snapshot::hold();
+    functions::hold();
+    images::hold();
+    replace::hold();
+    memory::hold();
+    events::hold();
+    record::hold();
+}
+
+extern "C" fn after_fork() {
+    record::release();
+    events::release();
+    memory::release();
+    replace::release();
+    images::release();
+    functions::release();
+    snapshot::release();
+}
+
+extern "C" fn in_child() {
+    after_fork();
+    record::forget();
+    events::forget();
+    // What the parent had of CUDA does not work here, and what is begun anew is another program's business.
+    settings::turn_off();
+}
+
+unsafe fn module_loaded(result: CUresult, module: *mut Handle, image: *const c_void) -> CUresult {
+    if result == SUCCESS && settings::mode() != Mode::Off {
+        // SAFETY: the driver has taken the image and given the handle.
+        unsafe {
+            let hash = images::loaded(*module, images::bytes(image));
+            replace::loaded(*module, hash, false);
+        }
+    }
+    result
+}
+
+unsafe fn library_loaded(result: CUresult, library: *mut Handle, image: *const c_void) -> CUresult {
+    if result == SUCCESS && settings::mode() != Mode::Off {
+        // SAFETY: the driver has taken the image and given the handle.
+        unsafe {
+            let hash = images::loaded(*library, images::bytes(image));
+            replace::loaded(*library, hash, true);
+        }
+    }
+    result
+}
+
+/// The program has the handle of a kernel.
+unsafe fn named(result: CUresult, handle: *mut Handle, owner: Handle, name: *const c_char) -> CUresult {
+    if result == SUCCESS && settings::mode() != Mode::Off && !name.is_null() {
+        // SAFETY: the driver has read the name and given the handle.
+        let (handle, name) = unsafe { (*handle, CStr::from_ptr(name).to_string_lossy().into_owned()) };
+        if let Some(function) = functions::register(handle, images::of(owner), name) {
+            replace::registered(function, owner);
+        }
+    }
+    result
+}
+
+unsafe fn got(result: CUresult, pointer: *const DevicePtr, bytes: usize, kind: Kind) -> CUresult {
+    if result == SUCCESS && settings::mode() != Mode::Off {
+        // SAFETY: the driver has written the address.
+        memory::allocated(unsafe { *pointer }, bytes as u64, kind);
+    }
+    result
+}
+
+fn gave_back(result: CUresult, pointer: DevicePtr) -> CUresult {
+    if result == SUCCESS && settings::mode() != Mode::Off {
+        memory::freed(pointer);
+    }
+    result
+}
+
+exported! {
+    cuInit(flags: c_uint) {
+        let result = real::cuInit(flags);
+        if result == SUCCESS {
+            first_call();
+        }
+        result
+    }
+    cuGetProcAddress(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64) {
+        lookup::get_proc_address(name, function, version, flags)
+    }
+    cuGetProcAddress_v2(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64, status: *mut c_int) {
+        lookup::get_proc_address_v2(name, function, version, flags, status)
+    }
+
+    cuModuleLoad(module: *mut Handle, file: *const c_char) {
+        let result = real::cuModuleLoad(module, file);
+        if result == SUCCESS && settings::mode() != Mode::Off {
+            let hash = images::loaded_from(*module, file);
+            replace::loaded(*module, hash, false);
+        }
+        result
+    }
+    cuModuleLoadData(module: *mut Handle, image: *const c_void) {
+        module_loaded(real::cuModuleLoadData(module, image), module, image)
+    }
+    cuModuleLoadDataEx(
+        module: *mut Handle, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void,
+    ) {
+        module_loaded(real::cuModuleLoadDataEx(module, image, count, options, values), module, image)
+    }
+    cuModuleLoadFatBinary(module: *mut Handle, image: *const c_void) {
+        module_loaded(real::cuModuleLoadFatBinary(module, image), module, image)
+    }
+    cuModuleUnload(module: Handle) {
+        if settings::mode() != Mode::Off {
+            images::unloaded(module);
+            replace::unloaded(module);
+        }
+        real::cuModuleUnload(module)
+    }
+    cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) {
+        named(real::cuModuleGetFunction(function, module, name), function, module, name)
+    }
+    cuLibraryLoadData(
+        library: *mut Handle, code: *const c_void, options: *mut c_int, values: *mut *mut c_void, count: c_uint,
+        library_options: *mut c_int, library_values: *mut *mut c_void, library_count: c_uint,
+    ) {
+        let result = real::cuLibraryLoadData(
+            library, code, options, values, count, library_options, library_values, library_count,
+        );
+        library_loaded(result, library, code)
+    }
+    cuLibraryLoadFromFile(
+        library: *mut Handle, file: *const c_char, options: *mut c_int, values: *mut *mut c_void, count: c_uint,
+        library_options: *mut c_int, library_values: *mut *mut c_void, library_count: c_uint,
+    ) {
+        let result = real::cuLibraryLoadFromFile(
+            library, file, options, values, count, library_options, library_values, library_count,
+        );
+        if result == SUCCESS && settings::mode() != Mode::Off {
+            let hash = images::loaded_from(*library, file);
+            replace::loaded(*library, hash, true);
+        }
+        result
+    }
+    cuLibraryUnload(library: Handle) {
+        if settings::mode() != Mode::Off {
+            images::unloaded(library);
+            replace::unloaded(library);
+        }
+        real::cuLibraryUnload(library)
+    }
+    cuLibraryGetKernel(kernel: *mut Handle, library: Handle, name: *const c_char) {
+        named(real::cuLibraryGetKernel(kernel, library, name), kernel, library, name)
+    }
+    cuLibraryGetModule(module: *mut Handle, library: Handle) {
+        let result = real::cuLibraryGetModule(module, library);
+        if result == SUCCESS && settings::mode() != Mode::Off {
+            images::same(*module, library);
+        }
+        result
+    }
+    cuKernelGetFunction(function: *mut Handle, kernel: Handle) {
+        let result = real::cuKernelGetFunction(function, kernel);
+        if result == SUCCESS && settings::mode() != Mode::Off {
+            functions::alias(*function, kernel);
+        }
+        result
+    }
+    cuFuncSetAttribute(function: Handle, attribute: c_int, value: c_int) {
+        let result = real::cuFuncSetAttribute(function, attribute, value);
+        if result == SUCCESS && settings::mode() == Mode::Exec && replace::is_shared_attribute(attribute) {
+            replace::attribute(functions::known(function), |own| {
+                let _ = real::cuFuncSetAttribute(own, attribute, value);
+            });
+        }
+        result
+    }
+    cuFuncSetCacheConfig(function: Handle, config: c_int) {
+        let result = real::cuFuncSetCacheConfig(function, config);
+        if result == SUCCESS && settings::mode() == Mode::Exec {
+            replace::attribute(functions::known(function), |own| {
+                let _ = real::cuFuncSetCacheConfig(own, config);
+            });
+        }
+        result
+    }
+    cuKernelSetAttribute(attribute: c_int, value: c_int, kernel: Handle, device: c_int) {
+        let result = real::cuKernelSetAttribute(attribute, value, kernel, device);
+        if result == SUCCESS && settings::mode() == Mode::Exec && replace::is_shared_attribute(attribute) {
+            replace::attribute(functions::known(kernel), |own| {
+                let _ = real::cuKernelSetAttribute(attribute, value, own, device);
+            });
+        }
+        result
+    }
+
+    cuLaunchKernel(
+        function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
+        stream: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
+    ) {
+        let own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, extra);
+        launches::launch(&own, |function| {
+            real::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
+        })
+    }
+    cuLaunchKernel_ptsz(
+        function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
+        stream: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
+    ) {
+        let own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, extra);
+        launches::launch(&Launch { per_thread: true, ..own }, |function| {
+            real::cuLaunchKernel_ptsz(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
+        })
+    }
+    cuLaunchKernelEx(
+        config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
+    ) {
+        if config.is_null() {
+            return real::cuLaunchKernelEx(config, function, parameters, extra);
+        }
+        let own = Launch::of(&*config, function, parameters, extra);
+        launches::launch(&own, |function| real::cuLaunchKernelEx(config, function, parameters, extra))
+    }
+    cuLaunchKernelEx_ptsz(
+        config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
+    ) {
+        if config.is_null() {
+            return real::cuLaunchKernelEx_ptsz(config, function, parameters, extra);
+        }
+        let own = Launch { per_thread: true, ..Launch::of(&*config, function, parameters, extra) };
+        launches::launch(&own, |function| real::cuLaunchKernelEx_ptsz(config, function, parameters, extra))
+    }
+    cuLaunchCooperativeKernel(
+        function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
+        stream: Handle, parameters: *mut *mut c_void,
+    ) {
+        let own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, ptr::null_mut());
+        launches::launch(&Launch { is_cooperative: true, ..own }, |function| {
+            real::cuLaunchCooperativeKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters)
+        })
+    }
+    cuLaunchCooperativeKernel_ptsz(
+        function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
+        stream: Handle, parameters: *mut *mut c_void,
+    ) {
+        let own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, ptr::null_mut());
+        launches::launch(&Launch { is_cooperative: true, per_thread: true, ..own }, |function| {
+            real::cuLaunchCooperativeKernel_ptsz(function, gx, gy, gz, bx, by, bz, shared, stream, parameters)
+        })
+    }
+    cuGraphAddKernelNode(
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, parameters: *const c_void,
+    ) {
+        launches::node(parameters);
+        real::cuGraphAddKernelNode(node, graph, after, count, parameters)
+    }
+    cuGraphAddKernelNode_v2(
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, parameters: *const c_void,
+    ) {
+        launches::node(parameters);
+        real::cuGraphAddKernelNode_v2(node, graph, after, count, parameters)
+    }
+
+    cuMemAlloc_v2(pointer: *mut DevicePtr, bytes: usize) {
+        got(real::cuMemAlloc_v2(pointer, bytes), pointer, bytes, Kind::Device)
+    }
+    cuMemAllocPitch_v2(pointer: *mut DevicePtr, pitch: *mut usize, width: usize, height: usize, element: c_uint) {
+        let result = real::cuMemAllocPitch_v2(pointer, pitch, width, height, element);
+        match result {
+            SUCCESS => got(result, pointer, *pitch * height, Kind::Device),
+            other => other,
+        }
+    }
+    cuMemFree_v2(pointer: DevicePtr) {
+        gave_back(real::cuMemFree_v2(pointer), pointer)
+    }
+    cuMemAllocAsync(pointer: *mut DevicePtr, bytes: usize, stream: Handle) {
+        got(real::cuMemAllocAsync(pointer, bytes, stream), pointer, bytes, Kind::Device)
+    }
+    cuMemAllocAsync_ptsz(pointer: *mut DevicePtr, bytes: usize, stream: Handle) {
+        got(real::cuMemAllocAsync_ptsz(pointer, bytes, stream), pointer, bytes, Kind::Device)
+    }
+    cuMemAllocFromPoolAsync(pointer: *mut DevicePtr, bytes: usize, pool: Handle, stream: Handle) {
+        got(real::cuMemAllocFromPoolAsync(pointer, bytes, pool, stream), pointer, bytes, Kind::Device)
+    }
+    cuMemAllocFromPoolAsync_ptsz(pointer: *mut DevicePtr, bytes: usize, pool: Handle, stream: Handle) {
+        got(real::cuMemAllocFromPoolAsync_ptsz(pointer, bytes, pool, stream), pointer, bytes, Kind::Device)
+    }
+    cuMemFreeAsync(pointer: DevicePtr, stream: Handle) {
+        gave_back(real::cuMemFreeAsync(pointer, stream), pointer)
+    }
+    cuMemFreeAsync_ptsz(pointer: DevicePtr, stream: Handle) {
+        gave_back(real::cuMemFreeAsync_ptsz(pointer, stream), pointer)
+    }
+    cuMemAllocManaged(pointer: *mut DevicePtr, bytes: usize, flags: c_uint) {
+        got(real::cuMemAllocManaged(pointer, bytes, flags), pointer, bytes, Kind::Managed)
+    }
+    cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint) {
+        got(real::cuMemHostAlloc(pointer, bytes, flags), pointer.cast::<DevicePtr>(), bytes, Kind::Host)
+    }
+    cuMemAllocHost_v2(pointer: *mut *mut c_void, bytes: usize) {
+        got(real::cuMemAllocHost_v2(pointer, bytes), pointer.cast::<DevicePtr>(), bytes, Kind::Host)
+    }
+    cuMemFreeHost(pointer: *mut c_void) {
+        gave_back(real::cuMemFreeHost(pointer), pointer as DevicePtr)
+    }
+    cuMemHostRegister_v2(pointer: *mut c_void, bytes: usize, flags: c_uint) {
+        let own = pointer as DevicePtr;
+        got(real::cuMemHostRegister_v2(pointer, bytes, flags), &raw const own, bytes, Kind::Foreign)
+    }
+    cuMemHostUnregister(pointer: *mut c_void) {
+        gave_back(real::cuMemHostUnregister(pointer), pointer as DevicePtr)
+    }
+    cuMemMap(pointer: DevicePtr, bytes: usize, offset: usize, handle: u64, flags: u64) {
+        let result = real::cuMemMap(pointer, bytes, offset, handle, flags);
+        // One physical allocation may be mapped twice, or be another process's: as if others wrote it.
+        got(result, &raw const pointer, bytes, Kind::Foreign)
+    }
+    cuMemUnmap(pointer: DevicePtr, bytes: usize) {
+        gave_back(real::cuMemUnmap(pointer, bytes), pointer)
+    }
+
+    cuStreamCreate(stream: *mut Handle, flags: c_uint) {
+        let result = real::cuStreamCreate(stream, flags);
+        if result == SUCCESS && settings::mode() == Mode::Capture {
+            snapshot::stream_created(*stream);
+        }
+        result
+    }
+    cuStreamCreateWithPriority(stream: *mut Handle, flags: c_uint, priority: c_int) {
+        let result = real::cuStreamCreateWithPriority(stream, flags, priority);
+        if result == SUCCESS && settings::mode() == Mode::Capture {
+            snapshot::stream_created(*stream);
+        }
+        result
+    }
+    cuStreamDestroy_v2(stream: Handle) {
+        if settings::mode() == Mode::Capture {
+            snapshot::stream_destroyed(stream);
+        }
+        real::cuStreamDestroy_v2(stream)
+    }
+    cuCtxDestroy_v2(context: Handle) {
+        leave(context);
+        real::cuCtxDestroy_v2(context)
+    }
+    cuDevicePrimaryCtxRelease_v2(device: c_int) {
+        leave(current());
+        real::cuDevicePrimaryCtxRelease_v2(device)
+    }
+    cuDevicePrimaryCtxReset_v2(device: c_int) {
+        leave(current());
+        real::cuDevicePrimaryCtxReset_v2(device)
+    }
+}
+
+fn current() -> Handle {
+    let mut context = ptr::null_mut();
+    // SAFETY: a place for a handle.
+    let _ = unsafe { real::cuCtxGetCurrent(&raw mut context) };
+    context
+}
+
+/// A context may end: times of launches in it are taken while they can be.
+fn leave(context: Handle) {
+    if matches!(settings::mode(), Mode::List | Mode::Exec) && !context.is_null() {
+        // SAFETY: the context is current, or nothing is waited for that matters.
+        let _ = unsafe { real::cuCtxSynchronize() };
+        events::leave(context);
+    }
+}
+
+/// What the plain kinds of launch say.
+fn plain(
+    handle: Handle,
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared_bytes: c_uint,
+    stream: Handle,
+    parameters: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> Launch {
+    Launch {
+        handle,
+        grid,
+        block,
+        shared_bytes,
+        stream,
+        per_thread: false,
+        is_cooperative: false,
+        parameters,
+        extra,
+        attributes: ptr::null(),
+        attribute_count: 0,
+    }
+}

@@ -1,0 +1,205 @@
+//! Launches of every kind: what is done with each, by what the library is there for.
+
+use std::ffi::{c_uint, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::abi::{
+    ATTRIBUTE_COOPERATIVE, CUresult, EXTRA_BUFFER, EXTRA_END, EXTRA_SIZE, Handle, KernelNode,
+    LaunchAttribute, LaunchConfig, SUCCESS,
+};
+use crate::functions::{self, Function};
+use crate::settings::{self, Mode};
+use crate::{events, replace, snapshot};
+
+/// A launch that the program makes.
+pub struct Launch {
+    /// The function or kernel.
+    pub handle: Handle,
+    /// Work-groups.
+    pub grid: [c_uint; 3],
+    /// Work-items of a work-group.
+    pub block: [c_uint; 3],
+    /// Dynamic shared memory, in bytes.
+    pub shared_bytes: c_uint,
+    /// Where it is queued.
+    pub stream: Handle,
+    /// Whether the null stream is this thread's own.
+    pub per_thread: bool,
+    /// Whether all work-groups are resident at once.
+    pub is_cooperative: bool,
+    /// Pointers to the parameters; null if `extra` has them.
+    pub parameters: *mut *mut c_void,
+    /// The other form of parameters.
+    pub extra: *mut *mut c_void,
+    /// Attributes of `cuLaunchKernelEx`.
+    pub attributes: *const LaunchAttribute,
+    /// How many.
+    pub attribute_count: c_uint,
+}
+
+impl Launch {
+    /// What a configuration says.
+    ///
+    /// # Safety
+    /// It is one that the driver takes.
+    pub unsafe fn of(
+        config: &LaunchConfig,
+        handle: Handle,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> Launch {
+        let mut launch = Launch {
+            handle,
+            grid: config.grid,
+            block: config.block,
+            shared_bytes: config.shared_bytes,
+            stream: config.stream,
+            per_thread: false,
+            is_cooperative: false,
+            parameters,
+            extra,
+            attributes: config.attributes,
+            attribute_count: config.attribute_count,
+        };
+        // SAFETY: see above.
+        launch.is_cooperative = unsafe {
+            launch
+                .attributes()
+                .iter()
+                .any(|own| own.id == ATTRIBUTE_COOPERATIVE && own.value[0] as u32 != 0)
+        };
+        launch
+    }
+
+    /// The attributes.
+    ///
+    /// # Safety
+    /// The launch is one that the driver takes.
+    pub unsafe fn attributes(&self) -> &[LaunchAttribute] {
+        match self.attributes.is_null() {
+            true => &[],
+            // SAFETY: there are so many.
+            false => unsafe { std::slice::from_raw_parts(self.attributes, self.attribute_count as usize) },
+        }
+    }
+
+    /// The parameters as one piece, if they are passed so.
+    ///
+    /// # Safety
+    /// The launch is one that the driver takes.
+    pub unsafe fn packed(&self) -> Option<&[u8]> {
+        if !self.parameters.is_null() || self.extra.is_null() {
+            return None;
+        }
+        let (mut buffer, mut size) = (std::ptr::null::<u8>(), None);
+        let mut at = self.extra;
+        // SAFETY: a list of pairs of a name and a pointer, with a name at its end.
+        unsafe {
+            loop {
+                match (*at) as usize {
+                    EXTRA_BUFFER => buffer = (*at.add(1)).cast(),
+                    EXTRA_SIZE => size = (*at.add(1)).cast::<usize>().as_ref().copied(),
+                    EXTRA_END => break,
+                    _ => return None,
+                }
+                at = at.add(2);
+            }
+            (!buffer.is_null()).then(|| std::slice::from_raw_parts(buffer, size.unwrap_or(0)))
+        }
+    }
+}
+
+/// Makes a launch; `run` hands it to the driver, with this kernel.
+///
+/// # Safety
+/// It is one that the driver takes.
+#[inline]
+pub unsafe fn launch(launch: &Launch, run: impl FnOnce(Handle) -> CUresult) -> CUresult {
+    let mode = settings::mode();
+    if mode == Mode::Off {
+        return run(launch.handle);
+    }
+    let Some(function) = functions::of(launch.handle) else {
+        return run(launch.handle);
+    };
+    let number = function.launches.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the caller's.
+    unsafe {
+        match mode {
+            Mode::List => listed(launch, function, number, run),
+            Mode::Capture => match snapshot::chosen(function, number) {
+                Some(chosen) => snapshot::take(chosen, function, launch, run),
+                None => run(launch.handle),
+            },
+            Mode::Exec => replace::launched(launch, function, run),
+            Mode::Off => run(launch.handle),
+        }
+    }
+}
+
+unsafe fn listed(
+    launch: &Launch,
+    function: &'static Function,
+    number: u64,
+    run: impl FnOnce(Handle) -> CUresult,
+) -> CUresult {
+    let counts = function.counts;
+    counts.launches.fetch_add(1, Ordering::Relaxed);
+    if events::is_captured(launch.stream, launch.per_thread) {
+        counts.in_graphs.fetch_add(1, Ordering::Relaxed);
+        return run(launch.handle);
+    }
+    // SAFETY: the program's stream, which is not captured.
+    let running = unsafe { events::begin(launch.stream, launch.per_thread) };
+    let result = run(launch.handle);
+    if number == 0 {
+        set_geometry(function, launch.grid, launch.block, launch.shared_bytes);
+    }
+    let Some(running) = running.filter(|_| result == SUCCESS) else {
+        return result;
+    };
+    let (grid, block, shared_bytes) = (launch.grid, launch.block, launch.shared_bytes);
+    let told = move |ns: u64| {
+        counts.timed.fetch_add(1, Ordering::Relaxed);
+        counts.total_ns.fetch_add(ns, Ordering::Relaxed);
+        if counts.longest_ns.fetch_max(ns, Ordering::Relaxed) < ns {
+            counts.longest.store(number, Ordering::Relaxed);
+            set_geometry(function, grid, block, shared_bytes);
+        }
+    };
+    // SAFETY: as above.
+    unsafe { events::end(running, launch.stream, launch.per_thread, Box::new(told)) };
+    result
+}
+
+fn set_geometry(function: &Function, grid: [u32; 3], block: [u32; 3], shared_bytes: u32) {
+    let set = |to: &[AtomicU32; 3], from: [u32; 3]| {
+        for (to, from) in to.iter().zip(from) {
+            to.store(from, Ordering::Relaxed);
+        }
+    };
+    set(&function.counts.grid, grid);
+    set(&function.counts.block, block);
+    function
+        .counts
+        .shared_bytes
+        .store(shared_bytes, Ordering::Relaxed);
+}
+
+/// A node of a graph was made or changed: counted, since how often it will run is not known.
+///
+/// # Safety
+/// It is one that the driver takes.
+pub unsafe fn node(parameters: *const c_void) {
+    if settings::mode() == Mode::Off || parameters.is_null() {
+        return;
+    }
+    // SAFETY: all versions begin alike.
+    let node = unsafe { parameters.cast::<KernelNode>().read_unaligned() };
+    if let Some(function) = functions::of(node.function) {
+        function.counts.in_graphs.fetch_add(1, Ordering::Relaxed);
+        if function.counts.block[0].load(Ordering::Relaxed) == 0 {
+            set_geometry(function, node.grid, node.block, node.shared_bytes);
+        }
+    }
+}

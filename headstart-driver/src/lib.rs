@@ -1,0 +1,41 @@
+//! The library that stands between a program and the CUDA driver.
+//!
+//! `headstart capture` and `headstart exec` bring it into a program by `LD_PRELOAD`. The program calls the driver as it always
+//! did; some of the calls come by here:
+//!
+//! ```text
+//! program ─ cuLaunchKernel, linked ─────────┐
+//!         ─ dlsym(handle, "cuLaunch…") ─────┤ exports      the calls that are looked at, in every variant
+//!         ─ cuGetProcAddress("cuLaunch…") ──┘ lookup       every way of getting a function's address
+//!                     │
+//!         images, functions, memory     which kernel is which, and where memory lies
+//!                     │
+//!         record · snapshot · replace   counts and times; a launch with its memory; a better kernel in place
+//!                     │
+//!                   real                 the driver itself
+//! ```
+//!
+//! What is not known here passes untouched. Nothing happens before the program first calls the driver: the library is inherited
+//! by shells and by workers that never do. `HEADSTART=off` in the environment turns everything off, and so does a setting that
+//! cannot be read: the program must run as if the library were not there.
+//!
+//! Every function that a program calls is `unsafe`: what it is handed are the program's pointers, which are as the driver's
+//! documentation says, or the driver itself would fail on them.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod abi;
+mod events;
+mod exports;
+mod functions;
+mod images;
+mod launches;
+mod lock;
+mod lookup;
+mod memory;
+mod real;
+mod record;
+mod replace;
+mod settings;
+mod snapshot;
+mod stored;

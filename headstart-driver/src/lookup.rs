@@ -1,0 +1,275 @@
+//! Every way in which a program gets a function's address: `dlsym`, and the driver's own `cuGetProcAddress`.
+//!
+//! The driver answers `cuGetProcAddress` by name, version and flags. Which variant that is its answer says: it is the address of
+//! one of the exported functions. Where it is none, [`RULES`] tell, as the header has them.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+
+use crate::abi::{CUresult, SUCCESS};
+use crate::exports::WRAPPERS;
+use crate::real;
+use crate::settings::{self, Mode};
+
+/// A function that this library has in the driver's place.
+pub struct Wrapper {
+    /// Its name.
+    pub name: &'static CStr,
+    /// Its address.
+    pub address: *const c_void,
+}
+
+// SAFETY: the address of a function is the same for all threads.
+unsafe impl Sync for Wrapper {}
+
+/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
+const PER_THREAD: u64 = 2;
+
+/// Names whose meaning depends on the version that a program was compiled for: from which one on a name means which function.
+/// Others have been the same since they exist.
+pub const RULES: &[(&str, c_int, &str)] = &[
+    ("cuCtxDestroy", 4000, "cuCtxDestroy_v2"),
+    ("cuDevicePrimaryCtxRelease", 11000, "cuDevicePrimaryCtxRelease_v2"),
+    ("cuDevicePrimaryCtxReset", 11000, "cuDevicePrimaryCtxReset_v2"),
+    ("cuGetProcAddress", 12000, "cuGetProcAddress_v2"),
+    ("cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2"),
+    ("cuMemAlloc", 3020, "cuMemAlloc_v2"),
+    ("cuMemAllocHost", 3020, "cuMemAllocHost_v2"),
+    ("cuMemAllocPitch", 3020, "cuMemAllocPitch_v2"),
+    ("cuMemFree", 3020, "cuMemFree_v2"),
+    ("cuMemHostRegister", 6050, "cuMemHostRegister_v2"),
+    ("cuModuleGetGlobal", 3020, "cuModuleGetGlobal_v2"),
+    ("cuStreamDestroy", 4000, "cuStreamDestroy_v2"),
+];
+
+/// This library's function of a name.
+pub fn wrapper(name: &CStr) -> Option<&'static Wrapper> {
+    WRAPPERS.iter().find(|wrapper| wrapper.name == name)
+}
+
+/// This library's function for what a program asks of `cuGetProcAddress`.
+fn by_rule(name: &str, version: c_int, flags: u64) -> Option<&'static Wrapper> {
+    let of = |name: &str| {
+        WRAPPERS
+            .iter()
+            .find(|wrapper| wrapper.name.to_bytes() == name.as_bytes())
+    };
+    if flags & PER_THREAD != 0
+        && let Some(own) = of(&format!("{name}_ptsz"))
+    {
+        return Some(own);
+    }
+    match RULES.iter().find(|(base, ..)| *base == name) {
+        // What it meant before is older than all that is looked at.
+        Some(&(_, since, own)) => of(own).filter(|_| version >= since),
+        None => of(name),
+    }
+}
+
+/// The addresses that the driver has for each function of this library.
+fn addresses() -> &'static [(usize, &'static Wrapper)] {
+    static ADDRESSES: OnceLock<Vec<(usize, &'static Wrapper)>> = OnceLock::new();
+    ADDRESSES.get_or_init(|| {
+        let address = |wrapper: &'static Wrapper| (real::symbol(wrapper.name) as usize, wrapper);
+        let mut all: Vec<_> = WRAPPERS
+            .iter()
+            .map(address)
+            .filter(|(address, _)| *address != 0)
+            .collect();
+        all.sort_by_key(|(address, _)| *address);
+        all
+    })
+}
+
+/// This library's function for one of the driver's.
+fn by_address(address: *mut c_void) -> Option<&'static Wrapper> {
+    let all = addresses();
+    let found = all
+        .binary_search_by_key(&(address as usize), |(address, _)| *address)
+        .ok()?;
+    Some(all[found].1)
+}
+
+/// What a program gets that asks the driver for a function.
+unsafe fn answer(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64) {
+    if settings::mode() == Mode::Off || name.is_null() || function.is_null() {
+        return;
+    }
+    // SAFETY: the driver has read the name and written the address, so both are there.
+    unsafe {
+        if (*function).is_null() {
+            return;
+        }
+        let by_name = || by_rule(CStr::from_ptr(name).to_str().ok()?, version, flags);
+        if let Some(own) = by_address(*function).or_else(by_name) {
+            *function = own.address.cast_mut();
+        }
+    }
+}
+
+/// `cuGetProcAddress` of CUDA 11.
+pub unsafe fn get_proc_address(
+    name: *const c_char,
+    function: *mut *mut c_void,
+    version: c_int,
+    flags: u64,
+) -> CUresult {
+    // SAFETY: the program's arguments.
+    let result = unsafe { real::cuGetProcAddress(name, function, version, flags) };
+    if result == SUCCESS {
+        // SAFETY: the driver has accepted them.
+        unsafe { answer(name, function, version, flags) };
+    }
+    result
+}
+
+/// `cuGetProcAddress` of CUDA 12 and later.
+pub unsafe fn get_proc_address_v2(
+    name: *const c_char,
+    function: *mut *mut c_void,
+    version: c_int,
+    flags: u64,
+    status: *mut c_int,
+) -> CUresult {
+    // SAFETY: the program's arguments.
+    let result = unsafe { real::cuGetProcAddress_v2(name, function, version, flags, status) };
+    if result == SUCCESS {
+        // SAFETY: the driver has accepted them.
+        unsafe { answer(name, function, version, flags) };
+    }
+    result
+}
+
+/// `dlsym` for all handles but `RTLD_NEXT`.
+///
+/// # Safety
+/// As for `dlsym`.
+unsafe extern "C" fn ask(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    // SAFETY: the program's arguments.
+    let found = unsafe { real::dlsym(handle, name) };
+    if found.is_null() || name.is_null() {
+        return found;
+    }
+    // SAFETY: the system has read the name.
+    let name = unsafe { CStr::from_ptr(name) };
+    if !name.to_bytes().starts_with(b"cu") {
+        return found;
+    }
+    let Some(own) = wrapper(name) else {
+        return found;
+    };
+    if found.cast_const() == own.address {
+        // Asked of the whole program, where this library comes first. Without a driver the answer is that there is none.
+        return match real::driver(false).is_null() {
+            true => ptr::null_mut(),
+            false => found,
+        };
+    }
+    let is_drivers = !real::driver(false).is_null() && found == real::symbol(name);
+    match is_drivers && settings::mode() != Mode::Off {
+        true => own.address.cast_mut(),
+        false => found,
+    }
+}
+
+/// The system's `dlsym` tells by its caller what comes next after it. So `RTLD_NEXT` jumps there, and leaves no trace of this
+/// library on the stack; all else may be asked from here.
+///
+/// # Safety
+/// As for `dlsym`.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    std::arch::naked_asm!(
+        "cmp rdi, -1",
+        "je 2f",
+        "jmp {ask}",
+        "2:",
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {find}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "test rax, rax",
+        "je 3f",
+        "jmp rax",
+        "3:",
+        "ret",
+        ask = sym ask,
+        find = sym real::find_dlsym,
+    )
+}
+
+/// As on x86-64.
+///
+/// # Safety
+/// As for `dlsym`.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    std::arch::naked_asm!(
+        "cmn x0, #1",
+        "b.eq 2f",
+        "b {ask}",
+        "2:",
+        "stp x29, x30, [sp, #-32]!",
+        "stp x0, x1, [sp, #16]",
+        "bl {find}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #32",
+        "cbz x16, 3f",
+        "br x16",
+        "3:",
+        "mov x0, #0",
+        "ret",
+        ask = sym ask,
+        find = sym real::find_dlsym,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_mean_what_the_version_says() {
+        let found = |name: &str, version, flags| {
+            by_rule(name, version, flags).map(|own| own.name.to_str().expect("ASCII"))
+        };
+        assert_eq!(found("cuMemAlloc", 13000, 0), Some("cuMemAlloc_v2"));
+        assert_eq!(found("cuMemAlloc", 2000, 0), None);
+        assert_eq!(found("cuGetProcAddress", 11030, 0), None);
+        assert_eq!(found("cuGetProcAddress", 12000, 0), Some("cuGetProcAddress_v2"));
+        assert_eq!(
+            found("cuLaunchKernel", 7000, PER_THREAD),
+            Some("cuLaunchKernel_ptsz")
+        );
+        assert_eq!(found("cuLaunchKernel", 4000, 0), Some("cuLaunchKernel"));
+        assert_eq!(
+            found("cuModuleLoadData", 4000, PER_THREAD),
+            Some("cuModuleLoadData")
+        );
+        assert_eq!(found("cuTexObjectCreate", 13000, 0), None);
+    }
+
+    #[test]
+    fn what_the_whole_program_is_asked_for_is_not_there_without_a_driver() {
+        // SAFETY: C strings and a handle that `dlsym` knows.
+        unsafe {
+            let strlen = dlsym(libc::RTLD_DEFAULT, c"strlen".as_ptr());
+            assert_eq!(
+                strlen as usize,
+                real::dlsym(libc::RTLD_DEFAULT, c"strlen".as_ptr()) as usize
+            );
+            assert!(!strlen.is_null());
+            assert!(!dlsym(libc::RTLD_NEXT, c"strlen".as_ptr()).is_null());
+            assert!(dlsym(libc::RTLD_DEFAULT, c"headstart_has_no_such_name".as_ptr()).is_null());
+        }
+    }
+}

@@ -1,0 +1,557 @@
+//! Better kernels in place of the program's own, where a launch meets what they rest on.
+//!
+//! `exec.txt` says which kernels: lines of words, tabs between. A kernel's own line, and its facts after it:
+//!
+//! ```text
+//! kernel     IMAGE  NAME  FILE  ENTRY       FILE has ENTRY, which computes what NAME of IMAGE does
+//! group      X  Y  Z                        for work-groups of this size
+//! shared     BYTES                          for this much dynamic shared memory
+//! apart      INDEX  INSIDE  INDEX  INSIDE   two pointers, so many bytes inside parameters, lead to different allocations
+//! ends       INDEX  INSIDE  LENGTH  SIZE    the pointer leads to so many elements up to the end of its allocation
+//! aligned    INDEX  INSIDE  BYTES           the pointer is a multiple of it
+//! ```
+//!
+//! A kernel with a line that is not understood is left as it is. The better kernel is loaded when the program loads the image,
+//! never at a launch: loading may wait for the device. Launches into a stream capture and nodes of graphs keep the original: what
+//! they are given may change without a launch.
+//!
+//! The first launches take the two kernels in turns, and later ones now and then, with their times: where the better one is
+//! slower in this program, the original is taken again.
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_int, c_void};
+use std::fs;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::abi::{CUresult, Handle, SUCCESS};
+use crate::functions::Function;
+use crate::images::ImageHash;
+use crate::launches::Launch;
+use crate::lock::Lock;
+use crate::memory::{self, Kind};
+use crate::record::{self, Counts};
+use crate::settings::{self, Mode};
+use crate::{events, real};
+
+/// Launches that take the two kernels in turns.
+const TRIAL: u64 = 32;
+/// Of later ones one in so many is timed, and the next one takes the original for comparison.
+const SAMPLE: u64 = 256;
+/// Timed launches of each kernel before one is said to be slower.
+const ENOUGH: u64 = 8;
+/// Facts of a kernel at most: what they look at is kept for the next launch.
+const MOST_WORDS: usize = 32;
+
+/// A pointer among the parameters: so many bytes inside one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    index: usize,
+    inside: usize,
+}
+
+/// What a launch must meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fact {
+    Group([u32; 3]),
+    Shared(u32),
+    Apart(Place, Place),
+    Ends(Place, u64, u64),
+    Aligned(Place, u64),
+}
+
+/// A kernel that has a better one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Better {
+    image: String,
+    name: String,
+    file: String,
+    entry: String,
+    facts: Vec<Fact>,
+}
+
+/// A better kernel, loaded.
+pub struct Replacement {
+    handle: Handle,
+    facts: Vec<Fact>,
+    places: Vec<Place>,
+    counts: &'static Counts,
+    launches: AtomicU64,
+    is_off: AtomicBool,
+    /// What was found for the words of the last launch, and after how many changes of memory.
+    last: Lock<Option<Seen>>,
+}
+
+// SAFETY: the driver's handles may be used from any thread.
+unsafe impl Send for Replacement {}
+// SAFETY: see above; all else is atomic or locked.
+unsafe impl Sync for Replacement {}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    words: [u64; MOST_WORDS],
+    changes: u64,
+    holds: bool,
+}
+
+/// Modules and libraries of ours, by the program's module or library and the name of its kernel.
+static SIDE: Lock<Option<HashMap<(usize, String), usize>>> = Lock::new(None);
+
+/// Holds the lock for the time of a fork.
+pub fn hold() {
+    SIDE.hold();
+}
+
+/// Ends [`hold`].
+pub fn release() {
+    SIDE.release();
+}
+
+fn table() -> &'static [Better] {
+    static TABLE: OnceLock<Vec<Better>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let text = fs::read_to_string(settings::get().folder.join("exec.txt")).unwrap_or_default();
+        read(&text)
+    })
+}
+
+fn read(text: &str) -> Vec<Better> {
+    let mut all: Vec<Option<Better>> = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split('\t').collect();
+        if let ["kernel", image, name, file, entry] = words[..] {
+            all.push(Some(Better {
+                image: image.to_owned(),
+                name: name.to_owned(),
+                file: file.to_owned(),
+                entry: entry.to_owned(),
+                facts: Vec::new(),
+            }));
+            continue;
+        }
+        let Some(last) = all.last_mut() else { continue };
+        match (fact(&words), last.as_mut()) {
+            (Some(fact), Some(better)) if better.facts.len() < MOST_WORDS / 2 => better.facts.push(fact),
+            // What is not understood might be what the kernel rests on.
+            _ => *last = None,
+        }
+    }
+    all.into_iter().flatten().collect()
+}
+
+fn fact(words: &[&str]) -> Option<Fact> {
+    let (kind, rest) = words.split_first()?;
+    let numbers: Vec<u64> = rest.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    let place = |index: u64, inside: u64| Place {
+        index: index as usize,
+        inside: inside as usize,
+    };
+    Some(match (*kind, &numbers[..]) {
+        ("group", &[x, y, z]) => Fact::Group([x as u32, y as u32, z as u32]),
+        ("shared", &[bytes]) => Fact::Shared(bytes as u32),
+        ("apart", &[index, inside, other, other_inside]) => {
+            Fact::Apart(place(index, inside), place(other, other_inside))
+        }
+        ("ends", &[index, inside, length, size]) if size > 0 => {
+            Fact::Ends(place(index, inside), length, size)
+        }
+        ("aligned", &[index, inside, bytes]) if bytes > 0 => Fact::Aligned(place(index, inside), bytes),
+        _ => return None,
+    })
+}
+
+/// The program has loaded an image: better kernels for it are loaded, too.
+///
+/// # Safety
+/// `owner` is the module or library.
+pub unsafe fn loaded(owner: Handle, image: Option<ImageHash>, is_library: bool) {
+    let Some(image) = image.filter(|_| settings::mode() == Mode::Exec) else {
+        return;
+    };
+    let image = image.to_string();
+    for better in table().iter().filter(|better| better.image == image) {
+        // SAFETY: the caller's.
+        match events::relaxed(|| unsafe { load(better, is_library) }) {
+            Ok(kernel) => {
+                let key = (owner as usize, better.name.clone());
+                SIDE.take().get_or_insert_default().insert(key, kernel as usize);
+            }
+            Err(why) => record::line(&["trouble", &better.name, &why]),
+        }
+    }
+}
+
+unsafe fn load(better: &Better, is_library: bool) -> Result<Handle, String> {
+    let path = settings::get().folder.join(&better.file);
+    let mut bytes = fs::read(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    // Text ends with a zero.
+    bytes.push(0);
+    let entry = CString::new(better.entry.as_str()).map_err(|error| error.to_string())?;
+    let image = bytes.as_ptr().cast::<c_void>();
+    let (mut owner, mut kernel) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: an image of ours, and places for the handles.
+    let result = unsafe {
+        match is_library {
+            true => {
+                let none = ptr::null_mut;
+                match real::cuLibraryLoadData(
+                    &raw mut owner,
+                    image,
+                    ptr::null_mut(),
+                    none(),
+                    0,
+                    ptr::null_mut(),
+                    none(),
+                    0,
+                ) {
+                    SUCCESS => real::cuLibraryGetKernel(&raw mut kernel, owner, entry.as_ptr()),
+                    other => other,
+                }
+            }
+            false => match real::cuModuleLoadData(&raw mut owner, image) {
+                SUCCESS => real::cuModuleGetFunction(&raw mut kernel, owner, entry.as_ptr()),
+                other => other,
+            },
+        }
+    };
+    if result != SUCCESS {
+        return Err(format!("the driver refused {} with error {result}", better.file));
+    }
+    if is_library {
+        // Where loading is lazy it is done now. Without a context it cannot be yet.
+        let mut function = ptr::null_mut();
+        // SAFETY: a kernel of ours.
+        let _ = unsafe { real::cuKernelGetFunction(&raw mut function, kernel) };
+    }
+    Ok(kernel)
+}
+
+/// The program has asked for a kernel of a module or library.
+pub fn registered(function: &'static Function, owner: Handle) {
+    if settings::mode() != Mode::Exec {
+        return;
+    }
+    let key = (owner as usize, function.name.clone());
+    let side = SIDE.take().as_ref().and_then(|side| side.get(&key).copied());
+    let image = function.image.map(|image| image.to_string());
+    let better = table()
+        .iter()
+        .find(|better| better.name == function.name && Some(&better.image) == image.as_ref());
+    let (Some(side), Some(better)) = (side, better) else {
+        return;
+    };
+    let known = function.replacement();
+    if known.is_some_and(|known| known.handle as usize == side) {
+        return;
+    }
+    let new = Box::new(Replacement {
+        handle: side as Handle,
+        facts: better.facts.clone(),
+        places: places(&better.facts),
+        counts: function.counts,
+        launches: AtomicU64::new(0),
+        is_off: AtomicBool::new(known.is_some_and(|known| known.is_off.load(Ordering::Relaxed))),
+        last: Lock::new(None),
+    });
+    // It is never freed: a launch may be looking at it.
+    function.replacement.store(Box::into_raw(new), Ordering::Release);
+}
+
+/// The places that facts look at, each once.
+fn places(facts: &[Fact]) -> Vec<Place> {
+    let mut all = Vec::new();
+    for fact in facts {
+        let own = match *fact {
+            Fact::Group(_) | Fact::Shared(_) => [None, None],
+            Fact::Apart(one, other) => [Some(one), Some(other)],
+            Fact::Ends(place, ..) | Fact::Aligned(place, _) => [Some(place), None],
+        };
+        for place in own.into_iter().flatten() {
+            if !all.contains(&place) {
+                all.push(place);
+            }
+        }
+    }
+    all
+}
+
+/// A module or library of the program is gone.
+pub fn unloaded(owner: Handle) {
+    if let Some(side) = SIDE.take().as_mut() {
+        side.retain(|(of, _), _| *of != owner as usize);
+    }
+}
+
+/// The program sets an attribute of a kernel: the better one gets it, too.
+///
+/// # Safety
+/// The driver has accepted it for the original.
+pub unsafe fn attribute(function: Option<&Function>, set: impl FnOnce(Handle)) {
+    if let Some(replacement) = function.and_then(Function::replacement) {
+        set(replacement.handle);
+    }
+}
+
+/// Makes a launch with the better kernel, if there is one and the launch meets its facts.
+///
+/// # Safety
+/// It is one that the driver takes.
+pub unsafe fn launched(
+    launch: &Launch,
+    function: &'static Function,
+    run: impl FnOnce(Handle) -> CUresult,
+) -> CUresult {
+    let counts = function.counts;
+    counts.launches.fetch_add(1, Ordering::Relaxed);
+    let Some(replacement) = function.replacement() else {
+        return run(launch.handle);
+    };
+    if replacement.is_off.load(Ordering::Relaxed) {
+        return run(launch.handle);
+    }
+    if events::is_captured(launch.stream, launch.per_thread) {
+        counts.in_graphs.fetch_add(1, Ordering::Relaxed);
+        return run(launch.handle);
+    }
+    // SAFETY: the caller's.
+    if !unsafe { replacement.holds(launch) } {
+        counts.refused.fetch_add(1, Ordering::Relaxed);
+        return run(launch.handle);
+    }
+    let number = replacement.launches.fetch_add(1, Ordering::Relaxed);
+    let (takes_better, is_timed) = match number {
+        0..TRIAL => (number % 2 == 1, true),
+        _ if number % SAMPLE == 0 => (true, true),
+        _ if number % SAMPLE == 1 => (false, true),
+        _ => (true, false),
+    };
+    let handle = match takes_better {
+        true => replacement.handle,
+        false => launch.handle,
+    };
+    // SAFETY: the program's stream, which is not captured.
+    let running = match is_timed {
+        true => unsafe { events::begin(launch.stream, launch.per_thread) },
+        false => None,
+    };
+    let result = run(handle);
+    if takes_better && result == SUCCESS {
+        counts.replaced.fetch_add(1, Ordering::Relaxed);
+    }
+    if let Some(running) = running.filter(|_| result == SUCCESS) {
+        let told = move |ns: u64| replacement.timed(takes_better, ns);
+        // SAFETY: as above.
+        unsafe { events::end(running, launch.stream, launch.per_thread, Box::new(told)) };
+    }
+    result
+}
+
+impl Replacement {
+    /// A launch took so long. Where the better kernel is slower, the original is taken from now on.
+    fn timed(&self, is_better: bool, ns: u64) {
+        let counts = self.counts;
+        let (timed, total) = match is_better {
+            true => (&counts.replaced_timed, &counts.replaced_ns),
+            false => (&counts.original_timed, &counts.original_ns),
+        };
+        timed.fetch_add(1, Ordering::Relaxed);
+        total.fetch_add(ns, Ordering::Relaxed);
+        let mean = |timed: &AtomicU64, total: &AtomicU64| {
+            let timed = timed.load(Ordering::Relaxed);
+            (timed >= ENOUGH).then(|| total.load(Ordering::Relaxed) as f64 / timed as f64)
+        };
+        let better = mean(&counts.replaced_timed, &counts.replaced_ns);
+        let original = mean(&counts.original_timed, &counts.original_ns);
+        if let (Some(better), Some(original)) = (better, original)
+            && better > original * 1.02
+        {
+            self.is_off.store(true, Ordering::Relaxed);
+            counts.switched_back.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a launch meets all facts.
+    ///
+    /// # Safety
+    /// It is one that the driver takes.
+    unsafe fn holds(&self, launch: &Launch) -> bool {
+        let mut words = [0u64; MOST_WORDS];
+        // SAFETY: the caller's.
+        if !unsafe { self.words(launch, &mut words) } {
+            return false;
+        }
+        let shapes = self.facts.iter().all(|fact| match *fact {
+            Fact::Group(group) => group == launch.block,
+            Fact::Shared(bytes) => bytes == launch.shared_bytes,
+            _ => true,
+        });
+        if !shapes {
+            return false;
+        }
+        let changes = memory::changes();
+        let last = *self.last.take();
+        if let Some(seen) = last.filter(|seen| seen.changes == changes && seen.words == words) {
+            return seen.holds;
+        }
+        let word = |place: Place| -> u64 {
+            let number = self.places.iter().position(|own| *own == place);
+            number.map_or(0, |number| words[number])
+        };
+        let holds = self.facts.iter().all(|fact| match *fact {
+            Fact::Group(_) | Fact::Shared(_) => true,
+            Fact::Apart(one, other) => {
+                let both = (memory::at(word(one)), memory::at(word(other)));
+                let (Some(one), Some(other)) = both else {
+                    // Nothing is accessed through a null pointer.
+                    return word(one) == 0 || word(other) == 0;
+                };
+                // What others may write is apart from nothing.
+                one.start != other.start && one.kind != Kind::Foreign && other.kind != Kind::Foreign
+            }
+            Fact::Ends(place, length, size) => {
+                let address = word(place);
+                memory::at(address).is_some_and(|own| (own.end() - address) / size == length)
+            }
+            Fact::Aligned(place, bytes) => word(place) % bytes == 0,
+        });
+        *self.last.take() = Some(Seen {
+            words,
+            changes,
+            holds,
+        });
+        holds
+    }
+
+    /// The words at all places; false if they cannot be had.
+    unsafe fn words(&self, launch: &Launch, words: &mut [u64; MOST_WORDS]) -> bool {
+        if self.places.is_empty() {
+            return true;
+        }
+        if launch.parameters.is_null() {
+            // Packed parameters have other places.
+            return false;
+        }
+        for (word, place) in words.iter_mut().zip(&self.places) {
+            // SAFETY: the launch has a pointer to each parameter, and the kernel a pointer at this place of it.
+            *word = unsafe {
+                let parameter = (*launch.parameters.add(place.index)).cast::<u8>();
+                parameter.add(place.inside).cast::<u64>().read_unaligned()
+            };
+        }
+        true
+    }
+}
+
+/// The kinds of attribute that the better kernel gets as the original does.
+pub fn is_shared_attribute(attribute: c_int) -> bool {
+    // Dynamic shared memory, and the share of it in L1.
+    matches!(attribute, 8 | 9 | 14)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_with_a_line_that_is_not_understood_is_left_out() {
+        let text = "kernel\tab\tone\tone.ptx\tone\ngroup\t128\t1\t1\napart\t0\t0\t1\t8\n\
+                    kernel\tab\ttwo\ttwo.ptx\ttwo\nmoon\tfull\nshared\t0\nkernel\tcd\tthree\tthree.cubin\tthree\nends\t2\t0\t1024\t4\n";
+        let all = read(text);
+        let names: Vec<&str> = all.iter().map(|better| better.name.as_str()).collect();
+        assert_eq!(names, ["one", "three"]);
+        let place = |index, inside| Place { index, inside };
+        assert_eq!(
+            all[0].facts,
+            [Fact::Group([128, 1, 1]), Fact::Apart(place(0, 0), place(1, 8))]
+        );
+        assert_eq!(all[1].facts, [Fact::Ends(place(2, 0), 1024, 4)]);
+        assert_eq!(places(&all[0].facts), [place(0, 0), place(1, 8)]);
+    }
+
+    #[test]
+    fn facts_are_looked_at_for_each_launch() {
+        memory::allocated(0x10_0000, 0x1000, Kind::Device);
+        memory::allocated(0x20_0000, 0x1000, Kind::Device);
+        memory::allocated(0x30_0000, 0x1000, Kind::Foreign);
+        let place = |index| Place { index, inside: 0 };
+        let facts = vec![
+            Fact::Group([64, 1, 1]),
+            Fact::Shared(0),
+            Fact::Apart(place(0), place(1)),
+            Fact::Ends(place(0), 0x400, 4),
+            Fact::Aligned(place(1), 16),
+        ];
+        let counts: &'static Counts = Box::leak(Box::default());
+        let replacement = Replacement {
+            handle: ptr::null_mut(),
+            places: places(&facts),
+            facts,
+            counts,
+            launches: AtomicU64::new(0),
+            is_off: AtomicBool::new(false),
+            last: Lock::new(None),
+        };
+        let holds = |one: u64, other: u64, group: u32, shared_bytes: u32| {
+            let mut values = [one, other];
+            let mut pointers = values
+                .each_mut()
+                .map(|value| ptr::from_mut(value).cast::<c_void>());
+            let launch = Launch {
+                handle: ptr::null_mut(),
+                grid: [1; 3],
+                block: [group, 1, 1],
+                shared_bytes,
+                stream: ptr::null_mut(),
+                per_thread: false,
+                is_cooperative: false,
+                parameters: pointers.as_mut_ptr(),
+                extra: ptr::null_mut(),
+                attributes: ptr::null(),
+                attribute_count: 0,
+            };
+            // SAFETY: two parameters of 8 bytes.
+            unsafe { replacement.holds(&launch) }
+        };
+        for _ in 0..2 {
+            assert!(holds(0x10_0000, 0x20_0010, 64, 0));
+        }
+        assert!(!holds(0x10_0000, 0x20_0010, 32, 0), "another size of work-groups");
+        assert!(!holds(0x10_0000, 0x20_0010, 64, 4), "dynamic shared memory");
+        assert!(!holds(0x10_0000, 0x10_0010, 64, 0), "one allocation");
+        assert!(!holds(0x10_0008, 0x20_0010, 64, 0), "another length");
+        assert!(!holds(0x10_0000, 0x20_0008, 64, 0), "alignment");
+        assert!(!holds(0x10_0000, 0x30_0000, 64, 0), "others may write it");
+        assert!(
+            holds(0x10_0000, 0, 64, 0),
+            "a null pointer is apart from everything"
+        );
+        assert!(!holds(0x10_0000, 16, 64, 0), "no memory");
+        assert!(holds(0x10_0000, 0x20_0010, 64, 0));
+        memory::freed(0x20_0000);
+        assert!(!holds(0x10_0000, 0x20_0010, 64, 0), "it was given back");
+        memory::allocated(0x20_0000, 0x1000, Kind::Device);
+        assert!(holds(0x10_0000, 0x20_0010, 64, 0));
+    }
+
+    #[test]
+    fn what_is_slower_is_switched_back() {
+        let counts: &'static Counts = Box::leak(Box::default());
+        let replacement = Replacement {
+            handle: ptr::null_mut(),
+            places: Vec::new(),
+            facts: Vec::new(),
+            counts,
+            launches: AtomicU64::new(0),
+            is_off: AtomicBool::new(false),
+            last: Lock::new(None),
+        };
+        for _ in 0..ENOUGH {
+            replacement.timed(false, 1000);
+            assert!(!replacement.is_off.load(Ordering::Relaxed));
+            replacement.timed(true, 1100);
+        }
+        assert!(replacement.is_off.load(Ordering::Relaxed));
+        assert_eq!(counts.switched_back.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,459 @@
+//! A chosen launch with the memory that its parameters reach, before and after.
+//!
+//! A snapshot serialises: it waits until the device is idle, and for the launch. Both wait so long and no longer, since a kernel
+//! may spin until the host does something. Whatever goes wrong, the launch itself is made as the program asked, and what was
+//! written of a snapshot is taken away again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{CString, c_void};
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::abi::{CUresult, Handle, NOT_READY, SUCCESS};
+use crate::functions::Function;
+use crate::launches::Launch;
+use crate::lock::Lock;
+use crate::memory::{self, Allocation, Kind};
+use crate::{events, real, record, settings, stored};
+
+/// A launch that is to be captured.
+pub struct Chosen {
+    image: String,
+    name: String,
+    number: u64,
+    folder: String,
+    variables: Vec<String>,
+    is_done: AtomicBool,
+}
+
+/// Room that is left on the disk.
+const SPARE: u64 = 256 << 20;
+
+/// Streams that exist, beside the null streams.
+static STREAMS: Lock<BTreeSet<usize>> = Lock::new(BTreeSet::new());
+/// One snapshot at a time.
+static ONE: Lock<()> = Lock::new(());
+
+/// Holds the locks for the time of a fork.
+pub fn hold() {
+    ONE.hold();
+    STREAMS.hold();
+}
+
+/// Ends [`hold`].
+pub fn release() {
+    STREAMS.release();
+    ONE.release();
+}
+
+/// The program has a new stream.
+pub fn stream_created(stream: Handle) {
+    STREAMS.take().insert(stream as usize);
+}
+
+/// The program gives a stream back.
+pub fn stream_destroyed(stream: Handle) {
+    STREAMS.take().remove(&(stream as usize));
+}
+
+/// The launches of `selection.txt`: a line each, of image, kernel, number, folder and the module's variables, tabs between.
+fn selection() -> &'static [Chosen] {
+    static SELECTION: OnceLock<Vec<Chosen>> = OnceLock::new();
+    SELECTION.get_or_init(|| {
+        let text = fs::read_to_string(settings::get().folder.join("selection.txt")).unwrap_or_default();
+        let chosen = |line: &str| {
+            let mut words = line.split('\t');
+            Some(Chosen {
+                image: words.next()?.to_owned(),
+                name: words.next()?.to_owned(),
+                number: words.next()?.parse().ok()?,
+                folder: words.next()?.to_owned(),
+                variables: words.map(str::to_owned).collect(),
+                is_done: AtomicBool::new(false),
+            })
+        };
+        text.lines().filter_map(chosen).collect()
+    })
+}
+
+/// Whether this launch of a kernel is to be captured.
+pub fn chosen(function: &Function, number: u64) -> Option<&'static Chosen> {
+    let image = || function.image.map_or("-".to_owned(), |image| image.to_string());
+    selection().iter().find(|chosen| {
+        chosen.number == number
+            && chosen.name == function.name
+            && chosen.image == image()
+            && !chosen.is_done.swap(true, Ordering::Relaxed)
+    })
+}
+
+/// Makes a launch and captures it.
+///
+/// # Safety
+/// It is one that the driver takes.
+pub unsafe fn take(
+    chosen: &Chosen,
+    function: &Function,
+    launch: &Launch,
+    run: impl FnOnce(Handle) -> CUresult,
+) -> CUresult {
+    let _one = ONE.take();
+    let give_up = |why: &str| record::line(&["skipped", &chosen.folder, why]);
+    if events::is_captured(launch.stream, launch.per_thread) {
+        give_up("it is launched into a graph");
+        return run(launch.handle);
+    }
+    let patience = Duration::from_secs(settings::get().patience_s);
+    // SAFETY: the caller's.
+    let before = unsafe { Snapshot::before(chosen, function, launch, patience) };
+    let mut snapshot = match before {
+        Ok(snapshot) => snapshot,
+        Err(why) => {
+            give_up(&why);
+            return run(launch.handle);
+        }
+    };
+    let result = run(launch.handle);
+    let captured = match result {
+        SUCCESS => snapshot
+            .after(patience)
+            // SAFETY: the caller's.
+            .and_then(|()| unsafe { snapshot.write(chosen, function, launch) }),
+        other => Err(format!("the driver refused the launch with error {other}")),
+    };
+    match captured {
+        Ok(()) => record::line(&["captured", &chosen.folder]),
+        Err(why) => give_up(&why),
+    }
+    result
+}
+
+struct Snapshot {
+    parameters: Vec<u8>,
+    layout: Vec<(usize, usize)>,
+    memory: Vec<Kept>,
+    variables: Vec<(String, Kept)>,
+    started: Instant,
+}
+
+struct Kept {
+    allocation: Allocation,
+    before: String,
+    after: String,
+}
+
+impl Snapshot {
+    unsafe fn before(
+        chosen: &Chosen,
+        function: &Function,
+        launch: &Launch,
+        patience: Duration,
+    ) -> Result<Snapshot, String> {
+        let started = Instant::now();
+        // SAFETY: the caller's.
+        let (parameters, layout) = unsafe { parameters(function, launch)? };
+        wait_for_all(patience).map_err(|why| format!("before the launch {why}"))?;
+        let mut snapshot = Snapshot {
+            parameters,
+            layout,
+            memory: Vec::new(),
+            variables: Vec::new(),
+            started,
+        };
+        let known: BTreeMap<u64, Allocation> =
+            memory::all().into_iter().map(|own| (own.start, own)).collect();
+        let mut reached = BTreeSet::new();
+        let mut open = Vec::new();
+        let mut total = 0u64;
+        let mut reach = |address: u64, open: &mut Vec<Allocation>| -> Result<(), String> {
+            let Some(allocation) = containing(&known, address) else {
+                return Ok(());
+            };
+            if !reached.insert(allocation.start) {
+                return Ok(());
+            }
+            if allocation.kind == Kind::Managed {
+                return Err(format!(
+                    "it reaches managed memory at {:#x}, whose pages move",
+                    allocation.start
+                ));
+            }
+            total = total.saturating_add(allocation.bytes);
+            let most = settings::get().most_bytes;
+            if total > most {
+                return Err(format!("it reaches more than {most} bytes of memory"));
+            }
+            open.push(allocation);
+            Ok(())
+        };
+        for word in words(&snapshot.parameters) {
+            reach(word, &mut open)?;
+        }
+        for name in &chosen.variables {
+            let own = variable(launch.handle, name)
+                .ok_or_else(|| format!("the driver has no variable `{name}`"))?;
+            let bytes = read(own)?;
+            for word in words(&bytes) {
+                reach(word, &mut open)?;
+            }
+            let before = keep(&bytes)?;
+            snapshot.variables.push((name.clone(), Kept::new(own, before)));
+        }
+        while let Some(allocation) = open.pop() {
+            let bytes = read(allocation)?;
+            if let (Some(lowest), Some(highest)) = (known.keys().next(), known.values().next_back()) {
+                let range = *lowest..highest.end();
+                for word in words(&bytes).filter(|word| range.contains(word)) {
+                    reach(word, &mut open)?;
+                }
+            }
+            let before = keep(&bytes)?;
+            snapshot.memory.push(Kept::new(allocation, before));
+        }
+        snapshot.memory.sort_by_key(|kept| kept.allocation.start);
+        Ok(snapshot)
+    }
+
+    fn after(&mut self, patience: Duration) -> Result<(), String> {
+        wait_for_all(patience).map_err(|why| format!("after the launch {why}"))?;
+        let variables = self.variables.iter_mut().map(|(_, kept)| kept);
+        for kept in self.memory.iter_mut().chain(variables) {
+            kept.after = keep(&read(kept.allocation)?)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the manifest: what makes it a capture.
+    unsafe fn write(&self, chosen: &Chosen, function: &Function, launch: &Launch) -> Result<(), String> {
+        let mut text =
+            String::from("# A launch that `headstart capture` has copied with its memory.\nformat = 1\n");
+        let image = function.image.map_or("-".to_owned(), |image| image.to_string());
+        let three = |sizes: [u32; 3]| format!("[{}, {}, {}]", sizes[0], sizes[1], sizes[2]);
+        let (driver, device) = machine();
+        let _ = writeln!(text, "kernel = {}", quoted(&function.name));
+        let _ = writeln!(text, "image = \"{image}\"");
+        let _ = writeln!(
+            text,
+            "launch = {} # of this kernel in its process, from 0",
+            chosen.number
+        );
+        let _ = writeln!(text, "process = {}", std::process::id());
+        let _ = writeln!(text, "device = {}\ndriver = {driver}", quoted(&device));
+        let _ = writeln!(
+            text,
+            "groups = {}\ngroup = {}",
+            three(launch.grid),
+            three(launch.block)
+        );
+        let _ = writeln!(text, "shared_bytes = {}", launch.shared_bytes);
+        let _ = writeln!(text, "cooperative = {}", launch.is_cooperative);
+        // SAFETY: the caller's.
+        for own in unsafe { launch.attributes() } {
+            let value: String = own
+                .value
+                .iter()
+                .map(|word| format!("{:016x}", word.swap_bytes()))
+                .collect();
+            let _ = writeln!(text, "[[attributes]]\nid = {}\nvalue = \"{value}\"", own.id);
+        }
+        let bytes: String = self.parameters.iter().map(|byte| format!("{byte:02x}")).collect();
+        let _ = writeln!(text, "\n[parameters]\nbytes = \"{bytes}\"");
+        let layout: Vec<String> = self
+            .layout
+            .iter()
+            .map(|(offset, size)| format!("[{offset}, {size}]"))
+            .collect();
+        let _ = writeln!(text, "layout = [{}] # offset and size of each", layout.join(", "));
+        for kept in &self.memory {
+            let _ = writeln!(text, "\n[[memory]]");
+            kept.write(&mut text);
+        }
+        for (name, kept) in &self.variables {
+            let _ = writeln!(text, "\n[[variables]]\nname = {}", quoted(name));
+            kept.write(&mut text);
+        }
+        let took = self.started.elapsed().as_secs_f64();
+        let _ = writeln!(text, "\n[taken]\nseconds = {took:.3}");
+        let folder = settings::get().folder.join(&chosen.folder);
+        fs::create_dir_all(&folder)
+            .and_then(|()| record::write_whole(&folder.join("launch.toml"), text.as_bytes()))
+            .map_err(|error| format!("the manifest could not be written: {error}"))
+    }
+}
+
+impl Kept {
+    fn new(allocation: Allocation, before: String) -> Kept {
+        Kept {
+            allocation,
+            before,
+            after: String::new(),
+        }
+    }
+
+    fn write(&self, text: &mut String) {
+        let kind = match self.allocation.kind {
+            Kind::Device => "device",
+            Kind::Host => "host",
+            Kind::Managed => "managed",
+            Kind::Foreign => "foreign",
+        };
+        let _ = writeln!(
+            text,
+            "address = {:#x}\nbytes = {}\nkind = \"{kind}\"\nbefore = \"{}\"\nafter = \"{}\"",
+            self.allocation.start, self.allocation.bytes, self.before, self.after
+        );
+    }
+}
+
+/// A string as TOML has it.
+fn quoted(text: &str) -> String {
+    let escaped: String = text
+        .chars()
+        .map(|c| match c {
+            '"' | '\\' => format!("\\{c}"),
+            c if c.is_control() => format!("\\u{:04x}", c as u32),
+            c => c.to_string(),
+        })
+        .collect();
+    format!("\"{escaped}\"")
+}
+
+fn buffers() -> PathBuf {
+    settings::get().folder.join("buffers")
+}
+
+fn keep(bytes: &[u8]) -> Result<String, String> {
+    let room = stored::room(&settings::get().folder);
+    if room < bytes.len() as u64 + SPARE {
+        return Err(format!("the disk has {room} bytes left"));
+    }
+    stored::keep(&buffers(), bytes).map_err(|error| format!("memory could not be written: {error}"))
+}
+
+/// Words that may be addresses, at every multiple of 8.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    bytes.chunks_exact(8).map(|word| {
+        let mut bits = [0; 8];
+        bits.copy_from_slice(word);
+        u64::from_le_bytes(bits)
+    })
+}
+
+fn containing(all: &BTreeMap<u64, Allocation>, address: u64) -> Option<Allocation> {
+    let (_, allocation) = all.range(..=address).next_back()?;
+    (address < allocation.end()).then_some(*allocation)
+}
+
+/// A module's variable.
+fn variable(handle: Handle, name: &str) -> Option<Allocation> {
+    let name = CString::new(name).ok()?;
+    let (mut owner, mut start, mut bytes) = (ptr::null_mut(), 0, 0);
+    // SAFETY: a function or kernel that the program launches, and places for the answers.
+    let found = unsafe {
+        if real::cuFuncGetModule(&raw mut owner, handle) == SUCCESS {
+            real::cuModuleGetGlobal_v2(&raw mut start, &raw mut bytes, owner, name.as_ptr())
+        } else if real::cuKernelGetLibrary(&raw mut owner, handle) == SUCCESS {
+            real::cuLibraryGetGlobal(&raw mut start, &raw mut bytes, owner, name.as_ptr())
+        } else {
+            return None;
+        }
+    };
+    (found == SUCCESS).then_some(Allocation {
+        start,
+        bytes: bytes as u64,
+        kind: Kind::Device,
+    })
+}
+
+/// A copy of an allocation.
+fn read(allocation: Allocation) -> Result<Vec<u8>, String> {
+    let length = usize::try_from(allocation.bytes).map_err(|_| "an allocation is too large".to_owned())?;
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(length)
+        .map_err(|_| format!("the host has no {length} bytes for a copy"))?;
+    bytes.resize(length, 0);
+    // SAFETY: the program's allocation of this size, and room for it.
+    let result = events::relaxed(|| unsafe {
+        real::cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast::<c_void>(), allocation.start, length)
+    });
+    match result {
+        SUCCESS => Ok(bytes),
+        other => Err(format!(
+            "memory at {:#x} could not be copied: error {other}",
+            allocation.start
+        )),
+    }
+}
+
+/// The bytes of all parameters, and where each lies.
+unsafe fn parameters(function: &Function, launch: &Launch) -> Result<(Vec<u8>, Vec<(usize, usize)>), String> {
+    let layout = function.parameters(launch.handle).map(<[_]>::to_vec);
+    // SAFETY: the caller's.
+    unsafe {
+        if let Some(packed) = launch.packed() {
+            let whole = vec![(0, packed.len())];
+            return Ok((packed.to_vec(), layout.unwrap_or(whole)));
+        }
+        let layout = layout.ok_or("the driver does not say how large parameters are; 12.4 and later do")?;
+        let length = layout
+            .iter()
+            .map(|(offset, size)| offset + size)
+            .max()
+            .unwrap_or(0);
+        let mut bytes = vec![0; length];
+        if launch.parameters.is_null() && !layout.is_empty() {
+            return Err("it has no parameters".to_owned());
+        }
+        for (index, &(offset, size)) in layout.iter().enumerate() {
+            let parameter = (*launch.parameters.add(index)).cast::<u8>();
+            bytes[offset..offset + size].copy_from_slice(std::slice::from_raw_parts(parameter, size));
+        }
+        Ok((bytes, layout))
+    }
+}
+
+/// Waits until no stream has anything to do. A kernel that waits for the host would never end: so it asks, and gives up.
+fn wait_for_all(patience: Duration) -> Result<(), String> {
+    let mut streams: Vec<usize> = STREAMS.take().iter().copied().collect();
+    // The null streams: the legacy one, and this thread's own.
+    streams.extend([0, 1, 2]);
+    let until = Instant::now() + patience;
+    for stream in streams {
+        loop {
+            // SAFETY: a stream of the program, or a special one. One that is gone meanwhile is an error, which is passed over.
+            match events::relaxed(|| unsafe { real::cuStreamQuery(stream as Handle) }) {
+                NOT_READY if Instant::now() > until => {
+                    return Err(format!(
+                        "the device was busy for more than {} s",
+                        patience.as_secs()
+                    ));
+                }
+                NOT_READY => thread::sleep(Duration::from_micros(50)),
+                _ => break,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The driver's version and the device's name.
+fn machine() -> (i32, String) {
+    let (mut version, mut device) = (0, 0);
+    let mut name = [0u8; 256];
+    // SAFETY: places for the answers.
+    unsafe {
+        let _ = real::cuDriverGetVersion(&raw mut version);
+        if real::cuCtxGetDevice(&raw mut device) == SUCCESS {
+            let _ = real::cuDeviceGetName(name.as_mut_ptr().cast(), 255, device);
+        }
+    }
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(0);
+    (version, String::from_utf8_lossy(&name[..end]).into_owned())
+}

@@ -1,0 +1,25 @@
+//! A CUDA driver over the simulator.
+//!
+//! Programs that call the driver run unmodified where there is no GPU: they find this library as `libcuda.so.1`. Kernels come as
+//! PTX, as text or in fat binaries; machine code alone is refused. Memory lies at addresses of its own, so that pointers inside
+//! structures and buffers lead where they should, and every access is checked: one out of bounds, a race, or a read of memory
+//! that nobody has written is told on standard error, with the source line, and the launch fails.
+//!
+//! ```text
+//! exports   the driver's functions, as programs see them
+//! state     devices, contexts, streams, events: what is one of a kind
+//! memory    allocations, and copies between them
+//! modules   images, entries, variables
+//! launch    a launch of an entry on the simulator
+//! ```
+//!
+//! Commands run when they are submitted, one after the other: every order that a program may rely on is kept. The clock is the
+//! simulator's where `HEADSTART_TEST_MODEL` names a model (`h200`), and the host's otherwise.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod exports;
+mod launch;
+mod memory;
+mod modules;
+mod state;

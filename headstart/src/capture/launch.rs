@@ -1,0 +1,298 @@
+//! A captured launch.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::manifest::{Manifest, Memory};
+use super::{LAUNCH, MODULE, stored};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::ir::limits;
+use crate::suggest::quoted;
+
+/// The longest manifest, in bytes.
+const MOST_BYTES: u64 = 16 << 20;
+/// The format that is read.
+const FORMAT: u32 = 1;
+
+/// A captured launch, with its memory.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    /// The folder that it lies in.
+    pub folder: PathBuf,
+    /// The kernel's name in its module.
+    pub kernel: String,
+    /// The hash of the image that it is of.
+    pub image: String,
+    /// Which launch of the kernel in its process it was, from 0.
+    pub number: u64,
+    /// The device that it ran on.
+    pub device: String,
+    /// The driver's version, as that says it: 13000 for 13.0.
+    pub driver: i64,
+    /// Work-groups.
+    pub groups: [u32; 3],
+    /// Work-items of a work-group.
+    pub group: [u32; 3],
+    /// Dynamic shared memory, in bytes.
+    pub shared_bytes: u32,
+    /// Whether all work-groups were resident at once.
+    pub is_cooperative: bool,
+    /// Attributes of the launch beyond these: their numbers.
+    pub attributes: Vec<u32>,
+    /// All parameters, one after the other.
+    pub parameters: Vec<u8>,
+    /// Offset and size of each parameter, in bytes.
+    pub layout: Vec<(u64, u64)>,
+    /// The memory that the parameters reach, in the order of its addresses.
+    pub memory: Vec<Allocation>,
+    /// Variables of the module.
+    pub variables: Vec<Variable>,
+    /// The module's text; nothing if its image has only machine code.
+    pub module: Option<String>,
+}
+
+/// An allocation that a launch reaches.
+#[derive(Clone, Debug)]
+pub struct Allocation {
+    /// Address of its first byte.
+    pub address: u64,
+    /// What it held before the launch.
+    pub before: Arc<[u8]>,
+    /// What it held afterwards.
+    pub after: Arc<[u8]>,
+    /// Whether another process or device may have written it meanwhile.
+    pub is_foreign: bool,
+}
+
+/// A variable of the module.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Where it was, and what it held.
+    pub memory: Allocation,
+}
+
+/// The first byte at which memory differs from what it held after the captured launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Its address.
+    pub address: u64,
+    /// What it held after the captured launch.
+    pub captured: u8,
+    /// What it holds now.
+    pub found: u8,
+    /// How many bytes of the same allocation differ.
+    pub bytes: u64,
+}
+
+impl Allocation {
+    /// Address behind its last byte.
+    pub fn end(&self) -> u64 {
+        self.address + self.before.len() as u64
+    }
+
+    /// Where what it holds now first differs from what it held after the launch.
+    pub fn difference(&self, now: &[u8]) -> Option<Difference> {
+        if now == &self.after[..] {
+            return None;
+        }
+        let both = || {
+            self.after
+                .iter()
+                .zip(now)
+                .enumerate()
+                .filter(|(_, (one, other))| one != other)
+        };
+        let (offset, (&captured, &found)) = both().next()?;
+        Some(Difference {
+            address: self.address + offset as u64,
+            captured,
+            found,
+            bytes: both().count() as u64,
+        })
+    }
+}
+
+impl Captured {
+    /// Whether a folder has a captured launch.
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(LAUNCH).is_file()
+    }
+
+    /// Reads a captured launch from its folder.
+    ///
+    /// # Errors
+    /// It cannot be read, is of another format, or is not whole.
+    pub fn read(folder: &Path) -> Result<Captured> {
+        let path = folder.join(LAUNCH);
+        let place = quoted(&path.to_string_lossy());
+        let text = files::text(&path, MOST_BYTES).map_err(|error| {
+            Error::usage(format!("the captured launch cannot be read: {error}"))
+                .at(&place)
+                .accepted("a folder that `headstart capture` has written, such as `cap/KERNEL`")
+        })?;
+        let manifest: Manifest = toml::from_str(&text).map_err(|error| {
+            let said = error.message().lines().collect::<Vec<_>>().join("; ");
+            Error::input(format!("no captured launch: {said}")).at(&place)
+        })?;
+        if manifest.format != FORMAT {
+            return Err(
+                Error::input(format!("a captured launch of format {}", manifest.format))
+                    .at(&place)
+                    .accepted(format!("format {FORMAT}")),
+            );
+        }
+        let buffers = folder.parent().unwrap_or(folder).join("buffers");
+        let module = folder.join(MODULE);
+        let module = match module.is_file() {
+            true => Some(files::text(&module, limits::TEXT_BYTES as u64).map_err(|error| {
+                Error::input(format!("the captured module cannot be read: {error}"))
+                    .at(quoted(&module.to_string_lossy()))
+            })?),
+            false => None,
+        };
+        let parameters = unhex(&manifest.parameters.bytes)
+            .ok_or_else(|| Error::input("`parameters.bytes` is no hexadecimal number").at(&place))?;
+        let layout: Vec<(u64, u64)> = manifest
+            .parameters
+            .layout
+            .iter()
+            .map(|&[offset, size]| (offset, size))
+            .collect();
+        let fits = |&(offset, size): &(u64, u64)| {
+            offset
+                .checked_add(size)
+                .is_some_and(|end| end <= parameters.len() as u64)
+        };
+        if !layout.iter().all(fits) {
+            return Err(Error::input("`parameters.layout` reaches beyond `parameters.bytes`").at(&place));
+        }
+        let read = |memory: &Memory| allocation(&buffers, memory);
+        let mut memory: Vec<Allocation> = manifest.memory.iter().map(read).collect::<Result<_>>()?;
+        memory.sort_by_key(|allocation| allocation.address);
+        let variable = |own: &Memory| {
+            let name = own
+                .name
+                .clone()
+                .ok_or_else(|| Error::input("a variable has no name").at(&place))?;
+            Ok(Variable {
+                name,
+                memory: read(own)?,
+            })
+        };
+        Ok(Captured {
+            folder: folder.to_owned(),
+            kernel: manifest.kernel,
+            image: manifest.image,
+            number: manifest.launch,
+            device: manifest.device,
+            driver: manifest.driver,
+            groups: manifest.groups,
+            group: manifest.group,
+            shared_bytes: manifest.shared_bytes,
+            is_cooperative: manifest.cooperative,
+            attributes: manifest.attributes.iter().map(|own| own.id).collect(),
+            parameters,
+            layout,
+            memory,
+            variables: manifest.variables.iter().map(variable).collect::<Result<_>>()?,
+            module,
+        })
+    }
+
+    /// So many bytes of the parameters from a position on, as a number.
+    pub fn parameter(&self, position: u64, bytes: u64) -> Option<u64> {
+        let start = usize::try_from(position).ok()?;
+        let own = self.parameters.get(start..start.checked_add(bytes as usize)?)?;
+        Some(
+            own.iter()
+                .rev()
+                .fold(0, |number, &byte| number << 8 | u64::from(byte)),
+        )
+    }
+
+    /// The allocation that an address lies in, by its number; one past its last byte counts as in it.
+    pub fn allocation_of(&self, address: u64) -> Option<usize> {
+        let after = self.memory.partition_point(|own| own.address <= address);
+        let number = after.checked_sub(1)?;
+        (address < self.memory[number].end()).then_some(number)
+    }
+
+    /// The parameter that a byte of all parameters lies in: its number, and how many bytes inside.
+    pub fn place_of(&self, position: u64) -> Option<(usize, u64)> {
+        let number = self
+            .layout
+            .iter()
+            .position(|&(offset, size)| (offset..offset + size).contains(&position))?;
+        Some((number, position - self.layout[number].0))
+    }
+}
+
+fn allocation(buffers: &Path, memory: &Memory) -> Result<Allocation> {
+    let is_name = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    for name in [&memory.before, &memory.after] {
+        if !is_name(name) {
+            return Err(Error::input(format!("{} names no captured memory", quoted(name))));
+        }
+    }
+    let before: Arc<[u8]> = stored::read(&buffers.join(&memory.before), memory.bytes)?.into();
+    let after = match memory.after == memory.before {
+        true => Arc::clone(&before),
+        false => stored::read(&buffers.join(&memory.after), memory.bytes)?.into(),
+    };
+    if memory.address.checked_add(memory.bytes).is_none() || memory.address == 0 {
+        return Err(Error::input(format!(
+            "memory at {:#x} is nowhere",
+            memory.address
+        )));
+    }
+    Ok(Allocation {
+        address: memory.address,
+        before,
+        after,
+        is_foreign: memory.kind == "foreign",
+    })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    digits.chunks(2).map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_is_read_or_refused() {
+        assert_eq!(unhex("00ff7a"), Some(vec![0, 0xff, 0x7a]));
+        assert_eq!(unhex(""), Some(Vec::new()));
+        for text in ["0", "0g", "+1", "é"] {
+            assert_eq!(unhex(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_difference_is_found() {
+        let allocation = Allocation {
+            address: 0x1000,
+            before: Arc::from([0, 0, 0, 0]),
+            after: Arc::from([1, 2, 3, 4]),
+            is_foreign: false,
+        };
+        assert_eq!(allocation.difference(&[1, 2, 3, 4]), None);
+        let expected = Difference {
+            address: 0x1001,
+            captured: 2,
+            found: 9,
+            bytes: 2,
+        };
+        assert_eq!(allocation.difference(&[1, 9, 3, 5]), Some(expected));
+    }
+}

@@ -1,0 +1,33 @@
+//! Launches that were captured while a program ran: an address space, a kernel, its parameters.
+//!
+//! ```text
+//! FOLDER/
+//!   capture.toml           what was run; it is written last, and makes the folder whole
+//!   images/HASH            the images that the program loaded
+//!   buffers/HASH           memory, each content once, compressed
+//!   process-PID.txt        what a process loaded and asked for; process-PID.counts what it launched
+//!   KERNEL/launch.toml     a launch: geometry, parameters, and every allocation that they reach, before and after
+//!   KERNEL/module.ptx      the text of its kernel
+//!   KERNEL/tuned.ptx       the better kernel, once it was tuned; tuned.toml what it rests on
+//! ```
+//!
+//! The library that is preloaded writes most of it (`headstart-driver`); it knows no PTX. Here it is read. A launch keeps the
+//! addresses that it had, so that a pointer inside a structure or a buffer means what it meant:
+//! [`Launch::memory`](crate::device::Launch::memory) puts the buffers there.
+
+mod fat_binary;
+mod launch;
+mod manifest;
+mod process;
+mod stored;
+
+pub use fat_binary::{Text, texts};
+pub use launch::{Allocation, Captured, Difference, Variable};
+pub use process::{Counts, Process, Seen};
+
+/// The manifest of a captured launch, in its folder.
+pub const LAUNCH: &str = "launch.toml";
+/// The module of a captured launch, in its folder.
+pub const MODULE: &str = "module.ptx";
+/// What a finished capture has, in its folder.
+pub const WHOLE: &str = "capture.toml";

@@ -1,0 +1,223 @@
+//! What the preloaded library kept of a process: which kernels it launched, how often, how long.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::files;
+use crate::suggest::quoted;
+
+/// Bytes of a kernel's counts in the file.
+const SIZE: usize = 256;
+/// The longest file of lines.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// A process of the program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    /// Its number.
+    pub number: u32,
+    /// What was run.
+    pub command: String,
+    /// The driver's version; 0 if it is not known.
+    pub driver: i64,
+    /// Whether it ended in good order; otherwise it was killed, or is running still.
+    pub has_ended: bool,
+    /// The images that it loaded, by hash.
+    pub images: HashSet<String>,
+    /// The kernels that it asked for.
+    pub kernels: Vec<Seen>,
+    /// Folders of launches that were captured.
+    pub captured: Vec<String>,
+    /// Folders of launches that were chosen and not captured, and why.
+    pub skipped: Vec<(String, String)>,
+    /// What went wrong beside that.
+    pub troubles: Vec<String>,
+}
+
+/// A kernel that a process asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// Its name in its image.
+    pub name: String,
+    /// The image's hash; nothing if that is not known.
+    pub image: Option<String>,
+    /// What was counted.
+    pub counts: Counts,
+}
+
+/// What was counted of a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Launches.
+    pub launches: u64,
+    /// Launches whose time is known.
+    pub timed: u64,
+    /// Their times, in nanoseconds.
+    pub total_ns: u64,
+    /// The longest of them, in nanoseconds.
+    pub longest_ns: u64,
+    /// Which launch that was, from 0.
+    pub longest: u64,
+    /// Its work-groups, or those of the first launch.
+    pub groups: [u32; 3],
+    /// Its work-items of a work-group.
+    pub group: [u32; 3],
+    /// Its dynamic shared memory, in bytes.
+    pub shared_bytes: u32,
+    /// Launches into stream captures, and nodes of graphs.
+    pub in_graphs: u32,
+    /// Launches that took the kernel put in place.
+    pub replaced: u64,
+    /// Launches that did not meet what that rests on.
+    pub refused: u64,
+    /// Timed launches of it, and their times in nanoseconds.
+    pub replaced_timed: (u64, u64),
+    /// Timed launches of the original beside them, and their times in nanoseconds.
+    pub original_timed: (u64, u64),
+    /// Whether the original was taken again, since it was faster.
+    pub is_switched_back: bool,
+}
+
+impl Counts {
+    /// Time of all launches, from those whose time is known, in nanoseconds.
+    pub fn estimated_ns(&self) -> f64 {
+        match self.timed {
+            0 => 0.0,
+            timed => self.total_ns as f64 * (self.launches.max(timed) as f64 / timed as f64),
+        }
+    }
+}
+
+impl Process {
+    /// All processes that a folder has files of, by number.
+    ///
+    /// # Errors
+    /// The folder or one of the files cannot be read.
+    pub fn all_in(folder: &Path) -> Result<Vec<Process>> {
+        let place = quoted(&folder.to_string_lossy());
+        let unreadable =
+            |error: std::io::Error| Error::usage(format!("the capture cannot be read: {error}")).at(&place);
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            let name = entry.map_err(unreadable)?.file_name();
+            let name = name.to_string_lossy();
+            let number = name
+                .strip_prefix("process-")
+                .and_then(|rest| rest.strip_suffix(".txt"));
+            if let Some(number) = number.and_then(|number| number.parse().ok()) {
+                found.push(Process::read(folder, number)?);
+            }
+        }
+        found.sort_by_key(|process| process.number);
+        Ok(found)
+    }
+
+    fn read(folder: &Path, number: u32) -> Result<Process> {
+        let path = folder.join(format!("process-{number}.txt"));
+        let place = quoted(&path.to_string_lossy());
+        let text = files::text(&path, MOST_BYTES).map_err(|error| {
+            Error::input(format!("the file of a process cannot be read: {error}")).at(&place)
+        })?;
+        let counts = std::fs::read(folder.join(format!("process-{number}.counts"))).unwrap_or_default();
+        Process::parse(number, &text, &counts).map_err(|error| error.at(&place))
+    }
+
+    fn parse(number: u32, text: &str, counts: &[u8]) -> Result<Process> {
+        let mut lines = text.lines();
+        if lines.next() != Some("headstart 1") {
+            return Err(Error::input("no file of a process").accepted("one that begins with `headstart 1`"));
+        }
+        let mut process = Process {
+            number,
+            command: String::new(),
+            driver: 0,
+            has_ended: false,
+            images: HashSet::new(),
+            kernels: Vec::new(),
+            captured: Vec::new(),
+            skipped: Vec::new(),
+            troubles: Vec::new(),
+        };
+        for line in lines {
+            let words: Vec<&str> = line.split('\t').collect();
+            match words[..] {
+                ["command", command] => command.clone_into(&mut process.command),
+                ["driver", version] => process.driver = version.parse().unwrap_or(0),
+                ["image", hash, _] => {
+                    process.images.insert(hash.to_owned());
+                }
+                ["function", slot, image, name] => {
+                    let slot: usize = slot.parse().unwrap_or(usize::MAX);
+                    process.kernels.push(Seen {
+                        name: name.to_owned(),
+                        image: (image != "-").then(|| image.to_owned()),
+                        counts: counts_at(counts, slot),
+                    });
+                }
+                ["captured", name] => process.captured.push(name.to_owned()),
+                ["skipped", name, why] => process.skipped.push((name.to_owned(), why.to_owned())),
+                ["trouble", ref what @ ..] => process.troubles.push(what.join(": ")),
+                ["end"] => process.has_ended = true,
+                // A line that was cut off, or of a later version.
+                _ => {}
+            }
+        }
+        Ok(process)
+    }
+}
+
+fn counts_at(file: &[u8], slot: usize) -> Counts {
+    let start = slot.saturating_mul(SIZE);
+    let Some(own) = file.get(start..start.saturating_add(SIZE)) else {
+        return Counts::default();
+    };
+    let number = |at: usize, bytes: usize| {
+        let own = own[at..at + bytes].iter().rev();
+        own.fold(0u64, |number, &byte| number << 8 | u64::from(byte))
+    };
+    let long = |at: usize| number(at, 8);
+    let short = |at: usize| number(at, 4) as u32;
+    Counts {
+        launches: long(0),
+        timed: long(8),
+        total_ns: long(16),
+        longest_ns: long(24),
+        longest: long(32),
+        groups: [short(40), short(44), short(48)],
+        group: [short(52), short(56), short(60)],
+        shared_bytes: short(64),
+        in_graphs: short(68),
+        replaced: long(72),
+        refused: long(80),
+        replaced_timed: (long(88), long(96)),
+        original_timed: (long(104), long(112)),
+        is_switched_back: long(120) != 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_cut_off_has_what_it_counted() {
+        let text = "headstart 1\ncommand\t./program 3\ndriver\t13000\nimage\tab\t10\nfunction\t1\tab\tone\n\
+                    function\t0\t-\ttwo\nskipped\tone\tbusy\nfuncti";
+        let mut counts = vec![0u8; 2 * SIZE];
+        counts[SIZE] = 7;
+        counts[SIZE + 40] = 3;
+        let process = Process::parse(12, text, &counts).expect("a process");
+        assert!(!process.has_ended && process.driver == 13000 && process.command == "./program 3");
+        assert_eq!(process.kernels[0].counts.launches, 7);
+        assert_eq!(process.kernels[0].counts.groups, [3, 0, 0]);
+        assert_eq!(process.kernels[1].image, None);
+        assert_eq!(process.skipped, [("one".to_owned(), "busy".to_owned())]);
+        assert!(
+            Process::parse(12, &format!("{text}on\nend\n"), &[])
+                .expect("a process")
+                .has_ended
+        );
+        assert!(Process::parse(1, "something", &[]).is_err());
+    }
+}

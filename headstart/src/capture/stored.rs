@@ -1,0 +1,103 @@
+//! Memory as the preloaded library keeps it: see its module of this name for the format.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::suggest::quoted;
+
+const MAGIC: &[u8; 8] = b"HSMEM001";
+const BLOCK: usize = 4 << 20;
+const PLAIN: u32 = 1 << 31;
+
+/// The bytes of a file of memory, of which there must be so many.
+///
+/// # Errors
+/// It cannot be read, is cut off, or holds another number of bytes.
+pub(super) fn read(path: &Path, bytes: u64) -> Result<Vec<u8>> {
+    let at = |error: Error| error.at(quoted(&path.to_string_lossy()));
+    let file = std::fs::read(path)
+        .map_err(|error| at(Error::input(format!("captured memory cannot be read: {error}"))))?;
+    let memory = unpacked(&file).map_err(at)?;
+    match memory.len() as u64 == bytes {
+        true => Ok(memory),
+        false => Err(at(Error::input(format!(
+            "captured memory of {} bytes",
+            memory.len()
+        ))
+        .accepted(format!("{bytes}, as its manifest says")))),
+    }
+}
+
+fn unpacked(file: &[u8]) -> Result<Vec<u8>> {
+    let cut = || Error::input("captured memory is cut off");
+    let rest = file
+        .strip_prefix(MAGIC)
+        .ok_or_else(|| Error::input("no captured memory"))?;
+    let (length, mut rest) = rest.split_at_checked(8).ok_or_else(cut)?;
+    let length = length
+        .iter()
+        .rev()
+        .fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+    let length = usize::try_from(length).map_err(|_| cut())?;
+    // A block takes at least four bytes, so that a length that is wrong does not take all memory.
+    if length.div_ceil(BLOCK).saturating_mul(4) > rest.len() {
+        return Err(cut());
+    }
+    let mut memory = vec![0; length];
+    for block in memory.chunks_mut(BLOCK) {
+        let (size, after) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
+        let size = u32::from_le_bytes(*size);
+        let (packed, after) = after.split_at_checked((size & !PLAIN) as usize).ok_or_else(cut)?;
+        rest = after;
+        if size & PLAIN != 0 {
+            if packed.len() != block.len() {
+                return Err(cut());
+            }
+            block.copy_from_slice(packed);
+        } else if !packed.is_empty() {
+            let written = lz4_flex::block::decompress_into(packed, block)
+                .map_err(|error| Error::input(format!("captured memory cannot be uncompressed: {error}")))?;
+            if written != block.len() {
+                return Err(cut());
+            }
+        }
+    }
+    match rest.is_empty() {
+        true => Ok(memory),
+        false => Err(Error::input("captured memory is followed by something else")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packed(blocks: &[(u32, &[u8])], length: u64) -> Vec<u8> {
+        let mut file = MAGIC.to_vec();
+        file.extend(length.to_le_bytes());
+        for (size, bytes) in blocks {
+            file.extend(size.to_le_bytes());
+            file.extend_from_slice(bytes);
+        }
+        file
+    }
+
+    #[test]
+    fn blocks_are_zeros_plain_or_compressed() {
+        let last = [7u8; 1000];
+        let lz4 = lz4_flex::block::compress(&last);
+        let file = packed(&[(0, &[]), (lz4.len() as u32, &lz4)], BLOCK as u64 + 1000);
+        let memory = unpacked(&file).expect("whole");
+        assert_eq!(memory.len(), BLOCK + 1000);
+        assert!(memory[..BLOCK].iter().all(|&byte| byte == 0) && memory[BLOCK..] == last);
+        assert_eq!(
+            unpacked(&packed(&[(PLAIN | 3, b"abc")], 3)).expect("plain"),
+            b"abc"
+        );
+        for length in 0..file.len() {
+            assert!(unpacked(&file[..length]).is_err(), "{length}");
+        }
+        assert!(unpacked(&packed(&[], u64::MAX)).is_err());
+        assert!(unpacked(&packed(&[(PLAIN | 2, b"ab")], 3)).is_err());
+    }
+}

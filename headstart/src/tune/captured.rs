@@ -1,0 +1,447 @@
+//! A captured launch as a subject; the launch run again; and what its better kernel rests on.
+//!
+//! Nobody states anything of a captured launch. What is known of it follows from where its parameters lead: how long the memory
+//! is behind each pointer, and that two pointers lead into different allocations. A plan that was derived under such a fact is
+//! for launches that meet it, so that [`exchange`] writes the fact down for whoever launches.
+//!
+//! A kernel that follows pointers which it loads, or is given among other numbers, may reach everything: nothing is said of it,
+//! and it runs where the memory was. So does one whose pointers share an allocation, or lead nowhere.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use super::compare::Compare;
+use super::file_subject::FileSubject;
+use super::granted::Granted;
+use super::launch_file::LaunchFile;
+use super::modules::PlannedModule;
+use super::subject::Subject;
+use super::workload::{Given, Placed, Workload};
+use crate::analysis::definitions::Definitions;
+use crate::analysis::roots;
+use crate::capture::{Allocation, Captured, Difference};
+use crate::device::{Device, Fill};
+use crate::error::{Error, Result};
+use crate::front::ptx::{Facts, Imported, Origin, ParameterFacts, import};
+use crate::ir::{Kernel, OpKind, Param, Space};
+use crate::suggest::quoted;
+
+/// What the parameters of a captured launch get.
+#[derive(Debug)]
+pub struct CapturedData {
+    captured: Arc<Captured>,
+    /// By the kernel's name of the parameter.
+    values: BTreeMap<String, Value>,
+    /// Where the launch means something only in its own address space.
+    placed: Option<Arc<Placed>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    /// A scalar's bits.
+    Scalar(u64),
+    /// So many bytes inside the allocation of this number.
+    Inside(usize, u64),
+    /// A pointer that leads into no allocation.
+    Nowhere(u64),
+    /// The variable of this number.
+    Variable(usize),
+    /// A variable that was not captured: it holds what the module says.
+    AsDeclared,
+}
+
+impl PartialEq for CapturedData {
+    fn eq(&self, other: &CapturedData) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl CapturedData {
+    /// What a parameter gets.
+    pub(super) fn given(&self, kernel: &Kernel, param: &Param) -> Result<Given> {
+        let value = self.values.get(&param.name).copied();
+        let value = value.ok_or_else(|| Error::bug("a parameter of a captured launch is lost"))?;
+        let ty = kernel.ty(param.value);
+        let Some(facts) = param.facts else {
+            return match value {
+                Value::Scalar(bits) => Ok(Given::Scalar(ty, bits & ty.mask())),
+                _ => Err(Error::bug("a scalar of a captured launch is a pointer")),
+            };
+        };
+        let size = u64::from(facts.element.bytes()).max(1);
+        let (bytes, offset) = match value {
+            Value::Inside(number, offset) => (&self.captured.memory[number].before, offset),
+            Value::Variable(number) => (&self.captured.variables[number].memory.before, 0),
+            Value::Nowhere(_) | Value::Scalar(_) => {
+                let nothing = Given::Input {
+                    element: facts.element,
+                    length: 0,
+                    fill: Fill::Bytes(Arc::from([])),
+                };
+                return Ok(nothing);
+            }
+            Value::AsDeclared => return Err(Error::bug("a variable is not there")),
+        };
+        let length = (bytes.len() as u64 - offset) / size;
+        let whole = offset == 0 && length * size == bytes.len() as u64;
+        let fill = Fill::Bytes(match whole {
+            true => Arc::clone(bytes),
+            false => bytes[offset as usize..][..(length * size) as usize].into(),
+        });
+        let element = facts.element;
+        Ok(match facts.read_only {
+            true => Given::Input {
+                element,
+                length,
+                fill,
+            },
+            false => Given::Output {
+                element,
+                length,
+                fill,
+                compare: Compare::Bits,
+            },
+        })
+    }
+
+    /// The address space, where the launch needs it.
+    pub(super) fn placed(&self) -> Option<Arc<Placed>> {
+        self.placed.clone()
+    }
+}
+
+/// A captured launch as a subject.
+///
+/// # Errors
+/// Its image has no PTX; the kernel cannot be read; the launch was of a kind that is not understood.
+pub fn captured_subject(captured: Captured) -> Result<FileSubject> {
+    read(Arc::new(captured), false)
+}
+
+/// `placed` says that the launch runs in its own address space in any case.
+fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
+    let file = captured.folder.join(crate::capture::MODULE);
+    let file = file.to_string_lossy();
+    let text = captured.module.as_deref().ok_or_else(|| {
+        Error::input(format!(
+            "kernel {} has no PTX, only machine code",
+            quoted(&captured.kernel)
+        ))
+        .accepted("a program compiled with `-gencode arch=compute_90,code=compute_90`, or without `code=`")
+    })?;
+    let shared = Facts {
+        dynamic_shared_bytes: Some(captured.shared_bytes),
+        ..Facts::default()
+    };
+    let plain = import(text, &file, Some(&captured.kernel), &shared)?;
+    let values = values(&captured, &plain)?;
+    let is_open = follows_numbers(&plain.kernel);
+    let shares = |number: usize| {
+        values
+            .values()
+            .filter(|value| matches!(value, Value::Inside(other, _) if *other == number))
+            .count()
+            > 1
+    };
+    let mut facts = shared;
+    for param in &plain.kernel.params {
+        let (Some(known), Some(Value::Inside(number, offset))) = (param.facts, values.get(&param.name))
+        else {
+            continue;
+        };
+        let allocation = &captured.memory[*number];
+        if is_open || allocation.is_foreign {
+            continue;
+        }
+        let size = u64::from(known.element.bytes()).max(1);
+        let own = ParameterFacts {
+            length: Some((allocation.before.len() as u64 - offset) / size),
+            unaliased: !shares(*number),
+            ..ParameterFacts::default()
+        };
+        facts.parameters.insert(param.name.clone(), own);
+    }
+    let needs_place = |value: &Value| match *value {
+        Value::Nowhere(_) => true,
+        Value::Inside(number, _) => shares(number),
+        _ => false,
+    };
+    let is_placed = placed || is_open || values.values().any(needs_place);
+    let imported = import(text, &file, Some(&captured.kernel), &facts)?;
+    let data = CapturedData {
+        placed: is_placed.then(|| Arc::new(place(&captured, &imported.kernel, &values))),
+        values,
+        captured: Arc::clone(&captured),
+    };
+    let launch = LaunchFile::of_captured(captured.groups, captured.group, &facts, Arc::new(data));
+    Ok(FileSubject::of_module(imported, launch))
+}
+
+/// What each parameter of the kernel is.
+fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, Value>> {
+    let mut values = BTreeMap::new();
+    for (param, origin) in imported.kernel.params.iter().zip(&imported.original.parameters) {
+        let ty = imported.kernel.ty(param.value);
+        let value = match origin {
+            Origin::Variable {
+                name,
+                bytes,
+                declared,
+                ..
+            } => match captured.variables.iter().position(|own| own.name == *name) {
+                Some(number) => Value::Variable(number),
+                None if bytes.is_some() || declared.is_some() => Value::AsDeclared,
+                None => {
+                    return Err(Error::input(format!(
+                        "variable {} was not captured",
+                        quoted(name)
+                    )));
+                }
+            },
+            Origin::Parameter { position, .. } => {
+                let bits = captured
+                    .parameter(*position, u64::from(ty.bytes()))
+                    .ok_or_else(|| {
+                        Error::input(format!(
+                            "the captured parameters have {} bytes, and the kernel reads byte {position}",
+                            captured.parameters.len()
+                        ))
+                    })?;
+                let is_pointer = param.facts.is_some();
+                let size = param
+                    .facts
+                    .map_or(1, |facts| u64::from(facts.element.bytes()).max(1));
+                match captured.allocation_of(bits) {
+                    Some(number) if is_pointer => {
+                        let offset = bits - captured.memory[number].address;
+                        match offset.is_multiple_of(size) {
+                            true => Value::Inside(number, offset),
+                            false => Value::Nowhere(bits),
+                        }
+                    }
+                    _ if is_pointer => Value::Nowhere(bits),
+                    _ => Value::Scalar(bits),
+                }
+            }
+        };
+        if value == Value::AsDeclared {
+            return Err(Error::input(format!(
+                "variable `{}` was not captured",
+                param.name
+            )));
+        }
+        values.insert(param.name.clone(), value);
+    }
+    Ok(values)
+}
+
+/// Whether a kernel follows numbers as addresses: those that it loads, or is given among others.
+fn follows_numbers(kernel: &Kernel) -> bool {
+    let definitions = Definitions::of(kernel);
+    let mut found = false;
+    kernel.body.walk(&mut |op| {
+        let pointer = match &op.kind {
+            OpKind::Load { ptr, .. }
+            | OpKind::Store { ptr, .. }
+            | OpKind::Atomic { ptr, .. }
+            | OpKind::Prefetch { ptr, .. } => *ptr,
+            OpKind::Copy { from, .. } => *from,
+            _ => return,
+        };
+        let is_global = !matches!(kernel.ty(pointer).space(), Some(Space::Shared | Space::Private));
+        found |= is_global && roots::root(kernel, &definitions, pointer).is_none();
+    });
+    found
+}
+
+fn place(captured: &Captured, kernel: &Kernel, values: &BTreeMap<String, Value>) -> Placed {
+    let variable = |number: usize| &captured.variables[number].memory;
+    let used = values.values().filter_map(|value| match value {
+        Value::Variable(number) => Some(variable(*number)),
+        _ => None,
+    });
+    let contents = |own: &Allocation| (own.address, Arc::clone(&own.before));
+    let mut memory: Vec<_> = captured.memory.iter().chain(used).map(contents).collect();
+    memory.sort_by_key(|(address, _)| *address);
+    let pointer = |param: &Param| match values.get(&param.name)? {
+        Value::Inside(number, offset) => Some(captured.memory[*number].address + offset),
+        Value::Nowhere(address) => Some(*address),
+        Value::Variable(number) => Some(variable(*number).address),
+        Value::Scalar(_) | Value::AsDeclared => None,
+    };
+    Placed {
+        memory,
+        pointers: kernel.params.iter().map(pointer).collect(),
+    }
+}
+
+/// What came of running a captured launch again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    /// Bytes of memory that were compared.
+    pub bytes: u64,
+    /// Bytes that the captured launch changed.
+    pub changed: u64,
+    /// In each allocation that differs, where.
+    pub differences: Vec<Difference>,
+}
+
+/// Runs a captured launch again on a simulated device, in its own address space, and compares all its memory with what it held
+/// after the launch.
+///
+/// # Errors
+/// As for [`captured_subject`]; the kernel goes wrong.
+pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
+    let captured = Arc::new(captured);
+    let subject = read(Arc::clone(&captured), true)?;
+    let workload: Workload = subject.workload()?;
+    let kernel = Arc::clone(&workload.kernel);
+    let (_, outputs) = workload.bind(device)?.run(device, &kernel)?;
+    let placed = workload.placed.as_ref();
+    let placed = placed.ok_or_else(|| Error::bug("a launch that is run again is not where it was"))?;
+    let all = || {
+        captured
+            .memory
+            .iter()
+            .chain(captured.variables.iter().map(|own| &own.memory))
+    };
+    let mut replay = Replay {
+        bytes: 0,
+        changed: 0,
+        differences: Vec::new(),
+    };
+    for ((address, _), now) in placed.memory.iter().zip(&outputs) {
+        let own = all().find(|own| own.address == *address);
+        let own = own.ok_or_else(|| Error::bug("memory of a captured launch is lost"))?;
+        replay.bytes += now.len() as u64;
+        if !Arc::ptr_eq(&own.before, &own.after) {
+            let both = own.before.iter().zip(own.after.iter());
+            replay.changed += both.filter(|(before, after)| before != after).count() as u64;
+        }
+        replay.differences.extend(own.difference(now));
+    }
+    Ok(replay)
+}
+
+/// How a better kernel is put in the place of a captured one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// What every launch is looked at for, a line each, as the preloaded library reads them.
+    pub facts: Vec<String>,
+    /// The same for people.
+    pub sentences: Vec<String>,
+}
+
+/// What a launch must meet so that a rewritten module's entry computes what the captured kernel does.
+///
+/// # Errors
+/// It rests on something that cannot be looked at when the program launches: what.
+pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModule) -> Result<Exchange> {
+    let original = subject
+        .original()
+        .ok_or_else(|| Error::bug("a captured kernel came from no module"))?;
+    let workload = subject.workload()?;
+    let kernel = &workload.kernel;
+    let refused = |what: &str| {
+        Error::input(format!("the better kernel cannot be put in place: {what}"))
+            .accepted("another plan; `headstart tune -o FILE` writes the module all the same")
+    };
+    if let Some(Origin::Variable { name, .. }) = original
+        .parameters
+        .iter()
+        .find(|origin| matches!(origin, Origin::Variable { .. }))
+    {
+        return Err(refused(&format!(
+            "it uses the module's variable {}, of which another module has a copy of its own",
+            quoted(name)
+        )));
+    }
+    let position = |name: &str| {
+        let number = kernel.params.iter().position(|param| param.name == name)?;
+        match &original.parameters[number] {
+            Origin::Parameter { position, .. } => captured.place_of(*position),
+            Origin::Variable { .. } => None,
+        }
+    };
+    let place =
+        |name: &str| position(name).ok_or_else(|| Error::bug(format!("parameter `{name}` is nowhere")));
+    let pointers = || kernel.params.iter().filter(|param| param.facts.is_some());
+    let size = |name: &str| {
+        let param = pointers().find(|param| param.name == name);
+        param
+            .and_then(|param| param.facts)
+            .map_or(1, |facts| u64::from(facts.element.bytes()).max(1))
+    };
+    let mut exchange = Exchange {
+        facts: Vec::new(),
+        sentences: Vec::new(),
+    };
+    let mut add = |fact: String, sentence: String| {
+        if !exchange.facts.contains(&fact) {
+            exchange.facts.push(fact);
+            exchange.sentences.push(sentence);
+        }
+    };
+    let [x, y, z] = captured.group;
+    // Even where the entry looks itself: a launch that takes the old body need not take the new module.
+    add(
+        format!("group\t{x}\t{y}\t{z}"),
+        format!("work-groups have {x}×{y}×{z} work-items"),
+    );
+    if let Some(bytes) = module.drop_in.needs.dynamic_shared_bytes {
+        add(
+            format!("shared\t{bytes}"),
+            Granted::DynamicSharedBytes(bytes).to_string(),
+        );
+    }
+    for granted in &module.granted {
+        match granted {
+            Granted::Unaliased(name) => {
+                let (index, inside) = place(name)?;
+                for other in pointers().filter(|other| other.name != *name) {
+                    let (other_index, other_inside) = place(&other.name)?;
+                    add(
+                        format!("apart\t{index}\t{inside}\t{other_index}\t{other_inside}"),
+                        format!("`{name}` and `{}` lead into different allocations", other.name),
+                    );
+                }
+            }
+            Granted::Length(name, length) => {
+                let (index, inside) = place(name)?;
+                let size = size(name);
+                add(
+                    format!("ends\t{index}\t{inside}\t{length}\t{size}"),
+                    format!(
+                        "`{name}` leads to {length} elements of {size} bytes up to the end of its allocation"
+                    ),
+                );
+            }
+            Granted::Alignment(name, bytes) => {
+                let (index, inside) = place(name)?;
+                add(
+                    format!("aligned\t{index}\t{inside}\t{bytes}"),
+                    granted.to_string(),
+                );
+            }
+            Granted::DynamicSharedBytes(bytes) => add(format!("shared\t{bytes}"), granted.to_string()),
+            // Of the code, not of a launch.
+            Granted::Spaces => {}
+            Granted::ReadOnly(_) | Granted::NoOverflow | Granted::VariablesEnd => {
+                return Err(refused(&granted.to_string()));
+            }
+        }
+    }
+    Ok(exchange)
+}
+
+impl Exchange {
+    /// The facts as a file has them.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for fact in &self.facts {
+            let _ = writeln!(text, "{fact}");
+        }
+        text
+    }
+}

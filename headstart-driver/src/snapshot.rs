@@ -32,6 +32,10 @@ pub struct Chosen {
     is_done: AtomicBool,
 }
 
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `…_MINOR`.
+const CAPABILITY_MAJOR: i32 = 75;
+const CAPABILITY_MINOR: i32 = 76;
+
 /// Room that is left on the disk.
 const SPARE: u64 = 256 << 20;
 
@@ -235,7 +239,7 @@ impl Snapshot {
             String::from("# A launch that `headstart capture` has copied with its memory.\nformat = 1\n");
         let image = function.image.map_or("-".to_owned(), |image| image.to_string());
         let three = |sizes: [u32; 3]| format!("[{}, {}, {}]", sizes[0], sizes[1], sizes[2]);
-        let (driver, device) = machine();
+        let (driver, device, capability) = machine();
         let _ = writeln!(text, "kernel = {}", quoted(&function.name));
         let _ = writeln!(text, "image = \"{image}\"");
         let _ = writeln!(
@@ -244,7 +248,11 @@ impl Snapshot {
             chosen.number
         );
         let _ = writeln!(text, "process = {}", std::process::id());
-        let _ = writeln!(text, "device = {}\ndriver = {driver}", quoted(&device));
+        let _ = writeln!(
+            text,
+            "device = {}\ncapability = {capability}\ndriver = {driver}",
+            quoted(&device)
+        );
         let _ = writeln!(
             text,
             "groups = {}\ngroup = {}",
@@ -443,17 +451,23 @@ fn wait_for_all(patience: Duration) -> Result<(), String> {
     Ok(())
 }
 
-/// The driver's version and the device's name.
-fn machine() -> (i32, String) {
-    let (mut version, mut device) = (0, 0);
+/// The driver's version, the device's name, and its compute capability: 90 for 9.0.
+fn machine() -> (i32, String, i32) {
+    let (mut version, mut device, mut major, mut minor) = (0, 0, 0, 0);
     let mut name = [0u8; 256];
     // SAFETY: places for the answers.
     unsafe {
         let _ = real::cuDriverGetVersion(&raw mut version);
         if real::cuCtxGetDevice(&raw mut device) == SUCCESS {
             let _ = real::cuDeviceGetName(name.as_mut_ptr().cast(), 255, device);
+            let _ = real::cuDeviceGetAttribute(&raw mut major, CAPABILITY_MAJOR, device);
+            let _ = real::cuDeviceGetAttribute(&raw mut minor, CAPABILITY_MINOR, device);
         }
     }
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(0);
-    (version, String::from_utf8_lossy(&name[..end]).into_owned())
+    (
+        version,
+        String::from_utf8_lossy(&name[..end]).into_owned(),
+        10 * major + minor,
+    )
 }

@@ -5,6 +5,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 
+use crate::graphs::{self, Work};
 use crate::launch;
 use crate::modules;
 use crate::state::{
@@ -97,7 +98,7 @@ fn is_device(address: u64) -> bool {
     state().find(address).is_some()
 }
 
-unsafe fn copy(to: u64, from: u64, length: usize) -> CUresult {
+pub unsafe fn copy(to: u64, from: u64, length: usize) -> CUresult {
     // SAFETY: what is not the device's is the host's.
     unsafe {
         match (is_device(to), is_device(from)) {
@@ -124,6 +125,7 @@ fn find_export(name: &str) -> Option<&'static Export> {
 }
 
 unsafe fn launched(
+    stream: Handle,
     function: Handle,
     grid: [c_uint; 3],
     block: [c_uint; 3],
@@ -136,8 +138,16 @@ unsafe fn launched(
         Err(error) => return error,
     };
     // SAFETY: the caller's.
-    let bytes = unsafe { launch::parameters(function, parameters, extra) };
-    launch::launch(function, grid, block, shared, &bytes)
+    let parameters = unsafe { launch::parameters(function, parameters, extra) };
+    let work = Work::Launch {
+        function,
+        grid,
+        block,
+        shared_bytes: shared,
+        parameters,
+    };
+    // SAFETY: a launch has no address of the host.
+    unsafe { graphs::submit(stream, work) }
 }
 
 fn attribute(attribute: c_int) -> Option<c_int> {
@@ -603,34 +613,28 @@ exported! {
     }
     cuMemcpyHtoD_v2(to: u64, from: *const c_void, length: usize) { state().write(to, bytes_of(from, length)) }
     cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, length: usize, stream: Handle) {
-        let _ = stream;
-        cuMemcpyHtoD_v2(to, from, length)
+        graphs::submit(stream, Work::Copy { to, from: from as u64, length })
     }
     cuMemcpyDtoH_v2(to: *mut c_void, from: u64, length: usize) { read_to(to, from, length) }
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, length: usize, stream: Handle) {
-        let _ = stream;
-        cuMemcpyDtoH_v2(to, from, length)
+        graphs::submit(stream, Work::Copy { to: to as u64, from, length })
     }
     cuMemcpyDtoD_v2(to: u64, from: u64, length: usize) { copy(to, from, length) }
     cuMemcpyDtoDAsync_v2(to: u64, from: u64, length: usize, stream: Handle) {
-        let _ = stream;
-        copy(to, from, length)
+        graphs::submit(stream, Work::Copy { to, from, length })
     }
     cuMemcpy(to: u64, from: u64, length: usize) { copy(to, from, length) }
     cuMemcpyAsync(to: u64, from: u64, length: usize, stream: Handle) {
-        let _ = stream;
-        copy(to, from, length)
+        graphs::submit(stream, Work::Copy { to, from, length })
     }
     cuMemsetD8_v2(to: u64, value: u8, count: usize) { state().fill(to, &[value], count as u64) }
     cuMemsetD16_v2(to: u64, value: u16, count: usize) { state().fill(to, &value.to_le_bytes(), count as u64) }
     cuMemsetD32_v2(to: u64, value: c_uint, count: usize) { state().fill(to, &value.to_le_bytes(), count as u64) }
     cuMemsetD8Async(to: u64, value: u8, count: usize, stream: Handle) {
-        let _ = stream;
-        cuMemsetD8_v2(to, value, count)
+        graphs::submit(stream, Work::Fill { to, value: vec![value], count: count as u64 })
     }
     cuMemsetD32Async(to: u64, value: c_uint, count: usize, stream: Handle) {
-        let _ = stream;
-        cuMemsetD32_v2(to, value, count)
+        graphs::submit(stream, Work::Fill { to, value: value.to_le_bytes().to_vec(), count: count as u64 })
     }
 
     cuStreamCreate(stream: *mut Handle, flags: c_uint) {
@@ -658,9 +662,23 @@ exported! {
         SUCCESS
     }
     cuStreamIsCapturing(stream: Handle, status: *mut c_int) {
-        let _ = stream;
-        answer(status, 0)
+        answer(status, c_int::from(graphs::is_captured(stream)))
     }
+    cuStreamBeginCapture_v2(stream: Handle, mode: c_int) {
+        let _ = mode;
+        graphs::begin(stream)
+    }
+    cuStreamEndCapture(stream: Handle, graph: *mut Handle) { answered(graph, graphs::end(stream)) }
+    cuGraphInstantiateWithFlags(exec: *mut Handle, graph: Handle, flags: u64) {
+        let _ = flags;
+        answered(exec, graphs::instantiate(graph))
+    }
+    cuGraphLaunch(exec: Handle, stream: Handle) {
+        let _ = stream;
+        graphs::launch(exec)
+    }
+    cuGraphExecDestroy(exec: Handle) { graphs::destroy(exec) }
+    cuGraphDestroy(graph: Handle) { graphs::destroy(graph) }
     cuThreadExchangeStreamCaptureMode(mode: *mut c_int) {
         let _ = mode;
         SUCCESS
@@ -707,14 +725,13 @@ exported! {
         function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
         stream: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
     ) {
-        let _ = stream;
-        launched(function, [gx, gy, gz], [bx, by, bz], shared, parameters, extra)
+        launched(stream, function, [gx, gy, gz], [bx, by, bz], shared, parameters, extra)
     }
     cuLaunchKernelEx(
         config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
     ) {
         match config.as_ref() {
-            Some(own) => launched(function, own.grid, own.block, own.shared_bytes, parameters, extra),
+            Some(own) => launched(own.stream, function, own.grid, own.block, own.shared_bytes, parameters, extra),
             None => INVALID_VALUE,
         }
     }
@@ -722,8 +739,7 @@ exported! {
         function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
         stream: Handle, parameters: *mut *mut c_void,
     ) {
-        let _ = stream;
-        launched(function, [gx, gy, gz], [bx, by, bz], shared, parameters, ptr::null_mut())
+        launched(stream, function, [gx, gy, gz], [bx, by, bz], shared, parameters, ptr::null_mut())
     }
 }
 

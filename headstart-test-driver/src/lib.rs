@@ -11,6 +11,7 @@
 //! memory    allocations, and copies between them
 //! modules   images, entries, variables
 //! launch    a launch of an entry on the simulator
+//! graphs    streams that are captured, and what comes of it
 //! ```
 //!
 //! Commands run when they are submitted, one after the other: every order that a program may rely on is kept. The clock is the
@@ -19,6 +20,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod exports;
+mod graphs;
 mod launch;
 mod memory;
 mod modules;

@@ -37,13 +37,6 @@ struct Tuned {
 /// Runs the command; gives the program's own exit status.
 pub fn run(options: &Exec) -> Result<u8> {
     let tuned = all_tuned(&options.with)?;
-    if tuned.is_empty() {
-        return Err(Error::usage(format!(
-            "{} has no better kernel",
-            quoted(&options.with.to_string_lossy())
-        ))
-        .accepted("a capture of which a kernel was tuned: `headstart tune DIR/KERNEL`"));
-    }
     let folder = tempfile::tempdir()
         .map_err(|error| Error::device(format!("no folder for what the program does: {error}")))?;
     let mut text = String::new();
@@ -187,6 +180,9 @@ fn summary(tuned: &[(PathBuf, Tuned)], processes: &[Process]) -> String {
         for trouble in &process.troubles {
             let _ = writeln!(text, "headstart: process {}: {trouble}", process.number);
         }
+    }
+    if tuned.is_empty() {
+        text.push_str("headstart: no kernel of the capture has a better one yet: `headstart tune DIR/KERNEL` looks for it\n");
     }
     if processes.is_empty() {
         text.push_str(

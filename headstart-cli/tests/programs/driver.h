@@ -34,8 +34,8 @@ typedef void *CUcontext, *CUmodule, *CUfunction, *CUstream, *CUevent;
                                        CUstream, void **, void **))
 
 #if WAY == 0
-#define DECLARE(name, symbol, arguments) extern CUresult symbol arguments; static CUresult(*name) arguments;
-#define GET(name, symbol, arguments) name = symbol;
+#define DECLARE(name, symbol, arguments) extern CUresult symbol arguments;
+#define GET(name, symbol, arguments)
 #elif WAY == 1
 #define DECLARE(name, symbol, arguments) static CUresult(*name) arguments;
 #define GET(name, symbol, arguments) *(void **)&name = dlsym(library, #symbol);
@@ -46,6 +46,15 @@ typedef void *CUcontext, *CUmodule, *CUfunction, *CUstream, *CUevent;
 #endif
 
 FUNCTIONS(DECLARE)
+
+#if WAY == 0
+#define cuModuleGetGlobal cuModuleGetGlobal_v2
+#define cuMemAlloc cuMemAlloc_v2
+#define cuMemFree cuMemFree_v2
+#define cuMemcpyHtoD cuMemcpyHtoD_v2
+#define cuMemcpyDtoH cuMemcpyDtoH_v2
+#define cuMemsetD32 cuMemsetD32_v2
+#endif
 
 static void open_driver(void) {
 #if WAY != 0

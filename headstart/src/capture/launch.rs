@@ -28,6 +28,8 @@ pub struct Captured {
     pub number: u64,
     /// The device that it ran on.
     pub device: String,
+    /// The device's compute capability: 90 for 9.0.
+    pub capability: u32,
     /// The driver's version, as that says it: 13000 for 13.0.
     pub driver: i64,
     /// Work-groups.
@@ -48,7 +50,7 @@ pub struct Captured {
     pub memory: Vec<Allocation>,
     /// Variables of the module.
     pub variables: Vec<Variable>,
-    /// The module's text; nothing if its image has only machine code.
+    /// The module's text, for [the device](retargeted) that it ran on; nothing if its image has only machine code.
     pub module: Option<String>,
 }
 
@@ -188,6 +190,7 @@ impl Captured {
             image: manifest.image,
             number: manifest.launch,
             device: manifest.device,
+            capability: manifest.capability,
             driver: manifest.driver,
             groups: manifest.groups,
             group: manifest.group,
@@ -198,7 +201,7 @@ impl Captured {
             layout,
             memory,
             variables: manifest.variables.iter().map(variable).collect::<Result<_>>()?,
-            module,
+            module: module.map(|text| retargeted(text, manifest.capability)),
         })
     }
 
@@ -256,6 +259,32 @@ fn allocation(buffers: &Path, memory: &Memory) -> Result<Allocation> {
     })
 }
 
+/// The oldest target whose modules have all that plans use.
+const OLDEST_TARGET: u32 = 80;
+
+/// A module for older GPUs than the one that it ran on, for one of that one's age: nvcc writes PTX for the oldest GPU that it
+/// knows, unless it is told otherwise, and PTX means the same for every later one.
+pub fn retargeted(text: String, capability: u32) -> String {
+    let Some(line) = text.lines().find(|line| line.trim_start().starts_with(".target")) else {
+        return text;
+    };
+    let Some(place) = line.find("sm_") else {
+        return text;
+    };
+    let digits: String = line[place + 3..]
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    let is_older = digits.parse().is_ok_and(|target: u32| target < OLDEST_TARGET);
+    match is_older && capability >= OLDEST_TARGET {
+        true => {
+            let newer = line.replacen(&format!("sm_{digits}"), &format!("sm_{OLDEST_TARGET}"), 1);
+            text.replacen(line, &newer, 1)
+        }
+        false => text,
+    }
+}
+
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -276,6 +305,20 @@ mod tests {
         for text in ["0", "0g", "+1", "é"] {
             assert_eq!(unhex(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_module_for_older_gpus_is_one_for_this_one() {
+        let of = |target: &str, capability| {
+            retargeted(
+                format!("// x\n.version 8.0\n.target {target}, debug\n"),
+                capability,
+            )
+        };
+        assert_eq!(of("sm_75", 90), "// x\n.version 8.0\n.target sm_80, debug\n");
+        assert_eq!(of("sm_75", 75), "// x\n.version 8.0\n.target sm_75, debug\n");
+        assert_eq!(of("sm_90a", 90), "// x\n.version 8.0\n.target sm_90a, debug\n");
+        assert_eq!(retargeted("nothing".to_owned(), 90), "nothing");
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(super) struct Manifest {
     pub launch: u64,
     pub process: u64,
     pub device: String,
+    pub capability: u32,
     pub driver: i64,
     pub groups: [u32; 3],
     pub group: [u32; 3],

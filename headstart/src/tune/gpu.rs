@@ -151,6 +151,7 @@ impl GpuBench {
         wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
+        check_unplaced(workload)?;
         let options = self.options(workload);
         let emitted: Vec<Result<(Ptx, Duration)>> = kernels
             .par_iter()
@@ -197,6 +198,7 @@ impl GpuBench {
         wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
+        check_unplaced(workload)?;
         self.held = None;
         self.worker.bind(&arguments(workload))?;
         let compiled = self.compiled(workload, kernels, emitted, None)?;
@@ -333,6 +335,17 @@ impl GpuBench {
             }
         }
         Ok(())
+    }
+}
+
+/// A worker places buffers where it likes: what means something at its own addresses only does not run there.
+fn check_unplaced(workload: &Workload) -> Result<()> {
+    match workload.placed {
+        None => Ok(()),
+        Some(_) => Err(Error::device(
+            "the captured launch has pointers in its memory, or several into one allocation: it runs at its own addresses only",
+        )
+        .accepted("a simulated device, such as `--device sim:h200`")),
     }
 }
 

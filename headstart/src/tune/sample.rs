@@ -81,7 +81,8 @@ fn run_within(
 }
 
 impl Sample {
-    /// Runs the plain kernel's. None where a work-group may see what others do, so that some alone compute something else.
+    /// Runs the plain kernel's. None where a work-group may see what others do, so that some alone compute something else,
+    /// and where memory lies at addresses of a program's choosing.
     ///
     /// # Errors
     /// The plain kernel goes wrong.
@@ -91,7 +92,8 @@ impl Sample {
         plain: &Arc<Kernel>,
         seed: u64,
     ) -> Result<Option<(Sample, Vec<Output>)>> {
-        if !runs_apart(plain) {
+        // Memory that a program has placed is no parameter's own.
+        if !runs_apart(plain) || bound.workload().placed.is_some() {
             return Ok(None);
         }
         let of = count(bound.workload());

@@ -135,6 +135,7 @@ impl GpuBench {
         pieces: &[Piece],
         timing: TimingOptions,
     ) -> Result<Against> {
+        super::check_unplaced(workload)?;
         check_host_memory(workload)?;
         let options = self.options(workload);
         let is_own = |kernel: &Kernel| kernel.body == workload.kernel.body;

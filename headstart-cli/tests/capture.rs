@@ -273,6 +273,120 @@ fn the_programs_own_end_is_kept() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
+#[test]
+fn however_a_program_ends_what_it_did_is_known() {
+    let ptx = ptx("gather");
+    let place = Place::new("ends", 2);
+    for (how, told, cut_off) in [
+        ("return", None, false),
+        ("exit", Some("exit status: 3"), false),
+        ("thread", Some("exit status: 5"), false),
+        ("_exit", Some("exit status: 4"), true),
+        ("abort", Some("signal: 6"), true),
+        ("kill", Some("signal: 9"), true),
+    ] {
+        let listed = place.done(&["capture", "--list", "-o", how, "--", "./ends", &ptx, how]);
+        let row = listed
+            .lines()
+            .find(|line| line.starts_with("gather "))
+            .unwrap_or_else(|| panic!("{how}: {listed}"));
+        assert_eq!(row.split_whitespace().nth(1), Some("1"), "{how}: {listed}");
+        assert_eq!(
+            listed.contains("Cut off before its end"),
+            cut_off,
+            "{how}: {listed}"
+        );
+        match told {
+            Some(told) => assert!(
+                listed.contains(&format!("The program ended with {told}")),
+                "{how}: {listed}"
+            ),
+            None => assert!(!listed.contains("The program ended"), "{how}: {listed}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_too_large_is_not_captured_and_the_program_goes_on() {
+    let ptx = ptx("gather");
+    let place = Place::new("ends", 1);
+    let said = place.done(&[
+        "capture",
+        "--max-bytes",
+        "500",
+        "-o",
+        "cap",
+        "--",
+        "./ends",
+        &ptx,
+        "return",
+    ]);
+    assert!(said.starts_with("1\n"), "{said}");
+    assert!(
+        said.contains("not captured: it reaches more than 500 bytes of memory"),
+        "{said}"
+    );
+    assert!(!place.at("cap/gather").exists(), "nothing half written is left");
+    let output = place.headstart(&["tune", "cap/gather"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn everything_can_be_turned_off() {
+    let ptx = ptx("gather");
+    let place = Place::new("gather", 2);
+    let mut command = place.in_place(Command::new(env!("CARGO_BIN_EXE_headstart")));
+    let program = ["./gather", &ptx, "256", "4", "3"];
+    command
+        .args(["capture", "-o", "cap", "--"])
+        .args(program)
+        .env("HEADSTART", "off");
+    let output = command.output().expect("it runs");
+    assert!(
+        text(&output.stderr).contains("did not call the CUDA driver"),
+        "{output:?}"
+    );
+    let mut command = place.in_place(Command::new("./gather"));
+    command.args(&program[1..]);
+    // A folder that cannot be made is nothing that the program would notice.
+    command
+        .env("LD_PRELOAD", library("libheadstart_driver.so"))
+        .env("HEADSTART_DRIVER", "list:/proc/none");
+    let output = command.output().expect("it runs");
+    let alone = place.alone("gather", &program[1..]);
+    assert_eq!(
+        (output.status.code(), output.stdout, output.stderr),
+        (Some(0), alone.stdout, alone.stderr)
+    );
+}
+
+#[test]
+fn memory_that_shares_an_allocation_is_apart_from_nothing() {
+    let ptx = ptx("gather");
+    let place = Place::new("gather", 0);
+    let program = ["./gather", &ptx, "1024", "64", "5", "shared"];
+    let alone = text(&place.alone("gather", &program[1..]).stdout);
+    let mut all = vec!["capture", "-o", "cap", "--"];
+    all.extend(program);
+    place.done(&all);
+    let ran = place.done(&["run", "cap/gather", "--device", "sim:h200", "--plan", "none"]);
+    assert!(ran.contains("are as captured"), "{ran}");
+    let manifest = fs::read_to_string(place.at("cap/gather/launch.toml")).expect("a manifest");
+    assert_eq!(manifest.matches("[[memory]]").count(), 1, "{manifest}");
+    place.done(&[
+        "tune",
+        "cap/gather",
+        "--device",
+        "sim:h200",
+        "--plans",
+        "unroll:4",
+    ]);
+    let mut all = vec!["exec", "--with", "cap", "--"];
+    all.extend(program);
+    let exec = place.headstart(&all);
+    assert_eq!(text(&exec.stdout), alone, "{}", text(&exec.stderr));
+}
+
 /// Captures a program, runs every captured launch again, tunes it, and runs the program with what came of it.
 fn goes_all_the_way(sources: &[&str], arguments: &[&str], kernels: &[&str]) {
     let Some(place) = Place::of_cuda(sources) else {

@@ -53,6 +53,9 @@ pub struct KernelNode {
     pub extra: *mut *mut c_void,
 }
 
+/// `CU_JIT_INPUT_PTX`.
+pub const INPUT_PTX: c_int = 1;
+
 /// `CU_LAUNCH_PARAM_END`, `…_BUFFER_POINTER`, `…_BUFFER_SIZE`: what `extra` is made of.
 pub const EXTRA_END: usize = 0;
 pub const EXTRA_BUFFER: usize = 1;

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::Once;
 
-use crate::abi::{CUresult, DevicePtr, Handle, LaunchConfig, SUCCESS};
+use crate::abi::{CUresult, DevicePtr, Handle, INPUT_PTX, LaunchConfig, SUCCESS};
 use crate::launches::{self, Launch};
 use crate::lookup::{self, Wrapper};
 use crate::memory::{self, Kind};
@@ -152,6 +152,42 @@ exported! {
         lookup::get_proc_address_v2(name, function, version, flags, status)
     }
 
+    cuLinkAddData_v2(
+        state: Handle, kind: c_int, data: *mut c_void, bytes: usize, name: *const c_char, count: c_uint,
+        options: *mut c_int, values: *mut *mut c_void,
+    ) {
+        let result = real::cuLinkAddData_v2(state, kind, data, bytes, name, count, options, values);
+        if result == SUCCESS && matches!(settings::mode(), Mode::List | Mode::Capture) {
+            let is_text = kind == INPUT_PTX && !data.is_null();
+            images::link_input(state, is_text.then(|| std::slice::from_raw_parts(data.cast::<u8>(), bytes)));
+        }
+        result
+    }
+    cuLinkAddFile_v2(
+        state: Handle, kind: c_int, file: *const c_char, count: c_uint, options: *mut c_int, values: *mut *mut c_void,
+    ) {
+        let result = real::cuLinkAddFile_v2(state, kind, file, count, options, values);
+        if result == SUCCESS && matches!(settings::mode(), Mode::List | Mode::Capture) {
+            images::link_input(state, None);
+        }
+        result
+    }
+    cuLinkComplete(state: Handle, image: *mut *mut c_void, bytes: *mut usize) {
+        let mut length = 0;
+        let place = if bytes.is_null() { &raw mut length } else { bytes };
+        let result = real::cuLinkComplete(state, image, place);
+        if result == SUCCESS && matches!(settings::mode(), Mode::List | Mode::Capture) && !image.is_null() {
+            // As it is found when it is loaded.
+            if let Some(code) = images::bytes(*image) {
+                images::linked(state, code);
+            }
+        }
+        result
+    }
+    cuLinkDestroy(state: Handle) {
+        images::link_ends(state);
+        real::cuLinkDestroy(state)
+    }
     cuModuleLoad(module: *mut Handle, file: *const c_char) {
         let result = real::cuModuleLoad(module, file);
         if result == SUCCESS && settings::mode() != Mode::Off {

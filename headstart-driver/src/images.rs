@@ -29,14 +29,66 @@ const MOST_TEXT: usize = 256 << 20;
 /// Which image each module or library was loaded from.
 static LOADED: Lock<Option<HashMap<usize, ImageHash>>> = Lock::new(None);
 
-/// Holds the lock for the time of a fork.
+/// The text that a link under way has got so far, by its handle; none once it has got something else.
+static LINKS: Lock<Option<HashMap<usize, Option<Vec<ImageHash>>>>> = Lock::new(None);
+
+/// Holds the locks for the time of a fork.
 pub fn hold() {
     LOADED.hold();
+    LINKS.hold();
 }
 
 /// Ends [`hold`].
 pub fn release() {
+    LINKS.release();
     LOADED.release();
+}
+
+/// A link gets an input: text, or something else.
+pub fn link_input(state: Handle, text: Option<&[u8]>) {
+    let text = text.map(|text| {
+        let end = text
+            .iter()
+            .rposition(|&byte| byte != 0)
+            .map_or(0, |last| last + 1);
+        let text = &text[..end];
+        let hash = hash(text);
+        record::image(hash, text);
+        hash
+    });
+    let mut links = LINKS.take();
+    let all = links
+        .get_or_insert_default()
+        .entry(state as usize)
+        .or_insert_with(|| Some(Vec::new()));
+    match (all.as_mut(), text) {
+        (Some(known), Some(text)) => known.push(text),
+        _ => *all = None,
+    }
+}
+
+/// A link is done: the machine code that came of it is of that text.
+pub fn linked(state: Handle, code: &[u8]) {
+    let texts = LINKS
+        .take()
+        .as_mut()
+        .and_then(|links| links.remove(&(state as usize)));
+    if let Some(Some(texts)) = texts {
+        let code = hash(code).to_string();
+        let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+        let words: Vec<&str> = ["linked", &code]
+            .into_iter()
+            .chain(texts.iter().map(String::as_str))
+            .collect();
+        record::line(&words);
+    }
+}
+
+/// A link is given up, or its result is no longer needed.
+pub fn link_ends(state: Handle) {
+    if let Some(links) = LINKS.take().as_mut() {
+        links.remove(&(state as usize));
+    }
 }
 
 /// The bytes of an image in memory; nothing if it is of no known kind.

@@ -34,6 +34,8 @@ pub const RULES: &[(&str, c_int, &str)] = &[
     ("cuDevicePrimaryCtxReset", 11000, "cuDevicePrimaryCtxReset_v2"),
     ("cuGetProcAddress", 12000, "cuGetProcAddress_v2"),
     ("cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2"),
+    ("cuLinkAddData", 6050, "cuLinkAddData_v2"),
+    ("cuLinkAddFile", 6050, "cuLinkAddFile_v2"),
     ("cuMemAlloc", 3020, "cuMemAlloc_v2"),
     ("cuMemAllocHost", 3020, "cuMemAllocHost_v2"),
     ("cuMemAllocPitch", 3020, "cuMemAllocPitch_v2"),
@@ -61,9 +63,9 @@ fn by_rule(name: &str, version: c_int, flags: u64) -> Option<&'static Wrapper> {
         return Some(own);
     }
     match RULES.iter().find(|(base, ..)| *base == name) {
-        // What it meant before is older than all that is looked at.
-        Some(&(_, since, own)) => of(own).filter(|_| version >= since),
-        None => of(name),
+        Some(&(_, since, own)) if version >= since => of(own),
+        // What it meant before is mostly older than all that is looked at.
+        _ => of(name),
     }
 }
 
@@ -244,7 +246,7 @@ mod tests {
         };
         assert_eq!(found("cuMemAlloc", 13000, 0), Some("cuMemAlloc_v2"));
         assert_eq!(found("cuMemAlloc", 2000, 0), None);
-        assert_eq!(found("cuGetProcAddress", 11030, 0), None);
+        assert_eq!(found("cuGetProcAddress", 11030, 0), Some("cuGetProcAddress"));
         assert_eq!(found("cuGetProcAddress", 12000, 0), Some("cuGetProcAddress_v2"));
         assert_eq!(
             found("cuLaunchKernel", 7000, PER_THREAD),

@@ -126,6 +126,15 @@ functions! {
     cuCtxSynchronize();
     cuGetProcAddress(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64);
     cuGetProcAddress_v2(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64, status: *mut c_int);
+    cuLinkAddData_v2(
+        state: Handle, kind: c_int, data: *mut c_void, bytes: usize, name: *const c_char, count: c_uint,
+        options: *mut c_int, values: *mut *mut c_void,
+    );
+    cuLinkAddFile_v2(
+        state: Handle, kind: c_int, file: *const c_char, count: c_uint, options: *mut c_int, values: *mut *mut c_void,
+    );
+    cuLinkComplete(state: Handle, image: *mut *mut c_void, bytes: *mut usize);
+    cuLinkDestroy(state: Handle);
     cuModuleLoad(module: *mut Handle, file: *const c_char);
     cuModuleLoadData(module: *mut Handle, image: *const c_void);
     cuModuleLoadDataEx(module: *mut Handle, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void);

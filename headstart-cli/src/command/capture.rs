@@ -138,7 +138,7 @@ fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
         let texts = image.clone().map(|hash| {
             images
                 .entry(hash.clone())
-                .or_insert_with(|| texts_of(folder, &hash))
+                .or_insert_with(|| texts_of(folder, &hash, processes))
         });
         let ptx = texts.map_or(Ptx::None, |texts| ptx_of(texts, &name, counts.shared_bytes));
         kernels.push(Kernel {
@@ -153,9 +153,17 @@ fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
 }
 
 /// The modules of PTX in an image; none where it has none, or none that can be taken out.
-fn texts_of(folder: &Path, hash: &str) -> Vec<String> {
-    let bytes = fs::read(folder.join("images").join(hash)).unwrap_or_default();
-    let mut found = texts(&bytes).unwrap_or_default();
+fn texts_of(folder: &Path, hash: &str, processes: &[Process]) -> Vec<String> {
+    let of = |hash: &str| {
+        let bytes = fs::read(folder.join("images").join(hash)).unwrap_or_default();
+        texts(&bytes).unwrap_or_default()
+    };
+    let mut found = of(hash);
+    // Machine code that the driver linked for the program from one text alone is that text's.
+    let linked = processes.iter().find_map(|process| process.linked.get(hash));
+    if let (true, Some([text])) = (found.is_empty(), linked.map(Vec::as_slice)) {
+        found = of(text);
+    }
     // The newest architecture says most.
     found.sort_by_key(|text| std::cmp::Reverse(text.architecture));
     found.into_iter().map(|text| text.text).collect()

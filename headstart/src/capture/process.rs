@@ -1,6 +1,6 @@
 //! What the preloaded library kept of a process: which kernels it launched, how often, how long.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -25,6 +25,8 @@ pub struct Process {
     pub has_ended: bool,
     /// The images that it loaded, by hash.
     pub images: HashSet<String>,
+    /// The texts that machine code was linked from, by the hashes of both.
+    pub linked: HashMap<String, Vec<String>>,
     /// The kernels that it asked for.
     pub kernels: Vec<Seen>,
     /// Folders of launches that were captured.
@@ -134,6 +136,7 @@ impl Process {
             driver: 0,
             has_ended: false,
             images: HashSet::new(),
+            linked: HashMap::new(),
             kernels: Vec::new(),
             captured: Vec::new(),
             skipped: Vec::new(),
@@ -154,6 +157,10 @@ impl Process {
                         image: (image != "-").then(|| image.to_owned()),
                         counts: counts_at(counts, slot),
                     });
+                }
+                ["linked", code, ref texts @ ..] => {
+                    let texts = texts.iter().map(|&text| text.to_owned()).collect();
+                    process.linked.insert(code.to_owned(), texts);
                 }
                 ["captured", name] => process.captured.push(name.to_owned()),
                 ["skipped", name, why] => process.skipped.push((name.to_owned(), why.to_owned())),
@@ -203,7 +210,7 @@ mod tests {
     #[test]
     fn a_process_that_was_cut_off_has_what_it_counted() {
         let text = "headstart 1\ncommand\t./program 3\ndriver\t13000\nimage\tab\t10\nfunction\t1\tab\tone\n\
-                    function\t0\t-\ttwo\nskipped\tone\tbusy\nfuncti";
+                    function\t0\t-\ttwo\nlinked\tcd\tab\tef\nskipped\tone\tbusy\nfuncti";
         let mut counts = vec![0u8; 2 * SIZE];
         counts[SIZE] = 7;
         counts[SIZE + 40] = 3;
@@ -212,6 +219,7 @@ mod tests {
         assert_eq!(process.kernels[0].counts.launches, 7);
         assert_eq!(process.kernels[0].counts.groups, [3, 0, 0]);
         assert_eq!(process.kernels[1].image, None);
+        assert_eq!(process.linked["cd"], ["ab", "ef"]);
         assert_eq!(process.skipped, [("one".to_owned(), "busy".to_owned())]);
         assert!(
             Process::parse(12, &format!("{text}on\nend\n"), &[])

@@ -212,6 +212,7 @@ impl State {
                     ));
                 }
                 (Bound::Buffer { .. }, Some(_)) => given.push((index, buffer(argument, poison)?)),
+                (Bound::Placed { .. }, _) => return Err(request_failed("this worker has no addresses")),
                 (_, None) => return Err(request_failed("there are more arguments than parameters")),
             }
         }

@@ -17,7 +17,7 @@ use super::granted::Granted;
 use super::launch_file::LaunchFile;
 use super::modules::PlannedModule;
 use super::subject::Subject;
-use super::workload::{Given, Placed, Workload};
+use super::workload::{Given, Placed, PlacedMemory, Workload};
 use crate::analysis::definitions::Definitions;
 use crate::analysis::roots;
 use crate::capture::{Allocation, Captured, Difference};
@@ -261,9 +261,13 @@ fn place(captured: &Captured, kernel: &Kernel, values: &BTreeMap<String, Value>)
         Value::Variable(number) => Some(variable(*number)),
         _ => None,
     });
-    let contents = |own: &Allocation| (own.address, Arc::clone(&own.before));
+    let contents = |own: &Allocation| PlacedMemory {
+        name: format!("memory at {:#x}", own.address),
+        address: own.address,
+        bytes: Arc::clone(&own.before),
+    };
     let mut memory: Vec<_> = captured.memory.iter().chain(used).map(contents).collect();
-    memory.sort_by_key(|(address, _)| *address);
+    memory.sort_by_key(|own| own.address);
     let pointer = |param: &Param| match values.get(&param.name)? {
         Value::Inside(number, offset) => Some(captured.memory[*number].address + offset),
         Value::Nowhere(address) => Some(*address),
@@ -311,7 +315,7 @@ pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
         changed: 0,
         differences: Vec::new(),
     };
-    for ((address, _), now) in placed.memory.iter().zip(&outputs) {
+    for (PlacedMemory { address, .. }, now) in placed.memory.iter().zip(&outputs) {
         let own = all().find(|own| own.address == *address);
         let own = own.ok_or_else(|| Error::bug("memory of a captured launch is lost"))?;
         replay.bytes += now.len() as u64;

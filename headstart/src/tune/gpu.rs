@@ -151,7 +151,6 @@ impl GpuBench {
         wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
-        check_unplaced(workload)?;
         let options = self.options(workload);
         let emitted: Vec<Result<(Ptx, Duration)>> = kernels
             .par_iter()
@@ -198,7 +197,6 @@ impl GpuBench {
         wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
-        check_unplaced(workload)?;
         self.held = None;
         self.worker.bind(&arguments(workload))?;
         let compiled = self.compiled(workload, kernels, emitted, None)?;
@@ -338,17 +336,6 @@ impl GpuBench {
     }
 }
 
-/// A worker places buffers where it likes: what means something at its own addresses only does not run there.
-fn check_unplaced(workload: &Workload) -> Result<()> {
-    match workload.placed {
-        None => Ok(()),
-        Some(_) => Err(Error::device(
-            "the captured launch has pointers in its memory, or several into one allocation: it runs at its own addresses only",
-        )
-        .accepted("a simulated device, such as `--device sim:h200`")),
-    }
-}
-
 /// Takes kernels that were compiled again, each with its kernel's place, where they are faster.
 fn take_the_faster(measured: &mut [Result<Measured>], of: Vec<usize>, again: Vec<Result<Measured>>) {
     for (index, again) in of.into_iter().zip(again) {
@@ -464,10 +451,22 @@ pub fn in_its_module(workload: &Workload) -> Option<&Original> {
 fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
     let padding = Argument::Scalar(Type::I8, 0);
     let of = |param: Option<usize>| match param {
-        Some(param) => argument(&workload.given[param], workload.kernel.params.get(param)),
+        Some(param) => match workload.pointer(param) {
+            Some(address) => Argument::Scalar(Type::I64, address),
+            None => argument(&workload.given[param], workload.kernel.params.get(param)),
+        },
         None => padding.clone(),
     };
-    params_of_arguments(workload).into_iter().map(of).collect()
+    let placed = workload.placed.iter().flat_map(|placed| &placed.memory);
+    let placed = placed.map(|own| Argument::Placed {
+        address: own.address,
+        bytes: &own.bytes,
+    });
+    params_of_arguments(workload)
+        .into_iter()
+        .map(of)
+        .chain(placed)
+        .collect()
 }
 
 /// The parameter that each argument is for, by its number; none for a byte between two.

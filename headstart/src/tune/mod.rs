@@ -75,4 +75,4 @@ pub use several::SeveralBench;
 pub use simulated::SimulatedBench;
 pub use subject::{Reshaped, Subject};
 pub use tuned::{Answers, Tuned, tuned, tuned_with};
-pub use workload::{Bound, Given, Placed, Workload};
+pub use workload::{Bound, Given, Placed, PlacedMemory, Workload};

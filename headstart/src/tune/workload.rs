@@ -33,10 +33,21 @@ pub struct Workload {
 /// Memory at addresses of a program's choosing.
 #[derive(Clone, Debug, Default)]
 pub struct Placed {
-    /// Address of the first byte and contents of each allocation.
-    pub memory: Vec<(u64, Arc<[u8]>)>,
+    /// The allocations.
+    pub memory: Vec<PlacedMemory>,
     /// Where each pointer parameter leads; nothing for one that gets a buffer of its own, and for scalars.
     pub pointers: Vec<Option<u64>>,
+}
+
+/// An allocation at an address of a program's choosing: an output.
+#[derive(Clone, Debug)]
+pub struct PlacedMemory {
+    /// What people call it.
+    pub name: String,
+    /// Address of its first byte.
+    pub address: u64,
+    /// What it holds before the launch.
+    pub bytes: Arc<[u8]>,
 }
 
 /// What a parameter gets.
@@ -147,16 +158,12 @@ impl Workload {
                     .accepted(format!("it takes {wanted}")),
             );
         }
-        let is_placed = |position: usize| {
-            let pointers = self.placed.as_ref().map(|placed| placed.pointers.get(position));
-            pointers.flatten().is_some_and(Option::is_some)
-        };
         let shared = self
             .given
             .iter()
             .enumerate()
             .map(|(position, given)| match given {
-                _ if is_placed(position) => Ok(None),
+                _ if self.pointer(position).is_some() => Ok(None),
                 Given::Scalar(ty, bits) => Ok(Some(Argument::Scalar(*ty, *bits))),
                 Given::Input {
                     element,
@@ -175,19 +182,20 @@ impl Workload {
         })
     }
 
+    /// Where a parameter leads, if that is an address of a program's choosing.
+    pub fn pointer(&self, param: usize) -> Option<u64> {
+        self.placed.as_ref()?.pointers.get(param).copied().flatten()
+    }
+
     /// The names of the outputs, in the order in which they are read: memory at addresses of a program's choosing, and then
     /// in the order of the parameters.
     pub fn output_names(&self) -> impl Iterator<Item = String> {
         let placed = self.placed.iter().flat_map(|placed| &placed.memory);
-        let placed = placed.map(|(address, _)| format!("memory at {address:#x}"));
+        let placed = placed.map(|own| own.name.clone());
         let params = self.given.iter().zip(&self.kernel.params).enumerate();
-        let is_placed = |position: usize| {
-            let placed = self.placed.as_ref();
-            placed.is_some_and(|placed| placed.pointers.get(position).is_some_and(Option::is_some))
-        };
         let own = params
             .filter(move |(position, (given, _))| {
-                matches!(given, Given::Output { .. }) && !is_placed(*position)
+                matches!(given, Given::Output { .. }) && self.pointer(*position).is_none()
             })
             .map(|(_, (_, param))| param.name.clone());
         placed.chain(own)
@@ -228,8 +236,7 @@ impl Bound {
             .zip(parameters)
             .enumerate()
         {
-            let placed = self.workload.placed.as_ref();
-            let pointer = placed.and_then(|placed| placed.pointers.get(position).copied().flatten());
+            let pointer = self.workload.pointer(position);
             arguments.push(match (shared, given) {
                 _ if let Some(address) = pointer => {
                     let element = param.facts.map_or(Type::I8, |facts| facts.element);
@@ -276,11 +283,11 @@ impl Bound {
             return Ok(Vec::new());
         };
         let mut memory = Vec::with_capacity(placed.memory.len());
-        for (address, bytes) in &placed.memory {
+        for PlacedMemory { name, address, bytes } in &placed.memory {
             let fill = Fill::Bytes(Arc::clone(bytes));
             let buffer = device.allocate(Type::I8, bytes.len() as u64, fill)?;
             outputs.push(Output {
-                name: format!("memory at {address:#x}"),
+                name: name.clone(),
                 buffer: buffer.clone(),
                 compare: Compare::Bits,
             });

@@ -72,21 +72,8 @@ fn has_functions() -> bool {
 }
 
 impl Gpu {
-    /// Whether buffers can end at a page that is not mapped.
-    pub fn can_guard(&self) -> bool {
-        self.0.maps_memory && has_functions()
-    }
-
-    /// Takes global memory behind which nothing is mapped, aligned to `align` bytes, a power of two; plain memory where the
-    /// GPU [cannot](Gpu::can_guard).
-    ///
-    /// Fails with [`FailureKind::OutOfMemory`] and the amount that is free.
-    pub fn allocate_guarded(&self, bytes: usize, align: usize) -> Result<Buffer, Failure> {
-        if !self.can_guard() {
-            return self.allocate(bytes);
-        }
-        self.enter()?;
-        let failed = |error| Failure::of(error, "mapping global memory");
+    /// Memory of this GPU that is mapped to addresses.
+    pub(super) fn properties(&self) -> (sys::CUmemLocation, sys::CUmemAllocationProp) {
         let location = sys::CUmemLocation {
             type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
             id: self.facts().ordinal as i32,
@@ -103,6 +90,25 @@ impl Gpu {
                 reserved: [0; 4],
             },
         };
+        (location, properties)
+    }
+
+    /// Whether buffers can end at a page that is not mapped.
+    pub fn can_guard(&self) -> bool {
+        self.0.maps_memory && has_functions()
+    }
+
+    /// Takes global memory behind which nothing is mapped, aligned to `align` bytes, a power of two; plain memory where the
+    /// GPU [cannot](Gpu::can_guard).
+    ///
+    /// Fails with [`FailureKind::OutOfMemory`] and the amount that is free.
+    pub fn allocate_guarded(&self, bytes: usize, align: usize) -> Result<Buffer, Failure> {
+        if !self.can_guard() {
+            return self.allocate(bytes);
+        }
+        self.enter()?;
+        let failed = |error| Failure::of(error, "mapping global memory");
+        let (location, properties) = self.properties();
         let mut page = 0;
         let wanted = sys::CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED;
         // SAFETY: the call reads the properties and writes one number.

@@ -3,7 +3,7 @@
 //! What is timed lies in plain allocations only: managed memory moves pages during a launch, which would be timed with
 //! it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cudarc::driver::{result, sys};
@@ -12,6 +12,7 @@ use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
 use super::guarded::{Mapping, Placement};
 use super::launch::{Event, Lane};
+use super::placed::Region;
 
 /// A piece of memory that the GPU reaches. Freed when dropped.
 ///
@@ -33,6 +34,8 @@ enum Place {
     Host(*mut u8),
     /// Where it was last used: the driver moves pages. Both sides have the same address.
     Managed,
+    /// In the GPU's memory, at an address of somebody's choosing: in pages that it may share with others.
+    Placed { _pages: Arc<Region> },
     /// In the GPU's memory, at the end of its pages, behind which nothing is mapped; with its alignment.
     Guarded(Mapping, usize),
 }
@@ -119,6 +122,18 @@ impl Gpu {
 }
 
 impl Buffer {
+    pub(super) fn in_region(gpu: &Gpu, region: &Arc<Region>, address: u64, bytes: usize) -> Buffer {
+        Buffer {
+            gpu: gpu.clone(),
+            address,
+            bytes,
+            place: Place::Placed {
+                _pages: Arc::clone(region),
+            },
+            host: Mutex::new(()),
+        }
+    }
+
     pub(super) fn of_mapping(gpu: &Gpu, mapping: Mapping, bytes: usize, align: usize) -> Buffer {
         Buffer {
             gpu: gpu.clone(),
@@ -224,7 +239,7 @@ impl Buffer {
             // SAFETY: the range lies within the allocation.
             Place::Host(pointer) => Ok(unsafe { pointer.add(offset) }),
             Place::Managed => Ok(std::ptr::with_exposed_provenance_mut(address as usize)),
-            Place::Device | Place::Guarded(..) => Err(Failure::new(
+            Place::Device | Place::Placed { .. } | Place::Guarded(..) => Err(Failure::new(
                 FailureKind::Request,
                 "the host was to reach memory of the GPU",
             )),
@@ -347,7 +362,7 @@ impl Drop for Buffer {
                     Place::Host(pointer) => result::free_host(pointer.cast()),
                     Place::Device | Place::Managed => result::free_sync(self.address),
                     // Given back when the mapping is dropped, at once.
-                    Place::Guarded(..) => Ok(()),
+                    Place::Guarded(..) | Place::Placed { .. } => Ok(()),
                 }
             };
         }

@@ -18,6 +18,7 @@ pub mod guarded;
 pub mod launch;
 pub mod memory;
 pub mod module;
+pub mod placed;
 mod queue;
 pub mod timing;
 pub mod worker;

@@ -92,17 +92,18 @@ struct Output<'w> {
     compare: Compare,
 }
 
-/// The outputs, in the parameters' order.
+/// The outputs, as the worker numbers them: in the parameters' order, and then memory at addresses of a program's choosing.
 fn outputs(workload: &Workload) -> Vec<Output<'_>> {
     let exact = exact(&workload.kernel);
     let mut outputs = Vec::new();
-    for (given, param) in workload.given.iter().zip(&workload.kernel.params) {
-        if let Given::Output {
-            element,
-            length,
-            fill,
-            compare,
-        } = given
+    for (number, (given, param)) in workload.given.iter().zip(&workload.kernel.params).enumerate() {
+        if workload.pointer(number).is_none()
+            && let Given::Output {
+                element,
+                length,
+                fill,
+                compare,
+            } = given
         {
             outputs.push(Output {
                 name: &param.name,
@@ -116,6 +117,15 @@ fn outputs(workload: &Workload) -> Vec<Output<'_>> {
                 },
             });
         }
+    }
+    for own in workload.placed.iter().flat_map(|placed| &placed.memory) {
+        outputs.push(Output {
+            name: &own.name,
+            element: Type::I8,
+            bytes: own.bytes.len() as u64,
+            is_poisoned: false,
+            compare: exact,
+        });
     }
     outputs
 }
@@ -135,7 +145,6 @@ impl GpuBench {
         pieces: &[Piece],
         timing: TimingOptions,
     ) -> Result<Against> {
-        super::check_unplaced(workload)?;
         check_host_memory(workload)?;
         let options = self.options(workload);
         let is_own = |kernel: &Kernel| kernel.body == workload.kernel.body;
@@ -154,7 +163,13 @@ impl GpuBench {
             .collect();
         let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
         let is_held = |held: &Workload| {
-            Arc::ptr_eq(&held.kernel, &workload.kernel) && holds_the_same(&held.given, &workload.given)
+            let places = match (&held.placed, &workload.placed) {
+                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+                (one, other) => one.is_none() && other.is_none(),
+            };
+            places
+                && Arc::ptr_eq(&held.kernel, &workload.kernel)
+                && holds_the_same(&held.given, &workload.given)
         };
         if !self.held.as_ref().is_some_and(is_held) {
             self.held = None;

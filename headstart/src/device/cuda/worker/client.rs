@@ -130,7 +130,12 @@ impl Worker {
     fn bind_as(&mut self, arguments: &[Argument<'_>], guarded: bool) -> Result<(), Failure> {
         self.outputs = arguments
             .iter()
-            .filter(|argument| matches!(argument, Argument::Buffer { output: true, .. }))
+            .filter(|argument| {
+                matches!(
+                    argument,
+                    Argument::Buffer { output: true, .. } | Argument::Placed { .. }
+                )
+            })
             .count();
         let arguments = arguments
             .iter()
@@ -194,6 +199,15 @@ impl Worker {
         let (element, length, fill, output, align) = match argument {
             Argument::Scalar(ty, bits) => {
                 return Ok(Given::Scalar(bits.to_le_bytes()[..ty.bytes() as usize].to_vec()));
+            }
+            Argument::Placed { address, bytes } => {
+                let path = self.folder.path().join(format!("input-{index}"));
+                written(&path, bytes)?;
+                return Ok(Given::Placed {
+                    address: *address,
+                    length: bytes.len() as u64,
+                    fill: Contents::File(path),
+                });
             }
             Argument::Buffer {
                 element,
@@ -473,6 +487,13 @@ pub enum Argument<'a> {
         output: bool,
         /// What its first byte's address is to be a multiple of: a power of two.
         align: u32,
+    },
+    /// An output at an address, which is not passed: other arguments lead there.
+    Placed {
+        /// The address of its first byte.
+        address: u64,
+        /// What it holds at first.
+        bytes: &'a [u8],
     },
 }
 

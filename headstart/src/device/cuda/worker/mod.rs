@@ -263,6 +263,15 @@ pub enum Given {
         #[serde(default = "least_alignment")]
         align: u32,
     },
+    /// An output of bytes at an address, which is not passed: other arguments lead there.
+    Placed {
+        /// The address of its first byte.
+        address: u64,
+        /// Number of bytes.
+        length: u64,
+        /// What it holds.
+        fill: Contents,
+    },
 }
 
 fn least_alignment() -> u32 {

@@ -101,6 +101,8 @@ pub(super) enum Bound {
         length: u64,
         fill: Fill,
         output: bool,
+        /// Whether its address is an argument.
+        is_passed: bool,
         /// Of an input that is checked: a sum of what it should hold; none where it is to be filled.
         sum: Option<u64>,
     },
@@ -136,9 +138,17 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             state.arguments.clear();
             state.reference = None;
             state.guarded = guarded && state.gpu.can_guard();
+            let at: Vec<(u64, usize)> = arguments
+                .iter()
+                .filter_map(|given| match given {
+                    Given::Placed { address, length, .. } => Some((*address, *length as usize)),
+                    Given::Scalar(_) | Given::Buffer { .. } => None,
+                })
+                .collect();
+            let mut placed = state.gpu.allocate_at(&at)?.into_iter();
             state.arguments = arguments
                 .iter()
-                .map(|given| state.bind(given))
+                .map(|given| state.bind(given, &mut placed))
                 .collect::<Result<_, _>>()?;
             state.gpu.wait(Duration::from_secs(60))?;
             Ok(Reply::Bound)
@@ -252,9 +262,26 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
 }
 
 impl State {
-    fn bind(&self, given: &Given) -> Result<Bound, Failure> {
+    /// `placed` has the memory of those that lie at addresses, in their order.
+    fn bind(&self, given: &Given, placed: &mut impl Iterator<Item = Buffer>) -> Result<Bound, Failure> {
         let (element, length, fill, output, align) = match given {
             Given::Scalar(bytes) => return Ok(Bound::Scalar(bytes.clone())),
+            Given::Placed { length, fill, .. } => {
+                let lost = || Failure::new(FailureKind::Request, "memory at an address is lost");
+                let mut memory = placed.next().ok_or_else(lost)?;
+                let fill = contents(fill)?;
+                fill.check(Type::I8, *length).map_err(request)?;
+                refill(&self.gpu, self.target, &mut memory, Type::I8, *length, &fill)?;
+                return Ok(Bound::Buffer {
+                    memory,
+                    element: Type::I8,
+                    length: *length,
+                    fill,
+                    output: true,
+                    is_passed: false,
+                    sum: None,
+                });
+            }
             Given::Buffer {
                 element,
                 length,
@@ -280,6 +307,7 @@ impl State {
             length,
             fill,
             output,
+            is_passed: true,
             sum: None,
         })
     }
@@ -349,6 +377,7 @@ impl State {
         for argument in &self.arguments {
             match argument {
                 Bound::Scalar(bytes) => arguments.push(bytes),
+                Bound::Buffer { is_passed: false, .. } => {}
                 Bound::Buffer { memory, .. } => arguments.push_address(memory.address()),
             }
         }

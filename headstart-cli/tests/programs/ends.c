@@ -1,0 +1,34 @@
+/* ends PTX HOW: launches once, and ends as it is told: by returning, exit, _exit, abort, a signal, or in another thread. */
+#include "driver.h"
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *leave(void *status) { exit((int)(long)status); }
+
+int main(int argc, char **argv) {
+    start();
+    CUmodule module = load(argv[1]);
+    CUfunction gather;
+    OK(cuModuleGetFunction(&gather, module, "gather"));
+    int indices[64] = {0}, count = 64, steps = 1;
+    float values[4] = {1, 2, 3, 4}, out[64] = {0};
+    CUdeviceptr on_indices = filled(indices, sizeof indices), on_values = filled(values, sizeof values),
+                on_out = filled(out, sizeof out);
+    void *parameters[] = {&on_indices, &on_values, &on_out, &count, &steps};
+    OK(cuLaunchKernel(gather, 1, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL));
+    OK(cuMemcpyDtoH(out, on_out, sizeof out));
+    printf("%g\n", out[63]);
+    fflush(stdout);
+    if (!strcmp(argv[2], "exit")) exit(3);
+    if (!strcmp(argv[2], "_exit")) _exit(4);
+    if (!strcmp(argv[2], "abort")) abort();
+    if (!strcmp(argv[2], "kill")) kill(getpid(), SIGKILL);
+    if (!strcmp(argv[2], "thread")) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, leave, (void *)5L);
+        pthread_join(thread, NULL);
+    }
+    return 0;
+}

@@ -211,7 +211,7 @@ exported! {
         name: *const c_char, function: *mut *const c_void, version: c_int, flags: u64, status: *mut c_int,
     ) {
         let _ = (version, flags);
-        let found = name_of(name).and_then(|name| find_export(name));
+        let found = name_of(name).and_then(find_export);
         if !status.is_null() {
             // CU_GET_PROC_ADDRESS_SUCCESS or …_SYMBOL_NOT_FOUND.
             *status = c_int::from(found.is_none());

@@ -51,7 +51,7 @@ pub fn run(options: &Exec) -> Result<u8> {
             tuned.kernel
         );
         for fact in &tuned.facts {
-            let _ = writeln!(text, "{fact}");
+            let _ = writeln!(text, "{}", fact.replace(' ', "\t"));
         }
     }
     fs::write(folder.path().join("exec.txt"), text)

@@ -8,7 +8,6 @@
 //! and it runs where the memory was. So does one whose pointers share an allocation, or lead nowhere.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Arc;
 
 use super::compare::Compare;
@@ -331,7 +330,7 @@ pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
 /// How a better kernel is put in the place of a captured one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// What every launch is looked at for, a line each, as the preloaded library reads them.
+    /// What every launch is looked at for, words with spaces between, as the preloaded library knows them.
     pub facts: Vec<String>,
     /// The same for people.
     pub sentences: Vec<String>,
@@ -390,12 +389,12 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
     let [x, y, z] = captured.group;
     // Even where the entry looks itself: a launch that takes the old body need not take the new module.
     add(
-        format!("group\t{x}\t{y}\t{z}"),
+        format!("group {x} {y} {z}"),
         format!("work-groups have {x}×{y}×{z} work-items"),
     );
     if let Some(bytes) = module.drop_in.needs.dynamic_shared_bytes {
         add(
-            format!("shared\t{bytes}"),
+            format!("shared {bytes}"),
             Granted::DynamicSharedBytes(bytes).to_string(),
         );
     }
@@ -406,7 +405,7 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                 for other in pointers().filter(|other| other.name != *name) {
                     let (other_index, other_inside) = place(&other.name)?;
                     add(
-                        format!("apart\t{index}\t{inside}\t{other_index}\t{other_inside}"),
+                        format!("apart {index} {inside} {other_index} {other_inside}"),
                         format!("`{name}` and `{}` lead into different allocations", other.name),
                     );
                 }
@@ -415,7 +414,7 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                 let (index, inside) = place(name)?;
                 let size = size(name);
                 add(
-                    format!("ends\t{index}\t{inside}\t{length}\t{size}"),
+                    format!("ends {index} {inside} {length} {size}"),
                     format!(
                         "`{name}` leads to {length} elements of {size} bytes up to the end of its allocation"
                     ),
@@ -423,12 +422,9 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
             }
             Granted::Alignment(name, bytes) => {
                 let (index, inside) = place(name)?;
-                add(
-                    format!("aligned\t{index}\t{inside}\t{bytes}"),
-                    granted.to_string(),
-                );
+                add(format!("aligned {index} {inside} {bytes}"), granted.to_string());
             }
-            Granted::DynamicSharedBytes(bytes) => add(format!("shared\t{bytes}"), granted.to_string()),
+            Granted::DynamicSharedBytes(bytes) => add(format!("shared {bytes}"), granted.to_string()),
             // Of the code, not of a launch.
             Granted::Spaces => {}
             Granted::ReadOnly(_) | Granted::NoOverflow | Granted::VariablesEnd => {
@@ -437,15 +433,4 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
         }
     }
     Ok(exchange)
-}
-
-impl Exchange {
-    /// The facts as a file has them.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        for fact in &self.facts {
-            let _ = writeln!(text, "{fact}");
-        }
-        text
-    }
 }

@@ -12,11 +12,25 @@ use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
 use super::memory::Buffer;
 
+/// What the driver takes reserved addresses to be a multiple of, where it is told which: other hints are rounded up. Seen with
+/// driver 580 on an H100.
+const HINTED: u64 = 32 << 20;
+/// Smaller reservations come from a pool of the driver's, wherever that lies: 2 MiB did, 512 MiB did not.
+const LEAST: u64 = 512 << 20;
+
+/// Addresses that are reserved.
+struct Window {
+    start: u64,
+    bytes: usize,
+}
+
 /// Pages that are mapped where they were asked for.
 pub(super) struct Region {
     start: u64,
     bytes: usize,
     handle: sys::CUmemGenericAllocationHandle,
+    /// Given back after the pages.
+    _window: Arc<Window>,
 }
 
 /// The runs of whole pages that hold all of some ranges: start and size of each, in the order of their addresses.
@@ -36,6 +50,28 @@ fn runs(ranges: &[(u64, usize)], page: u64) -> Option<Vec<(u64, u64)>> {
     }
     Some(
         runs.into_iter()
+            .map(|(start, end)| (start, end - start))
+            .collect(),
+    )
+}
+
+/// The windows of addresses that hold all of some runs: start and size of each.
+fn windows(runs: &[(u64, u64)]) -> Option<Vec<(u64, u64)>> {
+    let mut windows: Vec<(u64, u64)> = Vec::new();
+    for &(start, bytes) in runs {
+        let from = start - start % HINTED;
+        let end = start
+            .checked_add(bytes)?
+            .max(from.checked_add(LEAST)?)
+            .checked_next_multiple_of(HINTED)?;
+        match windows.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(end),
+            _ => windows.push((from, end)),
+        }
+    }
+    Some(
+        windows
+            .into_iter()
             .map(|(start, end)| (start, end - start))
             .collect(),
     )
@@ -64,12 +100,17 @@ impl Gpu {
         unsafe { sys::cuMemGetAllocationGranularity(&mut page, &properties, wanted) }
             .result()
             .map_err(failed)?;
-        let runs = runs(ranges, page.max(1) as u64)
-            .ok_or_else(|| Failure::new(FailureKind::Request, "memory beyond all addresses"))?;
-        let regions: Vec<Arc<Region>> = runs
-            .into_iter()
-            .map(|(start, bytes)| self.region(start, bytes as usize))
+        let beyond = || Failure::new(FailureKind::Request, "memory beyond all addresses");
+        let runs = runs(ranges, page.max(1) as u64).ok_or_else(beyond)?;
+        let windows = windows(&runs).ok_or_else(beyond)?.into_iter();
+        let windows: Vec<Arc<Window>> = windows
+            .map(|(start, bytes)| reserve(start, bytes as usize))
             .collect::<Result<_, _>>()?;
+        let region = |(start, bytes): (u64, u64)| {
+            let own = windows.iter().rev().find(|window| window.start <= start);
+            self.region(own.ok_or_else(beyond)?, start, bytes as usize)
+        };
+        let regions: Vec<Arc<Region>> = runs.into_iter().map(region).collect::<Result<_, _>>()?;
         let buffer = |&(address, bytes): &(u64, usize)| {
             let region = regions.iter().find(|region| {
                 region.start <= address && address - region.start + bytes as u64 <= region.bytes as u64
@@ -81,26 +122,14 @@ impl Gpu {
         ranges.iter().map(buffer).collect()
     }
 
-    fn region(&self, start: u64, bytes: usize) -> Result<Arc<Region>, Failure> {
+    fn region(&self, window: &Arc<Window>, base: u64, bytes: usize) -> Result<Arc<Region>, Failure> {
         let failed = |error| Failure::of(error, "mapping global memory");
         let (location, properties) = self.properties();
-        let (mut base, mut handle) = (0, 0);
+        let mut handle = 0;
         // SAFETY: as for guarded buffers: each call writes one value, or takes what an earlier one gave; what was done is
-        // undone where a later one fails.
+        // undone where a later one fails. The addresses lie in the window, which is reserved.
         unsafe {
-            let reserved = sys::cuMemAddressReserve(&mut base, bytes, 0, start, 0).result();
-            if reserved.is_ok() && base != start {
-                let _ = sys::cuMemAddressFree(base, bytes);
-            }
-            if reserved.is_err() || base != start {
-                return Err(Failure::new(
-                    FailureKind::Request,
-                    format!("the addresses from {start:#x} on are taken in this process"),
-                )
-                .accepted("another try, or a simulated device, such as `--device sim:h200`"));
-            }
             if let Err(error) = sys::cuMemCreate(&mut handle, bytes, &properties, 0).result() {
-                let _ = sys::cuMemAddressFree(base, bytes);
                 let failure = failed(error);
                 return Err(match failure.kind {
                     FailureKind::OutOfMemory => self.full(bytes),
@@ -118,11 +147,46 @@ impl Gpu {
                     let _ = sys::cuMemUnmap(base, bytes);
                 }
                 let _ = sys::cuMemRelease(handle);
-                let _ = sys::cuMemAddressFree(base, bytes);
                 return Err(failed(error));
             }
         }
-        Ok(Arc::new(Region { start, bytes, handle }))
+        Ok(Arc::new(Region {
+            start: base,
+            bytes,
+            handle,
+            _window: Arc::clone(window),
+        }))
+    }
+}
+
+/// Reserves a window of addresses. The context is current.
+fn reserve(start: u64, bytes: usize) -> Result<Arc<Window>, Failure> {
+    let mut base = 0;
+    // SAFETY: the call writes one value; what it gave elsewhere is given back.
+    let reserved = unsafe { sys::cuMemAddressReserve(&mut base, bytes, 0, start, 0) }.result();
+    let window = Arc::new(Window { start: base, bytes });
+    match reserved {
+        Ok(()) if base == start => Ok(window),
+        Ok(()) => Err(taken(start)),
+        Err(_) => {
+            std::mem::forget(window);
+            Err(taken(start))
+        }
+    }
+}
+
+fn taken(start: u64) -> Failure {
+    Failure::new(
+        FailureKind::Request,
+        format!("the addresses from {start:#x} on are taken in this process"),
+    )
+    .accepted("another try, or a simulated device, such as `--device sim:h200`")
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // SAFETY: reserved once, so, and given back once; the regions in it are gone.
+        let _ = unsafe { sys::cuMemAddressFree(self.start, self.bytes) };
     }
 }
 
@@ -133,7 +197,6 @@ impl Drop for Region {
         unsafe {
             let _ = sys::cuMemUnmap(self.start, self.bytes);
             let _ = sys::cuMemRelease(self.handle);
-            let _ = sys::cuMemAddressFree(self.start, self.bytes);
         }
     }
 }
@@ -150,6 +213,12 @@ mod tests {
             Some(vec![(0x1000, 0x2000), (0x5000, 0x4000)])
         );
         assert_eq!(runs(&[(u64::MAX, 2)], 0x1000), None);
+        let (one, far) = (0x7f00_0220_0000, 0x7f40_0000_0000);
+        let expected = vec![(0x7f00_0200_0000, LEAST), (far, 1 << 30)];
+        assert_eq!(
+            windows(&[(one, 0x20_0000), (one + 0x40_0000, 0x20_0000), (far, 1 << 30)]),
+            Some(expected)
+        );
         assert_eq!(runs(&[(0x2000, 0)], 0x1000), Some(vec![(0x2000, 0x1000)]));
     }
 }

@@ -59,18 +59,110 @@ use std::collections::{HashMap, HashSet};
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, verify};
 use crate::suggest::{accepted, quoted};
-use tree::{Body, Function, Module, Operand, Statement, Variable};
+use tree::{Body, Function, Operand, Statement, Variable};
 
-/// Most other entries that are tried to say which of them could be read.
+/// Most other entries that are tried to say which of them could be read, and most bytes of text that they may have together.
 const MOST_TRIED: usize = 16;
+const MOST_BYTES_TRIED: usize = 1 << 20;
+
+/// A module whose entries are known, and nothing else yet: what is between their braces was passed over, and is parsed when
+/// an entry is asked for.
+#[derive(Debug)]
+pub struct Module<'t> {
+    text: &'t str,
+    file: &'t str,
+    tree: tree::Module<'t>,
+}
+
+impl<'t> Module<'t> {
+    /// Finds the entries of a module; `file` is what messages and source places call the text.
+    ///
+    /// # Errors
+    /// The text is no PTX module: what, and in which line.
+    pub fn new(text: &'t str, file: &'t str) -> Result<Module<'t>> {
+        let tree = parse::module(text)?;
+        Ok(Module { text, file, tree })
+    }
+
+    /// The names of the entries, in the order of the text.
+    pub fn entries(&self) -> Vec<&'t str> {
+        entries_of(&self.tree).map(|entry| entry.name).collect()
+    }
+
+    /// Reads an entry, as [`import`] does.
+    ///
+    /// # Errors
+    /// As for [`import`].
+    pub fn import(&self, entry: Option<&str>, facts: &Facts) -> Result<Imported> {
+        let names = self.entries();
+        let chosen = match (entry, &names[..]) {
+            (_, []) => return Err(Error::input("the module has no entry").accepted("a module with `.entry`")),
+            (Some(name), _) => *names.iter().find(|&&other| other == name).ok_or_else(|| {
+                Error::usage(format!("the module has no entry {}", quoted(name))).accepted(accepted(
+                    name,
+                    "entries",
+                    names.iter().copied(),
+                ))
+            })?,
+            (None, [only]) => only,
+            (None, _) => {
+                return Err(Error::usage(format!("the module has {} entries", names.len()))
+                    .accepted(format!("one of {}", listed(&names))));
+            }
+        };
+        self.translate(chosen, facts).map_err(|error| {
+            let readable = self.readable(chosen, facts);
+            match readable.is_empty() {
+                true => error,
+                false => error.accepted(format!("entries that can be read: {}", listed(&readable))),
+            }
+        })
+    }
+
+    /// Reads an entry, as [`import`] does, and tries no other one if it cannot be read.
+    ///
+    /// # Errors
+    /// There is no such entry, or it needs what the IR does not have: which instruction, in which line.
+    pub fn import_alone(&self, entry: &str, facts: &Facts) -> Result<Imported> {
+        match entries_of(&self.tree).any(|other| other.name == entry) {
+            true => self.translate(entry, facts),
+            false => self.import(Some(entry), facts),
+        }
+    }
+
+    /// What is between the braces of an entry; nothing if there is none of this name.
+    pub fn body_of(&self, entry: &str) -> Option<&'t str> {
+        let entry = entries_of(&self.tree).find(|other| other.name == entry)?;
+        self.text.get(entry.body.0..entry.body_end)
+    }
+
+    /// Some other entries that can be read, for a message.
+    fn readable(&self, chosen: &str, facts: &Facts) -> Vec<&'t str> {
+        let mut bytes = 0;
+        let few = entries_of(&self.tree)
+            .filter(|entry| entry.name != chosen)
+            .take(MOST_TRIED)
+            .take_while(|entry| {
+                bytes += entry.body_end - entry.body.0;
+                bytes <= MOST_BYTES_TRIED
+            });
+        few.filter(|entry| self.translate(entry.name, facts).is_ok())
+            .map(|entry| entry.name)
+            .collect()
+    }
+
+    fn translate(&self, name: &str, facts: &Facts) -> Result<Imported> {
+        translate(self.text, self.file, &self.tree, name, facts)
+    }
+}
 
 /// The names of a module's entries, in the order of the text.
 ///
 /// # Errors
 /// The text is no PTX module: what, and in which line.
 pub fn entries(text: &str) -> Result<Vec<String>> {
-    let module = parse::module(text)?;
-    Ok(entries_of(&module).map(|entry| entry.name.to_owned()).collect())
+    let module = Module::new(text, "module")?;
+    Ok(module.entries().into_iter().map(str::to_owned).collect())
 }
 
 /// Reads an entry of a PTX module; `file` is what messages and source places call the text, `entry` may be left out
@@ -92,42 +184,13 @@ pub struct Imported {
     pub original: Original,
 }
 
-/// Reads an entry like [`read`], and keeps what is needed to put a rewritten kernel in its place.
+/// Reads an entry like [`read`], and keeps what is needed to put a rewritten kernel in its place. Whoever wants several
+/// entries of a long module makes a [`Module`] of it once.
 ///
 /// # Errors
 /// As for [`read`].
 pub fn import(text: &str, file: &str, entry: Option<&str>, facts: &Facts) -> Result<Imported> {
-    let module = parse::module(text)?;
-    let names: Vec<&str> = entries_of(&module).map(|entry| entry.name).collect();
-    let chosen = match (entry, &names[..]) {
-        (_, []) => return Err(Error::input("the module has no entry").accepted("a module with `.entry`")),
-        (Some(name), _) => *names.iter().find(|&&other| other == name).ok_or_else(|| {
-            Error::usage(format!("the module has no entry {}", quoted(name))).accepted(accepted(
-                name,
-                "entries",
-                names.iter().copied(),
-            ))
-        })?,
-        (None, [only]) => only,
-        (None, _) => {
-            return Err(Error::usage(format!("the module has {} entries", names.len()))
-                .accepted(format!("one of {}", listed(&names))));
-        }
-    };
-    translate(text, file, &module, chosen, facts).map_err(|error| {
-        if names.len() == 1 {
-            return error;
-        }
-        let others = names.iter().filter(|&&name| name != chosen).take(MOST_TRIED);
-        let readable: Vec<&str> = others
-            .filter(|name| translate(text, file, &module, name, facts).is_ok())
-            .copied()
-            .collect();
-        match readable.is_empty() {
-            true => error,
-            false => error.accepted(format!("entries that can be read: {}", listed(&readable))),
-        }
-    })
+    Module::new(text, file)?.import(entry, facts)
 }
 
 fn listed(names: &[&str]) -> String {
@@ -136,12 +199,18 @@ fn listed(names: &[&str]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-fn entries_of<'m, 't>(module: &'m Module<'t>) -> impl Iterator<Item = &'m Function<'t>> {
+fn entries_of<'m, 't>(module: &'m tree::Module<'t>) -> impl Iterator<Item = &'m Function<'t>> {
     module.functions.iter().filter(|function| function.is_entry)
 }
 
 /// Turns one entry into a verified kernel.
-fn translate(text: &str, file: &str, module: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
+fn translate(
+    text: &str,
+    file: &str,
+    module: &tree::Module<'_>,
+    name: &str,
+    facts: &Facts,
+) -> Result<Imported> {
     let about = |error: Error| error.about(format!("entry {}", quoted(name)));
     let function = entries_of(module)
         .find(|entry| entry.name == name)
@@ -203,7 +272,10 @@ fn reads_special(body: &Body<'_>, wanted: &str) -> bool {
 }
 
 /// The variables that a body mentions, its own and the module's, by name.
-fn used_variables<'m, 't>(module: &'m Module<'t>, body: &'m Body<'t>) -> HashMap<&'t str, &'m Variable<'t>> {
+fn used_variables<'m, 't>(
+    module: &'m tree::Module<'t>,
+    body: &'m Body<'t>,
+) -> HashMap<&'t str, &'m Variable<'t>> {
     fn mention<'t>(operand: &Operand<'t>, into: &mut HashSet<&'t str>) {
         match operand {
             Operand::Symbol(name) => {

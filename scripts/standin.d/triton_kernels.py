@@ -11,7 +11,11 @@ import multiprocessing
 import os
 import pathlib
 import re
+import signal
 import sys
+
+
+MOST_SECONDS = 25
 
 
 def index(folder):
@@ -155,15 +159,39 @@ def pointer(name, variant):
     return ("*bf16", "*fp32", "*fp16")[variant % 3]
 
 
+def compile_one(world, path, node, target, capability):
+    """Compiles a kernel with the first guess that fits."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    names, fixed, pointers = uses(node)
+    for variant in range(5):
+        signature, values = {}, {}
+        for parameter in names:
+            if parameter in fixed:
+                signature[parameter] = "constexpr"
+                values[parameter] = constant(parameter, variant)
+            elif parameter in pointers:
+                signature[parameter] = pointer(parameter, variant)
+            else:
+                signature[parameter] = scalar(parameter)
+        try:
+            source = ASTSource(world.function(path, node), signature, values)
+            compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32),
+                                      options={"num_warps": 4, "num_stages": 3 if variant % 2 == 0 else 2})
+        except Exception:
+            continue
+        target.write_text(compiled.asm["ptx"])
+        return
+
+
 def compile_all(job):
     path, functions, constants, root, out, capability = job
     import contextlib
     import io
     made, failed = 0, []
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        import triton
-        from triton.backends.compiler import GPUTarget
-        from triton.compiler import ASTSource
         world = World(functions, constants)
         file = ".".join(pathlib.Path(path).relative_to(root).with_suffix("").parts)
         for node in ast.parse(open(path).read()).body:
@@ -173,29 +201,20 @@ def compile_all(job):
             if "store" not in text and "atomic" not in text:
                 continue
             names, fixed, pointers = uses(node)
-            last = ""
-            for variant in range(5):
-                signature, values = {}, {}
-                for parameter in names:
-                    if parameter in fixed:
-                        signature[parameter] = "constexpr"
-                        values[parameter] = constant(parameter, variant)
-                    elif parameter in pointers:
-                        signature[parameter] = pointer(parameter, variant)
-                    else:
-                        signature[parameter] = scalar(parameter)
+            target = pathlib.Path(out) / f"{file}.{node.name}.ptx"
+            # In a process of its own: some take the compiler minutes.
+            child = os.fork()
+            if child == 0:
+                signal.alarm(MOST_SECONDS)
                 try:
-                    source = ASTSource(world.function(path, node), signature, values)
-                    compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32),
-                                              options={"num_warps": 4, "num_stages": 3 if variant % 2 == 0 else 2})
-                    target = pathlib.Path(out) / f"{file}.{node.name}.{variant}.ptx"
-                    target.write_text(compiled.asm["ptx"])
-                    made += 1
-                    break
-                except BaseException as error:
-                    last = f"{type(error).__name__}: {str(error)[-150:]}"
+                    compile_one(world, path, node, target, capability)
+                finally:
+                    os._exit(0)
+            os.waitpid(child, 0)
+            if target.exists():
+                made += 1
             else:
-                failed.append(f"{file}.{node.name}: {last}")
+                failed.append(f"{file}.{node.name}")
     return made, failed
 
 

@@ -115,7 +115,9 @@ impl<'k> Reader<'k> {
                 OpKind::Fence(order, _) if order.acquires() => {
                     self.effects.push(Effect::Acquire(op.place));
                 }
-                OpKind::Barrier | OpKind::Meet(_) => self.effects.push(Effect::Barrier(op.place)),
+                OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(_) => {
+                    self.effects.push(Effect::Barrier(op.place))
+                }
                 OpKind::Break(label, _) if !self.inner_labels.contains(label) => {
                     self.exits.push(Exit { at, place: op.place });
                 }

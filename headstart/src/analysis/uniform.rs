@@ -74,7 +74,9 @@ impl<'k> Walk<'k> {
 
     fn op(&mut self, op: &'k Op, differing: bool) {
         match &op.kind {
-            OpKind::Id(Id::SubGroup | Id::SubGroupSize) | OpKind::Vote(..) if self.work_group => {
+            OpKind::Id(Id::SubGroup | Id::SubGroupSize) | OpKind::Vote(..) | OpKind::Reduce(..)
+                if self.work_group =>
+            {
                 for &result in &op.results {
                     self.mark(result);
                 }
@@ -155,7 +157,8 @@ impl<'k> Walk<'k> {
                 }
             }
             // What all of them have said; who votes with another party has another result.
-            OpKind::Vote(_, _, mask) => {
+            OpKind::GroupVote(..) => {}
+            OpKind::Vote(_, _, mask) | OpKind::Reduce(_, _, mask) => {
                 if mask.is_some_and(|mask| self.found.differs(mask)) {
                     for &result in &op.results {
                         self.mark(result);

@@ -11,7 +11,7 @@ use super::op::{
     BinaryOp, CompareOp, ConvertOp, Id, LoopWishes, Meeting, NoWrapOp, Op, OpKind, UnaryOp, Wrap,
 };
 use super::rule::FloatRule;
-use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
+use super::together::{AtomicOp, GroupVoteOp, MemoryOrder, MemoryScope, ReduceOp, ShuffleOp, VoteOp};
 use super::types::Type;
 
 /// Appends operations to a region of a kernel.
@@ -374,6 +374,16 @@ impl<'k> Builder<'k> {
     /// What a `Bool` is for those that `mask`, an `I32`, names; for the sub-group if there is none.
     pub fn vote_among(&mut self, op: VoteOp, value: Value, mask: Option<Value>) -> Value {
         self.push_one(OpKind::Vote(op, value, mask), op.result())
+    }
+
+    /// What the values of those are together that `mask`, an `I32`, names; of the sub-group if there is none.
+    pub fn reduce_among(&mut self, op: ReduceOp, value: Value, mask: Option<Value>) -> Value {
+        self.push_one(OpKind::Reduce(op, value, mask), Type::I32)
+    }
+
+    /// What a `Bool` is for the work-items of the work-group, all of which wait here for each other.
+    pub fn group_vote(&mut self, op: GroupVoteOp, value: Value) -> Value {
+        self.push_one(OpKind::GroupVote(op, value), op.result())
     }
 
     /// The mask of those that run this together.

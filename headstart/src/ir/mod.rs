@@ -125,6 +125,6 @@ pub use parse::{parse, read};
 pub use print::print;
 pub use rule::{FloatRule, Rounding};
 pub use table::{OpClass, Operands, Rules};
-pub use together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
+pub use together::{AtomicOp, GroupVoteOp, MemoryOrder, MemoryScope, ReduceOp, ShuffleOp, VoteOp};
 pub use types::{Space, Type};
 pub use verify::{verify, verify_derived};

@@ -12,7 +12,7 @@ use super::parse::Parser;
 use super::print::Printer;
 use super::rule::FloatRule;
 use super::table::{OpClass, operations, text_form, words};
-use super::together::{AtomicOp, MemoryOrder, MemoryScope, ShuffleOp, VoteOp};
+use super::together::{AtomicOp, GroupVoteOp, MemoryOrder, MemoryScope, ReduceOp, ShuffleOp, VoteOp};
 use super::types::Type;
 use crate::error::Result;
 
@@ -124,6 +124,9 @@ operations! {
         /// All work-items of the group wait here for each other; shared and global memory are ordered.
         /// Asynchronous copies may remain in flight. No result.
         Barrier = Order ["barrier"];
+        /// A [`Barrier`](OpKind::Barrier) at which all work-items of the group that have not ended say what a `Bool` is.
+        /// Result: a `Bool` or an `I32`, the same for all.
+        GroupVote(op: GroupVoteOp, value: Value) = Order ["groupvote" op value];
 
         // Structure, whose results are given by `Break`; what leaves it.
         /// Runs `body` once.
@@ -172,7 +175,8 @@ operations! {
             op: AtomicOp,
             /// A global, shared or generic pointer.
             ptr: Value,
-            /// [`AtomicOp::operands`] values of one type, that of the result.
+            /// [`AtomicOp::operands`] values of one type, that of the result. A load and a store can be of 1, 2 or 4
+            /// consecutive values, aligned to their total size; then each is an operation of its own.
             values: Vec<Value>,
             /// What stays before and after.
             order: MemoryOrder,
@@ -200,6 +204,8 @@ operations! {
         } = Exchange ["shuffle" op value by mask];
         /// What a `Bool` is for the party, whose mask comes last. Result: a `Bool` or an `I32`.
         Vote(op: VoteOp, value: Value, mask: Option<Value>) = Exchange ["vote" op value mask];
+        /// What the party's values, `I32`, are together. Result: an `I32`, the same for all of the party.
+        Reduce(op: ReduceOp, value: Value, mask: Option<Value>) = Exchange ["reduce" op value mask];
 
         /// Some of the work-group's work-items wait here for each other: a sub-group, a part of it, or several
         /// sub-groups. Shared and global memory are ordered among them. No result.
@@ -313,9 +319,10 @@ impl OpKind {
     /// The mask that names who takes part, of an operation that has one.
     pub fn mask(&self) -> Option<Value> {
         match *self {
-            OpKind::Shuffle { mask, .. } | OpKind::Vote(.., mask) | OpKind::Meet(Meeting::SubGroup(mask)) => {
-                mask
-            }
+            OpKind::Shuffle { mask, .. }
+            | OpKind::Vote(.., mask)
+            | OpKind::Reduce(.., mask)
+            | OpKind::Meet(Meeting::SubGroup(mask)) => mask,
             _ => None,
         }
     }

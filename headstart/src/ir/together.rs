@@ -1,5 +1,6 @@
 //! What work-items do together: atomics, memory orders and scopes, exchanges inside a sub-group.
 
+use super::arithmetic::BinaryOp;
 use super::table::words;
 use super::types::Type;
 
@@ -36,6 +37,48 @@ words! {
         /// Float, rounded to nearest even. Of `F32` in global memory a device may take subnormals as zero, and which
         /// NaN it makes is its own affair.
         FAdd = "fadd",
+        /// `I32`: two `F16`, each as `FAdd`, one after the other.
+        FAddHalves = "fadd.f16x2",
+        /// `I32`: two `Bf16`, each as `FAdd`, one after the other.
+        FAddBrainHalves = "fadd.bf16x2",
+        /// Integer, unsigned: one more, or 0 from the operand on.
+        IncrementU = "increment.u",
+        /// Integer, unsigned: one less; the operand if that is less, or instead of less than 0.
+        DecrementU = "decrement.u",
+    }
+}
+
+words! {
+    /// What a [`Reduce`](super::OpKind::Reduce) of a sub-group makes of its values.
+    pub enum ReduceOp: "a kind of reduction" {
+        /// Their sum, wrapping.
+        Add = "add",
+        /// Bits that all have.
+        And = "and",
+        /// Bits that any has.
+        Or = "or",
+        /// Bits that an odd number of them have.
+        Xor = "xor",
+        /// The least, as signed numbers.
+        MinS = "min.s",
+        /// The least, as unsigned numbers.
+        MinU = "min.u",
+        /// The greatest, as signed numbers.
+        MaxS = "max.s",
+        /// The greatest, as unsigned numbers.
+        MaxU = "max.u",
+    }
+}
+
+words! {
+    /// What a [`GroupVote`](super::OpKind::GroupVote) of the work-group gives.
+    pub enum GroupVoteOp: "a kind of vote" {
+        /// Whether it holds for one of them. A `Bool`.
+        Any = "any",
+        /// Whether it holds for all of them. A `Bool`.
+        All = "all",
+        /// For how many it holds. An `I32`.
+        Count = "count",
     }
 }
 
@@ -64,6 +107,8 @@ words! {
         WorkGroup = "work_group",
         /// Of the device.
         Device = "device",
+        /// Of the device, the host and other devices.
+        System = "system",
     }
 }
 
@@ -118,17 +163,25 @@ impl AtomicOp {
     pub fn commutes(self) -> bool {
         !matches!(
             self,
-            AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange | AtomicOp::FAdd
+            AtomicOp::Store
+                | AtomicOp::Exchange
+                | AtomicOp::CompareExchange
+                | AtomicOp::FAdd
+                | AtomicOp::FAddHalves
+                | AtomicOp::FAddBrainHalves
+                | AtomicOp::IncrementU
+                | AtomicOp::DecrementU
         )
     }
 
-    /// Whether it takes values of this type: 32 or 64 bits.
+    /// Whether it takes values of this type: 32 or 64 bits; sums of floats also of 16.
     pub fn takes(self, ty: Type) -> bool {
         let integer = matches!(ty, Type::I32 | Type::I64);
         let float = matches!(ty, Type::F32 | Type::F64);
         match self {
             AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange => integer || float,
-            AtomicOp::FAdd => float,
+            AtomicOp::FAdd => ty.is_float(),
+            AtomicOp::FAddHalves | AtomicOp::FAddBrainHalves => ty == Type::I32,
             _ => integer,
         }
     }
@@ -155,6 +208,19 @@ impl MemoryOrder {
     }
 }
 
+impl MemoryScope {
+    /// Whether work-items of other work-groups are among them.
+    pub fn is_wide(self) -> bool {
+        self >= MemoryScope::Device
+    }
+
+    /// The same where there is nobody but the device.
+    #[must_use]
+    pub fn on_device(self) -> MemoryScope {
+        self.min(MemoryScope::Device)
+    }
+}
+
 impl ShuffleOp {
     /// The number of the work-item that the value comes from, for work-item `lane` of a sub-group of `size`;
     /// its own where there is none of that number.
@@ -166,6 +232,41 @@ impl ShuffleOp {
             ShuffleOp::Xor => Some(lane ^ by),
         };
         source.filter(|&source| source < size).unwrap_or(lane)
+    }
+}
+
+impl ReduceOp {
+    /// The operation on two values.
+    pub fn binary(self) -> BinaryOp {
+        match self {
+            ReduceOp::Add => BinaryOp::Add,
+            ReduceOp::And => BinaryOp::And,
+            ReduceOp::Or => BinaryOp::Or,
+            ReduceOp::Xor => BinaryOp::Xor,
+            ReduceOp::MinS => BinaryOp::MinS,
+            ReduceOp::MinU => BinaryOp::MinU,
+            ReduceOp::MaxS => BinaryOp::MaxS,
+            ReduceOp::MaxU => BinaryOp::MaxU,
+        }
+    }
+}
+
+impl GroupVoteOp {
+    /// The type of what it gives.
+    pub fn result(self) -> Type {
+        match self {
+            GroupVoteOp::Any | GroupVoteOp::All => Type::Bool,
+            GroupVoteOp::Count => Type::I32,
+        }
+    }
+
+    /// What it gives where it holds for so many of so many.
+    pub fn of(self, holding: u32, all: u32) -> u64 {
+        match self {
+            GroupVoteOp::Any => u64::from(holding > 0),
+            GroupVoteOp::All => u64::from(holding == all),
+            GroupVoteOp::Count => u64::from(holding),
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use super::plan::Strategy;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::summarize;
 use crate::error::{Error, Result};
-use crate::ir::{Builder, CacheHint, CacheLevel, Kernel, Label, LoadId, MemoryScope, Op, OpKind};
+use crate::ir::{Builder, CacheHint, CacheLevel, Kernel, Label, LoadId, Op, OpKind};
 
 /// A hint that was derived for a load.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ impl Hinted {
 
 /// Whether an operation, or one inside it, is a fence that may empty L1.
 fn is_fenced(op: &Op) -> bool {
-    let fences = |kind: &OpKind| matches!(kind, OpKind::Fence(_, scope) if *scope == MemoryScope::Device);
+    let fences = |kind: &OpKind| matches!(kind, OpKind::Fence(_, scope) if scope.is_wide());
     let mut found = fences(&op.kind);
     for region in op.kind.regions() {
         region.walk(&mut |op| found |= fences(&op.kind));

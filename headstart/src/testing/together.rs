@@ -40,7 +40,7 @@ impl Generator {
             MemoryOrder::AcquireRelease,
             MemoryOrder::SequentiallyConsistent,
         ]);
-        let scope = *self.random.choose(MemoryScope::ALL);
+        let scope = self.random.choose(MemoryScope::ALL).on_device();
         b.fence(order, scope);
     }
 

@@ -12,7 +12,7 @@ use super::workload::{Bound, Given, Output, Prepared, Workload};
 use crate::device::sim::functional::Groups;
 use crate::device::{Command, Device, Fill, Pattern};
 use crate::error::{Error, Fault, Result};
-use crate::ir::{Kernel, MemoryScope, OpKind, Space};
+use crate::ir::{Kernel, OpKind, Space};
 use crate::prefetch::Plan;
 use crate::prefetch::check::Plain;
 use crate::report::Outputs;
@@ -379,7 +379,7 @@ fn may_wait(kernel: &Kernel) -> bool {
     kernel.body.walk(&mut |op| {
         found |= match &op.kind {
             OpKind::Atomic { ptr, .. } => kernel.ty(*ptr).space() != Some(Space::Shared),
-            OpKind::Fence(_, scope) => *scope == MemoryScope::Device,
+            OpKind::Fence(_, scope) => scope.is_wide(),
             _ => false,
         }
     });

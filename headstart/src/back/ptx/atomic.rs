@@ -1,10 +1,11 @@
 //! Atomic operations and fences.
 //!
 //! PTX has the orders relaxed, acquire, release and both as qualifiers, and sequential consistency as a fence
-//! in front. Its scopes are the work-group (`cta`) and the device (`gpu`); a sub-group's is served by the
+//! in front. Its scopes are the work-group (`cta`), the device (`gpu`) and the system (`sys`); a sub-group's is served by the
 //! work-group's. Whether the result is used, ptxas finds out: it makes a reduction of what is not.
 
 use super::emitter::Emitter;
+use super::memory::vector;
 use super::registers::Class;
 use crate::ir::{AtomicOp, MemoryOrder, MemoryScope, Op, OpKind, Space, Type, Value};
 
@@ -12,6 +13,7 @@ fn scope_name(scope: MemoryScope) -> &'static str {
     match scope {
         MemoryScope::SubGroup | MemoryScope::WorkGroup => "cta",
         MemoryScope::Device => "gpu",
+        MemoryScope::System => "sys",
     }
 }
 
@@ -43,6 +45,10 @@ fn operation(op: AtomicOp) -> (&'static str, &'static str) {
         AtomicOp::MaxS => ("max", "s"),
         AtomicOp::MaxU => ("max", "u"),
         AtomicOp::FAdd => ("add", "f"),
+        AtomicOp::FAddHalves => ("add.noftz", "f16x2"),
+        AtomicOp::FAddBrainHalves => ("add.noftz", "bf16x2"),
+        AtomicOp::IncrementU => ("inc", "u"),
+        AtomicOp::DecrementU => ("dec", "u"),
     }
 }
 
@@ -69,27 +75,38 @@ impl Emitter<'_> {
             Some(Space::Shared) => ".shared",
             _ => "",
         };
-        let (name, letter) = operation(*atomic);
+        let (mut name, letter) = operation(*atomic);
+        let mut suffix = match atomic {
+            AtomicOp::FAddHalves | AtomicOp::FAddBrainHalves => letter.to_owned(),
+            _ => format!("{letter}{}", ty.bits()),
+        };
+        if *atomic == AtomicOp::FAdd && ty.bits() == 16 {
+            (name, suffix) = (
+                "add.noftz",
+                if ty == Type::F16 { "f16" } else { "bf16" }.to_owned(),
+            );
+        }
         let how = format!("{}.{}{space}", order_name(*atomic, *order), scope_name(*scope));
         let location = self.location(*ptr);
         let mut operands: Vec<String> = Vec::new();
         for &value in values {
             operands.push(self.atomic_operand(*atomic, ty, value));
         }
-        let operands = operands.join(", ");
         let bits = ty.bits();
         match (atomic, op.results.first()) {
-            (AtomicOp::Store, _) => self.guarded(format!("st.{how}.b{bits} {location}, {operands}")),
-            (AtomicOp::Load, Some(&result)) => {
-                let r = self.register(result);
-                self.guarded(format!("ld.{how}.b{bits} {r}, {location}"));
+            (AtomicOp::Store, _) => {
+                let (vector, from) = vector(&operands);
+                self.guarded(format!("st.{how}{vector}.b{bits} {location}, {from}"));
+            }
+            (AtomicOp::Load, Some(_)) => {
+                let registers: Vec<String> = op.results.iter().map(|&result| self.register(result)).collect();
+                let (vector, to) = vector(&registers);
+                self.guarded(format!("ld.{how}{vector}.b{bits} {to}, {location}"));
             }
             (_, Some(&result)) => {
                 // Bits of a float are exchanged as they are, in registers of either kind.
-                let r = self.register(result);
-                self.guarded(format!(
-                    "atom.{how}.{name}.{letter}{bits} {r}, {location}, {operands}"
-                ));
+                let (r, operands) = (self.register(result), operands.join(", "));
+                self.guarded(format!("atom.{how}.{name}.{suffix} {r}, {location}, {operands}"));
             }
             (_, None) => {}
         }

@@ -6,7 +6,7 @@
 
 use super::emitter::Emitter;
 use super::registers::Class;
-use crate::ir::{Id, ShuffleOp, Type, Value, VoteOp};
+use crate::ir::{GroupVoteOp, Id, ReduceOp, ShuffleOp, Type, Value, VoteOp};
 
 /// Every lane of a warp.
 const EVERYBODY: &str = "0xffffffff";
@@ -140,5 +140,33 @@ impl Emitter<'_> {
             VoteOp::Ballot => "ballot.b32",
         };
         self.ins(format!("vote.sync.{how} {r}, {operand}, {party}"));
+    }
+
+    /// What the warp's values are together, or those of a party of it.
+    pub(super) fn reduce(&mut self, result: Value, op: ReduceOp, value: Value, mask: Option<Value>) {
+        let party = self.party(mask);
+        let (r, operand) = (self.register(result), self.operand(value));
+        let how = match op {
+            ReduceOp::Add => "add.u32",
+            ReduceOp::And => "and.b32",
+            ReduceOp::Or => "or.b32",
+            ReduceOp::Xor => "xor.b32",
+            ReduceOp::MinS => "min.s32",
+            ReduceOp::MinU => "min.u32",
+            ReduceOp::MaxS => "max.s32",
+            ReduceOp::MaxU => "max.u32",
+        };
+        self.ins(format!("redux.sync.{how} {r}, {operand}, {party}"));
+    }
+
+    /// What a predicate is for the work-group, which waits here for each other.
+    pub(super) fn group_vote(&mut self, result: Value, op: GroupVoteOp, value: Value) {
+        let (r, operand) = (self.register(result), self.operand(value));
+        let how = match op {
+            GroupVoteOp::Any => "or.pred",
+            GroupVoteOp::All => "and.pred",
+            GroupVoteOp::Count => "popc.u32",
+        };
+        self.ins(format!("bar.red.{how} {r}, 0, {operand}"));
     }
 }

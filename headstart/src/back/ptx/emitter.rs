@@ -394,6 +394,8 @@ impl<'k> Emitter<'k> {
                 self.shuffle(op.results[0], *shuffle, *value, *by, *mask);
             }
             OpKind::Vote(vote, value, mask) => self.vote(op.results[0], *vote, *value, *mask),
+            OpKind::Reduce(reduce, value, mask) => self.reduce(op.results[0], *reduce, *value, *mask),
+            OpKind::GroupVote(vote, value) => self.group_vote(op.results[0], *vote, *value),
             OpKind::Active => {
                 let to = self.register(op.results[0]);
                 self.ins(format!("activemask.b32 {to}"));

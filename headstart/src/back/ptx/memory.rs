@@ -353,7 +353,7 @@ impl Emitter<'_> {
 }
 
 /// `.v2` and `{%f1, %f2}` for two registers; nothing and the register for one.
-fn vector(registers: &[String]) -> (String, String) {
+pub(super) fn vector(registers: &[String]) -> (String, String) {
     match registers {
         [one] => (String::new(), one.clone()),
         many => (format!(".v{}", many.len()), format!("{{{}}}", many.join(", "))),

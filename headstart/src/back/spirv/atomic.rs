@@ -25,6 +25,9 @@ fn code(op: AtomicOp) -> Code {
         AtomicOp::MinU => Code::AtomicUMin,
         AtomicOp::MaxS => Code::AtomicSMax,
         AtomicOp::MaxU => Code::AtomicUMax,
+        AtomicOp::FAddHalves | AtomicOp::FAddBrainHalves | AtomicOp::IncrementU | AtomicOp::DecrementU => {
+            unreachable!("`check` refuses it")
+        }
     }
 }
 
@@ -35,6 +38,7 @@ impl Emitter<'_> {
             MemoryScope::SubGroup => Scope::Subgroup,
             MemoryScope::WorkGroup => Scope::Workgroup,
             MemoryScope::Device => Scope::Device,
+            MemoryScope::System => Scope::CrossDevice,
         };
         self.module.constant(32, scope as u64)
     }

@@ -1,7 +1,7 @@
 //! What no OpenCL device runs as the IR means it.
 
 use super::Options;
-use crate::ir::{Kernel, Meeting, Op, OpKind, Place, Region, Rounding, Space, Type};
+use crate::ir::{AtomicOp, Kernel, Meeting, Op, OpKind, Place, Region, Rounding, Space, Type};
 use crate::{Error, Result};
 
 /// The mask of all work-items of a sub-group.
@@ -68,6 +68,18 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             "asks which work-items run together",
         ),
         (
+            has(kernel, |kind| matches!(kind, OpKind::Reduce(..))),
+            "reduces values of a sub-group (`reduce`)",
+        ),
+        (
+            has(kernel, |kind| matches!(kind, OpKind::GroupVote(..))),
+            "votes in a work-group (`groupvote`)",
+        ),
+        (
+            has(kernel, |kind| is_odd_atomic(kernel, kind)),
+            "has an atomic operation on halves, on several values, or that wraps at a bound",
+        ),
+        (
             has(kernel, |kind| kind.rule().rounding != Rounding::Nearest),
             "rounds other than to nearest",
         ),
@@ -116,6 +128,20 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Whether an atomic operation is none of OpenCL's.
+fn is_odd_atomic(kernel: &Kernel, kind: &OpKind) -> bool {
+    let OpKind::Atomic { op, values, .. } = kind else {
+        return false;
+    };
+    match op {
+        AtomicOp::FAddHalves | AtomicOp::FAddBrainHalves | AtomicOp::IncrementU | AtomicOp::DecrementU => {
+            true
+        }
+        AtomicOp::FAdd => values.iter().any(|&value| kernel.ty(value).bits() == 16),
+        _ => values.len() > op.operands(),
+    }
 }
 
 /// The first place where a work-item returns although what `waits` for it may still come, for itself or for those that

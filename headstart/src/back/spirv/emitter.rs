@@ -292,7 +292,9 @@ impl<'k> Emitter<'k> {
             OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => {
                 unreachable!("structure is written by its region")
             }
-            OpKind::Depend(_) | OpKind::Active => unreachable!("`check` refuses it"),
+            OpKind::Depend(_) | OpKind::Active | OpKind::Reduce(..) | OpKind::GroupVote(..) => {
+                unreachable!("`check` refuses it")
+            }
             OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return | OpKind::Trap => {
                 unreachable!("terminators are written with their region")
             }

@@ -264,7 +264,8 @@ fn check(kernel: &Kernel) -> Result<()> {
     }
     let mut together = None;
     kernel.body.walk(&mut |op| {
-        let is_together = matches!(op.kind, OpKind::Barrier | OpKind::Meet(_)) || op.kind.is_of_sub_group();
+        let is_together = matches!(op.kind, OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(_))
+            || op.kind.is_of_sub_group();
         if is_together {
             together.get_or_insert(op.place);
         }

@@ -1,5 +1,6 @@
 //! Sums, products, quotients of integers and addresses. Those of floats are in [`float`](super::float).
 
+use super::bytes::packed;
 use super::float::half_of;
 use super::memory::pointer_and_rest;
 use super::structure::{Translator, Values};
@@ -19,7 +20,12 @@ impl<'t> Translator<'_, 't> {
         if let Some(half) = half_of(instruction.last()) {
             return self.halves(b, values, instruction, half);
         }
+        if let Some(half) = packed(instruction.last()) {
+            return self.integer_halves(b, values, instruction, half);
+        }
         let numeric = match instruction.opcode {
+            "dp4a" | "dp2a" => return self.dot(b, values, instruction),
+            "mul24" | "mad24" => return self.product_of_24(b, values, instruction),
             "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "neg" | "abs" | "min" | "max" | "sad"
             | "rcp" | "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" | "copysign" => {
                 last_type(instruction)?
@@ -67,7 +73,7 @@ impl<'t> Translator<'_, 't> {
                 self.set(b, values, to, result, true)
             }
             "div" | "rem" | "min" | "max" => {
-                only(instruction, &[])?;
+                only(instruction, &["relu"])?;
                 let [to, x, y] = operands::<3>(instruction)?;
                 let op = match (instruction.opcode, numeric.signed) {
                     ("div", true) => BinaryOp::DivS,
@@ -81,7 +87,11 @@ impl<'t> Translator<'_, 't> {
                 };
                 let x = self.value(b, values, x, numeric.ty)?;
                 let y = self.value(b, values, y, numeric.ty)?;
-                let result = b.binary(op, x, y);
+                let mut result = b.binary(op, x, y);
+                if instruction.has("relu") {
+                    let zero = b.constant(numeric.ty, 0);
+                    result = b.binary(BinaryOp::MaxS, result, zero);
+                }
                 self.set(b, values, to, result, numeric.signed)
             }
             "sad" => {

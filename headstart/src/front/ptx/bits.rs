@@ -21,6 +21,7 @@ impl<'t> Translator<'_, 't> {
             "bfe" | "bfi" => self.field(b, values, instruction),
             "lop3" => self.table(b, values, instruction),
             "shf" => self.funnel(b, values, instruction),
+            "bmsk" | "szext" => self.mask(b, values, instruction),
             _ => self.permutation(b, values, instruction),
         }
     }
@@ -222,6 +223,63 @@ impl<'t> Translator<'_, 't> {
         self.set(b, values, to, result, numeric.signed)
     }
 
+    /// `bmsk.clamp.b32 d, position, length`: ones from a position on. `szext.wrap.s32 d, a, length`: the low bits, with
+    /// their sign in the others.
+    fn mask(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
+        only(instruction, &["clamp", "wrap"])?;
+        let [to, first, length] = operands::<3>(instruction)?;
+        let first = self.value(b, values, first, Type::I32)?;
+        let length = self.value(b, values, length, Type::I32)?;
+        let clamps = instruction.has("clamp");
+        let limited = |b: &mut Builder<'_>, count: Value| match clamps {
+            true => {
+                let most = b.i32(32);
+                b.binary(BinaryOp::MinU, count, most)
+            }
+            false => {
+                let low = b.i32(31);
+                b.and(count, low)
+            }
+        };
+        let length = limited(b, length);
+        let all = b.i32(-1);
+        // Everything from here on; nothing from 32 on.
+        let result = match instruction.opcode {
+            "bmsk" => {
+                let position = limited(b, first);
+                let end = b.add(position, length);
+                let from_position = b.binary(BinaryOp::Shl, all, position);
+                let from_end = b.binary(BinaryOp::Shl, all, end);
+                let before_end = b.unary(UnaryOp::Not, from_end);
+                b.and(from_position, before_end)
+            }
+            _ => {
+                let above = b.binary(BinaryOp::Shl, all, length);
+                let below = b.unary(UnaryOp::Not, above);
+                let low = b.and(first, below);
+                match last_type(instruction)?.signed {
+                    false => low,
+                    true => {
+                        let one = b.i32(1);
+                        let position = b.sub(length, one);
+                        let sign = b.binary(BinaryOp::ShrU, first, position);
+                        let sign = b.and(sign, one);
+                        let zero = b.i32(0);
+                        let signs = b.sub(zero, sign);
+                        let signs = b.and(signs, above);
+                        b.binary(BinaryOp::Or, low, signs)
+                    }
+                }
+            }
+        };
+        self.set(b, values, to, result, false)
+    }
+
     /// `lop3.b32 d, a, b, c, table`: any function of three bits.
     fn table(
         &mut self,
@@ -286,48 +344,10 @@ impl<'t> Translator<'_, 't> {
         let result = b.convert(ConvertOp::Truncate, Type::I32, shifted);
         self.set(b, values, to, result, false)
     }
-
-    /// `prmt.b32 d, a, b, selector`: four bytes out of eight.
-    fn permutation(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
-        only(instruction, &[])?;
-        let [to, low, high, selector] = operands::<4>(instruction)?;
-        let low = self.value(b, values, low, Type::I32)?;
-        let high = self.value(b, values, high, Type::I32)?;
-        let selector = self.value(b, values, selector, Type::I32)?;
-        let both = joined(b, low, high);
-        let mut result = b.i32(0);
-        for position in 0..4 {
-            let count = b.i32(4 * position);
-            let chosen = b.binary(BinaryOp::ShrU, selector, count);
-            let (seven, eight, three) = (b.i32(7), b.i32(8), b.i32(3));
-            let which = b.and(chosen, seven);
-            let bits = b.binary(BinaryOp::Shl, which, three);
-            let bits = b.convert(ConvertOp::ExtendU, Type::I64, bits);
-            let byte = b.binary(BinaryOp::ShrU, both, bits);
-            let byte = b.convert(ConvertOp::Truncate, Type::I8, byte);
-            // With its fourth bit a choice means the byte's sign, eight times.
-            let width = b.constant(Type::I8, 7);
-            let sign = b.binary(BinaryOp::ShrS, byte, width);
-            let signs = b.and(chosen, eight);
-            let zero = b.i32(0);
-            let plain = b.compare(CompareOp::Eq, signs, zero);
-            let byte = b.select(plain, byte, sign);
-            let wide = b.convert(ConvertOp::ExtendU, Type::I32, byte);
-            let place = b.i32(8 * position);
-            let placed = b.binary(BinaryOp::Shl, wide, place);
-            result = b.binary(BinaryOp::Or, result, placed);
-        }
-        self.set(b, values, to, result, false)
-    }
 }
 
 /// Two halves of 32 bits as one `I64`.
-fn joined(b: &mut Builder<'_>, low: Value, high: Value) -> Value {
+pub(super) fn joined(b: &mut Builder<'_>, low: Value, high: Value) -> Value {
     let low = b.convert(ConvertOp::ExtendU, Type::I64, low);
     let high = b.convert(ConvertOp::ExtendU, Type::I64, high);
     let half = b.i64(32);

@@ -33,7 +33,7 @@ pub(super) fn type_of(name: &str) -> Option<Type> {
         "b8" | "u8" | "s8" => Type::I8,
         "b16" | "u16" | "s16" => Type::I16,
         // Two halves are bits until something computes with them.
-        "b32" | "u32" | "s32" | "f16x2" | "bf16x2" => Type::I32,
+        "b32" | "u32" | "s32" | "f16x2" | "bf16x2" | "s16x2" | "u16x2" => Type::I32,
         "b64" | "u64" | "s64" => Type::I64,
         "f16" => Type::F16,
         "bf16" => Type::Bf16,

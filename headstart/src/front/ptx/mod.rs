@@ -24,6 +24,8 @@ mod arithmetic;
 mod asynchronous;
 mod bits;
 mod body;
+mod bytes;
+mod carry;
 mod compare;
 mod contract;
 mod convert;
@@ -223,6 +225,7 @@ fn translate(
         .collect();
     scratch::copies_to_hints(&mut body, &shared);
     asynchronous::name_groups(&mut body).map_err(about)?;
+    carry::name_flag(&mut body);
     let variables = used_variables(module, &body);
     let flow = flow::Flow::new(&body).map_err(about)?;
     let slots = slots::slots(function, &body, &variables).map_err(about)?;

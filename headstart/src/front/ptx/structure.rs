@@ -14,6 +14,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::carry::is_carrying;
 use super::contract::{self, OpenHalves};
 use super::facts::Facts;
 use super::flow::{BlockId, End, Flow};
@@ -578,17 +579,21 @@ impl<'t> Translator<'_, 't> {
             "st" if is_atomic_access(instruction) => self.atomic_store(b, values, instruction),
             "st" => self.store(b, values, instruction),
             "atom" | "red" | "membar" | "fence" | "shfl" | "vote" | "match" | "activemask" | "elect"
-            | "griddepcontrol" => self.together(b, values, instruction),
+            | "redux" | "griddepcontrol" => self.together(b, values, instruction),
             "cp" | "wait" | super::asynchronous::TOKEN => self.asynchronous(b, values, instruction),
             "prefetch" => self.prefetch(b, values, instruction),
             "bar" if instruction.has("warp") => self.meet(b, values, instruction),
+            "bar" | "barrier" if instruction.has("red") => self.group_vote(b, values, instruction),
             "bar" | "barrier" => self.barrier(b, instruction),
             "mov" => self.mov(b, values, instruction),
             "cvta" => self.cvta(b, values, instruction),
             "cvt" => self.convert(b, values, instruction),
             "setp" | "set" | "selp" | "slct" | "testp" => self.comparison(b, values, instruction),
-            "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "lop3" | "shf" | "and" | "or"
-            | "xor" | "not" | "cnot" | "shl" | "shr" => self.bit_operation(b, values, instruction),
+            _ if is_carrying(instruction) => self.carried(b, values, instruction),
+            "bmsk" | "szext" | "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "lop3"
+            | "shf" | "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" => {
+                self.bit_operation(b, values, instruction)
+            }
             // The block ends with it.
             "trap" => Ok(()),
             _ => self.arithmetic(b, values, instruction),

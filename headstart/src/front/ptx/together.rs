@@ -3,13 +3,15 @@
 //! Masks are kept as they are, constants and values of the run: they become the masks of the IR's operations. What PTX
 //! has and the IR has not (`match`, `elect`, `vote.uni`) is made of votes among those that the same mask names.
 
+use super::float::half_of;
+use super::memory::parts;
 use super::structure::{Translator, Values};
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
 use crate::ir::{
-    AtomicOp, BinaryOp, Builder, CompareOp, Dependency, Id, Meeting, MemoryOrder, MemoryScope, OpKind,
-    ShuffleOp, Space, Type, UnaryOp, Value, VoteOp,
+    AtomicOp, BinaryOp, Builder, CompareOp, Dependency, GroupVoteOp, Id, Meeting, MemoryOrder, MemoryScope,
+    OpKind, ReduceOp, ShuffleOp, Space, Type, UnaryOp, Value, VoteOp,
 };
 
 /// Words that say how an atomic operation orders, for whom, and where.
@@ -20,9 +22,23 @@ const ORDERING: &[&str] = &[
     "acq_rel",
     "cta",
     "gpu",
+    "sys",
+    "cluster",
     "global",
     "shared",
     "shared::cta",
+];
+
+/// Hints for caches and numbers of values of an atomic load or store.
+const VECTORS: &[&str] = &[
+    "v2",
+    "v4",
+    "L1::no_allocate",
+    "L1::evict_first",
+    "L1::evict_last",
+    "L2::128B",
+    "L2::256B",
+    "L2::64B",
 ];
 
 /// The order that an instruction names, or else this one.
@@ -39,9 +55,11 @@ fn order(instruction: &Instruction<'_>, otherwise: MemoryOrder) -> MemoryOrder {
 }
 
 fn scope(instruction: &Instruction<'_>) -> MemoryScope {
-    match instruction.has("cta") {
-        true => MemoryScope::WorkGroup,
-        false => MemoryScope::Device,
+    // What a cluster is promised, a device has, too.
+    match (instruction.has("cta"), instruction.has("sys")) {
+        (true, _) => MemoryScope::WorkGroup,
+        (_, true) => MemoryScope::System,
+        _ => MemoryScope::Device,
     }
 }
 
@@ -81,6 +99,7 @@ impl<'t> Translator<'_, 't> {
                 self.set(b, values, to, active, false)
             }
             "elect" => self.elect(b, values, instruction),
+            "redux" => self.reduce(b, values, instruction),
             "vote" => self.vote(b, values, instruction),
             _ => Err(refused(instruction)),
         }
@@ -94,14 +113,16 @@ impl<'t> Translator<'_, 't> {
         instruction: &Instruction<'t>,
     ) -> Result<()> {
         let ty = last_type(instruction)?;
-        let names = ["and", "or", "xor", "cas", "exch", "add", "min", "max"];
+        let names = [
+            "and", "or", "xor", "cas", "exch", "add", "min", "max", "inc", "dec",
+        ];
         let name = instruction
             .modifiers
             .iter()
             .copied()
             .find(|word| names.contains(word));
         let name = name.ok_or_else(|| refused(instruction))?;
-        only(instruction, &[ORDERING, &[name]].concat())?;
+        only(instruction, &[ORDERING, &[name, "noftz"]].concat())?;
         let (to, address, arguments) = match (&instruction.operands[..], instruction.opcode) {
             ([to, address, arguments @ ..], "atom") => (Some(to), address, arguments),
             ([address, arguments @ ..], "red") => (None, address, arguments),
@@ -113,6 +134,14 @@ impl<'t> Translator<'_, 't> {
             ("xor", ..) => AtomicOp::Xor,
             ("cas", ..) => AtomicOp::CompareExchange,
             ("exch", ..) => AtomicOp::Exchange,
+            ("inc", ..) => AtomicOp::IncrementU,
+            ("dec", ..) => AtomicOp::DecrementU,
+            ("add", ..) if instruction.last() == "f16x2" => AtomicOp::FAddHalves,
+            ("add", ..) if instruction.last() == "bf16x2" => AtomicOp::FAddBrainHalves,
+            (_, _, false) if half_of(instruction.last()).is_some() => return Err(refused(instruction)),
+            (_, _, true) if name != "add" && !matches!(name, "exch" | "cas") => {
+                return Err(refused(instruction));
+            }
             ("add", _, true) => AtomicOp::FAdd,
             ("add", ..) => AtomicOp::Add,
             ("min", true, _) => AtomicOp::MinS,
@@ -167,7 +196,7 @@ impl<'t> Translator<'_, 't> {
         values: &mut Values,
         instruction: &Instruction<'t>,
     ) -> Result<()> {
-        only(instruction, ORDERING)?;
+        only(instruction, &[ORDERING, VECTORS].concat())?;
         let [to, from] = operands::<2>(instruction)?;
         self.atomic_access(b, values, instruction, AtomicOp::Load, from, to)
     }
@@ -179,7 +208,7 @@ impl<'t> Translator<'_, 't> {
         values: &mut Values,
         instruction: &Instruction<'t>,
     ) -> Result<()> {
-        only(instruction, ORDERING)?;
+        only(instruction, &[ORDERING, VECTORS].concat())?;
         let [to, from] = operands::<2>(instruction)?;
         self.atomic_access(b, values, instruction, AtomicOp::Store, to, from)
     }
@@ -199,11 +228,14 @@ impl<'t> Translator<'_, 't> {
             return Err(refused(instruction));
         }
         let pointer = self.shared_by_all(b, values, instruction, address)?;
-        let given = match op {
-            AtomicOp::Store => vec![self.value(b, values, other, ty.ty)?],
-            _ => Vec::new(),
-        };
-        let results: &[Type] = if op.has_result() { &[ty.ty] } else { &[] };
+        let registers = parts(other);
+        let mut given = Vec::new();
+        if op == AtomicOp::Store {
+            for part in registers {
+                given.push(self.value(b, values, part, ty.ty)?);
+            }
+        }
+        let results = vec![ty.ty; if op.has_result() { registers.len() } else { 0 }];
         let kind = OpKind::Atomic {
             op,
             ptr: pointer,
@@ -211,10 +243,10 @@ impl<'t> Translator<'_, 't> {
             order,
             scope: scope(instruction),
         };
-        match b.push(kind, results)[..] {
-            [loaded] => self.set(b, values, other, loaded, ty.signed),
-            _ => Ok(()),
+        for (register, loaded) in registers.iter().zip(b.push(kind, &results)) {
+            self.set(b, values, register, loaded, ty.signed)?;
         }
+        Ok(())
     }
 
     /// `shfl.sync.down.b32 d|p, a, b, c, mask`. The number of the source is computed as PTX defines it; between all lanes
@@ -323,6 +355,69 @@ impl<'t> Translator<'_, 't> {
         Ok(())
     }
 
+    /// `redux.sync.add.s32 d, a, mask`.
+    fn reduce(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
+        let names = ["add", "and", "or", "xor", "min", "max"];
+        let name = names.into_iter().find(|name| instruction.has(name));
+        let name = name.ok_or_else(|| refused(instruction))?;
+        only(instruction, &["sync", name])?;
+        let [to, from, mask] = operands::<3>(instruction)?;
+        let ty = last_type(instruction)?;
+        let op = match (name, ty.signed) {
+            _ if ty.ty != Type::I32 => return Err(refused(instruction)),
+            ("add", _) => ReduceOp::Add,
+            ("and", _) => ReduceOp::And,
+            ("or", _) => ReduceOp::Or,
+            ("xor", _) => ReduceOp::Xor,
+            ("min", true) => ReduceOp::MinS,
+            ("min", false) => ReduceOp::MinU,
+            (_, true) => ReduceOp::MaxS,
+            (_, false) => ReduceOp::MaxU,
+        };
+        let party = self.party(b, values, instruction, mask)?;
+        let value = self.value(b, values, from, Type::I32)?;
+        let result = b.reduce_among(op, value, Some(party));
+        self.set(b, values, to, result, ty.signed)
+    }
+
+    /// `bar.red.popc.u32 d, 0, p`, `barrier.red.aligned.or.pred q, 0, p`.
+    pub fn group_vote(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
+        only(instruction, &["red", "popc", "and", "or", "aligned", "cta"])?;
+        let (to, asked) = match &instruction.operands[..] {
+            [to, Operand::Integer(0), asked] => (to, asked),
+            _ => {
+                return Err(Error::input(format!(
+                    "`{}`: a barrier of this number, or for some of the work-items, is not supported",
+                    instruction.spelling()
+                ))
+                .accepted("barrier 0 of the whole work-group"));
+            }
+        };
+        let op = match instruction
+            .modifiers
+            .iter()
+            .find(|word| ["popc", "and", "or"].contains(word))
+        {
+            Some(&"popc") => GroupVoteOp::Count,
+            Some(&"and") => GroupVoteOp::All,
+            Some(&"or") => GroupVoteOp::Any,
+            _ => return Err(refused(instruction)),
+        };
+        let asked = self.value(b, values, asked, Type::Bool)?;
+        let result = b.group_vote(op, asked);
+        self.set(b, values, to, result, false)
+    }
+
     /// `vote.sync.any.pred p, q, mask`.
     fn vote(
         &mut self,
@@ -426,7 +521,9 @@ impl<'t> Translator<'_, 't> {
 fn fence(b: &mut Builder<'_>, instruction: &Instruction<'_>) -> Result<()> {
     only(
         instruction,
-        &["sc", "acq_rel", "acquire", "release", "cta", "gpu", "gl"],
+        &[
+            "sc", "acq_rel", "acquire", "release", "cta", "cluster", "gpu", "gl", "sys",
+        ],
     )?;
     b.fence(
         order(instruction, MemoryOrder::SequentiallyConsistent),

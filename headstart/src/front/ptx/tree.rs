@@ -227,9 +227,9 @@ impl<'t> Instruction<'t> {
             // Copies that were given the register of their token have it first.
             "cp" => usize::from(matches!(self.operands.first(), Some(Operand::Register(_)))),
             "st" | "stu" | "red" | "prefetch" | "prefetchu" | "membar" | "fence" | "bra" | "ret" | "exit"
-            | "trap" | "brkpt" | "wait" | "nanosleep" | "barrier" | "discard" | "griddepcontrol"
-            | "pmevent" | "wgmma" | "setmaxnreg" => 0,
-            "bar" if !self.has("red") => 0,
+            | "trap" | "brkpt" | "wait" | "nanosleep" | "discard" | "griddepcontrol" | "pmevent"
+            | "wgmma" | "setmaxnreg" => 0,
+            "bar" | "barrier" if !self.has("red") => 0,
             "call" => usize::from(matches!(self.operands.first(), Some(Operand::List(_)))),
             _ => 1,
         };

@@ -185,6 +185,17 @@ pub fn atomic(op: AtomicOp, ty: Type, old: u64, [a, b]: [u64; 2]) -> u64 {
         AtomicOp::MaxS => BinaryOp::MaxS,
         AtomicOp::MaxU => BinaryOp::MaxU,
         AtomicOp::FAdd => BinaryOp::FAdd,
+        AtomicOp::FAddHalves | AtomicOp::FAddBrainHalves => {
+            let half = match op {
+                AtomicOp::FAddHalves => Type::F16,
+                _ => Type::Bf16,
+            };
+            let [low, high] =
+                [0, 16].map(|bit| binary(BinaryOp::FAdd, half, old >> bit & 0xffff, a >> bit & 0xffff));
+            return low | high << 16;
+        }
+        AtomicOp::IncrementU => return if old >= a { 0 } else { old + 1 },
+        AtomicOp::DecrementU => return if old == 0 || old > a { a } else { old - 1 },
     };
     binary(op, ty, old, a)
 }

@@ -120,8 +120,16 @@ pub(super) fn results_of(
             ..
         } => {
             let types: Vec<Type> = values.iter().map(ty).collect();
-            let ty = atomic(*op, ty(ptr), &types, *order, named)?;
-            Ok(if op.has_result() { vec![ty] } else { Vec::new() })
+            let element = atomic(*op, ty(ptr), &types, *order, named)?;
+            let results = match op {
+                AtomicOp::Load => results,
+                _ => usize::from(op.has_result()),
+            };
+            let moved = if op.has_result() { results } else { types.len() };
+            if matches!(op, AtomicOp::Load | AtomicOp::Store) && moved > 1 {
+                access(op.name(), ty(ptr), element, moved)?;
+            }
+            Ok(vec![element; results])
         }
         OpKind::Fence(order, _) => {
             Rule::Atomic.check(*order != MemoryOrder::Relaxed, || {
@@ -145,6 +153,19 @@ pub(super) fn results_of(
             let value = ty(value);
             Rule::Collective.check(value == Type::Bool, || {
                 format!("`vote` takes a bool, not {value}")
+            })?;
+            one(op.result())
+        }
+        OpKind::Reduce(_, value, mask) => {
+            party("reduce", mask.as_ref().map(ty))?;
+            Rule::Collective.check(ty(value) == Type::I32, || {
+                format!("`reduce` takes an i32, not {}", ty(value))
+            })?;
+            one(Type::I32)
+        }
+        OpKind::GroupVote(op, value) => {
+            Rule::Collective.check(ty(value) == Type::Bool, || {
+                format!("`groupvote` takes a bool, not {}", ty(value))
             })?;
             one(op.result())
         }
@@ -307,7 +328,7 @@ fn atomic(op: AtomicOp, ptr: Type, values: &[Type], order: MemoryOrder, named: O
     )?;
     let (wanted, found) = (op.operands(), values.len());
     check(
-        wanted == found,
+        wanted == found || op == AtomicOp::Store && found > 0,
         format!("`atomic {name}` takes {wanted} values, not {found}"),
     )?;
     let ty = values.first().copied().or(named);

@@ -9,11 +9,13 @@ use crate::device::sim::functional::{
     LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
     parties_of, shuffle_sources,
 };
-use crate::ir::{ConvertOp, LoadId, Place, Space};
+use crate::ir::{AtomicOp, ConvertOp, LoadId, Place, Space};
 
 /// Numbers of atomic operations and votes, behind those of all others.
 const ATOMIC: u64 = OPERATION + (1 << 32);
 const VOTE: u64 = OPERATION + (2 << 32);
+const REDUCE: u64 = OPERATION + (3 << 32);
+const GROUP_VOTE: u64 = OPERATION + (4 << 32);
 
 /// The terms of one work-group.
 pub(super) struct TermObserver {
@@ -341,7 +343,7 @@ impl TermObserver {
             | LaneOpKind::Print { .. } => {}
             LaneOpKind::Atomic {
                 op: atomic,
-                to,
+                ref to,
                 ty,
                 space,
                 ptr,
@@ -364,9 +366,13 @@ impl TermObserver {
                             true => before.changed_by(0, change),
                             false => Term::UNORDERED,
                         };
-                        self.memory.write(address, ty.bytes(), after, 0);
+                        let parts = u64::from(values.length().max(1));
+                        for part in 0..if atomic == AtomicOp::Store { parts } else { 1 } {
+                            let address = address.wrapping_add(part * u64::from(ty.bytes()));
+                            self.memory.write(address, ty.bytes(), after, 0);
+                        }
                     }
-                    if let Some(to) = to {
+                    for &to in to.as_slice() {
                         self.slot(sub_group, to)[lane] = Term::UNORDERED;
                     }
                 }
@@ -412,6 +418,41 @@ impl TermObserver {
                         std::array::from_fn(|lane| result(parties[lane], Some((names[lane], masks[lane]))))
                     }
                 };
+            }
+            LaneOpKind::Reduce {
+                op: reduce,
+                to,
+                value,
+                mask: party,
+            } => {
+                let (terms, bits) = (self.get(sub_group, value), registers.get(value));
+                let parties = match party {
+                    None => [mask; LANES],
+                    Some(party) => parties_of(registers.get(party), mask),
+                };
+                let results = std::array::from_fn(|lane| {
+                    let of = parties[lane];
+                    match of.lanes().all(|lane| terms[lane].is_known()) {
+                        true => Term::KNOWN,
+                        false => {
+                            let values = of.lanes().map(|lane| terms[lane].part(bits[lane]));
+                            Term::made(REDUCE + reduce as u64, values)
+                        }
+                    }
+                });
+                *self.slot(sub_group, to) = results;
+            }
+            // Of its own sub-group: each asks for itself.
+            LaneOpKind::GroupVote { op: vote, to, value } => {
+                let (terms, bits) = (self.get(sub_group, value), registers.get(value));
+                let result = match mask.lanes().all(|lane| terms[lane].is_known()) {
+                    true => Term::KNOWN,
+                    false => {
+                        let votes = mask.lanes().map(|lane| terms[lane].part(bits[lane]));
+                        Term::made(GROUP_VOTE + vote as u64, votes)
+                    }
+                };
+                *self.slot(sub_group, to) = [result; LANES];
             }
             LaneOpKind::Active { to } => *self.slot(sub_group, to) = [Term::KNOWN; LANES],
         }

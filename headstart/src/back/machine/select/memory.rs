@@ -3,7 +3,7 @@
 use super::super::draft::{Draft, Location, MemoryUse, Virtual};
 use super::super::program::{Class, Step};
 use super::Selector;
-use crate::ir::{CacheUse, Meeting, MemoryOrder, MemoryScope, Op, OpKind, Place, Space, Value};
+use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Place, Space, Value};
 
 impl Selector<'_, '_> {
     /// An operation that is neither pure nor structure.
@@ -114,7 +114,7 @@ impl Selector<'_, '_> {
                     reads: here,
                     writes: here,
                 };
-                if order.releases() && *scope == MemoryScope::Device && space != Space::Shared {
+                if order.releases() && scope.is_wide() && space != Space::Shared {
                     // What came before is seen by all before this is.
                     let before = self.access(Class::Fence, op, Vec::new(), None);
                     self.emit(Draft {
@@ -141,7 +141,19 @@ impl Selector<'_, '_> {
                 let draft = self.access(Class::Fence, op, uses, None);
                 self.emit(Draft { fixed: true, ..draft });
             }
-            OpKind::Shuffle { .. } | OpKind::Vote(..) | OpKind::Active => self.exchange(op),
+            OpKind::Shuffle { .. } | OpKind::Vote(..) | OpKind::Reduce(..) | OpKind::Active => {
+                self.exchange(op)
+            }
+            OpKind::GroupVote(..) => {
+                let uses = self.read_operands(op).into_iter().flatten().collect();
+                let defines = vec![self.defined(op.results[0])];
+                let draft = self.access(Class::Barrier, op, uses, None);
+                self.emit(Draft {
+                    defines,
+                    fixed: true,
+                    ..draft
+                });
+            }
             // What is left is a barrier; the timer takes a named one for one of the whole work-group.
             _ => {
                 let draft = self.access(Class::Barrier, op, Vec::new(), None);

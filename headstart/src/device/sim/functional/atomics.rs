@@ -22,7 +22,7 @@ use crate::ir::{
 #[derive(Clone, Copy)]
 pub(super) struct Atomic<'o> {
     pub op: AtomicOp,
-    pub to: Option<Slot>,
+    pub to: &'o SlotList,
     pub ty: Type,
     pub space: Space,
     pub ptr: Slot,
@@ -53,12 +53,33 @@ impl WorkGroup<'_> {
             writes: op.writes(),
             strength,
         };
-        for lane in mask.lanes() {
+        // Loads and stores of several values are as many operations.
+        let several = matches!(op, AtomicOp::Load | AtomicOp::Store);
+        let parts = match several {
+            true => atomic.to.length().max(atomic.values.length()),
+            false => 1,
+        };
+        for (lane, part) in mask
+            .lanes()
+            .flat_map(|lane| (0..parts).map(move |part| (lane, part as usize)))
+        {
             let item = sub_group.work_item(lane);
             let at = Location::new(state, atomic.space, addresses[lane]);
+            if part == 0 && parts > 1 {
+                self.access(access, at, size * parts, item, place)?;
+            }
+            let at = Location::new(
+                state,
+                atomic.space,
+                addresses[lane].wrapping_add(u64::from(size) * part as u64),
+            );
             let offset = self.access(access, at, size, item, place)?;
             let mut operands = [0; 2];
-            for (operand, &slot) in operands.iter_mut().zip(atomic.values.as_slice()) {
+            let first = if several { part } else { 0 };
+            for (operand, &slot) in operands
+                .iter_mut()
+                .zip(atomic.values.as_slice().iter().skip(first))
+            {
                 *operand = registers.get(slot)[lane];
             }
             // Work-groups on other threads may be at the same element.
@@ -80,7 +101,7 @@ impl WorkGroup<'_> {
                 writes,
             };
             self.operate(strong, at, item);
-            if let Some(to) = atomic.to {
+            if let Some(&to) = atomic.to.as_slice().get(part) {
                 registers.get_mut(to)[lane] = old;
             }
         }
@@ -177,10 +198,8 @@ pub(super) fn scopes(kernel: &Kernel) -> Scopes {
     let mut scopes = Scopes::default();
     kernel.body.walk(&mut |op| {
         scopes.narrow |= match &op.kind {
-            OpKind::Atomic { order, scope, .. } => {
-                *order != MemoryOrder::Relaxed && *scope != MemoryScope::Device
-            }
-            OpKind::Fence(_, scope) => *scope != MemoryScope::Device,
+            OpKind::Atomic { order, scope, .. } => *order != MemoryOrder::Relaxed && !scope.is_wide(),
+            OpKind::Fence(_, scope) => !scope.is_wide(),
             _ => false,
         };
     });

@@ -8,7 +8,7 @@ use super::lane_op::LaneOp;
 use super::lanes::{LANES, Lanes, Mask, Registers};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
-use crate::ir::{CacheUse, Place, ShuffleOp, Type, VoteOp};
+use crate::ir::{CacheUse, Place, ReduceOp, ShuffleOp, Type, VoteOp, eval};
 
 /// The lane that each lane's value comes from, in a sub-group of `size` lanes.
 pub(crate) fn sources(op: ShuffleOp, by: &Lanes, size: u32) -> [usize; LANES] {
@@ -24,6 +24,21 @@ pub(super) fn voted(op: VoteOp, value: &Lanes, parties: Option<&[Mask; LANES]>, 
         VoteOp::Any => u64::from(votes & party.0 != 0),
         VoteOp::All => u64::from(votes & party.0 == party.0),
         VoteOp::Ballot => u64::from(votes & party.0),
+    };
+    match parties {
+        None => [result(mask); LANES],
+        Some(parties) => parties.map(result),
+    }
+}
+
+/// What the values of each lane's party are together, or of all lanes of `mask` where there are no parties.
+pub(super) fn reduced(op: ReduceOp, value: &Lanes, parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
+    let result = |party: Mask| {
+        let mut values = party.lanes().map(|lane| value[lane]);
+        let first = values.next().unwrap_or(0);
+        values.fold(first, |sum, value| {
+            eval::binary(op.binary(), Type::I32, sum, value)
+        })
     };
     match parties {
         None => [result(mask); LANES],

@@ -2,9 +2,9 @@
 
 use super::lanes::Slot;
 use crate::ir::{
-    Array, AtomicOp, BinaryOp, CacheLevel, CacheUse, CompareOp, ConvertOp, FloatRule, Id, Kernel, LoadId,
-    Meeting, MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ShuffleOp, Space, Type,
-    UnaryOp, Value, VoteOp, Wrap,
+    Array, AtomicOp, BinaryOp, CacheLevel, CacheUse, CompareOp, ConvertOp, FloatRule, GroupVoteOp, Id,
+    Kernel, LoadId, Meeting, MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ReduceOp,
+    ShuffleOp, Space, Type, UnaryOp, Value, VoteOp, Wrap,
 };
 
 /// One operation of a sub-group. Control flow and barriers are not among them: who runs the operations
@@ -68,6 +68,7 @@ no_slots!(
     CacheLevel,
     CompareOp,
     ConvertOp,
+    GroupVoteOp,
     Id,
     LoadId,
     MemoryOrder,
@@ -75,6 +76,7 @@ no_slots!(
     NoWrapOp,
     Option<LoadId>,
     PrefetchScope,
+    ReduceOp,
     ShuffleOp,
     Space,
     Type,
@@ -171,12 +173,14 @@ lane_operations! {
             ptr: Slot, bytes: u32, count: Option<Slot>, space: Space, level: CacheLevel, scope: PrefetchScope,
             id: Option<LoadId>,
         };
-        Atomic [to: Option<Slot>] {
+        Atomic [to: SlotList] {
             op: AtomicOp, ty: Type, space: Space, ptr: Slot, values: SlotList, order: MemoryOrder, scope: MemoryScope,
         };
         Fence [] { order: MemoryOrder, scope: MemoryScope };
         Shuffle [to: Slot] { op: ShuffleOp, ty: Type, value: Slot, by: Slot, mask: Option<Slot> };
         Vote [to: Slot] { op: VoteOp, value: Slot, mask: Option<Slot> };
+        Reduce [to: Slot] { op: ReduceOp, value: Slot, mask: Option<Slot> };
+        GroupVote [to: Slot] { op: GroupVoteOp, value: Slot };
         Active [to: Slot] {};
         MeetSubGroup [] { mask: Option<Slot> };
         Print [] { text: Box<str>, values: Box<[(Type, Slot)]> };
@@ -259,8 +263,21 @@ impl LaneOpKind {
                 ..
             } => (*space, *ptr, ty.bytes() * values.length(), true),
             LaneOpKind::Atomic {
-                op, ty, space, ptr, ..
-            } => (*space, *ptr, ty.bytes(), *op != AtomicOp::Load),
+                op,
+                ty,
+                space,
+                ptr,
+                to,
+                values,
+                ..
+            } => {
+                // Loads and stores can be of several values.
+                let parts = match op {
+                    AtomicOp::Load | AtomicOp::Store => to.length().max(values.length()),
+                    _ => 1,
+                };
+                (*space, *ptr, ty.bytes() * parts, *op != AtomicOp::Load)
+            }
             LaneOpKind::Copy { source, bytes, .. } => (Space::Global, *source, *bytes, false),
             _ => return None,
         };
@@ -278,6 +295,7 @@ impl LaneOpKind {
         match self {
             LaneOpKind::Shuffle { .. } => "shuffle",
             LaneOpKind::Vote { .. } => "vote",
+            LaneOpKind::Reduce { .. } => "reduction",
             _ => "sub-group barrier",
         }
     }
@@ -414,17 +432,17 @@ impl LaneOp {
                 scope,
             } => LaneOpKind::Atomic {
                 op: *atomic,
-                to: atomic.has_result().then_some(to),
+                to: SlotList::new(op.results.iter().map(|&value| slot(value))),
                 ty: values.first().map_or(into, |&value| kernel.ty(value)),
                 space: space(*ptr),
                 ptr: slot(*ptr),
                 values: SlotList::new(values.iter().map(|&value| slot(value))),
                 order: *order,
-                scope: *scope,
+                scope: scope.on_device(),
             },
             OpKind::Fence(order, scope) => LaneOpKind::Fence {
                 order: *order,
-                scope: *scope,
+                scope: scope.on_device(),
             },
             OpKind::Shuffle {
                 op: shuffle,
@@ -444,6 +462,17 @@ impl LaneOp {
                 to,
                 value: slot(*value),
                 mask: mask.map(slot),
+            },
+            OpKind::Reduce(reduce, value, mask) => LaneOpKind::Reduce {
+                op: *reduce,
+                to,
+                value: slot(*value),
+                mask: mask.map(slot),
+            },
+            OpKind::GroupVote(vote, value) => LaneOpKind::GroupVote {
+                op: *vote,
+                to,
+                value: slot(*value),
             },
             OpKind::Active => LaneOpKind::Active { to },
             OpKind::Meet(Meeting::SubGroup(mask)) => LaneOpKind::MeetSubGroup { mask: mask.map(slot) },
@@ -479,6 +508,7 @@ impl LaneOp {
         match self.kind {
             LaneOpKind::Shuffle { mask, .. }
             | LaneOpKind::Vote { mask, .. }
+            | LaneOpKind::Reduce { mask, .. }
             | LaneOpKind::MeetSubGroup { mask } => mask,
             _ => None,
         }

@@ -16,7 +16,7 @@ use super::run::{CompiledKernel, Totals, run_group};
 use super::state::{LaunchState, Options};
 use super::sub_group::Unobserved;
 use crate::device::{Counters, Launch};
-use crate::ir::{Kernel, MemoryScope, OpKind, Space};
+use crate::ir::{Kernel, OpKind, Space};
 use crate::{Error, Result};
 
 /// What came of some work-groups.
@@ -37,7 +37,7 @@ pub fn runs_apart(kernel: &Kernel) -> bool {
     kernel.body.walk(&mut |op| {
         meets |= match &op.kind {
             OpKind::Atomic { ptr, .. } => kernel.ty(*ptr).space() != Some(Space::Shared),
-            OpKind::Fence(_, scope) => *scope == MemoryScope::Device,
+            OpKind::Fence(_, scope) => scope.is_wide(),
             _ => false,
         };
     });

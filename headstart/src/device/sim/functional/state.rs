@@ -21,7 +21,7 @@ use super::written::SameBits;
 
 use crate::device::model::{DeviceModel, Vendor};
 use crate::device::{Argument, Launch};
-use crate::ir::{Array, CacheLevel, Kernel, MemoryScope, OpKind, Space, Value};
+use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Value};
 use crate::{Error, Result};
 
 /// Locks for atomic operations; more make it rarer that different elements meet at one.
@@ -573,7 +573,7 @@ fn has_fenced_prefetches(kernel: &Kernel) -> bool {
     let (mut prefetches, mut fences) = (false, false);
     kernel.body.walk(&mut |op| match &op.kind {
         OpKind::Prefetch { hint, .. } => prefetches |= hint.level == CacheLevel::L1,
-        OpKind::Fence(_, scope) => fences |= *scope == MemoryScope::Device,
+        OpKind::Fence(_, scope) => fences |= scope.is_wide(),
         _ => {}
     });
     prefetches && fences

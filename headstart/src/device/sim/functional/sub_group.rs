@@ -371,6 +371,7 @@ impl Runner {
                     place,
                     named,
                     outside,
+                    ..
                 } => {
                     if !self.alive.without(self.active).is_empty() {
                         // They may be about to end.

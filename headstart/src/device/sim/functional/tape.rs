@@ -87,6 +87,8 @@ pub(super) enum Step {
         place: Place,
         /// For a named one: its number, and how many sub-groups meet there.
         named: Option<(u32, u32)>,
+        /// What all that meet here are asked: a `Bool`.
+        asks: Option<Slot>,
         /// Closes the region around: there the others may be.
         outside: usize,
     },
@@ -271,14 +273,27 @@ impl<'k> Writer<'k> {
                 self.waits(Step::Barrier {
                     place: op.place,
                     named: None,
+                    asks: None,
                     outside: 0,
                 });
+            }
+            OpKind::GroupVote(_, value) => {
+                self.has_barriers = true;
+                self.waits(Step::Barrier {
+                    place: op.place,
+                    named: None,
+                    asks: Some(virtual_slot(*value)),
+                    outside: 0,
+                });
+                self.steps
+                    .extend(LaneOp::new(self.kernel, op, virtual_slot).map(Step::Op));
             }
             OpKind::Meet(Meeting::Named { number, sub_groups }) => {
                 self.has_barriers = true;
                 self.waits(Step::Barrier {
                     place: op.place,
                     named: Some((*number, *sub_groups)),
+                    asks: None,
                     outside: 0,
                 });
             }
@@ -385,6 +400,14 @@ impl Step {
         }
     }
 
+    /// What those who meet at a barrier are asked, if they are.
+    pub fn asks(&self) -> Option<Slot> {
+        match self {
+            Step::Barrier { asks, .. } => *asks,
+            _ => None,
+        }
+    }
+
     /// Calls `visit` on each slot that the step reads or writes.
     pub fn for_each_slot(&self, visit: &mut impl FnMut(Slot)) {
         self.clone().map_slots(&mut |slot| visit(*slot));
@@ -395,6 +418,7 @@ impl Step {
         match self {
             Step::Op(op) | Step::Together { op, .. } => op.map_slots(map),
             Step::If { cond, .. } => map(cond),
+            Step::Barrier { asks: Some(slot), .. } => map(slot),
             Step::Assign(moves) => moves.iter_mut().for_each(|(to, from)| {
                 map(to);
                 map(from);

@@ -4,7 +4,7 @@ use super::address::{array_address, from_generic, to_generic};
 use super::atomics::Atomic;
 use super::buffer::POISON;
 use super::checks::{Checks, Global};
-use super::collective::voted;
+use super::collective::{reduced, voted};
 use super::copies::Copies;
 use super::fault::{self, Access};
 use super::histories::Histories;
@@ -37,6 +37,8 @@ pub struct WorkGroup<'l> {
     /// What strong reads have found, where somebody may wait: how many, and a number for where and what.
     pub(super) polls: Polls,
     prints: Prints,
+    /// For how many something holds, and how many were asked, at the last barrier where that was the question.
+    pub(super) asked: Option<(u32, u32)>,
 }
 
 /// What strong reads have found.
@@ -140,6 +142,7 @@ impl<'l> WorkGroup<'l> {
             changes: 0,
             polls: Polls::default(),
             prints: Prints::default(),
+            asked: None,
         };
         group.begin(0);
         Ok(group)
@@ -392,7 +395,7 @@ impl<'l> WorkGroup<'l> {
             }
             LaneOpKind::Atomic {
                 op: atomic,
-                to,
+                ref to,
                 ty,
                 space,
                 ptr,
@@ -435,6 +438,23 @@ impl<'l> WorkGroup<'l> {
             } => {
                 let parties = self.parties(op, registers, sub_group, mask)?;
                 *registers.get_mut(to) = voted(vote, registers.get(value), parties.as_ref(), mask);
+                Ok(())
+            }
+            LaneOpKind::Reduce {
+                op: reduce,
+                to,
+                value,
+                ..
+            } => {
+                let parties = self.parties(op, registers, sub_group, mask)?;
+                *registers.get_mut(to) = reduced(reduce, registers.get(value), parties.as_ref(), mask);
+                Ok(())
+            }
+            LaneOpKind::GroupVote { op: vote, to, value } => {
+                // Who only tells time has asked nobody else.
+                let own = (registers.truth(value, mask).count(), mask.count());
+                let (holding, all) = self.asked.unwrap_or(own);
+                registers.broadcast(to, vote.of(holding, all));
                 Ok(())
             }
             LaneOpKind::Active { to } => {

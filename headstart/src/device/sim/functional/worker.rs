@@ -153,11 +153,21 @@ impl<'l> Worker<'l> {
             {
                 return Err(self.group.lonely_meeting(first.0, number, wanted, place));
             }
-            for stop in &mut self.stops {
+            let asks = match first.1 {
+                Stop::Barrier { step, .. } => self.tape.steps[step].asks(),
+                _ => None,
+            };
+            let mut asked = (0, 0);
+            for (stop, runner) in self.stops.iter_mut().zip(&self.runners) {
                 if matches!(stop, Some(Stop::Barrier { .. })) {
                     *stop = None;
+                    if let Some(slot) = asks {
+                        asked.0 += runner.registers.truth(slot, runner.alive).count();
+                        asked.1 += runner.alive.count();
+                    }
                 }
             }
+            self.group.asked = asks.map(|_| asked);
             self.group.barrier();
         }
     }

@@ -98,7 +98,12 @@ impl Needed {
             OpKind::Copy { .. } => self.holds(Some(Space::Shared)),
             OpKind::Wait(_) if !self.holds(Some(Space::Shared)) => return Need::Nothing,
             // These may fail, whatever their values are.
-            OpKind::Atomic { .. } | OpKind::Shuffle { .. } | OpKind::Vote(..) | OpKind::Active => {
+            OpKind::Atomic { .. }
+            | OpKind::Shuffle { .. }
+            | OpKind::Vote(..)
+            | OpKind::Reduce(..)
+            | OpKind::GroupVote(..)
+            | OpKind::Active => {
                 return Need::All;
             }
             // Nobody reads it while time is told.

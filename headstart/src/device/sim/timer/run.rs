@@ -271,10 +271,12 @@ pub(super) fn resident_groups(model: &DeviceModel, code: &Code, launch: &Launch)
 fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<(Footprint, Occupancy)> {
     let program = code.program();
     let mut barrier = false;
-    program
-        .kernel
-        .body
-        .walk(&mut |op| barrier |= matches!(op.kind, OpKind::Barrier | OpKind::Meet(Meeting::Named { .. })));
+    program.kernel.body.walk(&mut |op| {
+        barrier |= matches!(
+            op.kind,
+            OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(Meeting::Named { .. })
+        )
+    });
     let items = u32::try_from(launch.group_items()).unwrap_or(u32::MAX);
     let footprint = Footprint {
         registers: program.register_estimate.registers,

@@ -198,7 +198,8 @@ fn atomics_take_their_types_and_orders() {
         };
         let expected: &[Type] = match op.name() {
             "load" | "store" | "exchange" => &[Type::I32, Type::I64, Type::F32, Type::F64],
-            "fadd" => &[Type::F32, Type::F64],
+            "fadd" => &[Type::F16, Type::Bf16, Type::F32, Type::F64],
+            "fadd.f16x2" | "fadd.bf16x2" => &[Type::I32],
             _ => &[Type::I32, Type::I64],
         };
         let found: Vec<Type> = Type::ALL.into_iter().filter(takes).collect();

@@ -40,6 +40,9 @@ pub struct DataOptions {
     /// For a kernel from a file: its geometry and what its parameters get
     #[arg(long, value_name = "FILE.toml")]
     pub launch: Option<PathBuf>,
+    /// For a kernel in PTX: carry instructions that are not understood as text, with nothing taken for granted of them
+    #[arg(long)]
+    pub as_opaque: bool,
 }
 
 /// On what plans are checked besides the launch at hand.

@@ -83,15 +83,16 @@ pub fn captured(options: &KernelOptions) -> Result<Option<Captured>> {
 }
 
 fn launch_of(data: &DataOptions) -> Result<LaunchFile> {
-    match &data.launch {
-        Some(path) => LaunchFile::read(path),
-        None => Ok(LaunchFile::default()),
-    }
+    let launch = match &data.launch {
+        Some(path) => LaunchFile::read(path)?,
+        None => LaunchFile::default(),
+    };
+    Ok(launch.carrying(data.as_opaque))
 }
 
 /// An entry of a module in PTX, with its launch.
 pub struct Module {
-    text: String,
+    text: Arc<String>,
     file: String,
     entry: Option<String>,
     launch: LaunchFile,
@@ -122,7 +123,7 @@ impl Module {
             return Ok(None);
         }
         Ok(Some(Module {
-            text: read_text(Path::new(file))?,
+            text: Arc::new(read_text(Path::new(file))?),
             file: file.to_owned(),
             entry: entry.map(str::to_owned),
             launch: launch_of(&options.data)?,
@@ -131,7 +132,8 @@ impl Module {
 
     fn subject(self) -> Result<Box<dyn Subject>> {
         let facts = self.launch.facts();
-        let imported = headstart::front::ptx::import(&self.text, &self.file, self.entry.as_deref(), &facts);
+        let module = headstart::front::ptx::Module::shared(&self.text, &self.file);
+        let imported = module.and_then(|module| module.import(self.entry.as_deref(), &facts));
         let imported = imported.map_err(|error| error.within(&self.file))?;
         Ok(Box::new(FileSubject::of_module(imported, self.launch)))
     }
@@ -244,7 +246,10 @@ fn read_text(path: &Path) -> Result<String> {
             .at(&place)
             .accepted("a file FILE.hsir or FILE.ptx[:entry]"));
     }
-    let most = limits::TEXT_BYTES as u64;
+    let most = match path.extension().is_some_and(|extension| extension == "ptx") {
+        true => limits::MODULE_BYTES,
+        false => limits::TEXT_BYTES as u64,
+    };
     files::text(path, most).map_err(|error| match error {
         FileError::TooLong { .. } => Error::input("the kernel's text is too long")
             .at(&place)

@@ -87,6 +87,16 @@ impl Error {
         self
     }
 
+    /// Adds another thing that would be accepted.
+    #[must_use]
+    pub fn or_accepted(mut self, accepted: impl fmt::Display) -> Error {
+        self.0.accepted = Some(match self.0.accepted.take() {
+            Some(known) => format!("{known}; or {accepted}"),
+            None => accepted.to_string(),
+        });
+        self
+    }
+
     /// Says first what could not be done: `SUBJECT: what went wrong`.
     #[must_use]
     pub fn about(mut self, subject: impl fmt::Display) -> Error {

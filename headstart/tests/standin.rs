@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Counts how many distinct entries are read, understood (every loop's trip count and every global load's root is known)
-//! and executed by the functional engine, and says what refuses the others. `HEADSTART_STANDIN` names another folder than
+//! and, with `HEADSTART_STANDIN_RUN`, executed by the functional engine on made-up data; and says what refuses the others.
+//! `HEADSTART_STANDIN` names another folder than
 //! `target/standin`; `HEADSTART_STANDIN_ONLY` picks the entries whose `FILE:ENTRY` contains it; `HEADSTART_STANDIN_LIST`
 //! names a file that gets a line for each entry.
 
@@ -17,8 +18,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use headstart::Error;
-use headstart::front::ptx::{Facts, Module};
+use headstart::analysis::definitions::Definitions;
+use headstart::analysis::loops::summarize;
+use headstart::analysis::roots::root;
+use headstart::device::sim::functional::Options;
+use headstart::front::ptx::{Facts, Imported, Module};
+use headstart::ir::{Kernel, OpKind, Space};
+use headstart::tune::{FileSubject, LaunchFile, Subject, launch_template};
+use headstart::{Error, Fault};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 /// Dynamic shared memory of a work-group that every launch gets.
@@ -30,6 +37,54 @@ struct Row {
     name: String,
     origin: String,
     read: Result<(), String>,
+    /// What is not known of its loops and loads.
+    unknown: Option<String>,
+    /// How its run on made-up data ended.
+    ran: Result<(), (Fault, String)>,
+}
+
+/// Most operations of a sub-group, and most elements of a buffer, on made-up data.
+const MOST_OPERATIONS: u64 = 1 << 20;
+const ELEMENTS: u32 = 1 << 14;
+
+/// The first loop without a trip count that is known when it is entered, or load of unknown memory.
+fn unknown(kernel: &Kernel) -> Option<String> {
+    let definitions = Definitions::of(kernel);
+    let mut found = None;
+    kernel.body.walk(&mut |op| match &op.kind {
+        OpKind::Loop { .. } => {
+            if let Err(why) = summarize(kernel, &definitions, op).exit {
+                found.get_or_insert(format!("loop: {why:?}"));
+            }
+        }
+        OpKind::Load { ptr, .. } => {
+            let is_own = matches!(kernel.ty(*ptr).space(), Some(Space::Shared | Space::Private));
+            if !is_own && root(kernel, &definitions, *ptr).is_none() {
+                found.get_or_insert("load: it is unknown which memory it reads".to_owned());
+            }
+        }
+        _ => {}
+    });
+    found
+}
+
+/// Runs an entry on data that suits its parameters' types, and nothing else.
+fn run(imported: Imported) -> Result<(), (Fault, String)> {
+    let told = |error: Error| (error.fault(), cause(&error));
+    let launch = launch_template(&imported.kernel, Some(SHARED_BYTES));
+    let launch = launch
+        .replace("groups = 4 ", "groups = 2 ")
+        .replace("length = 1048576", &format!("length = {ELEMENTS}"));
+    let launch = LaunchFile::parse(&launch, "template").map_err(told)?;
+    let workload = FileSubject::of_module(imported, launch)
+        .workload()
+        .map_err(told)?;
+    let options = Options {
+        operation_limit: MOST_OPERATIONS,
+        ..Options::CHECKING
+    };
+    let ran = headstart::testing::run(&workload, &workload.kernel, options);
+    ran.map(|_| ()).map_err(told)
 }
 
 /// Numbers and names in messages differ from entry to entry; their causes do not.
@@ -63,6 +118,7 @@ fn entries_of_the_stand_in_are_read() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/standin");
     let root = std::env::var_os("HEADSTART_STANDIN").map_or(root, PathBuf::from);
     let wanted = std::env::var("HEADSTART_STANDIN_ONLY").unwrap_or_default();
+    let runs = std::env::var_os("HEADSTART_STANDIN_RUN").is_some();
     let mut files = Vec::new();
     modules(&root, &mut files);
     assert!(
@@ -94,45 +150,76 @@ fn entries_of_the_stand_in_are_read() {
                 ..Facts::default()
             };
             let read = module.import_alone(entry, &facts);
+            let unknown = read.as_ref().ok().and_then(|imported| unknown(&imported.kernel));
+            let not_read = || (Fault::Input, "not read".to_owned());
+            let ran = match (&read, runs) {
+                (Ok(imported), true) => run(imported.clone()),
+                _ => Err(not_read()),
+            };
             rows.lock().expect("ours").push(Row {
                 name: format!("{file}:{entry}"),
                 origin: origin.clone(),
                 read: read.as_ref().map(|_| ()).map_err(cause),
+                unknown,
+                ran,
             });
         }
     });
     let mut rows = rows.into_inner().expect("ours");
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let mut causes: BTreeMap<String, (usize, String)> = BTreeMap::new();
-    let mut origins: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let mut count = |kind: &str, cause: &str, name: &str| {
+        causes
+            .entry(format!("{kind}: {cause}"))
+            .or_insert((0, name.to_owned()))
+            .0 += 1;
+    };
+    let mut origins: BTreeMap<&str, [usize; 5]> = BTreeMap::new();
     let mut list = String::new();
     for row in &rows {
-        let (all, read) = origins.entry(row.origin.clone()).or_default();
-        *all += 1;
-        *read += usize::from(row.read.is_ok());
-        let _ = writeln!(
-            list,
-            "{}\t{}",
-            row.name,
-            row.read.clone().err().unwrap_or("read".to_owned())
-        );
-        if let Err(cause) = &row.read {
-            causes.entry(cause.clone()).or_insert((0, row.name.clone())).0 += 1;
+        let stopped = |fault: Fault| matches!(&row.ran, Err((other, _)) if *other == fault);
+        let read = row.read.is_ok();
+        let numbers = [
+            true,
+            read,
+            read && row.unknown.is_none(),
+            row.ran.is_ok(),
+            read && stopped(Fault::Input),
+        ];
+        for origin in [row.origin.as_str(), "~ all"] {
+            let counts = origins.entry(origin).or_default();
+            counts
+                .iter_mut()
+                .zip(numbers)
+                .for_each(|(count, is)| *count += usize::from(is));
+        }
+        let outcome = match (&row.read, &row.unknown, &row.ran) {
+            (Err(cause), ..) => format!("refused: {cause}"),
+            (_, unknown, Ok(())) => format!("ran; {}", unknown.clone().unwrap_or_default()),
+            (_, unknown, Err((fault, cause))) => {
+                format!("{fault:?}: {cause}; {}", unknown.clone().unwrap_or_default())
+            }
+        };
+        let _ = writeln!(list, "{}\t{outcome}", row.name);
+        match (&row.read, &row.ran) {
+            (Err(cause), _) => count("refused", cause, &row.name),
+            (_, Err((fault, cause))) if runs => count(&format!("stopped, {fault:?}"), cause, &row.name),
+            _ => {}
+        }
+        if let Some(unknown) = &row.unknown {
+            count("not known", unknown, &row.name);
         }
     }
-    for (origin, (all, read)) in &origins {
-        println!("{origin:20} {all:5} entries {read:5} read");
-    }
-    let read = rows.iter().filter(|row| row.read.is_ok()).count();
     println!(
-        "{:20} {:5} entries {read:5} read ({:.1} %)",
-        "all",
-        rows.len(),
-        100.0 * read as f64 / rows.len() as f64
+        "{:20} {:>8} {:>8} {:>12} {:>8} {:>14}",
+        "", "entries", "read", "all is known", "ran", "data at fault"
     );
+    for (origin, [all, read, known, ran, fault]) in &origins {
+        println!("{origin:20} {all:8} {read:8} {known:12} {ran:8} {fault:14}");
+    }
     let mut causes: Vec<_> = causes.into_iter().collect();
     causes.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-    for (cause, (count, example)) in causes.iter().take(200) {
+    for (cause, (count, example)) in causes.iter().take(300) {
         println!(
             "{count:6}  {cause}   [{}]",
             example.chars().take(100).collect::<String>()

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::jumps::yielded;
 use super::loops::{Effect, Inside, LoadSite};
-use crate::ir::{CacheUse, Dependency, Kernel, Label, Op, OpKind, Place, Region, Value};
+use crate::ir::{CacheUse, Dependency, Kernel, Label, Op, OpKind, Place, Region, Touches, Value};
 
 /// Something at operation number `at` of the body, or inside that operation.
 pub(super) struct Exit {
@@ -117,6 +117,9 @@ impl<'k> Reader<'k> {
                 }
                 OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(_) => {
                     self.effects.push(Effect::Barrier(op.place))
+                }
+                OpKind::Opaque(what, _) if what.orders || what.touches == Touches::Anything => {
+                    self.effects.push(Effect::Carried(op.place));
                 }
                 OpKind::Break(label, _) if !self.inner_labels.contains(label) => {
                     self.exits.push(Exit { at, place: op.place });

@@ -109,6 +109,8 @@ pub enum Effect {
     Observation(Place),
     /// A wait for the launch before: what it wrote is seen from here on, even in memory that this launch only reads.
     LaunchBefore(Place),
+    /// An instruction that is carried as text, and may write anything or order what others write.
+    Carried(Place),
 }
 
 /// How a counting test compares; the loop goes on while `tested relation bound`.

@@ -85,6 +85,7 @@ impl<'k> Walk<'k> {
             | OpKind::Load { .. }
             | OpKind::Atomic { .. }
             | OpKind::Active
+            | OpKind::Opaque(..)
             | OpKind::Shuffle { .. } => {
                 for &result in &op.results {
                     self.mark(result);

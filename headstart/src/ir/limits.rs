@@ -3,6 +3,8 @@
 
 /// Most bytes of text that are read as a kernel.
 pub const TEXT_BYTES: usize = 32 << 20;
+/// Most bytes of a module in PTX, of which only the entry that is asked for is read.
+pub const MODULE_BYTES: u64 = 1 << 36;
 /// Most operations in a kernel, those in regions included.
 pub const OPERATIONS: usize = 1 << 20;
 /// Most regions inside each other. Passes recurse once per region.
@@ -38,5 +40,7 @@ pub const NAMED_BARRIERS: u32 = 15;
 pub const LINE_BYTES: usize = 1024;
 /// Most values in a line that a kernel prints.
 pub const LINE_VALUES: usize = 32;
+/// Most results, and most operands, of an instruction that is carried as text.
+pub const OPAQUE_VALUES: usize = 512;
 /// Most bytes that one load or store moves.
 pub const ACCESS_BYTES: u32 = 16;

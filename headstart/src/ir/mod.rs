@@ -104,6 +104,7 @@ mod kernel;
 pub mod limits;
 pub mod line;
 mod op;
+mod opaque;
 pub mod parse;
 mod print;
 mod rule;
@@ -121,6 +122,7 @@ pub use kernel::{
     PointerFacts, Region, Value, ValueData,
 };
 pub use op::{Dependency, Id, LoopWishes, Meeting, Op, OpKind, UnrollWish};
+pub use opaque::{Given, Opaque, Touches};
 pub use parse::{parse, read};
 pub use print::print;
 pub use rule::{FloatRule, Rounding};

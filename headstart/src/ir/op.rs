@@ -8,6 +8,7 @@ use super::eval;
 use super::field::{Field, Spelled};
 use super::hint::{CacheHint, CacheUse, HintSource, PrefetchScope};
 use super::kernel::{Array, Kernel, Label, LoadId, Place, Region, Value};
+use super::opaque::{Given, Opaque};
 use super::parse::Parser;
 use super::print::Printer;
 use super::rule::FloatRule;
@@ -225,6 +226,9 @@ operations! {
         /// The mask of work-items of the sub-group that run this operation together: the one itself, and which others is
         /// left to the device. Not pure: it is neither repeated nor moved nor removed with another. Result: an `I32`.
         Active = Exchange ["active"];
+        /// An instruction that is carried as text: see [`Opaque`]. It is neither repeated nor moved nor removed. Results: those
+        /// that it makes.
+        Opaque(what: Opaque, values: Given) = Opaque ["opaque" what values];
     }
 }
 
@@ -313,7 +317,9 @@ impl OpKind {
     /// Whether work-items of a sub-group run it together: it stays where it is among the others of its kind, and goes into no
     /// branch and out of none.
     pub fn is_of_sub_group(&self) -> bool {
-        self.class() == OpClass::Exchange || matches!(self, OpKind::Meet(Meeting::SubGroup(_)))
+        self.class() == OpClass::Exchange
+            || matches!(self, OpKind::Meet(Meeting::SubGroup(_)))
+            || matches!(self, OpKind::Opaque(what, _) if what.convergent)
     }
 
     /// The mask that names who takes part, of an operation that has one.

@@ -92,6 +92,8 @@ pub enum OpClass {
     Order,
     /// Work-items of a sub-group run it together: stays where it is, and its result may differ among them.
     Exchange,
+    /// Is carried as text: stays where it is.
+    Opaque,
     /// Shows people something.
     Output,
     /// Has regions.

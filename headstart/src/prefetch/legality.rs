@@ -96,6 +96,12 @@ pub(super) fn may_move(
             }
             // Looked at above.
             Effect::LaunchBefore(_) => {}
+            Effect::Carried(place) => {
+                let place = kernel.describe_place(*place);
+                return refuse(format!(
+                    "an instruction that is carried as text may write it, or order who does, at {place}"
+                ));
+            }
             Effect::Acquire(place) => {
                 let place = kernel.describe_place(*place);
                 return refuse(format!(

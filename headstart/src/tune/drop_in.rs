@@ -187,6 +187,7 @@ fn block(original: &Original, kernel: &Kernel, beside_the_plain: bool) -> Result
             name: name.clone(),
             offset: *offset,
         },
+        Origin::Structure { name, .. } => Handed::Structure { name: name.clone() },
         Origin::Variable {
             name, is_constant, ..
         } => Handed::Variable {

@@ -7,7 +7,7 @@ use super::modules::granted_for;
 use super::subject::{Reshaped, Subject};
 use super::workload::Workload;
 use crate::error::Result;
-use crate::front::ptx::{self, Facts, Imported, Original};
+use crate::front::ptx::{Facts, Imported, Original};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
 
@@ -61,12 +61,7 @@ impl FileSubject {
         match &self.original {
             // What is said of lengths is built into the kernel.
             Some(original) if launch.facts() != self.launch.facts() => {
-                let imported = ptx::import(
-                    &original.text,
-                    &original.file,
-                    Some(&original.entry),
-                    &launch.facts(),
-                )?;
+                let imported = original.again(&launch.facts())?;
                 Ok(FileSubject::of_module(imported, launch))
             }
             _ => Ok(FileSubject {
@@ -122,7 +117,7 @@ impl Subject for FileSubject {
             dynamic_shared_bytes: Some(bytes),
             ..self.launch.facts()
         };
-        let imported = ptx::import(&original.text, &original.file, Some(&original.entry), &facts)?;
+        let imported = original.again(&facts)?;
         Ok(Some(Arc::new(imported.kernel)))
     }
 
@@ -170,7 +165,7 @@ mod tests {
         let launch =
             "[parameters.out]\nlength = 4\n[[geometries]]\ngroups = 2\nparameters.out = { length = 8 }\n";
         let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
-        let imported = ptx::import(text, "one.ptx", None, &launch.facts()).expect("a module");
+        let imported = crate::front::ptx::import(text, "one.ptx", None, &launch.facts()).expect("a module");
         let shapes = FileSubject::of_module(imported, launch)
             .same_work()
             .expect("one more");

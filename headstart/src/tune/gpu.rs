@@ -411,7 +411,7 @@ fn emit(workload: &Workload, kernel: &Kernel, options: &Options) -> Result<Ptx> 
 /// The module that a workload's kernel was read from, as a launch of it.
 pub fn as_it_was(original: &Original) -> Ptx {
     Ptx {
-        text: original.text.to_string(),
+        text: original.text.as_ref().clone(),
         entry: original.entry.clone(),
         dynamic_shared_bytes: original.dynamic_shared_bytes,
         static_shared_bytes: 0,

@@ -118,6 +118,9 @@ pub struct LaunchFile {
     /// Whether signed loop counters are known not to overflow.
     #[serde(default)]
     no_overflow: bool,
+    /// Whether instructions that are not understood are carried as text.
+    #[serde(default)]
+    as_opaque: bool,
     /// Bytes of dynamic shared memory.
     shared_bytes: Option<u32>,
     /// What each parameter gets, by name.
@@ -319,6 +322,7 @@ impl LaunchFile {
             dynamic_shared_bytes: self.shared_bytes,
             no_overflow: self.no_overflow,
             unbounded_variables: false,
+            as_opaque: self.as_opaque,
         }
     }
 
@@ -346,6 +350,13 @@ impl LaunchFile {
             captured: Some(captured),
             ..LaunchFile::default()
         }
+    }
+
+    /// The same launch of an entry whose instructions are carried as text where they are not understood.
+    #[must_use]
+    pub fn carrying(mut self, as_opaque: bool) -> LaunchFile {
+        self.as_opaque |= as_opaque;
+        self
     }
 
     /// Whether the file says what only PTX leaves open.

@@ -177,7 +177,7 @@ fn place(
     let placed = drop_in(original, &applied.kernel)?;
     let facts = subject.launch().facts();
     let granted = granted(original, &facts, &placed, |facts| {
-        let imported = import(&original.text, &original.file, Some(&original.entry), facts)?;
+        let imported = original.again(facts)?;
         let applied = prefetch::apply(&imported.kernel, plan, &target_for(group))?;
         drop_in(&imported.original, &applied.kernel)
     });

@@ -4,7 +4,7 @@
 //! statement that is not there is tried: the entry is read again as if it were, and counted is how many of its loads can be
 //! fetched early then.
 
-use crate::front::ptx::{Facts, Origin, Original, import};
+use crate::front::ptx::{Facts, Origin, Original};
 use crate::ir::Kernel;
 use crate::prefetch::{self, Plan};
 
@@ -14,7 +14,7 @@ const MOST_TRIED: usize = 16;
 /// The statements that unlock something, a sentence each.
 pub(super) fn unlocking(original: &Original, kernel: &Kernel, facts: &Facts, group: [u32; 3]) -> Vec<String> {
     let read = |facts: &Facts| -> Option<Vec<String>> {
-        let imported = import(&original.text, &original.file, Some(&original.entry), facts).ok()?;
+        let imported = original.again(facts).ok()?;
         Some(fetched_early(&imported.kernel, group))
     };
     let now = fetched_early(kernel, group);

@@ -3,6 +3,7 @@
 mod masks;
 mod numbers;
 mod together;
+mod words;
 
 use headstart::device::sim::functional::Options;
 use headstart::front::ptx::import;

@@ -67,7 +67,7 @@ fn triples(table: &[u32; 16]) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
 }
 
 /// Checks instructions on integers.
-fn integer(body: &str, expected: impl Fn(u32, u32, u32) -> u32) {
+pub(super) fn integer(body: &str, expected: impl Fn(u32, u32, u32) -> u32) {
     let made = made(&EDGES, body);
     for ((x, y, z), found) in triples(&EDGES).zip(made) {
         let expected = expected(x, y, z);

@@ -2,7 +2,9 @@
 
 use headstart::back::ptx::{Options as Emit, Target as Gpu, emit};
 use headstart::front::ptx::{Facts, read};
+use headstart::ir::print;
 use headstart::prefetch::{self, Plan, Target};
+use headstart::testing::ptxas::Ptxas;
 
 use super::{REGISTERS, output};
 
@@ -65,6 +67,34 @@ fn exchanges() {
     check("elect.sync %d|%p, -1; @%p mov.u32 %d, 9;", &|lane| {
         if lane == 0 { 9 } else { 0 }
     });
+    check("redux.sync.add.s32 %d, %x, -1;", &|_| 5 * 496);
+    check("redux.sync.max.u32 %d, %x, -1;", &|_| 155);
+    check("neg.s32 %t0, %x; redux.sync.min.s32 %d, %t0, -1;", &|_| {
+        155u32.wrapping_neg()
+    });
+    check("redux.sync.xor.b32 %d, %x, -1;", &|_| {
+        (0..32).fold(0, |all, lane| all ^ 5 * lane)
+    });
+    check("or.b32 %t0, %x, 1; redux.sync.and.b32 %d, %t0, -1;", &|_| 1);
+    // Each half for itself.
+    check(
+        "setp.lt.u32 %p, %i0, 16; selp.b32 %t0, 65535, -65536, %p; redux.sync.add.u32 %d, %x, %t0;",
+        &|lane| if lane < 16 { 600 } else { 1880 },
+    );
+    // Only some have come here.
+    check(
+        "setp.lt.u32 %p, %i0, 16; @!%p bra OVER; redux.sync.add.u32 %d, %x, 65535; OVER:",
+        &|lane| if lane < 16 { 600 } else { 0 },
+    );
+    check("setp.lt.u32 %p, %y, 3; bar.red.popc.u32 %d, 0, %p;", &|_| 12);
+    check(
+        "setp.lt.u32 %p, %y, 3; barrier.red.aligned.or.pred %q, 0, %p; selp.u32 %d, 1, 0, %q;",
+        &|_| 1,
+    );
+    check(
+        "setp.lt.u32 %p, %y, 3; bar.red.and.pred %q, 0, %p; selp.u32 %d, 1, 0, %q;",
+        &|_| 0,
+    );
     check("mov.u32 %d, %lanemask_lt;", &|lane| (1u32 << lane) - 1);
     check("mov.u32 %d, %lanemask_ge;", &|lane| !((1u32 << lane) - 1));
     check(
@@ -98,6 +128,45 @@ fn memory() {
         "",
         "ld.global.v4.u32 {%t0, %t1, %t2, %t3}, [%a3]; st.global.v4.u32 [%a3], {%t3, %t2, %t1, %t0};",
         &|item, part| 4 * item + 3 - part,
+    );
+    check(
+        "",
+        "ld.relaxed.gpu.global.v4.b32 {%t0, %t1, %t2, %t3}, [%a3]; st.release.sys.global.v4.b32 [%a3], {%t3, %t2, %t1, %t0};",
+        &|item, part| 4 * item + 3 - part,
+    );
+    check(
+        "",
+        "mov.u32 %t1, 9; atom.global.inc.u32 %t0, [%a3], %t1; st.global.u32 [%a3+4], %t0;",
+        &|item, part| match part {
+            0 => {
+                if 4 * item >= 9 {
+                    0
+                } else {
+                    4 * item + 1
+                }
+            }
+            1 => 4 * item,
+            _ => as_it_was(item, part),
+        },
+    );
+    check(
+        "",
+        "mov.u32 %t1, 9; atom.global.dec.u32 %t0, [%a3], %t1;",
+        &|item, part| match (item, part) {
+            (0 | 3.., 0) => 9,
+            (_, 0) => 4 * item - 1,
+            _ => as_it_was(item, part),
+        },
+    );
+    check(
+        "",
+        "mov.u32 %t0, 1006648320; st.global.u32 [%a3], %t0; atom.global.add.noftz.f16x2 %t1, [%a3], %t0; \
+         st.global.u32 [%a3+4], %t1;",
+        &|item, part| match part {
+            0 => 0x4000_4000,
+            1 => 0x3c00_3c00,
+            _ => as_it_was(item, part),
+        },
     );
     check(
         "",
@@ -221,10 +290,56 @@ fn ends() {
         said.contains("work-item 31") && said.contains("trap") && said.contains("test.ptx:13"),
         "{said}"
     );
-    for body in ["mbarrier.init.shared.b64 [%t0], 1;", "griddepcontrol.sideways;"] {
+    // What is not known is refused, and carried if one says so.
+    for body in ["vaddition.u32 %t0, %t1;", "griddepcontrol.sideways;"] {
         let error = read(&module(body), "k.ptx", Some("k"), &Facts::default()).expect_err(body);
         let name = body.split([' ', ';']).next().expect("a name");
         assert!(error.to_string().contains(name), "{error}");
+        assert!(error.to_string().contains("--as-opaque"), "{error}");
+        let facts = Facts {
+            as_opaque: true,
+            ..Facts::default()
+        };
+        let kernel = read(&module(body), "k.ptx", Some("k"), &facts).expect("it is carried");
+        assert!(
+            print(&kernel).contains(&format!("opaque \"{name}")),
+            "{}",
+            print(&kernel)
+        );
+    }
+}
+
+/// Instructions that are carried are written as they were read, with other registers, and printed and read again.
+#[test]
+fn what_is_carried_is_written_again() {
+    let text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{{\n{REGISTERS}\n\
+         .shared .align 16 .b8 tile[512];\nld.param.u64 %a0, [k_param_0];\ncvta.to.global.u64 %a0, %a0;\n\
+         mov.u32 %i0, tile;\nmbarrier.init.shared.b64 [%i0+8], 3;\n\
+         ldmatrix.sync.aligned.m8n8.x2.shared.b16 {{%t0, %t1}}, [%i0+64];\n\
+         mov.f32 %f0, 0f00000000;\nmov.f32 %f1, 0f00000000;\nmov.f32 %f2, 0f00000000;\nmov.f32 %f3, 0f00000000;\n\
+         mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{%f0, %f1, %f2, %f3}}, {{%t0, %t1}}, {{%t0}}, \
+         {{%f0, %f1, %f2, %f3}};\nmov.u64 %a1, %clock64;\nnanosleep.u32 20;\n\
+         st.global.v4.f32 [%a0], {{%f0, %f1, %f2, %f3}};\nst.global.u64 [%a0+16], %a1;\nret;\n}}\n"
+    );
+    let kernel = read(&text, "k.ptx", None, &Facts::default()).expect("an entry");
+    let printed = print(&kernel);
+    let again = headstart::ir::read(&printed, "k.hsir").expect("it is read again");
+    assert_eq!(print(&again), printed);
+    let written = emit(&kernel, &Emit::new(Gpu::Sm90)).expect("it is emitted").text;
+    for part in [
+        "mbarrier.init.shared.b64 [%",
+        "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%",
+        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%",
+        ", %clock64",
+        "nanosleep.u32 20",
+    ] {
+        assert!(written.contains(part), "{part}\n{written}");
+    }
+    if let Some(ptxas) = Ptxas::find() {
+        ptxas
+            .assemble_module(&written)
+            .unwrap_or_else(|error| panic!("{error}\n{written}"));
     }
 }
 

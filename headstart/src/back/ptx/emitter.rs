@@ -396,6 +396,7 @@ impl<'k> Emitter<'k> {
             OpKind::Vote(vote, value, mask) => self.vote(op.results[0], *vote, *value, *mask),
             OpKind::Reduce(reduce, value, mask) => self.reduce(op.results[0], *reduce, *value, *mask),
             OpKind::GroupVote(vote, value) => self.group_vote(op.results[0], *vote, *value),
+            OpKind::Opaque(what, values) => self.opaque(&op.results, what, values)?,
             OpKind::Active => {
                 let to = self.register(op.results[0]);
                 self.ins(format!("activemask.b32 {to}"));

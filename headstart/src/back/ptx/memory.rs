@@ -237,8 +237,8 @@ impl Emitter<'_> {
             space => format!(".{}", space_name(space)),
         };
         let root = self.roots.of(ptr);
-        if space == Space::Global && root.is_some_and(|root| self.is_constant_variable(root)) {
-            return ".const".to_owned();
+        if let (Space::Global, Some(only)) = (space, root.and_then(|root| self.only_read_by(root))) {
+            return format!(".{only}");
         }
         if cache == CacheUse::Volatile {
             return format!(".volatile{name}");

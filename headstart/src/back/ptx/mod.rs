@@ -11,6 +11,7 @@
 //! `.loc` lines let NVIDIA's profiler show the source.
 
 mod atomic;
+mod carried;
 mod collective;
 mod control;
 mod convert;

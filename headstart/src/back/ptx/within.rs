@@ -49,6 +49,11 @@ pub enum Handed {
         /// Bytes from its start.
         offset: u64,
     },
+    /// It is the address of a structure that is passed by value, which only `ld.param` reads.
+    Structure {
+        /// Its name in the text.
+        name: String,
+    },
     /// It is the address of a variable.
     Variable {
         /// Its name in the text.
@@ -152,7 +157,7 @@ impl Emitter<'_> {
         match handed {
             Handed::Parameter { name, offset: 0 } => self.parameter(value, name),
             Handed::Parameter { name, offset } => self.parameter(value, &format!("{name}+{offset}")),
-            Handed::Variable { name, .. } => {
+            Handed::Variable { name, .. } | Handed::Structure { name } => {
                 if self.uses.contains_key(&value) {
                     let r = self.register(value);
                     self.ins(format!("mov.u64 {r}, {name}"));
@@ -161,20 +166,26 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether a parameter is the address of constant memory.
+    /// How what a parameter points to is read, if only one kind of load reads it: `const` or `param`.
+    pub(super) fn only_read_by(&self, param: Value) -> Option<&'static str> {
+        match self.comes_from(param)? {
+            Handed::Variable {
+                is_constant: true, ..
+            } => Some("const"),
+            Handed::Structure { .. } => Some("param"),
+            _ => None,
+        }
+    }
+
+    /// Whether a parameter is the address of memory that only one kind of load reads.
     pub(super) fn is_constant_variable(&self, param: Value) -> bool {
+        self.only_read_by(param).is_some()
+    }
+
+    fn comes_from(&self, param: Value) -> Option<&Handed> {
         let position = self.kernel.params.iter().position(|other| other.value == param);
-        let handed = self
-            .within
-            .zip(position)
-            .and_then(|(within, position)| within.parameters.get(position));
-        matches!(
-            handed,
-            Some(Handed::Variable {
-                is_constant: true,
-                ..
-            })
-        )
+        let (within, position) = self.within.zip(position)?;
+        within.parameters.get(position)
     }
 
     /// Refuses kernels that do with constant memory anything but read it, or lose sight of which memory that is.
@@ -185,7 +196,7 @@ impl Emitter<'_> {
                 Handed::Variable {
                     is_constant: true,
                     ..
-                }
+                } | Handed::Structure { .. }
             )
         };
         if !within.parameters.iter().any(constant) {

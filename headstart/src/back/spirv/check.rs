@@ -68,6 +68,10 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             "asks which work-items run together",
         ),
         (
+            has(kernel, |kind| matches!(kind, OpKind::Opaque(..))),
+            "has instructions of NVIDIA's that are carried as text (`opaque`)",
+        ),
+        (
             has(kernel, |kind| matches!(kind, OpKind::Reduce(..))),
             "reduces values of a sub-group (`reduce`)",
         ),

@@ -292,7 +292,11 @@ impl<'k> Emitter<'k> {
             OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => {
                 unreachable!("structure is written by its region")
             }
-            OpKind::Depend(_) | OpKind::Active | OpKind::Reduce(..) | OpKind::GroupVote(..) => {
+            OpKind::Depend(_)
+            | OpKind::Active
+            | OpKind::Reduce(..)
+            | OpKind::GroupVote(..)
+            | OpKind::Opaque(..) => {
                 unreachable!("`check` refuses it")
             }
             OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return | OpKind::Trap => {

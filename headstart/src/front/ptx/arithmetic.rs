@@ -30,15 +30,6 @@ impl<'t> Translator<'_, 't> {
             | "rcp" | "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" | "copysign" => {
                 last_type(instruction)?
             }
-            "nanosleep" | "pmevent" => return Ok(()),
-            // What caches are asked to do with a line changes no result.
-            "createpolicy" => {
-                let policy = b.i64(0);
-                return match instruction.operands.first() {
-                    Some(to) => self.set(b, values, to, policy, false),
-                    None => Err(refused(instruction)),
-                };
-            }
             _ => return Err(refused(instruction)),
         };
         if numeric.ty == Type::Bool {

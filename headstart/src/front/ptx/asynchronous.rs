@@ -16,7 +16,7 @@ use super::structure::{Translator, Values};
 use super::tree::{Body, Instruction, Operand, Register, RegisterData, Statement};
 use super::values::{only, refused};
 use crate::error::{Error, Result};
-use crate::ir::{Builder, LoadData, OpKind, Space, Type};
+use crate::ir::{Builder, CacheUse, CompareOp, LoadData, OpKind, Space, Type};
 
 /// The type of registers that hold tokens, and the instruction that copies one: no word of PTX.
 pub(super) const TOKEN: &str = "token";
@@ -195,13 +195,11 @@ impl<'t> Translator<'_, 't> {
             [] => None,
             [Operand::Integer(size)] if *size == bytes => None,
             [size] if self.is_all_or_nothing(size, bytes) => Some(size),
-            _ => {
-                return Err(Error::input(format!(
-                    "`{}` copies a part that only the run tells",
-                    instruction.spelling()
-                ))
-                .accepted("all of it, or nothing, chosen by a `selp` of constants"));
+            [size] => {
+                let place = (to, from);
+                return self.copy_part(b, values, (instruction, before), place, bytes, size);
             }
+            _ => return Err(refused(instruction)),
         };
         let to = self.address_in(b, values, to, Space::Shared)?;
         let from_pointer = self.address_in(b, values, from, Space::Global)?;
@@ -229,6 +227,63 @@ impl<'t> Translator<'_, 't> {
                     },
                     &[],
                 );
+                vec![before]
+            },
+        );
+        Ok(token[0])
+    }
+
+    /// A copy of which only the run tells how much: all of it as a copy, a part of it byte by byte, with zeros behind.
+    fn copy_part(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        (_, before): (&Instruction<'t>, crate::ir::Value),
+        (to, from): (&Operand<'t>, &Operand<'t>),
+        bytes: u64,
+        size: &Operand<'t>,
+    ) -> Result<crate::ir::Value> {
+        let name = self.memory_name(from);
+        let to = self.address_in(b, values, to, Space::Shared)?;
+        let from = self.address_in(b, values, from, Space::Global)?;
+        let size = self.value(b, values, size, Type::I32)?;
+        let place = b.place();
+        let id = b.kernel.loads.push(LoadData::new(name, place));
+        let whole = b.i32(bytes as i32);
+        // More than all of it is all of it.
+        let all = b.compare(CompareOp::LeU, whole, size);
+        let none = b.constant(Type::I8, 0);
+        let index = b.i64(0);
+        let token = b.if_(
+            all,
+            &[Type::Token],
+            |b| vec![b.copy(to, from, bytes as u32, id)],
+            |b| {
+                for byte in 0..bytes {
+                    let number = b.i32(byte as i32);
+                    let is_copied = b.compare(CompareOp::LtU, number, size);
+                    let copied = b.if_(
+                        is_copied,
+                        &[Type::I8],
+                        |b| {
+                            let ptr = b.address(from, index, 1, byte as i64);
+                            let kind = OpKind::Load {
+                                ptr,
+                                id,
+                                cache: CacheUse::Default,
+                            };
+                            b.push(kind, &[Type::I8])
+                        },
+                        |_| vec![none],
+                    );
+                    let ptr = b.address(to, index, 1, byte as i64);
+                    let kind = OpKind::Store {
+                        ptr,
+                        values: copied,
+                        cache: CacheUse::Default,
+                    };
+                    b.push(kind, &[]);
+                }
                 vec![before]
             },
         );

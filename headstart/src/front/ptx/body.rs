@@ -339,9 +339,21 @@ impl<'t> Reader<'t> {
         }
         self.parser.expect(';')?;
         // A policy for the caches comes last, and changes no result.
-        if let Some(at) = modifiers.iter().position(|&word| word == "L2::cache_hint") {
+        let is_bulk = modifiers.contains(&"bulk");
+        if let Some(at) = modifiers
+            .iter()
+            .position(|&word| word == "L2::cache_hint" && !is_bulk)
+        {
             modifiers.remove(at);
             operands.pop();
+        }
+        // What an asynchronous product adds to is read as well as written.
+        if opcode == "wgmma" && modifiers.contains(&"mma_async") {
+            operands.extend(operands.first().cloned());
+        }
+        // `max.s16x2.relu` is `max.relu.s16x2`: the type comes last here.
+        if modifiers.last() == Some(&"relu") {
+            modifiers.rotate_right(1);
         }
         let location = self.location;
         self.body.statements.push(Statement::Instruction(Instruction {
@@ -366,9 +378,13 @@ impl<'t> Reader<'t> {
                 self.parser.advance()?;
                 let base = self.operand(opcode, depth + 1)?;
                 let offset = self.offset()?;
-                // The coordinates of a texture, the barrier of a bulk copy: kept for no one.
-                while self.parser.take(',')? {
-                    self.operand(opcode, depth + 1)?;
+                if self.parser.token == Token::Mark(',') {
+                    let mut parts = vec![base];
+                    while self.parser.take(',')? {
+                        parts.push(self.operand(opcode, depth + 1)?);
+                    }
+                    self.parser.expect(']')?;
+                    return Ok(Operand::Bracket(parts));
                 }
                 self.parser.expect(']')?;
                 Ok(match base {

@@ -14,6 +14,8 @@ pub struct Facts {
     pub no_overflow: bool,
     /// The module's variables may be accessed beyond their ends: where those are is not used.
     pub unbounded_variables: bool,
+    /// Instructions that are not understood are carried as text, and nothing is taken for granted of them.
+    pub as_opaque: bool,
 }
 
 /// Facts about the memory behind a pointer.

@@ -250,10 +250,7 @@ impl<'t> Expander<'_, 't> {
             .iter()
             .find(|function| function.name == callee && !function.is_entry)
         else {
-            return Err(
-                Error::input(format!("the module has no body of function {}", quoted(callee)))
-                    .accepted("calls of functions of the module"),
-            );
+            return self.outside(call, frame, (results, callee, arguments));
         };
         if depth >= DEEPEST_CALL {
             return Err(Error::input(format!(
@@ -345,6 +342,51 @@ impl<'t> Expander<'_, 't> {
         Ok(())
     }
 
+    /// A call of a function that is only declared stays, with registers in place of its parameters.
+    fn outside(
+        &mut self,
+        call: &Instruction<'t>,
+        frame: &mut Frame<'t>,
+        (results, callee, arguments): (&[Operand<'t>], &'t str, &[Operand<'t>]),
+    ) -> Result<()> {
+        let declared = &self.module.declared;
+        let Some(function) = declared.iter().find(|function| function.name == callee) else {
+            return Err(
+                Error::input(format!("the module has no function {}", quoted(callee)))
+                    .accepted("calls of functions that the module has or declares"),
+            );
+        };
+        let scalars = |params: &[Param<'t>]| params.iter().all(|param| param.array.is_none());
+        let fits = function.params.len() == arguments.len() && function.results.len() == results.len();
+        if !fits || !scalars(&function.params) || !scalars(&function.results) {
+            return Err(Error::input(format!(
+                "the module has no body of function {}, which takes or gives structures, or is called with other \
+                 parameters than it has",
+                quoted(callee)
+            ))
+            .accepted("a function with scalars, or one of the module"));
+        }
+        let mut lists = Vec::new();
+        for (params, operands) in [(&function.results, results), (&function.params, arguments)] {
+            let mut list = Vec::new();
+            for (param, operand) in params.iter().zip(operands) {
+                list.push(self.passed(frame, operand, param.ty)?);
+            }
+            lists.push(list);
+        }
+        let given = lists.pop().unwrap_or_default();
+        let made = lists.pop().unwrap_or_default();
+        let mut operands = vec![Operand::Symbol(callee), Operand::List(given)];
+        if !made.is_empty() {
+            operands.insert(0, Operand::List(made));
+        }
+        self.result.statements.push(Statement::Instruction(Instruction {
+            operands,
+            ..call.clone()
+        }));
+        Ok(())
+    }
+
     /// What is passed for a parameter of this type: the register in place of a parameter of the call, or the operand
     /// itself.
     fn passed(&mut self, frame: &mut Frame<'t>, operand: &Operand<'t>, ty: &'t str) -> Result<Operand<'t>> {
@@ -402,7 +444,7 @@ fn shift(operand: &mut Operand<'_>, registers: Register, labels: u32) {
     match operand {
         Operand::Register(register) | Operand::Not(register) => *register += registers,
         Operand::Label(label) => *label += labels,
-        Operand::Vector(parts) | Operand::List(parts) => {
+        Operand::Vector(parts) | Operand::List(parts) | Operand::Bracket(parts) => {
             parts.iter_mut().for_each(|part| shift(part, registers, labels));
         }
         Operand::Address(base, _) => shift(base, registers, labels),

@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::opaque::is_carried;
 use super::slots::Slots;
 use super::tree::{Body, Instruction, Operand, Register, Statement, Variable};
 use crate::ir::{Space, Type};
@@ -264,13 +265,21 @@ impl<'t> Finder<'_, 't> {
         }
     }
 
+    /// The space of a variable, or of a structure that is passed by value and has an address.
+    fn space_of_symbol(&self, name: &str) -> Option<Space> {
+        match self.variables.get(name) {
+            Some(variable) => space_of(variable.space),
+            None => self.slots.variable(name).map(|_| Space::Global),
+        }
+    }
+
     /// The space that an instruction's result points into, as far as is known.
     fn space(&self, instruction: &Instruction<'t>) -> Option<Space> {
         let of = |operand: &Operand<'t>| match operand {
             Operand::Register(register) => self.spaces[*register as usize],
-            Operand::Symbol(name) => space_of(self.variables.get(name)?.space),
+            Operand::Symbol(name) => self.space_of_symbol(name),
             Operand::Address(base, _) => match &**base {
-                Operand::Symbol(name) => space_of(self.variables.get(name)?.space),
+                Operand::Symbol(name) => self.space_of_symbol(name),
                 _ => None,
             },
             _ => None,
@@ -360,6 +369,8 @@ impl<'t> Finder<'_, 't> {
                         .for_each(|operand| vote(operand, last));
                 }
                 "bra" | "call" => {}
+                // The registers of one are of several types.
+                _ if is_carried(instruction) => {}
                 _ => instruction
                     .operands
                     .iter()

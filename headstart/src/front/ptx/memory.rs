@@ -82,10 +82,22 @@ impl<'t> Translator<'_, 't> {
     ) -> Result<()> {
         only(instruction, HINTS)?;
         let [to, from] = operands::<2>(instruction)?;
-        let numeric = last_type(instruction)?;
         if instruction.has("param") {
             return self.load_parameter(b, values, instruction, to, from);
         }
+        self.load_memory(b, values, instruction, to, from)
+    }
+
+    /// A load of memory.
+    pub fn load_memory(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+        to: &Operand<'t>,
+        from: &Operand<'t>,
+    ) -> Result<()> {
+        let numeric = last_type(instruction)?;
         let pointer = self.access(b, values, instruction, from)?;
         let id = {
             let place = b.place();

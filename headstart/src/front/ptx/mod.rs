@@ -40,6 +40,7 @@ mod inline;
 mod kinds;
 mod lexer;
 mod memory;
+mod opaque;
 mod original;
 mod parameters;
 mod parse;
@@ -47,6 +48,7 @@ mod scratch;
 mod slots;
 mod ssa;
 mod structure;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -57,6 +59,7 @@ pub use facts::{Facts, ParameterFacts};
 pub use original::{Origin, Original, OriginalArray};
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, verify};
@@ -72,6 +75,7 @@ const MOST_BYTES_TRIED: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Module<'t> {
     text: &'t str,
+    shared: Option<&'t Arc<String>>,
     file: &'t str,
     tree: tree::Module<'t>,
 }
@@ -83,7 +87,24 @@ impl<'t> Module<'t> {
     /// The text is no PTX module: what, and in which line.
     pub fn new(text: &'t str, file: &'t str) -> Result<Module<'t>> {
         let tree = parse::module(text)?;
-        Ok(Module { text, file, tree })
+        Ok(Module {
+            text,
+            shared: None,
+            file,
+            tree,
+        })
+    }
+
+    /// The same of a text that what is imported keeps, without a copy.
+    ///
+    /// # Errors
+    /// As for [`Module::new`].
+    pub fn shared(text: &'t Arc<String>, file: &'t str) -> Result<Module<'t>> {
+        let module = Module::new(text, file)?;
+        Ok(Module {
+            shared: Some(text),
+            ..module
+        })
     }
 
     /// The names of the entries, in the order of the text.
@@ -154,7 +175,7 @@ impl<'t> Module<'t> {
     }
 
     fn translate(&self, name: &str, facts: &Facts) -> Result<Imported> {
-        translate(self.text, self.file, &self.tree, name, facts)
+        translate(self, name, facts)
     }
 }
 
@@ -206,26 +227,27 @@ fn entries_of<'m, 't>(module: &'m tree::Module<'t>) -> impl Iterator<Item = &'m 
 }
 
 /// Turns one entry into a verified kernel.
-fn translate(
-    text: &str,
-    file: &str,
-    module: &tree::Module<'_>,
-    name: &str,
-    facts: &Facts,
-) -> Result<Imported> {
+fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
+    let Module {
+        text,
+        shared,
+        file,
+        tree: ref module,
+    } = *of;
     let about = |error: Error| error.about(format!("entry {}", quoted(name)));
     let function = entries_of(module)
         .find(|entry| entry.name == name)
         .ok_or_else(|| Error::bug("an entry that was found is lost"))?;
     let mut body = inline::expanded(text, module, function).map_err(about)?;
-    let shared: HashSet<&str> = used_variables(module, &body)
+    let arrays: HashSet<&str> = used_variables(module, &body)
         .values()
         .filter(|variable| variable.space == "shared" && variable.length.is_some())
         .map(|variable| variable.name)
         .collect();
-    scratch::copies_to_hints(&mut body, &shared);
+    scratch::copies_to_hints(&mut body, &arrays);
     asynchronous::name_groups(&mut body).map_err(about)?;
     carry::name_flag(&mut body);
+    taken::name_places(&mut body, function);
     let variables = used_variables(module, &body);
     let flow = flow::Flow::new(&body).map_err(about)?;
     let slots = slots::slots(function, &body, &variables).map_err(about)?;
@@ -243,12 +265,14 @@ fn translate(
         slots: &slots,
         flow: &flow,
         kinds: &kinds,
+        declared: &module.declared,
         facts,
     })
     .map_err(about)?;
     verify(&kernel).map_err(about)?;
     let original = original::original(&original::Pieces {
         text,
+        shared,
         file,
         module,
         function,
@@ -257,6 +281,7 @@ fn translate(
         dynamic_shared_bytes: facts.dynamic_shared_bytes.unwrap_or(0),
         undecided: undecided.map(about),
         spaces_inferred,
+        as_opaque: facts.as_opaque,
         reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),
     })
     .map_err(about)?;
@@ -285,7 +310,7 @@ fn used_variables<'m, 't>(
                 into.insert(name);
             }
             Operand::Address(base, _) => mention(base, into),
-            Operand::Vector(parts) | Operand::List(parts) => {
+            Operand::Vector(parts) | Operand::List(parts) | Operand::Bracket(parts) => {
                 parts.iter().for_each(|part| mention(part, into))
             }
             _ => {}

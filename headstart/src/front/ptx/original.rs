@@ -7,13 +7,14 @@ use std::sync::Arc;
 use super::data;
 use super::slots::{From, Slots};
 use super::tree::{Function, Module, Variable};
+use super::{Facts, Imported};
 use crate::error::{Error, Result};
 
 /// A module and one of its entries.
 #[derive(Clone, Debug)]
 pub struct Original {
-    /// The module's text.
-    pub text: Arc<str>,
+    /// The module's text: as whoever read the module has it, if that is shared.
+    pub text: Arc<String>,
     /// What messages call it.
     pub file: String,
     /// The entry's name.
@@ -44,6 +45,18 @@ pub struct Original {
     pub undecided: Option<Error>,
     /// An access through a generic address became one of the space that the address begins in.
     pub spaces_inferred: bool,
+    /// Instructions that are not understood are carried as text.
+    pub as_opaque: bool,
+}
+
+impl Original {
+    /// Reads the entry again, with other facts.
+    ///
+    /// # Errors
+    /// The entry cannot be read with these facts.
+    pub fn again(&self, facts: &Facts) -> Result<Imported> {
+        super::Module::shared(&self.text, &self.file)?.import_alone(&self.entry, facts)
+    }
 }
 
 /// Where a parameter of a kernel comes from.
@@ -57,6 +70,15 @@ pub enum Origin {
         offset: u64,
         /// Where the member starts in all that the launch passes, in bytes.
         position: u64,
+    },
+    /// The address of a structure that is passed by value.
+    Structure {
+        /// Its name in the text.
+        name: String,
+        /// Where it starts in all that the launch passes, in bytes.
+        position: u64,
+        /// Its size in bytes.
+        bytes: u64,
     },
     /// The address of a variable of the module.
     Variable {
@@ -87,6 +109,8 @@ pub struct OriginalArray {
 /// What an entry is read from.
 pub(super) struct Pieces<'p, 't> {
     pub text: &'t str,
+    /// The same, if it can be shared.
+    pub shared: Option<&'p Arc<String>>,
     pub file: &'p str,
     pub module: &'p Module<'t>,
     pub function: &'p Function<'t>,
@@ -99,6 +123,8 @@ pub(super) struct Pieces<'p, 't> {
     pub undecided: Option<Error>,
     /// Whether an access through a generic address became one of a space.
     pub spaces_inferred: bool,
+    /// [`Facts::as_opaque`](super::Facts::as_opaque).
+    pub as_opaque: bool,
 }
 
 /// Keeps what is needed of a module.
@@ -126,6 +152,11 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
                 name: name.to_owned(),
                 offset,
                 position: positions.get(name).copied().unwrap_or(0) + offset,
+            },
+            From::Structure(name, length) => Origin::Structure {
+                name: name.to_owned(),
+                position: positions.get(name).copied().unwrap_or(0),
+                bytes: length,
             },
             From::Variable(name) => {
                 let variable = variables.get(name);
@@ -161,7 +192,9 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         .collect();
     arrays.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(Original {
-        text: Arc::from(*text),
+        text: pieces
+            .shared
+            .map_or_else(|| Arc::new((*text).to_owned()), Arc::clone),
         file: (*file).to_owned(),
         entry: function.name.to_owned(),
         body: function.body.0..function.body_end,
@@ -183,6 +216,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         reads_dynamic_shared_size: pieces.reads_dynamic_shared_size,
         undecided: pieces.undecided.clone(),
         spaces_inferred: pieces.spaces_inferred,
+        as_opaque: pieces.as_opaque,
     })
 }
 

@@ -123,7 +123,7 @@ fn pointer_facts(
     let slot = &source.slots.all[number];
     let variable = match slot.from {
         From::Variable(name) => source.variables.get(name).copied(),
-        From::Parameter(..) => None,
+        From::Parameter(..) | From::Structure(..) => None,
     };
     let mut elements: HashMap<Type, usize> = HashMap::new();
     // One such load says nothing of what others read or write.
@@ -138,7 +138,7 @@ fn pointer_facts(
             };
             let reached = match **base {
                 Operand::Register(base) => reaches(translator, base, number),
-                Operand::Symbol(name) => variable.is_some_and(|variable| variable.name == name),
+                Operand::Symbol(name) => source.slots.variable(name) == Some(number),
                 _ => false,
             };
             if !reached || instruction.opcode == "mov" {
@@ -167,6 +167,10 @@ fn pointer_facts(
         if variable.space == "const" {
             (given.read_only, given.unaliased) = (true, true);
         }
+    }
+    if let From::Structure(_, bytes) = slot.from {
+        given.length = Some(bytes / u64::from(element.bytes()).max(1));
+        (given.read_only, given.unaliased) = (true, true);
     }
     let stated = slot
         .pointer
@@ -249,6 +253,18 @@ fn array(translator: &Translator<'_, '_>, variable: &Variable<'_>) -> Result<Opt
 }
 
 impl<'t> Translator<'_, 't> {
+    /// Whether an address is that of a structure that is passed by value, at a place that only the run tells.
+    fn leads_into_structure(&self, from: &Operand<'t>) -> bool {
+        match from {
+            Operand::Address(base, _) => match **base {
+                Operand::Symbol(name) => self.source.slots.variable(name).is_some(),
+                Operand::Register(register) => !self.source.kinds.roots[register as usize].is_empty(),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// `ld.param.u32 d, [p+4]`, also of several at once.
     pub fn load_parameter(
         &mut self,
@@ -259,6 +275,9 @@ impl<'t> Translator<'_, 't> {
         from: &Operand<'t>,
     ) -> Result<()> {
         let numeric = last_type(instruction)?;
+        if self.leads_into_structure(from) {
+            return self.load_memory(b, values, instruction, to, from);
+        }
         let (name, offset) = match from {
             Operand::Address(base, offset) => match **base {
                 Operand::Symbol(name) => (name, *offset),

@@ -171,13 +171,13 @@ impl<'t> Parser<'t> {
                 Token::Dot("visible" | "extern" | "weak") | Token::Mark(';') => {
                     self.advance()?;
                 }
-                Token::Dot("entry") => {
+                Token::Dot(kind @ ("entry" | "func")) => {
                     self.advance()?;
-                    module.functions.extend(self.function(true)?);
-                }
-                Token::Dot("func") => {
-                    self.advance()?;
-                    module.functions.extend(self.function(false)?);
+                    let (function, has_body) = self.function(kind == "entry")?;
+                    match has_body {
+                        true => module.functions.push(function),
+                        false => module.declared.push(function),
+                    }
                 }
                 Token::Dot(space @ ("global" | "const" | "shared" | "local")) => {
                     self.advance()?;
@@ -218,8 +218,8 @@ impl<'t> Parser<'t> {
         Ok(end)
     }
 
-    /// A function behind its `.entry` or `.func`; nothing if it is only declared.
-    fn function(&mut self, is_entry: bool) -> Result<Option<Function<'t>>> {
+    /// A function behind its `.entry` or `.func`, and whether it has a body.
+    fn function(&mut self, is_entry: bool) -> Result<(Function<'t>, bool)> {
         let mut results = Vec::new();
         if !is_entry && self.token == Token::Mark('(') {
             results = self.params()?;
@@ -238,7 +238,7 @@ impl<'t> Parser<'t> {
                 Token::Mark('{') => {
                     let body = (self.lexer.position(), self.lexer.line());
                     let body_end = self.skip_body()?;
-                    return Ok(Some(Function {
+                    let function = Function {
                         name,
                         is_entry,
                         params,
@@ -246,11 +246,21 @@ impl<'t> Parser<'t> {
                         required_group,
                         body,
                         body_end,
-                    }));
+                    };
+                    return Ok((function, true));
                 }
                 Token::Mark(';') => {
                     self.advance()?;
-                    return Ok(None);
+                    let function = Function {
+                        name,
+                        is_entry,
+                        params,
+                        results,
+                        required_group,
+                        body: (0, 0),
+                        body_end: 0,
+                    };
+                    return Ok((function, false));
                 }
                 Token::Dot("reqntid") => {
                     self.advance()?;

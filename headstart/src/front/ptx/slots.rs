@@ -14,6 +14,7 @@ use std::collections::HashMap;
 
 use super::kinds::type_of;
 use super::parameters::parameter_name;
+use super::taken::taken;
 use super::tree::{Body, Function, Instruction, Operand, Statement, Variable};
 use crate::error::{Error, Result};
 use crate::ir::limits;
@@ -39,6 +40,8 @@ pub(super) enum From<'t> {
     Parameter(&'t str, u64),
     /// The address of the module's variable of this name.
     Variable(&'t str),
+    /// The address of a structure that is passed by value as this parameter, of so many bytes.
+    Structure(&'t str, u64),
 }
 
 /// The slots of an entry, in the order of the kernel's parameters.
@@ -58,7 +61,7 @@ impl<'t> Slots<'t> {
             From::Parameter(name, at) => {
                 name == parameter && at <= start && end <= at + u64::from(slot.bytes())
             }
-            From::Variable(_) => false,
+            From::Variable(_) | From::Structure(..) => false,
         })?;
         let From::Parameter(_, at) = self.all[position].from else {
             return None;
@@ -89,6 +92,7 @@ pub(super) fn slots<'t>(
     variables: &HashMap<&'t str, &Variable<'t>>,
 ) -> Result<Slots<'t>> {
     let mut slots = Slots::default();
+    let taken = taken(body, function);
     for param in &function.params {
         let name = parameter_name(function.name, param.name);
         let Some(length) = param.array else {
@@ -101,6 +105,16 @@ pub(super) fn slots<'t>(
             continue;
         };
         let length = length.saturating_mul(type_of(param.ty).map_or(1, |ty| u64::from(ty.bytes())));
+        if taken.contains(param.name) {
+            slots.variables.insert(param.name, slots.all.len());
+            slots.all.push(Slot {
+                name: name.to_owned(),
+                ty: "u64",
+                from: From::Structure(param.name, length),
+                pointer: Some(("global", param.align)),
+            });
+            continue;
+        }
         for (offset, ty) in members(body, param.name, length)? {
             slots.all.push(Slot {
                 name: format!("{name}_{offset}"),

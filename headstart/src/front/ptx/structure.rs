@@ -19,6 +19,7 @@ use super::contract::{self, OpenHalves};
 use super::facts::Facts;
 use super::flow::{BlockId, End, Flow};
 use super::kinds::Kinds;
+use super::opaque::is_carried;
 use super::slots::Slots;
 use super::ssa::{left_loop, parameters};
 use super::together::is_atomic_access;
@@ -26,7 +27,7 @@ use super::tree::{Body, Function, Instruction, Location, Operand, Register, Vari
 use super::values::Shapes;
 use super::{copies, countdown, counters, kinds, parameters as given};
 use crate::cleanup;
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::ir::{
     Array, Builder, FloatMode, Kernel, Label, LoopWishes, Op, OpKind, Place, PlaceData, Type, UnrollWish,
     Value, limits,
@@ -50,6 +51,8 @@ pub(super) struct Source<'a, 't> {
     pub flow: &'a Flow<'a, 't>,
     /// What its registers hold.
     pub kinds: &'a Kinds,
+    /// Functions that the module declares and others have.
+    pub declared: &'a [Function<'t>],
     /// What the caller knows.
     pub facts: &'a Facts,
 }
@@ -81,6 +84,8 @@ pub(super) struct Translator<'a, 't> {
     pub open_halves: OpenHalves,
     /// An access through a generic address became one of the space that the address begins in.
     pub spaces_inferred: bool,
+    /// Why results that come later keep the entry from being written back.
+    pub in_flight: Option<Error>,
     depth: usize,
 }
 
@@ -142,6 +147,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
         open: HashSet::new(),
         open_halves: OpenHalves::default(),
         spaces_inferred: false,
+        in_flight: None,
         depth: 0,
         source: &source,
     };
@@ -154,7 +160,8 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     let open_halves = std::mem::take(&mut translator.open_halves);
     let spaces_inferred = translator.spaces_inferred;
     kernel.body = body;
-    let undecided = contract::contract(&mut kernel, &open, &open_halves);
+    let in_flight = translator.in_flight.take();
+    let undecided = contract::contract(&mut kernel, &open, &open_halves).or(in_flight);
     cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
     if countdown::unwind(&mut kernel) {
@@ -269,8 +276,16 @@ impl<'t> Translator<'_, 't> {
         for &instruction in &source.instructions {
             let place = self.place(b, instruction.location, instruction.line);
             b.at(place);
-            self.instruction(b, &mut values, instruction)
-                .map_err(|error| error.at(format!("line {}", instruction.line)))?;
+            if let Err(error) = self.instruction(b, &mut values, instruction) {
+                let carried = match self.source.facts.as_opaque {
+                    true => self.carry(b, &mut values, instruction),
+                    false => Err(self.would_be_carried(instruction, error.clone())),
+                };
+                if let Err(other) = carried {
+                    let error = if self.source.facts.as_opaque { error } else { other };
+                    return Err(error.at(format!("line {}", instruction.line)));
+                }
+            }
         }
         let followers = std::mem::take(&mut self.followers[block].inside);
         match source.end {
@@ -566,6 +581,17 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
+    /// An error about an instruction; whether it could be carried as text.
+    fn would_be_carried(&self, instruction: &Instruction<'t>, error: Error) -> Error {
+        let is_jump = matches!(instruction.opcode, "bra" | "brx" | "ret" | "exit" | "trap");
+        match is_jump || error.fault() != Fault::Input {
+            true => error,
+            false => error.or_accepted(
+                "`--as-opaque`, which carries the instruction as text, with nothing known of it",
+            ),
+        }
+    }
+
     /// Writes one instruction.
     fn instruction(
         &mut self,
@@ -574,17 +600,28 @@ impl<'t> Translator<'_, 't> {
         instruction: &Instruction<'t>,
     ) -> Result<()> {
         match instruction.opcode {
+            "bar" | "barrier" if instruction.has("arrive") || instruction.has("cluster") => {
+                self.carry(b, values, instruction)
+            }
+            "fence" if instruction.has("proxy") || instruction.has("mbarrier_init") => {
+                self.carry(b, values, instruction)
+            }
+            "bar" if instruction.has("warp") => self.meet(b, values, instruction),
+            "bar" | "barrier" if instruction.has("red") => self.group_vote(b, values, instruction),
+            "bar" | "barrier" => self.barrier(b, instruction),
+            "fence" => self.together(b, values, instruction),
+            "cp" if matches!(instruction.modifiers[..], ["async", "ca" | "cg", ..]) => {
+                self.asynchronous(b, values, instruction)
+            }
+            _ if is_carried(instruction) => self.carry(b, values, instruction),
             "ld" if is_atomic_access(instruction) => self.atomic_load(b, values, instruction),
             "ld" | "ldu" => self.load(b, values, instruction),
             "st" if is_atomic_access(instruction) => self.atomic_store(b, values, instruction),
             "st" => self.store(b, values, instruction),
-            "atom" | "red" | "membar" | "fence" | "shfl" | "vote" | "match" | "activemask" | "elect"
-            | "redux" | "griddepcontrol" => self.together(b, values, instruction),
+            "atom" | "red" | "membar" | "shfl" | "vote" | "match" | "activemask" | "elect" | "redux"
+            | "griddepcontrol" => self.together(b, values, instruction),
             "cp" | "wait" | super::asynchronous::TOKEN => self.asynchronous(b, values, instruction),
             "prefetch" => self.prefetch(b, values, instruction),
-            "bar" if instruction.has("warp") => self.meet(b, values, instruction),
-            "bar" | "barrier" if instruction.has("red") => self.group_vote(b, values, instruction),
-            "bar" | "barrier" => self.barrier(b, instruction),
             "mov" => self.mov(b, values, instruction),
             "cvta" => self.cvta(b, values, instruction),
             "cvt" => self.convert(b, values, instruction),

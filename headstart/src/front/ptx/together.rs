@@ -277,7 +277,11 @@ impl<'t> Translator<'_, 't> {
         let low = b.i32(31);
         let by = b.and(by, low);
         let up = instruction.has("up");
-        let op = match instruction.modifiers.get(1).copied() {
+        let how = instruction
+            .modifiers
+            .iter()
+            .find(|word| !matches!(**word, "sync" | "b32"));
+        let op = match how.copied() {
             Some("up") => ShuffleOp::Up,
             Some("down") => ShuffleOp::Down,
             Some("bfly") => ShuffleOp::Xor,
@@ -429,7 +433,12 @@ impl<'t> Translator<'_, 't> {
         let [to, from, mask] = operands::<3>(instruction)?;
         let party = Some(self.party(b, values, instruction, mask)?);
         let asked = self.value(b, values, from, Type::Bool)?;
-        let result = match instruction.modifiers.get(1).copied() {
+        // `.sync` may stand on either side.
+        let how = instruction
+            .modifiers
+            .iter()
+            .find(|word| !matches!(**word, "sync" | "pred" | "b32"));
+        let result = match how.copied() {
             Some("all") => b.vote_among(VoteOp::All, asked, party),
             Some("any") => b.vote_among(VoteOp::Any, asked, party),
             Some("ballot") => b.vote_among(VoteOp::Ballot, asked, party),

@@ -8,6 +8,8 @@
 pub(super) struct Module<'t> {
     /// Entries and functions with a body, in the order of the text.
     pub functions: Vec<Function<'t>>,
+    /// Functions without a body: those of the driver, or of another module.
+    pub declared: Vec<Function<'t>>,
     /// Variables outside functions.
     pub variables: Vec<Variable<'t>>,
     /// The `.file` directives: number and path.
@@ -166,6 +168,8 @@ pub(super) enum Operand<'t> {
     Vector(Vec<Operand<'t>>),
     /// `[base + offset]`.
     Address(Box<Operand<'t>>, i64),
+    /// `[a, b]`: a texture with coordinates, a map with them, an address with a barrier.
+    Bracket(Vec<Operand<'t>>),
     /// `p|q`: two results.
     Pair(Box<Operand<'t>>, Box<Operand<'t>>),
     /// `(a, b)`: arguments or results of a call.
@@ -201,7 +205,7 @@ impl Operand<'_> {
     pub fn for_each_register(&self, visit: &mut impl FnMut(Register)) {
         match self {
             Operand::Register(register) | Operand::Not(register) => visit(*register),
-            Operand::Vector(parts) | Operand::List(parts) => {
+            Operand::Vector(parts) | Operand::List(parts) | Operand::Bracket(parts) => {
                 parts.iter().for_each(|part| part.for_each_register(visit));
             }
             Operand::Address(base, _) => base.for_each_register(visit),
@@ -226,9 +230,38 @@ impl<'t> Instruction<'t> {
         let count = match self.opcode {
             // Copies that were given the register of their token have it first.
             "cp" => usize::from(matches!(self.operands.first(), Some(Operand::Register(_)))),
-            "st" | "stu" | "red" | "prefetch" | "prefetchu" | "membar" | "fence" | "bra" | "ret" | "exit"
-            | "trap" | "brkpt" | "wait" | "nanosleep" | "discard" | "griddepcontrol" | "pmevent"
-            | "wgmma" | "setmaxnreg" => 0,
+            "st"
+            | "stu"
+            | "red"
+            | "prefetch"
+            | "prefetchu"
+            | "membar"
+            | "fence"
+            | "bra"
+            | "ret"
+            | "exit"
+            | "trap"
+            | "brkpt"
+            | "wait"
+            | "nanosleep"
+            | "discard"
+            | "griddepcontrol"
+            | "pmevent"
+            | "setmaxnreg"
+            | "stmatrix"
+            | "sust"
+            | "sured"
+            | "tensormap"
+            | "applypriority"
+            | "clusterlaunchcontrol" => 0,
+            "wgmma" => usize::from(self.has("mma_async")),
+            "wmma" => usize::from(self.modifiers.first() != Some(&"store")),
+            "mbarrier" => usize::from(
+                !["init", "inval", "expect_tx", "complete_tx"]
+                    .contains(&self.modifiers.first().copied().unwrap_or_default()),
+            ),
+            "multimem" => usize::from(self.modifiers.first() == Some(&"ld_reduce")),
+            "tcgen05" => usize::from(self.modifiers.first() == Some(&"ld")),
             "bar" | "barrier" if !self.has("red") => 0,
             "call" => usize::from(matches!(self.operands.first(), Some(Operand::List(_)))),
             _ => 1,

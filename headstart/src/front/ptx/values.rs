@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::kinds::{space_of, type_of};
+use super::opaque::special_type;
 use super::structure::{Translator, Values};
 use super::tree::{Instruction, Operand, Register};
 use crate::error::{Error, Result};
@@ -193,8 +194,10 @@ impl<'t> Translator<'_, 't> {
             }),
             Operand::Special(name, part) => {
                 let value = self.special(b, name, part)?;
-                match ty.bits().cmp(&32) {
-                    std::cmp::Ordering::Greater => Ok(b.convert(ConvertOp::ExtendU, Type::I64, value)),
+                match ty.bits().cmp(&b.kernel.ty(value).bits()) {
+                    std::cmp::Ordering::Greater if ty.bits() > 32 => {
+                        Ok(b.convert(ConvertOp::ExtendU, Type::I64, value))
+                    }
                     _ => self.retyped(b, value, ty),
                 }
             }
@@ -254,6 +257,10 @@ impl<'t> Translator<'_, 't> {
             "dynamic_smem_size" => {
                 let bytes = self.source.facts.dynamic_shared_bytes.unwrap_or(0);
                 return Ok(b.constant(Type::I32, u64::from(bytes)));
+            }
+            _ if special_type(name).is_some() => {
+                let ty = special_type(name).unwrap_or(Type::I32);
+                return Ok(super::opaque::special(b, name, part, ty));
             }
             _ => {
                 return Err(Error::input(format!(
@@ -374,7 +381,11 @@ impl<'t> Translator<'_, 't> {
                 instruction.spelling()
             )));
         };
-        let named = instruction.modifiers.iter().find_map(|word| space_of(word));
+        let mut named = instruction.modifiers.iter().find_map(|word| space_of(word));
+        // A structure that is passed by value, and has an address: memory that nothing writes.
+        if instruction.has("param") {
+            named = Some(Space::Global);
+        }
         let pointer = match &**base {
             Operand::Register(register) => {
                 let value = self.get(b, values, *register)?;

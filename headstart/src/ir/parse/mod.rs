@@ -185,7 +185,7 @@ impl<'t> Parser<'t> {
         Ok(found)
     }
 
-    fn accept_word(&mut self, word: &str) -> Result<bool> {
+    pub(in crate::ir) fn accept_word(&mut self, word: &str) -> Result<bool> {
         let found = self.at_word(word);
         if found {
             self.advance()?;

@@ -284,12 +284,34 @@ impl Parser<'_> {
     }
 
     /// What a `yield`, `break` or `continue` passes; perhaps nothing.
-    fn exit_values(&mut self) -> Result<Vec<Value>> {
+    pub(in crate::ir) fn exit_values(&mut self) -> Result<Vec<Value>> {
         match self.token {
             Token::Value(_) | Token::Number(_) | Token::Punctuation('-') => self.operand_list(),
             Token::Word("true" | "false" | "inf" | "nan") => self.operand_list(),
             _ => Ok(Vec::new()),
         }
+    }
+
+    /// A text between quotation marks.
+    pub(in crate::ir) fn quoted(&mut self, what: &str) -> Result<String> {
+        let Token::Text(text) = self.token.clone() else {
+            return Err(self.expected(what));
+        };
+        self.advance()?;
+        Ok(text)
+    }
+
+    /// `(i32, f32)`, or `()`.
+    pub(in crate::ir) fn types(&mut self) -> Result<Vec<Type>> {
+        self.expect('(')?;
+        let mut types = Vec::new();
+        while !self.accept(')')? {
+            if !types.is_empty() {
+                self.expect(',')?;
+            }
+            types.push(self.ty()?);
+        }
+        Ok(types)
     }
 
     fn yield_target(&self, position: Position) -> Result<Label> {

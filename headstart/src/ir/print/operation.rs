@@ -235,6 +235,11 @@ impl<'k> Printer<'k> {
         self.put(format!(" {word}"));
     }
 
+    /// A text between quotation marks.
+    pub(in crate::ir) fn quoted(&mut self, text: &str) {
+        self.put(format!(" {}", quote(text)));
+    }
+
     /// An operand behind a word, or behind another operand.
     pub(in crate::ir) fn operand(&mut self, text: &str, first: &mut bool) {
         self.put(format!("{} {text}", if *first { "" } else { "," }));

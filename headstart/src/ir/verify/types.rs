@@ -7,6 +7,7 @@ use crate::ir::kernel::{Kernel, Value};
 use crate::ir::limits;
 use crate::ir::line::{self, Piece};
 use crate::ir::op::{ConvertOp, Id, Meeting, OpKind, UnaryOp};
+use crate::ir::opaque::{Given, Opaque};
 use crate::ir::table::Operands;
 use crate::ir::together::{AtomicOp, MemoryOrder};
 use crate::ir::types::{Space, Type};
@@ -169,6 +170,7 @@ pub(super) fn results_of(
             })?;
             one(op.result())
         }
+        OpKind::Opaque(what, values) => opaque(what, values).map(|()| what.makes.clone()),
         OpKind::Active => one(Type::I32),
         OpKind::Meet(Meeting::SubGroup(mask)) => {
             party("meet subgroup", mask.as_ref().map(ty)).map(|()| Vec::new())
@@ -346,6 +348,26 @@ fn atomic(op: AtomicOp, ptr: Type, values: &[Type], order: MemoryOrder, named: O
         format!("`atomic {name}` cannot be {}", order.name()),
     )?;
     Ok(ty)
+}
+
+/// An instruction that is carried says what it is, and has no more registers than instructions have.
+fn opaque(what: &Opaque, values: &Given) -> Check<()> {
+    let most = limits::OPAQUE_VALUES;
+    Rule::Collective.check(what.makes.len() <= most && values.0.len() <= most, || {
+        format!("an `opaque` operation has at most {most} results and {most} operands")
+    })?;
+    Rule::Collective.check(!what.makes.contains(&Type::Token), || {
+        "an `opaque` operation makes no token".to_owned()
+    })?;
+    Rule::Size.check(
+        what.text.len() <= limits::NAME_BYTES * 8 && !what.text.is_empty(),
+        || {
+            format!(
+                "the text of an `opaque` operation has 1 to {} bytes",
+                limits::NAME_BYTES * 8
+            )
+        },
+    )
 }
 
 /// Who takes part is named by 32 bits.

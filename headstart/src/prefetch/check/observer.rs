@@ -454,6 +454,12 @@ impl TermObserver {
                 };
                 *self.slot(sub_group, to) = [result; LANES];
             }
+            // Whatever it touches, its results are made of its operands, and of what nobody knows.
+            LaneOpKind::Opaque { ref to, .. } => {
+                for &slot in to {
+                    *self.slot(sub_group, slot) = [Term::UNORDERED; LANES];
+                }
+            }
             LaneOpKind::Active { to } => *self.slot(sub_group, to) = [Term::KNOWN; LANES],
         }
     }
@@ -474,7 +480,6 @@ impl Observer for TermObserver {
         // Other lanes may be anywhere, and need what is in their registers.
         let results = op.results();
         let before: Vec<(Slot, [Term; LANES])> = results
-            .as_slice()
             .iter()
             .map(|&slot| (slot, self.get(sub_group, slot)))
             .collect();

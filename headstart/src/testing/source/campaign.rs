@@ -404,6 +404,7 @@ fn facts(random: &mut Random, program: &Program, known: &[Known], numbered: bool
         dynamic_shared_bytes: None,
         no_overflow: random.chance(50),
         unbounded_variables: false,
+        as_opaque: false,
     }
 }
 

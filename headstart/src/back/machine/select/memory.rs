@@ -141,6 +141,20 @@ impl Selector<'_, '_> {
                 let draft = self.access(Class::Fence, op, uses, None);
                 self.emit(Draft { fixed: true, ..draft });
             }
+            OpKind::Opaque(what, _) => {
+                let class = match what.orders {
+                    true => Class::Fence,
+                    false => Class::Shuffle,
+                };
+                let uses = self.read_operands(op).into_iter().flatten().collect();
+                let defines = op.results.iter().map(|&result| self.defined(result)).collect();
+                let draft = self.access(class, op, uses, None);
+                self.emit(Draft {
+                    defines,
+                    fixed: true,
+                    ..draft
+                });
+            }
             OpKind::Shuffle { .. } | OpKind::Vote(..) | OpKind::Reduce(..) | OpKind::Active => {
                 self.exchange(op)
             }

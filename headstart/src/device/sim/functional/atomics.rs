@@ -15,7 +15,7 @@ use super::shadow::Strength;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{
-    AtomicOp, CacheUse, Kernel, MemoryOrder, MemoryScope, OpKind, Place, Space, Type, Value, eval,
+    AtomicOp, CacheUse, Kernel, MemoryOrder, MemoryScope, OpKind, Place, Space, Touches, Type, Value, eval,
 };
 
 /// An atomic operation's fields.
@@ -232,6 +232,7 @@ pub(super) fn depends_on_order(kernel: &Kernel) -> bool {
                 cache: CacheUse::Volatile,
                 ..
             } => looks |= is_global(*ptr),
+            OpKind::Opaque(what, _) => found |= what.touches == Touches::Anything,
             _ => {}
         }
     });

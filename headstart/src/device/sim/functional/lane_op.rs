@@ -3,8 +3,8 @@
 use super::lanes::Slot;
 use crate::ir::{
     Array, AtomicOp, BinaryOp, CacheLevel, CacheUse, CompareOp, ConvertOp, FloatRule, GroupVoteOp, Id,
-    Kernel, LoadId, Meeting, MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ReduceOp,
-    ShuffleOp, Space, Type, UnaryOp, Value, VoteOp, Wrap,
+    Kernel, LoadId, Meeting, MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Opaque, Place, PrefetchScope,
+    ReduceOp, ShuffleOp, Space, Type, UnaryOp, Value, VoteOp, Wrap,
 };
 
 /// One operation of a sub-group. Control flow and barriers are not among them: who runs the operations
@@ -55,6 +55,30 @@ impl Slots for Box<[(Type, Slot)]> {
     }
 }
 
+/// What results go into.
+trait Written {
+    /// Its slots.
+    fn slots(&self) -> &[Slot];
+}
+
+impl Written for Slot {
+    fn slots(&self) -> &[Slot] {
+        std::slice::from_ref(self)
+    }
+}
+
+impl Written for SlotList {
+    fn slots(&self) -> &[Slot] {
+        self.as_slice()
+    }
+}
+
+impl Written for Box<[Slot]> {
+    fn slots(&self) -> &[Slot] {
+        self
+    }
+}
+
 /// Fields without slots.
 macro_rules! no_slots {
     ($($ty:ty),+ $(,)?) => { $(impl Slots for $ty {})+ };
@@ -64,6 +88,7 @@ no_slots!(
     Array,
     AtomicOp,
     BinaryOp,
+    Box<Opaque>,
     Box<str>,
     CacheLevel,
     CompareOp,
@@ -123,12 +148,22 @@ macro_rules! lane_operations {
             }
 
             /// The slots that it writes.
-            fn results(&self) -> SlotList {
+            fn results(&self) -> &[Slot] {
                 match self {
-                    $($name::$variant { $($to,)? .. } => SlotList::from(($($to.clone())?)),)+
+                    $($name::$variant { $($to,)? .. } => written!($($to)?),)+
                 }
             }
         }
+    };
+}
+
+/// The slots that a result is.
+macro_rules! written {
+    () => {
+        &[]
+    };
+    ($to:ident) => {
+        Written::slots($to)
     };
 }
 
@@ -184,6 +219,7 @@ lane_operations! {
         Active [to: Slot] {};
         MeetSubGroup [] { mask: Option<Slot> };
         Print [] { text: Box<str>, values: Box<[(Type, Slot)]> };
+        Opaque [to: Box<[Slot]>] { what: Box<Opaque>, values: Box<[(Type, Slot)]> };
     }
 }
 
@@ -216,24 +252,6 @@ impl SlotList {
             list.length += 1;
         }
         list
-    }
-}
-
-impl From<()> for SlotList {
-    fn from((): ()) -> SlotList {
-        SlotList::new(std::iter::empty())
-    }
-}
-
-impl From<Slot> for SlotList {
-    fn from(slot: Slot) -> SlotList {
-        SlotList::new(std::iter::once(slot))
-    }
-}
-
-impl From<Option<Slot>> for SlotList {
-    fn from(slot: Option<Slot>) -> SlotList {
-        SlotList::new(slot.into_iter())
     }
 }
 
@@ -483,6 +501,15 @@ impl LaneOp {
                     .map(|&value| (kernel.ty(value), slot(value)))
                     .collect(),
             },
+            OpKind::Opaque(what, values) => LaneOpKind::Opaque {
+                to: op.results.iter().map(|&value| slot(value)).collect(),
+                what: Box::new(what.clone()),
+                values: values
+                    .0
+                    .iter()
+                    .map(|&value| (kernel.ty(value), slot(value)))
+                    .collect(),
+            },
             OpKind::Barrier
             | OpKind::Meet(Meeting::Named { .. })
             | OpKind::Block { .. }
@@ -515,7 +542,7 @@ impl LaneOp {
     }
 
     /// The registers that it writes.
-    pub fn results(&self) -> SlotList {
+    pub fn results(&self) -> &[Slot] {
         self.kind.results()
     }
 

@@ -38,6 +38,7 @@ mod lane_op;
 mod lanes;
 mod launch_shadow;
 mod no_wrap;
+mod opaque;
 mod order;
 mod parts;
 mod places;

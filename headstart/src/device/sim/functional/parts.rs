@@ -259,7 +259,9 @@ impl Runner {
                     by: own_by,
                     ..
                 } => moves.extend([(value, own), (by, own_by)]),
-                LaneOpKind::Vote { value: own, .. } => moves.push((value, own)),
+                LaneOpKind::Vote { value: own, .. } | LaneOpKind::Reduce { value: own, .. } => {
+                    moves.push((value, own));
+                }
                 _ => {}
             }
             observer.assign(&moves, &self.registers, *lanes, &self.sub_group);
@@ -279,6 +281,12 @@ impl Runner {
                 value: own_value,
                 mask: own_mask,
                 ..
+            }
+            | LaneOpKind::Reduce {
+                to: own,
+                value: own_value,
+                mask: own_mask,
+                ..
             } => (*own, *own_value, *own_mask) = (to, value, Some(mask)),
             LaneOpKind::MeetSubGroup { mask: own } => *own = Some(mask),
             _ => return Err(Error::bug("an operation without a party waits for one")),
@@ -287,7 +295,7 @@ impl Runner {
         self.execute(&joint, group, observer)?;
         self.active = Mask::NONE;
         for (op, lanes) in &at {
-            let moves: Vec<(Slot, Slot)> = op.results().as_slice().iter().map(|&own| (own, to)).collect();
+            let moves: Vec<(Slot, Slot)> = op.results().iter().map(|&own| (own, to)).collect();
             observer.assign(&moves, &self.registers, *lanes, &self.sub_group);
             self.registers.assign(&moves, *lanes);
         }

@@ -409,7 +409,6 @@ impl Runner {
         // The other parts may be anywhere, and need what is in their lanes.
         let results = op.results();
         let before: Vec<(Slot, Lanes)> = results
-            .as_slice()
             .iter()
             .map(|&slot| (slot, *self.registers.get(slot)))
             .collect();

@@ -36,7 +36,9 @@ pub struct WorkGroup<'l> {
     pub(super) changes: u64,
     /// What strong reads have found, where somebody may wait: how many, and a number for where and what.
     pub(super) polls: Polls,
-    prints: Prints,
+    pub(super) prints: Prints,
+    /// How often clocks were read.
+    pub(super) clock: u64,
     /// For how many something holds, and how many were asked, at the last barrier where that was the question.
     pub(super) asked: Option<(u32, u32)>,
 }
@@ -143,6 +145,7 @@ impl<'l> WorkGroup<'l> {
             polls: Polls::default(),
             prints: Prints::default(),
             asked: None,
+            clock: 0,
         };
         group.begin(0);
         Ok(group)
@@ -474,6 +477,11 @@ impl<'l> WorkGroup<'l> {
                 }
                 Ok(())
             }
+            LaneOpKind::Opaque {
+                ref to,
+                ref what,
+                ref values,
+            } => self.opaque(what, to, values, registers, sub_group, mask, op.place),
             LaneOpKind::Wait { token } => {
                 let tokens = *registers.get(token);
                 for lane in mask.lanes() {

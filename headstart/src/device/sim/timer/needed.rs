@@ -106,6 +106,8 @@ impl Needed {
             | OpKind::Active => {
                 return Need::All;
             }
+            // Most cannot be run; what they make is wanted or not.
+            OpKind::Opaque(..) if op.results.iter().all(|&result| !self.has(result)) => return Need::Nothing,
             // Nobody reads it while time is told.
             OpKind::Print { .. } => return Need::Nothing,
             OpKind::Wait(_) | OpKind::Prefetch { .. } | OpKind::Barrier | OpKind::Meet(_) => {

@@ -1,0 +1,65 @@
+//! Instructions that were carried as text: written as they were read, with the registers of this kernel.
+//!
+//! ```text
+//! before    %a, %b = opaque "mma.sync… {=0, =1}, {@0}, …" nothing unordered settled (f32, f32) %x, …
+//! after     mma.sync… {%f1, %f2}, {%r3}, …;
+//! ```
+
+use super::emitter::Emitter;
+use super::registers::Class;
+use crate::error::{Error, Result};
+use crate::ir::{Given, Opaque, Value};
+
+impl Emitter<'_> {
+    /// An instruction that is carried.
+    ///
+    /// # Errors
+    /// It stands where it would be predicated.
+    pub(super) fn opaque(&mut self, results: &[Value], what: &Opaque, values: &Given) -> Result<()> {
+        if self.guard.is_some() {
+            return Err(Error::bug("an instruction that is carried as text is predicated"));
+        }
+        self.accumulate(results, what, values);
+        let made: Vec<String> = results.iter().map(|&result| self.register(result)).collect();
+        let mut given = Vec::with_capacity(values.0.len());
+        for &value in &values.0 {
+            // Not every instruction takes numbers where it takes registers.
+            given.push(self.in_register(value));
+        }
+        self.ins(what.written(&made, &given));
+        Ok(())
+    }
+
+    /// What asynchronous products add to is where they add: the last operands, in the registers of the results. They are
+    /// not copied where nobody else wants them, because they may be in flight.
+    fn accumulate(&mut self, results: &[Value], what: &Opaque, values: &Given) {
+        if !what.text.starts_with("wgmma.mma_async") {
+            return;
+        }
+        let first = values.0.len() - results.len().min(values.0.len());
+        for (&result, &value) in results.iter().zip(&values.0[first..]) {
+            let is_last_use = self.uses.get(&value) == Some(&1) && self.kernel.as_constant(value).is_none();
+            if is_last_use && self.has_register(value) {
+                let register = self.register(value);
+                self.share(result, register);
+                continue;
+            }
+            let (from, to) = (self.operand(value), self.register(result));
+            let class = Class::of(self.ty(result)).map_or("b32", Class::ptx);
+            self.ins(format!("mov.{class} {to}, {from}"));
+        }
+    }
+
+    /// A value in a register, whatever it is.
+    fn in_register(&mut self, value: Value) -> String {
+        let operand = self.operand(value);
+        match (operand.starts_with('%'), Class::of(self.ty(value))) {
+            (false, Some(class)) => {
+                let register = self.temporary(class);
+                self.ins(format!("mov.{} {register}, {operand}", class.ptx()));
+                register
+            }
+            _ => operand,
+        }
+    }
+}

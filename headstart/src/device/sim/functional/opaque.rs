@@ -1,0 +1,231 @@
+//! Instructions that are carried as text: those that can be run are, the others stop the launch by name.
+//!
+//! What only takes time or orders what is in order here does nothing. Clocks count how often they are read. `vprintf` prints,
+//! `__assertfail` is an error of the kernel, as the program says. Tensor cores, barriers with phases, bulk copies and textures are
+//! not run: what they do exactly is not known well enough, or not needed.
+
+use super::access::Location;
+use super::address::from_generic;
+use super::fault::{self, Access};
+use super::lanes::{Mask, Registers, Slot};
+use super::work_group::{SubGroup, WorkGroup};
+use crate::ir::{Opaque, Place, Space, Type};
+use crate::{Error, Result};
+
+/// What of an instruction the engine needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// Changes nothing that a program computes with; results are 0.
+    Nothing,
+    /// A number that grows.
+    Clock,
+    /// Whether a generic address leads into this space.
+    Leads(Space),
+    /// The driver's `vprintf`.
+    Print,
+    /// The driver's `__assertfail`.
+    Assert,
+}
+
+/// Instructions that change nothing that is seen here, by their beginnings.
+const NOTHING: &[&str] = &[
+    "nanosleep",
+    "setmaxnreg",
+    "fence.proxy",
+    "fence.mbarrier_init",
+    "createpolicy",
+    "prefetchu",
+    "discard",
+    "applypriority",
+    "pmevent",
+    "cp.async.bulk.prefetch",
+];
+
+fn known(what: &Opaque) -> Option<Known> {
+    let name = what.name();
+    if NOTHING.iter().any(|start| name.starts_with(start)) {
+        return Some(Known::Nothing);
+    }
+    Some(match name {
+        "vprintf" => Known::Print,
+        "__assertfail" => Known::Assert,
+        "isspacep.global" => Known::Leads(Space::Global),
+        "isspacep.shared" | "isspacep.shared::cta" => Known::Leads(Space::Shared),
+        "isspacep.local" => Known::Leads(Space::Private),
+        _ if ["%clock", "%globaltimer", "%smid"]
+            .iter()
+            .any(|register| what.text.contains(register)) =>
+        {
+            Known::Clock
+        }
+        _ => return None,
+    })
+}
+
+/// Most bytes of a text that a kernel gives to the driver.
+const MOST_TEXT: u64 = 4096;
+
+impl WorkGroup<'_> {
+    /// Runs an instruction that is carried.
+    ///
+    /// # Errors
+    /// It cannot be run here, or says that the kernel is wrong.
+    #[expect(clippy::too_many_arguments, reason = "an operation's fields, and who runs it")]
+    pub(super) fn opaque(
+        &mut self,
+        what: &Opaque,
+        to: &[Slot],
+        values: &[(Type, Slot)],
+        registers: &mut Registers,
+        sub_group: &SubGroup,
+        mask: Mask,
+        place: Place,
+    ) -> Result<()> {
+        let Some(known) = known(what) else {
+            return Err(Error::device(format!(
+                "`{}` is carried as text, and not run by the simulator",
+                what.name()
+            ))
+            .at(self.state.kernel.describe_place(place))
+            .accepted("a GPU, on which the kernel can be run, compared and measured"));
+        };
+        let argument = |registers: &Registers, number: usize, lane: usize| {
+            values
+                .get(number)
+                .map_or(0, |&(_, slot)| registers.get(slot)[lane])
+        };
+        for lane in mask.lanes() {
+            let item = sub_group.work_item(lane);
+            let result = match known {
+                Known::Nothing => 0,
+                Known::Clock => {
+                    self.clock += 1;
+                    self.clock
+                }
+                Known::Leads(space) => u64::from(from_generic(argument(registers, 0, lane)).0 == space),
+                Known::Print => {
+                    let (text, at) = (argument(registers, 0, lane), argument(registers, 1, lane));
+                    let line = self.formatted(text, at, item, place)?;
+                    self.prints.add(item, line);
+                    0
+                }
+                Known::Assert => {
+                    let text = self.text(argument(registers, 0, lane), item, place)?;
+                    let who = self.describe(item);
+                    return Err(fault::error(
+                        self.state.kernel,
+                        place,
+                        format!("{who} asserts `{text}`, which is false"),
+                    ));
+                }
+            };
+            for &slot in to {
+                registers.get_mut(slot)[lane] = result;
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes at a generic address, as a number.
+    fn given(&mut self, address: u64, size: u32, item: u32, place: Place) -> Result<u64> {
+        let (space, address) = from_generic(address);
+        let at = Location::new(space, address);
+        let offset = self.access(Access::Read, at, size, item, place)?;
+        Ok(self.read(at, offset, size, item))
+    }
+
+    /// The text at a generic address, up to its zero.
+    fn text(&mut self, address: u64, item: u32, place: Place) -> Result<String> {
+        let mut bytes = Vec::new();
+        for number in 0..MOST_TEXT {
+            match self.given(address.wrapping_add(number), 1, item, place)? as u8 {
+                0 => break,
+                byte => bytes.push(byte),
+            }
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// What C's `printf` makes of a format and of values in memory, each at a multiple of its size.
+    fn formatted(&mut self, format: u64, values: u64, item: u32, place: Place) -> Result<String> {
+        let format = self.text(format, item, place)?;
+        let mut line = String::new();
+        let mut offset = 0u64;
+        let mut rest = format.as_str();
+        while let Some(at) = rest.find('%') {
+            line.push_str(&rest[..at]);
+            let behind = &rest[at + 1..];
+            let end = behind.find(|c: char| c.is_ascii_alphabetic() && !"hljztL".contains(c) || c == '%');
+            let Some(end) = end else { break };
+            let (options, letter) = (&behind[..end], behind.as_bytes()[end]);
+            rest = &behind[end + 1..];
+            if letter == b'%' {
+                line.push('%');
+                continue;
+            }
+            let is_long = options.contains(['l', 'j', 'z', 't'])
+                || b"sp".contains(&letter)
+                || b"aAeEfFgG".contains(&letter);
+            let size = if is_long { 8 } else { 4 };
+            offset = offset.next_multiple_of(size);
+            let bits = self.given(values.wrapping_add(offset), size as u32, item, place)?;
+            offset += size;
+            let precision = options.split_once('.').and_then(|(_, digits)| {
+                digits
+                    .trim_end_matches(|c: char| !c.is_ascii_digit())
+                    .parse::<usize>()
+                    .ok()
+            });
+            let shown = match letter {
+                b's' => self.text(bits, item, place)?,
+                b'c' => char::from(bits as u8).to_string(),
+                b'd' | b'i' if is_long => (bits as i64).to_string(),
+                b'd' | b'i' => (bits as u32 as i32).to_string(),
+                b'x' => format!("{bits:x}"),
+                b'X' => format!("{bits:X}"),
+                b'o' => format!("{bits:o}"),
+                b'p' => format!("{bits:#x}"),
+                b'f' | b'F' => format!("{:.*}", precision.unwrap_or(6), f64::from_bits(bits)),
+                b'e' | b'E' => format!("{:.*e}", precision.unwrap_or(6), f64::from_bits(bits)),
+                b'a' | b'A' | b'g' | b'G' => f64::from_bits(bits).to_string(),
+                _ => bits.to_string(),
+            };
+            let flags: String = options.chars().take_while(|c| "-+ #0".contains(*c)).collect();
+            let width = options[flags.len()..].split(|c: char| !c.is_ascii_digit()).next();
+            let width = width
+                .and_then(|width| width.parse::<usize>().ok())
+                .unwrap_or(0)
+                .min(256);
+            line.push_str(
+                &match (flags.contains('-'), flags.contains('0') && letter != b's') {
+                    (true, _) => format!("{shown:<width$}"),
+                    (_, true) => format!("{shown:0>width$}"),
+                    _ => format!("{shown:>width$}"),
+                },
+            );
+        }
+        line.push_str(rest);
+        Ok(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_known_by_name() {
+        let carried = |text: &str| known(&Opaque::unknown(text.to_owned(), Vec::new()));
+        assert_eq!(carried("nanosleep.u32 @0"), Some(Known::Nothing));
+        assert_eq!(carried("mov.u64 =0, %clock64"), Some(Known::Clock));
+        assert_eq!(
+            carried("isspacep.shared =0, @0"),
+            Some(Known::Leads(Space::Shared))
+        );
+        assert_eq!(
+            carried("{ .param .b32 r; call (r), vprintf, (a, b); ld.param.b32 =0, [r]; }"),
+            Some(Known::Print)
+        );
+        assert_eq!(carried("mma.sync.aligned.m16n8k8 {=0}, {@0}, {@1}, {@2}"), None);
+    }
+}

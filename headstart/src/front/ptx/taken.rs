@@ -1,0 +1,148 @@
+//! Structures that are passed by value and whose address is taken.
+//!
+//! ```text
+//! before                                       after
+//! mov.b64 %rd1, k_param_1;
+//! add.s64 %rd2, %rd1, 16;
+//! ld.param.u32 %r1, [%rd2+4];                  ld.param.u32 %r1, [k_param_1+20];
+//! ```
+//!
+//! Where the place follows from the text the read names it. Where only the run tells, the structure is memory that nothing
+//! writes: the kernel gets a hidden pointer to it, as to a constant variable of the module, and all reads go through that.
+
+use std::collections::{HashMap, HashSet};
+
+use super::tree::{Body, Function, Instruction, Operand, Register, Statement};
+
+/// Names the places that follow from the text.
+pub(super) fn name_places<'t>(body: &mut Body<'t>, function: &Function<'t>) {
+    let structures: HashSet<&str> = structures(function);
+    if structures.is_empty() {
+        return;
+    }
+    let mut definitions: HashMap<Register, u32> = HashMap::new();
+    let mut leads: HashMap<Register, (&'t str, i64)> = HashMap::new();
+    for instruction in instructions(body) {
+        for operand in instruction.written() {
+            operand.for_each_register(&mut |register| *definitions.entry(register).or_default() += 1);
+        }
+    }
+    // Definitions come before uses but in loops, where an address that grows is no place of its own.
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for instruction in instructions(body) {
+            let Some(&Operand::Register(to)) = instruction.operands.first() else {
+                continue;
+            };
+            if instruction.guard.is_some() || definitions.get(&to) != Some(&1) || leads.contains_key(&to) {
+                continue;
+            }
+            if let Some(place) = place(instruction, &structures, &leads) {
+                leads.insert(to, place);
+                changed = true;
+            }
+        }
+    }
+    if leads.is_empty() {
+        return;
+    }
+    for statement in &mut body.statements {
+        let Statement::Instruction(instruction) = statement else {
+            continue;
+        };
+        if is_read(instruction)
+            && let Some(Operand::Address(base, offset)) = instruction.operands.get_mut(1)
+            && let Operand::Register(register) = **base
+            && let Some(&(name, start)) = leads.get(&register)
+        {
+            **base = Operand::Symbol(name);
+            *offset = offset.wrapping_add(start);
+        }
+    }
+    // Addresses that nobody needs any more: until none is left.
+    let mut before = usize::MAX;
+    while before != body.statements.len() {
+        before = body.statements.len();
+        let mut used: HashSet<Register> = HashSet::new();
+        for instruction in instructions(body) {
+            used.extend(instruction.guard.map(|(register, _)| register));
+            for operand in instruction.read() {
+                operand.for_each_register(&mut |register| {
+                    used.insert(register);
+                });
+            }
+        }
+        body.statements.retain(|statement| match statement {
+            Statement::Instruction(instruction) => match instruction.operands.first() {
+                Some(Operand::Register(to)) => !leads.contains_key(to) || used.contains(to),
+                _ => true,
+            },
+            _ => true,
+        });
+    }
+}
+
+/// The structures whose address a body takes.
+pub(super) fn taken<'t>(body: &Body<'t>, function: &Function<'t>) -> HashSet<&'t str> {
+    let structures = structures(function);
+    let mut found = HashSet::new();
+    for instruction in instructions(body).filter(|instruction| !is_read(instruction)) {
+        for operand in &instruction.operands {
+            if let Some((name, _)) = named(operand)
+                && structures.contains(name)
+            {
+                found.insert(name);
+            }
+        }
+    }
+    found
+}
+
+fn structures<'t>(function: &Function<'t>) -> HashSet<&'t str> {
+    let params = function.params.iter().filter(|param| param.array.is_some());
+    params.map(|param| param.name).collect()
+}
+
+fn instructions<'b, 't>(body: &'b Body<'t>) -> impl Iterator<Item = &'b Instruction<'t>> {
+    body.statements.iter().filter_map(|statement| match statement {
+        Statement::Instruction(instruction) => Some(instruction),
+        _ => None,
+    })
+}
+
+fn is_read(instruction: &Instruction<'_>) -> bool {
+    instruction.opcode == "ld" && instruction.has("param")
+}
+
+/// A name as an address, with what is added.
+fn named<'t>(operand: &Operand<'t>) -> Option<(&'t str, i64)> {
+    match operand {
+        Operand::Symbol(name) => Some((name, 0)),
+        Operand::Address(base, offset) => match **base {
+            Operand::Symbol(name) => Some((name, *offset)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The place that an instruction's result leads to, if the text says it.
+fn place<'t>(
+    instruction: &Instruction<'t>,
+    structures: &HashSet<&str>,
+    leads: &HashMap<Register, (&'t str, i64)>,
+) -> Option<(&'t str, i64)> {
+    let of = |operand: &Operand<'t>| match operand {
+        Operand::Register(register) => leads.get(register).copied(),
+        other => named(other).filter(|(name, _)| structures.contains(name)),
+    };
+    match (instruction.opcode, &instruction.operands[..]) {
+        ("mov", [_, from]) => of(from),
+        ("add", [_, from, Operand::Integer(bytes)]) if !instruction.has("cc") => {
+            let (name, start) = of(from)?;
+            Some((name, start.wrapping_add(*bytes as i64)))
+        }
+        _ => None,
+    }
+}

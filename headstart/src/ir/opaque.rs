@@ -1,0 +1,165 @@
+//! Instructions that are carried, not computed with.
+//!
+//! A kernel may hold what the IR has no words for: tensor cores, barriers with phases, bulk copies, textures, clocks, calls of
+//! functions that the driver has. An [`Opaque`](super::OpKind::Opaque) operation keeps such an instruction as text, with its operands and
+//! results, and says what others need to know before they move, repeat or leave out something around it. What it does not
+//! say is the worst: it may touch all memory, orders what others do, is for all work-items of a sub-group together, may
+//! not run where it would not have run, and goes on changing its results behind itself.
+
+use super::field::Spelled;
+use super::kernel::Value;
+use super::parse::Parser;
+use super::print::Printer;
+use super::table::words;
+use super::types::Type;
+use crate::error::Result;
+
+words! {
+    /// Which memory an opaque operation may touch, in reading or writing.
+    pub enum Touches: "`nothing`, `reads`, `shared` or `anything`" {
+        /// None.
+        Nothing = "nothing",
+        /// It reads, whatever it reads, and writes none.
+        Reads = "reads",
+        /// Shared memory.
+        Shared = "shared",
+        /// All that the kernel can reach.
+        Anything = "anything",
+    }
+}
+
+/// An instruction that is carried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opaque {
+    /// Its text in PTX. `=0` stands for the first result, `@0` for the first operand.
+    pub text: String,
+    /// The types of its results.
+    pub makes: Vec<Type>,
+    /// Which memory it may touch.
+    pub touches: Touches,
+    /// Whether it orders accesses, as a fence or a barrier of any kind does.
+    pub orders: bool,
+    /// Whether all work-items of a sub-group run it together: it is not repeated under conditions that differ among them.
+    pub convergent: bool,
+    /// Whether it may run where the program would not have run it.
+    pub speculatable: bool,
+    /// Whether its results change behind it, until something else waits for them.
+    pub asynchronous: bool,
+}
+
+impl Opaque {
+    /// An instruction of which nothing is known.
+    pub fn unknown(text: String, makes: Vec<Type>) -> Opaque {
+        Opaque {
+            text,
+            makes,
+            touches: Touches::Anything,
+            orders: true,
+            convergent: true,
+            speculatable: false,
+            asynchronous: true,
+        }
+    }
+
+    /// What people call it: the instruction without its operands.
+    pub fn name(&self) -> &str {
+        let text = self.text.trim_start_matches(['{', ' ', '\n', '\t']);
+        match text.split_once("call ") {
+            Some((_, call)) => call
+                .split_once("), ")
+                .map_or(call, |(_, call)| call)
+                .split([',', ';'])
+                .next()
+                .unwrap_or(call),
+            None => text.split([' ', ';']).next().unwrap_or(text),
+        }
+    }
+
+    /// The properties in which it is better than the worst, as the text form has them.
+    fn better(&self) -> [(&'static str, bool); 4] {
+        [
+            ("unordered", !self.orders),
+            ("alone", !self.convergent),
+            ("speculatable", self.speculatable),
+            ("settled", !self.asynchronous),
+        ]
+    }
+
+    /// The text with registers in the places of results and operands.
+    pub fn written(&self, results: &[String], operands: &[String]) -> String {
+        let mut text = String::with_capacity(self.text.len());
+        let mut rest = self.text.as_str();
+        while let Some(at) = rest.find(['=', '@']) {
+            let (before, behind) = rest.split_at(at);
+            text.push_str(before);
+            let digits = behind[1..].chars().take_while(char::is_ascii_digit).count();
+            let names = if behind.starts_with('=') {
+                results
+            } else {
+                operands
+            };
+            let named = behind[1..1 + digits]
+                .parse::<usize>()
+                .ok()
+                .and_then(|number| names.get(number));
+            text.push_str(named.map_or(&behind[..1 + digits], String::as_str));
+            rest = &behind[1 + digits..];
+        }
+        text.push_str(rest);
+        text
+    }
+}
+
+impl super::field::Field for Opaque {}
+
+/// `"mov.u64 =0, %clock64" nothing unordered alone settled (i64)`.
+impl Spelled for Opaque {
+    fn write(&self, out: &mut Printer<'_>, _first: &mut bool) {
+        out.quoted(&self.text);
+        out.word(self.touches.name());
+        for (word, _) in self.better().into_iter().filter(|(_, is)| *is) {
+            out.word(word);
+        }
+        let types: Vec<&str> = self.makes.iter().map(|ty| ty.name()).collect();
+        out.word(&format!("({})", types.join(", ")));
+    }
+
+    fn read(parser: &mut Parser<'_>, _first: &mut bool) -> Result<Opaque> {
+        let mut opaque = Opaque::unknown(parser.quoted("an instruction in quotes")?, Vec::new());
+        opaque.touches = parser.tabled(
+            "`nothing`, `reads`, `shared` or `anything`",
+            Touches::ALL,
+            Touches::name,
+        )?;
+        opaque.orders = !parser.accept_word("unordered")?;
+        opaque.convergent = !parser.accept_word("alone")?;
+        opaque.speculatable = parser.accept_word("speculatable")?;
+        opaque.asynchronous = !parser.accept_word("settled")?;
+        opaque.makes = parser.types()?;
+        Ok(opaque)
+    }
+}
+
+/// Operands behind a comma, or none: what an opaque operation reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given(pub Vec<Value>);
+
+impl super::field::Field for Given {
+    fn visit(&self, visit: &mut dyn FnMut(Value)) {
+        self.0.iter().for_each(|&value| visit(value));
+    }
+
+    fn map(&mut self, map: &mut dyn FnMut(Value) -> Value) {
+        self.0.iter_mut().for_each(|value| *value = map(*value));
+    }
+}
+
+impl Spelled for Given {
+    fn write(&self, out: &mut Printer<'_>, first: &mut bool) {
+        self.0.iter().for_each(|value| value.write(out, first));
+    }
+
+    fn read(parser: &mut Parser<'_>, _first: &mut bool) -> Result<Given> {
+        parser.exit_values().map(Given)
+    }
+}

@@ -15,9 +15,16 @@ use super::structure::loop_loads;
 pub fn overview(kernel: &Kernel) -> Vec<String> {
     let apart = apart(kernel);
     let ids = prefetch::candidates(kernel);
-    let sentences: Vec<String> = loop_loads(kernel)
+    let loads = loop_loads(kernel);
+    let rest_of = |id: LoadId| {
+        let mut rests = loads.iter().zip(&ids);
+        let rest = rests.find(|(_, other)| other.is_rest && other.id == id);
+        rest.map(|(load, _)| load.loop_place.as_str())
+    };
+    let sentences: Vec<String> = loads
         .iter()
         .zip(&ids)
+        .filter(|(_, candidate)| !candidate.is_rest)
         .map(|(load, candidate)| {
             let mut text = format!(
                 "in the loop at {}, `{}` reads {} bytes a work-item",
@@ -25,6 +32,9 @@ pub fn overview(kernel: &Kernel) -> Vec<String> {
                 load.whole_chain(),
                 load.bytes
             );
+            if candidate.copies > 1 {
+                text.push_str(&format!(" in each of {} copies", candidate.copies));
+            }
             text.push_str(&match apart.get(&(candidate.looped, candidate.id)) {
                 Some(Some(0)) => ", neighbours the same".to_owned(),
                 Some(Some(bytes)) if bytes.unsigned_abs() == u64::from(load.bytes) => {
@@ -34,6 +44,9 @@ pub fn overview(kernel: &Kernel) -> Vec<String> {
                 _ if load.chain.is_empty() => String::new(),
                 _ => ", neighbours wherever that leads".to_owned(),
             });
+            if let Some(rest) = rest_of(candidate.id) {
+                text.push_str(&format!("; what is left over is done at {rest}"));
+            }
             if let Some(refusal) = &load.refusal {
                 text.push_str(&format!("; it cannot be fetched early: {refusal}"));
             }

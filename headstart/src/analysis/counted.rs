@@ -10,6 +10,9 @@ use super::ranges::range;
 use super::steps::step_of;
 use crate::ir::{CompareOp, ConvertOp, Kernel, Label, OpKind, Region, Type, UnaryOp, Value, Wrap, eval};
 
+/// Most times that a step is added in an iteration: more copies than compilers make, few enough for sums in 64 bits.
+const MOST_TIMES: i64 = 256;
+
 /// Looks for the test that counts.
 pub(super) struct Tests<'a, F> {
     pub kernel: &'a Kernel,
@@ -133,7 +136,8 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
         let refuse = |why: &str| Err(Some(why.to_owned()));
         // A promise makes the arithmetic exact; a step that is zero then never ends the loop, either way.
         let narrow = ty.is_integer() && ty != Type::I64;
-        if let (Step::Value { scale: 1, .. }, Relation::Less { signed, .. }) = (self.steps[param], relation)
+        if let (Step::Value { scale, .. }, Relation::Less { signed, .. }) = (self.steps[param], relation)
+            && (1..=MOST_TIMES).contains(&scale)
             && narrow
             && self.promised(param, signed)
         {
@@ -141,10 +145,12 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
         }
         let (least, constant) = match self.steps[param] {
             Step::Constant(step) => (step, Some(step)),
-            Step::Value { value, scale: 1 } => {
+            Step::Value { value, scale } if (1..=MOST_TIMES).contains(&scale) => {
                 let step = range(self.kernel, self.definitions, value);
                 let reads_signed = matches!(relation, Relation::Less { signed: true, .. });
-                let grows = step.min > 0 && !(reads_signed && step.max > ty.mask() >> 1);
+                let greatest = if reads_signed { ty.mask() >> 1 } else { ty.mask() };
+                let all = step.max.checked_mul(scale as u64);
+                let grows = step.min > 0 && all.is_some_and(|all| all <= greatest);
                 (i64::from(grows), None)
             }
             _ => return Err(None),
@@ -219,7 +225,13 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
         }
         let largest_step = match (step, self.steps[param]) {
             (Some(step), _) => step.unsigned_abs(),
-            (None, Step::Value { value, .. }) => range(self.kernel, self.definitions, value).max,
+            (None, Step::Value { value, scale }) => {
+                let largest = range(self.kernel, self.definitions, value).max;
+                match largest.checked_mul(scale.unsigned_abs()) {
+                    Some(largest) => largest,
+                    None => return false,
+                }
+            }
             _ => return false,
         };
         let bound = range(self.kernel, self.definitions, bound);
@@ -265,23 +277,38 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
             // A signed value of zero or more has all negative numbers as room.
             Step::Constant(step) if signed => first.max <= greatest && step.unsigned_abs() <= greatest,
             Step::Constant(step) => first.min >= step.unsigned_abs(),
-            Step::Value { value, scale: 1 } => {
+            Step::Value { value, scale } if scale > 0 => {
                 let step = range(self.kernel, self.definitions, value);
-                first.max <= greatest && step.max <= greatest - first.max
+                let largest = step.max.checked_mul(scale as u64);
+                first.max <= greatest && largest.is_some_and(|largest| largest <= greatest - first.max)
             }
             _ => false,
         }
     }
 
-    /// The operation that makes the next value promises not to wrap in the reading of the test.
+    /// The operations that lead to the next value promise not to wrap in the reading of the test.
     fn promised(&self, param: usize, signed: bool) -> bool {
-        let keeps = |next: &Value| match self.inside.get(next).map(|inside| &inside.kind) {
-            Some(OpKind::NoWrap(_, Wrap::Neither, ..)) => true,
-            Some(OpKind::NoWrap(_, Wrap::NotSigned, ..)) => signed,
-            Some(OpKind::NoWrap(_, Wrap::NotUnsigned, ..)) => !signed,
-            _ => false,
+        let keeps = |wrap: Wrap| match wrap {
+            Wrap::Neither => true,
+            Wrap::NotSigned => signed,
+            Wrap::NotUnsigned => !signed,
         };
-        self.continues.iter().all(|args| keeps(&args[param]))
+        let all_keep = |next: Value| {
+            let (mut at, mut first) = (next, true);
+            // A copy of the loop's body that a compiler made adds its own step.
+            while first || at != self.params[param] {
+                first = false;
+                at = match self.inside.get(&at).map(|inside| &inside.kind) {
+                    Some(&OpKind::NoWrap(_, wrap, a, b)) if keeps(wrap) => match (self.outside)(a) {
+                        true => b,
+                        false => a,
+                    },
+                    _ => return false,
+                };
+            }
+            true
+        };
+        self.continues.iter().all(|args| all_keep(args[param]))
     }
 }
 

@@ -48,11 +48,11 @@ pub enum Step {
     Value {
         /// Of the parameter's type, or `I64` for a pointer.
         value: Value,
-        /// Bytes for a pointer, 1 for an integer.
-        scale: u32,
+        /// How often it is added, down if negative; for a pointer in bytes.
+        scale: i64,
     },
-    /// Each iteration makes it anew for the next: this value, which follows from parameters that go in steps, and from
-    /// no load.
+    /// Each iteration makes it anew for the next: this value, which follows from parameters that go in steps, or from
+    /// the parameter itself by several summands, and from no load.
     Derived(Value),
     /// Something else.
     Carried,

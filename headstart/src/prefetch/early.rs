@@ -155,12 +155,24 @@ impl<'s> Early<'s> {
             }
             Step::Value { value, scale } => {
                 let step_type = b.kernel.ty(value);
-                let times = b.constant(step_type, u64::from(ahead));
-                let distance = b.mul(value, times);
-                Ok(if ty.is_pointer() {
-                    b.address(base, distance, scale, 0)
-                } else {
-                    b.add(base, distance)
+                let times = |b: &mut Builder<'_>, count: i64| {
+                    let times = b.constant(step_type, count as u64);
+                    b.mul(value, times)
+                };
+                let all = scale.wrapping_mul(i64::from(ahead));
+                Ok(match (ty.is_pointer(), u32::try_from(scale)) {
+                    (true, Ok(scale)) => {
+                        let distance = times(b, i64::from(ahead));
+                        b.address(base, distance, scale, 0)
+                    }
+                    (true, Err(_)) => {
+                        let distance = times(b, all);
+                        b.address(base, distance, 1, 0)
+                    }
+                    (false, _) => {
+                        let distance = times(b, all);
+                        b.add(base, distance)
+                    }
                 })
             }
             Step::Derived(next) => self.slice(b, limits, next, ahead - 1, depth + 1),

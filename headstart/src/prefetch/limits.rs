@@ -74,13 +74,13 @@ pub(super) fn passes(
         true => (next(b, counter, step)?, steps - exit.steps_ahead, 0),
         false => (counter, steps, exit.steps_ahead),
     };
-    if let (Step::Value { value, .. }, true) = (step, ty.is_integer() && ty != Type::I64) {
+    if let (Step::Value { value, scale }, true) = (step, ty.is_integer() && ty != Type::I64) {
         return Ok(passes_wide(
             b,
             limits,
             definitions,
             exit,
-            value,
+            (value, scale),
             counter,
             steps,
             first,
@@ -133,10 +133,20 @@ fn next(b: &mut Builder<'_>, counter: Value, step: Step) -> Result<Value> {
             let ty = b.kernel.ty(counter);
             b.constant(ty, step as u64)
         }
-        Step::Value { value, scale: 1 } => value,
+        Step::Value { value, scale } => times(b, value, scale),
         _ => return Err(Error::bug("a counting test without step")),
     };
     Ok(b.add(counter, step))
+}
+
+/// A value so many times.
+fn times(b: &mut Builder<'_>, value: Value, count: i64) -> Value {
+    if count == 1 {
+        return value;
+    }
+    let ty = b.kernel.ty(value);
+    let count = b.constant(ty, count as u64);
+    b.mul(value, count)
 }
 
 /// The same for a narrow counter with a step known at run time: in 64 bits nothing wraps, whatever the step. A step that
@@ -147,7 +157,7 @@ fn passes_wide(
     limits: &mut Limits,
     definitions: &Definitions,
     exit: &CountedExit,
-    step: Value,
+    (step, scale): (Value, i64),
     counter: Value,
     steps: i64,
     first: i64,
@@ -168,6 +178,7 @@ fn passes_wide(
             let region = b.region(|b| {
                 let bound = b.convert(extend, Type::I64, exit.bound);
                 let step = b.convert(extend, Type::I64, step);
+                let step = times(b, step, scale);
                 let steps = b.i64(steps);
                 let mut distance = b.mul(step, steps);
                 if may_shrink {
@@ -214,13 +225,14 @@ fn limit_of(
                 .filter(|&distance| distance <= greatest);
             b.constant(ty, distance.ok_or_else(too_far)?)
         }
-        Step::Value { value, .. } => {
+        Step::Value { value, scale } => {
             let largest = range(b.kernel, definitions, value).max;
+            let steps = (steps as u64).checked_mul(scale as u64).ok_or_else(too_far)?;
             largest
-                .checked_mul(steps as u64)
+                .checked_mul(steps)
                 .filter(|&largest| largest <= greatest)
                 .ok_or_else(too_far)?;
-            let steps = b.constant(ty, steps as u64);
+            let steps = b.constant(ty, steps);
             b.mul(value, steps)
         }
         _ => return Err(Error::bug("a counting test without step")),

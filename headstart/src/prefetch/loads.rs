@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Region, Space};
 use crate::suggest;
 
+use super::parts::mark_rests;
 use super::plan::{LoadName, LoadPlace};
 
 /// A load that a plan can name.
@@ -28,6 +29,9 @@ pub struct Candidate {
     pub bytes: u32,
     /// How often it stands in that loop: more than once where a compiler unrolled it.
     pub copies: u32,
+    /// It is in the loop that does what an unrolled loop leaves over; a plan that names it without its loop means the
+    /// unrolled one.
+    pub is_rest: bool,
     /// The loads in the same loop that its address depends on.
     pub parents: Vec<LoadId>,
     /// Why it cannot be fetched early, if it cannot.
@@ -39,6 +43,7 @@ pub fn candidates(kernel: &Kernel) -> Vec<Candidate> {
     let definitions = Definitions::of(kernel);
     let mut found = Vec::new();
     collect(kernel, &definitions, &kernel.body, &mut found);
+    mark_rests(kernel, &mut found);
     let names: Vec<_> = found
         .iter()
         .map(|candidate| shortest_name(kernel, candidate, &found))
@@ -75,6 +80,7 @@ fn collect(kernel: &Kernel, definitions: &Definitions, region: &Region, found: &
                     place: kernel.describe_place(data.place),
                     bytes: kernel.ty(site.results[0]).bytes() * site.results.len() as u32,
                     copies: summary.loads.iter().filter(|other| other.id == site.id).count() as u32,
+                    is_rest: false,
                     parents: parents(&summary, site.pointer, &site.conditions),
                     refusal: refusal.map(|error| error.to_string()),
                 });
@@ -122,9 +128,11 @@ pub(super) fn parents(
 }
 
 fn shortest_name(kernel: &Kernel, candidate: &Candidate, all: &[Candidate]) -> LoadName {
+    // The load of the rest is the main loop's, and needs no other name there.
     let others = || {
         all.iter()
             .filter(|other| !(other.id == candidate.id && other.looped == candidate.looped))
+            .filter(|other| candidate.is_rest || !other.is_rest)
     };
     let same_param = |other: &&Candidate| other.name.param() == candidate.name.param();
     if !others().any(|other| same_param(&other)) {
@@ -160,7 +168,8 @@ fn file_name(path: &str) -> String {
     path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
 }
 
-/// The candidates that a name means: one load, possibly in several loops after unrolling.
+/// The candidates that a name means: one load, possibly in several loops after unrolling. The rest of an unrolled loop is
+/// meant only where the name says so.
 pub(super) fn resolve<'c>(
     kernel: &Kernel,
     candidates: &'c [Candidate],
@@ -191,11 +200,14 @@ pub(super) fn resolve<'c>(
             .unwrap_or_default();
         return Err(Error::usage(what).accepted(format!("its loads are {choices}{hint}")));
     }
-    let chosen: Vec<_> = of_param
+    let mut chosen: Vec<_> = of_param
         .iter()
         .copied()
         .filter(|candidate| matches(kernel, candidate, name))
         .collect();
+    if chosen.iter().any(|candidate| !candidate.is_rest) {
+        chosen.retain(|candidate| !candidate.is_rest);
+    }
     let mut ids: Vec<LoadId> = chosen.iter().map(|candidate| candidate.id).collect();
     ids.dedup();
     match ids.len() {

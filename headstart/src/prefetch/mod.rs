@@ -7,7 +7,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `plan` | the one spelling of plans |
-//! | `loads` | which loads a plan can name |
+//! | `loads`, `parts` | which loads a plan can name; main loop and rest |
 //! | `legality` | the rules by which a load may be fetched early |
 //! | `early`, `growth`, `limits` | values of later iterations, computed now, and whether those iterations happen |
 //! | `pipeline` | the frame of every strategy: prologue, step, remainder |
@@ -37,6 +37,7 @@ mod joint;
 mod legality;
 mod limits;
 mod loads;
+mod parts;
 mod pipeline;
 pub mod plan;
 mod rolling_registers;

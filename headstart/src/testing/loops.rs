@@ -21,6 +21,11 @@ enum Style {
     Late,
     /// `while i < n`, with a pointer that moves along.
     Pointer,
+    /// As compilers unroll: `while left != 0`, several iterations at once, with a pointer that takes a step known at run
+    /// time for each.
+    Unrolled,
+    /// `while i < n`, with two steps an iteration that are known at run time.
+    TwoSteps,
     /// No counter: a number is halved until it is zero.
     Halving,
 }
@@ -33,23 +38,43 @@ struct Counting {
     /// What the bound is at most.
     most: u64,
     step: u64,
+    /// A step known at run time, where the style has one: 0 or 1 for a pointer, 1 or 2 for a counter.
+    stride: Option<Value>,
 }
 
 impl Generator {
     /// A loop with at least one load, and what it carries out.
     pub fn loop_statement(&mut self, b: &mut Builder<'_>, pool: &mut Pool, frame: &Frame) {
-        use Style::{Down, Halving, Late, NotEqual, Pointer, Rotated, Up};
-        let style = *self
-            .random
-            .choose(&[Up, Up, Up, NotEqual, Down, Rotated, Late, Pointer, Halving]);
+        use Style::{Down, Halving, Late, NotEqual, Pointer, Rotated, TwoSteps, Unrolled, Up};
+        let style = *self.random.choose(&[
+            Up, Up, Up, NotEqual, Down, Rotated, Late, Pointer, Halving, Unrolled, TwoSteps,
+        ]);
         let ty = *self.random.choose(&[Type::I32, Type::I64]);
         let (bound, most, uniform) = match style {
             Halving => (pool.pick(&mut self.random, b, ty), 0, false),
             _ => self.bound(b, pool, frame, ty),
         };
-        let step = match style {
+        let step: u64 = match style {
             Up | Late | Rotated => *self.random.choose(&[1, 1, 1, 2, 3]),
+            Unrolled => *self.random.choose(&[2, 4]),
             _ => 1,
+        };
+        let bound = match style {
+            Unrolled => {
+                let whole = b.constant(ty, step.wrapping_neg());
+                b.and(bound, whole)
+            }
+            _ => bound,
+        };
+        let stride = match style {
+            Unrolled | TwoSteps => {
+                let stepped = if style == Unrolled { Type::I64 } else { ty };
+                let one = b.constant(stepped, 1);
+                let any = pool.pick(&mut self.random, b, stepped);
+                let bit = b.and(any, one);
+                Some(if style == Unrolled { bit } else { b.add(bit, one) })
+            }
+            _ => None,
         };
         let counting = Counting {
             style,
@@ -57,6 +82,7 @@ impl Generator {
             bound,
             most,
             step,
+            stride,
         };
         let carried: Vec<Type> = (0..self.random.between(1, 3))
             .map(|_| *self.random.choose(&TYPES))
@@ -167,10 +193,10 @@ impl Generator {
     ) -> Vec<Value> {
         let table = self.random.choose(&frame.tables.inputs).clone();
         let mut start = match counting.style {
-            Style::Down | Style::Halving => vec![counting.bound],
+            Style::Down | Style::Halving | Style::Unrolled => vec![counting.bound],
             _ => vec![b.constant(counting.ty, 0)],
         };
-        if counting.style == Style::Pointer {
+        if matches!(counting.style, Style::Pointer | Style::Unrolled) {
             start.push(b.element(table.pointer, table.element, frame.row));
         }
         let counters = start.len();
@@ -198,6 +224,16 @@ impl Generator {
                 let value = super::statements::widened(b, value);
                 pool.add(value);
                 next.push(b.address(params[1], zero, 1, size));
+            }
+            if let (Style::Unrolled, Some(stride)) = (counting.style, counting.stride) {
+                let mut at = params[1];
+                for _ in 0..counting.step {
+                    let value = self.load(b, &table, at);
+                    let value = super::statements::widened(b, value);
+                    pool.add(value);
+                    at = b.element(at, table.element, stride);
+                }
+                next.push(at);
             }
             self.load_row(b, &mut pool, frame, counter, counting);
             if !self.uniform {
@@ -233,6 +269,7 @@ impl Generator {
         match counting.style {
             Style::NotEqual => b.compare(CompareOp::Ne, counter, counting.bound),
             Style::Down => b.compare(signed, zero, counter),
+            Style::Unrolled => b.compare(CompareOp::Ne, counter, zero),
             Style::Halving => b.compare(CompareOp::Ne, counter, zero),
             _ if self.random.chance(30) => {
                 let op = if signed == CompareOp::LtS {
@@ -276,6 +313,19 @@ impl Generator {
             }
             Style::Down if self.random.chance(50) => b.sub(counter, step),
             Style::Down => b.no_wrap(NoWrapOp::Sub, wrap, counter, step),
+            Style::Unrolled => b.sub(counter, step),
+            Style::TwoSteps => {
+                let stride = counting.stride.unwrap_or(step);
+                let promised = self.random.chance(60);
+                let mut sum = counter;
+                for _ in 0..2 {
+                    sum = match promised {
+                        true => b.no_wrap(NoWrapOp::Add, wrap, sum, stride),
+                        false => b.add(stride, sum),
+                    };
+                }
+                sum
+            }
             _ if self.random.chance(40) => b.add(counter, step),
             _ => b.no_wrap(NoWrapOp::Add, wrap, counter, step),
         }
@@ -296,7 +346,7 @@ impl Generator {
         }
         let one = b.constant(counting.ty, 1);
         let index = match counting.style {
-            Style::Down => b.sub(counter, one),
+            Style::Down | Style::Unrolled => b.sub(counter, one),
             _ => counter,
         };
         let index = match counting.ty {

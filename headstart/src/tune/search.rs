@@ -514,7 +514,7 @@ fn refute(trials: &mut [Trial], plan: &Plan, error: &Error) {
 /// The loads that plans of the default space name: those that can be fetched early and lead to no other such load.
 pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
     let mut all = prefetch::candidates(kernel);
-    all.retain(|load| can_be_early(kernel, &load.name));
+    all.retain(|load| !load.is_rest && can_be_early(kernel, &load.name));
     let leads_on = |id| {
         all.iter()
             .any(|other| other.id != id && other.parents.contains(&id))

@@ -11,14 +11,15 @@
 //!
 //! Where the module says which line of the source an instruction comes from, the line and column decide. Elsewhere the
 //! counter does: in a loop that goes N steps at once, loads of one memory of which there are N, or a multiple, are
-//! copies, in turns; and the loop behind or before it that does what is left over has the same loads again. Names are all that this
-//! changes.
+//! copies, in turns; and the loop behind or before it that does what is left over has the same loads again. Steps that
+//! only the run tells count as often as they are added. Names are all that this changes, and that nothing writes what a
+//! load reads is said of all copies or of none.
 
 use std::collections::HashMap;
 
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{Step, summarize};
-use crate::ir::{Kernel, Label, LoadData, LoadId, Op, OpKind, PlaceData, Region, Type};
+use crate::ir::{BinaryOp, Kernel, Label, LoadData, LoadId, Op, OpKind, PlaceData, Region, Type, Value};
 
 /// Most iterations that a compiler is expected to unroll.
 const MOST_COPIES: u64 = 64;
@@ -43,6 +44,10 @@ pub(super) fn merge(kernel: &mut Kernel, file: &str) {
     }
     if same.is_empty() {
         return;
+    }
+    for (copy, first) in &same {
+        // Nothing writes what they read only where that is said of each.
+        kernel.loads[*first].constant &= kernel.loads[*copy].constant;
     }
     let mut body = std::mem::take(&mut kernel.body);
     body.walk_mut(&mut |op| {
@@ -80,50 +85,92 @@ fn by_counter(kernel: &Kernel, same: &mut HashMap<LoadId, LoadId>) {
             continue;
         }
         // The loads of one iteration of the source.
-        let originals = turns(inner, same);
-        let kinds =
-            |loads: &[(LoadId, Kind)]| -> Vec<Kind> { loads.iter().map(|(_, kind)| kind.clone()).collect() };
+        let (originals, copies) = turns(inner);
         // nvcc does what is left over behind the loop, clang before it.
         let neighbours = [Some(position + 1), position.checked_sub(1)];
         let mut rest = neighbours
             .into_iter()
             .flatten()
             .filter_map(|position| loops.get(position));
-        let rest = rest.find(|rest| {
+        let rest = rest.find_map(|rest| {
             let is_known = rest.loads.iter().any(|(id, _)| same.contains_key(id));
-            !is_unrolled(rest) && !is_known && kinds(&originals) == kinds(&rest.loads)
+            match is_unrolled(rest) || is_known {
+                true => None,
+                false => paired(&originals, rest),
+            }
         });
-        if let Some(rest) = rest {
-            let pairs = rest.loads.iter().zip(&originals);
-            same.extend(pairs.map(|((id, _), (original, _))| (*id, *original)));
+        // A loop that goes several steps may have been written so.
+        let is_of = |kind: &Kind| originals.iter().any(|turn| is_alike(&turn.kind, kind));
+        let is_even =
+            inner.loads.iter().all(|(_, kind)| is_of(kind)) && originals.iter().all(|turn| !turn.is_uneven);
+        if rest.is_some() || is_even {
+            same.extend(copies);
+            same.extend(rest.into_iter().flatten());
         }
     }
 }
 
-/// Finds the copies in an unrolled loop; gives the loads of its first iteration. Nothing if some loads are not there as
-/// often as the others.
-fn turns(inner: &Inner, same: &mut HashMap<LoadId, LoadId>) -> Vec<(LoadId, Kind)> {
-    let mut by_kind: HashMap<&Kind, Vec<LoadId>> = HashMap::new();
+/// Whether loads may be copies of one. clang now and then leaves out of one copy that nothing writes what it reads.
+fn is_alike(one: &Kind, other: &Kind) -> bool {
+    (&one.0, one.2, one.3) == (&other.0, other.2, other.3)
+}
+
+/// The loads of one kind in an unrolled loop: those that one iteration of the source makes.
+struct Turn {
+    kind: Kind,
+    ids: Vec<LoadId>,
+    /// There are not as many copies as iterations: the compiler kept values from one copy to the next.
+    is_uneven: bool,
+}
+
+/// The loads of the first iteration of an unrolled loop, and the others, each with that of the first.
+///
+/// Where a value that one copy loads is kept for the next, loads of a memory are missing. All that are left are one load
+/// then, with a stride.
+fn turns(inner: &Inner) -> (Vec<Turn>, Vec<(LoadId, LoadId)>) {
+    let (mut turns, mut copies): (Vec<Turn>, _) = (Vec::new(), Vec::new());
     for (id, kind) in &inner.loads {
-        by_kind.entry(kind).or_default().push(*id);
-    }
-    let steps = inner.steps as usize;
-    if by_kind.values().any(|ids| !ids.len().is_multiple_of(steps)) {
-        return Vec::new();
-    }
-    let mut originals = Vec::new();
-    for (id, kind) in &inner.loads {
-        let ids = &by_kind[kind];
-        let turn = ids.len() / steps;
-        let position = ids.iter().position(|other| other == id).unwrap_or(0);
-        match position < turn {
-            true => originals.push((*id, kind.clone())),
-            false => {
-                same.insert(*id, ids[position % turn]);
-            }
+        match turns.iter_mut().find(|turn| is_alike(&turn.kind, kind)) {
+            Some(turn) => turn.ids.push(*id),
+            None => turns.push(Turn {
+                kind: kind.clone(),
+                ids: vec![*id],
+                is_uneven: false,
+            }),
         }
     }
-    originals
+    let steps = inner.steps as usize;
+    // What no iteration makes as often as the others was not unrolled.
+    turns.retain(|turn| turn.ids.len() >= steps);
+    for turn in &mut turns {
+        turn.is_uneven = !turn.ids.len().is_multiple_of(steps);
+        let first = if turn.is_uneven { 1 } else { turn.ids.len() / steps };
+        for (position, id) in turn.ids.iter().enumerate().skip(first) {
+            copies.push((*id, turn.ids[position % first]));
+        }
+        turn.ids.truncate(first);
+    }
+    (turns, copies)
+}
+
+/// The loads of the loop that does what is left over, each with the unrolled loop's: nothing if they do not match.
+fn paired(originals: &[Turn], rest: &Inner) -> Option<Vec<(LoadId, LoadId)>> {
+    let mut taken = vec![0; originals.len()];
+    let pairs: Option<Vec<(LoadId, LoadId)>> = rest
+        .loads
+        .iter()
+        .map(|(id, kind)| {
+            let which = originals.iter().position(|turn| is_alike(&turn.kind, kind))?;
+            let turn = &originals[which];
+            // What the copies hand on to each other the rest loads again.
+            let own = taken[which] % turn.ids.len();
+            taken[which] += 1;
+            Some((*id, turn.ids[own]))
+        })
+        .collect();
+    let mut counted = originals.iter().zip(&taken);
+    let all_there = counted.all(|(turn, &taken)| taken >= turn.ids.len());
+    pairs.filter(|pairs| all_there && !pairs.is_empty())
 }
 
 fn inner_loops(kernel: &Kernel, definitions: &Definitions, region: &Region, into: &mut Vec<Inner>) {
@@ -138,12 +185,17 @@ fn inner_loops(kernel: &Kernel, definitions: &Definitions, region: &Region, into
             if is_innermost && !loads.is_empty() {
                 let summary = summarize(kernel, definitions, op);
                 let counter = summary.exit.ok().map(|exit| exit.param);
-                let steps = match counter.map(|param| (summary.params[param], summary.steps[param])) {
-                    Some((param, Step::Constant(step))) if kernel.ty(param).is_integer() => {
-                        step.unsigned_abs()
-                    }
-                    _ => 1,
-                };
+                let steps =
+                    match counter.map(|param| (summary.params[param], summary.steps[param])) {
+                        Some((param, Step::Constant(step))) if kernel.ty(param).is_integer() => {
+                            step.unsigned_abs()
+                        }
+                        // So many times what one iteration of the source adds.
+                        Some((_, Step::Value { value, scale })) => scale
+                            .unsigned_abs()
+                            .saturating_mul(factor(kernel, definitions, value)),
+                        _ => 1,
+                    };
                 into.push(Inner {
                     label: *label,
                     steps,
@@ -156,6 +208,21 @@ fn inner_loops(kernel: &Kernel, definitions: &Definitions, region: &Region, into
         }
     }
     into.dedup_by_key(|inner| inner.label);
+}
+
+/// The constant that a value is multiplied by, or 1.
+fn factor(kernel: &Kernel, definitions: &Definitions, value: Value) -> u64 {
+    match definitions.op(value) {
+        Some(&OpKind::Binary(BinaryOp::Shl, _, count)) => match kernel.as_constant(count) {
+            Some(count @ 0..32) => 1 << count,
+            _ => 1,
+        },
+        Some(&OpKind::Binary(BinaryOp::Mul, a, b)) => {
+            let constant = kernel.as_constant(a).or(kernel.as_constant(b));
+            constant.unwrap_or(1)
+        }
+        _ => 1,
+    }
 }
 
 /// A load of memory: which, and what it reads.

@@ -141,10 +141,15 @@ fn promise_steps(kernel: &Kernel, params: &[Value], inside: &EntitySet<Value>, b
             met.extend(counted(x, y));
         }
     });
+    let chained = chained_steps(params, inside, body, &bounded);
     body.walk_mut(&mut |op| {
         let OpKind::Binary(step @ (BinaryOp::Add | BinaryOp::Sub), a, b) = op.kind else {
             return;
         };
+        if step == BinaryOp::Add && chained.contains(&op.results[0]) {
+            op.kind = OpKind::NoWrap(NoWrapOp::Add, Wrap::NotSigned, a, b);
+            return;
+        }
         let counter = [a, b].into_iter().find(|value| params.contains(value));
         let other = if counter == Some(a) { b } else { a };
         let Some(counter) = counter else { return };
@@ -169,6 +174,44 @@ fn promise_steps(kernel: &Kernel, params: &[Value], inside: &EntitySet<Value>, b
         };
         op.kind = OpKind::NoWrap(step, Wrap::NotSigned, a, b);
     });
+}
+
+/// The sums on the way from a counter to its next value, where a compiler that unrolled made a step of each copy of the
+/// body, and one of them is bounded: each is what the counter of the loop in the source was.
+fn chained_steps(
+    params: &[Value],
+    inside: &EntitySet<Value>,
+    body: &Region,
+    bounded: &HashSet<Value>,
+) -> HashSet<Value> {
+    let (mut sums, mut continues) = (HashMap::new(), Vec::new());
+    body.walk(&mut |op| match &op.kind {
+        OpKind::Binary(BinaryOp::Add, a, b) => {
+            sums.insert(op.results[0], (*a, *b));
+        }
+        OpKind::Continue(_, args) if args.len() == params.len() => continues.push(args.clone()),
+        _ => {}
+    });
+    let mut found = HashSet::new();
+    for (index, &param) in params.iter().enumerate() {
+        for args in &continues {
+            let (mut at, mut chain) = (args[index], Vec::new());
+            while at != param
+                && let Some(&(a, b)) = sums.get(&at)
+            {
+                chain.push(at);
+                at = match (inside.contains(a), inside.contains(b)) {
+                    (true, false) => a,
+                    (false, true) => b,
+                    _ => break,
+                };
+            }
+            if at == param && (bounded.contains(&param) || chain.iter().any(|sum| bounded.contains(sum))) {
+                found.extend(chain);
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -206,6 +249,11 @@ mod tests {
         let body = "loop 'l (%i = 0:i32) {\n%next = add %i, 4:i32\n%more = lt.s %next, %n\n\
                     if %more { yield } else { break }\ncontinue %next\n}";
         assert!(prepared(body, true).contains("add.nsw") && !prepared(body, false).contains("add.n"));
+        // Every step of a loop that a compiler unrolled.
+        let unrolled = "loop 'l (%i = 0:i32) {\n%a = add %i, %n\n%b = add %n, %a\n%other = add %a, 7:i32\n\
+                        %more = lt.s %b, %m\nif %more { yield } else { break }\ncontinue %b\n}";
+        let text = prepared(&format!("%m = mul %n, %n\n{unrolled}"), true);
+        assert_eq!(text.matches("add.nsw").count(), 2, "{text}");
         // Where the bound is met, only steps that could jump over it.
         let met = |step: &str| {
             format!(

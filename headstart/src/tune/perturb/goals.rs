@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::plain::{Compiled, Dropped};
 use super::search::Launches;
 use crate::device::sim::functional::{Covered, LoopSite, WayKind};
-use crate::ir::{Kernel, LoadId};
+use crate::ir::{Kernel, Label, OpKind};
 use crate::prefetch::{self, Plan};
 use crate::tune::check::iterations;
 
@@ -113,16 +113,22 @@ fn is_planned(kernel: &Kernel, plan: &Plan, site: &LoopSite) -> bool {
     if plan.loads().is_empty() {
         return plan.unroll().is_some() && !site.loads.is_empty() && !site.is_outer;
     }
-    let named: BTreeSet<LoadId> = prefetch::candidates(kernel)
-        .into_iter()
-        .filter(|candidate| {
-            plan.loads()
-                .iter()
-                .any(|(name, _)| name.param() == candidate.name.param())
-        })
-        .map(|candidate| candidate.id)
-        .collect();
-    site.loads.intersection(&named).next().is_some()
+    let of_loop = |label: Label| {
+        let mut is_it = false;
+        kernel.body.walk(&mut |op| {
+            is_it |= op.place == site.place
+                && matches!(&op.kind, OpKind::Loop { label: own, .. } if *own == label);
+        });
+        is_it
+    };
+    prefetch::candidates(kernel).into_iter().any(|candidate| {
+        // What an unrolled loop leaves over is planned only by its own name.
+        let mut named = plan.loads().iter().filter(|(name, _)| match candidate.is_rest {
+            true => *name == candidate.name,
+            false => name.param() == candidate.name.param(),
+        });
+        named.next().is_some() && site.loads.contains(&candidate.id) && of_loop(candidate.looped)
+    })
 }
 
 /// The numbers of iterations that a plan's loop never had.

@@ -119,6 +119,11 @@ impl Error {
         self.0.place.as_deref()
     }
 
+    /// What would be accepted, if that is known.
+    pub fn accepts(&self) -> Option<&str> {
+        self.0.accepted.as_deref()
+    }
+
     /// The exit status of a command that ends with this error.
     pub fn exit_status(&self) -> u8 {
         match self.0.fault {

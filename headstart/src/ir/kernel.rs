@@ -89,6 +89,34 @@ pub struct PointerFacts {
     pub read_only: bool,
     /// What is accessed through this pointer is accessed through no other parameter (unless both only read).
     pub unaliased: bool,
+    /// Which races for what is reached through this pointer the program means.
+    pub races: Races,
+}
+
+/// Which races for some memory are meant, beyond writes of the same bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Races {
+    /// None.
+    #[default]
+    None,
+    /// Who reads finds what was there before or what is written meanwhile: either is right.
+    Reads,
+    /// Any, of different values, too: whichever is left is right.
+    Any,
+}
+
+impl Races {
+    /// All of them.
+    pub const ALL: &'static [Races] = &[Races::None, Races::Reads, Races::Any];
+
+    /// How the text form says it; nothing for none.
+    pub fn word(self) -> &'static str {
+        match self {
+            Races::None => "",
+            Races::Reads => "racing_reads",
+            Races::Any => "racing",
+        }
+    }
 }
 
 /// A shared or private array.

@@ -119,7 +119,7 @@ pub use compare::first_difference;
 pub use hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
 pub use kernel::{
     Array, ArrayData, FloatMode, Kernel, Label, LabelData, LoadData, LoadId, Param, Place, PlaceData,
-    PointerFacts, Region, Value, ValueData,
+    PointerFacts, Races, Region, Value, ValueData,
 };
 pub use op::{Dependency, Id, LoopWishes, Meeting, Op, OpKind, UnrollWish};
 pub use opaque::{Given, Opaque, Touches};

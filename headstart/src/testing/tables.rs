@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::device::{Fill, Pattern};
-use crate::ir::{Kernel, Param, PointerFacts, Space, Type, Value};
+use crate::ir::{Kernel, Param, PointerFacts, Races, Space, Type, Value};
 use crate::random::Random;
 use crate::tune::{Compare, Given};
 
@@ -179,6 +179,7 @@ impl Declaring<'_> {
             length,
             read_only,
             unaliased: true,
+            races: Races::None,
         };
         let value = self.param(name, Type::Ptr(Space::Global), Some(facts(None)));
         if self.random.chance(80) {

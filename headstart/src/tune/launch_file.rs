@@ -54,6 +54,8 @@
 //! unaliased = ["param_2"]       # what is accessed through this is accessed through no other parameter
 //! no_overflow = true            # the module's signed loop counters do not overflow
 //! shared_bytes = 4096           # dynamic shared memory of a work-group
+//! races = true                  # who reads what others write meanwhile finds either value, and either is right
+//! races = ["param_3"]           # any race for this memory is meant: whatever is left there is right, and not compared
 //! ```
 //!
 //! Where the same work can be launched in other geometries, that is worth saying: what does more work-groups give?
@@ -89,7 +91,7 @@ use crate::device::{Fill, Pattern};
 use crate::error::{Error, Result};
 use crate::files::{self, FileError};
 use crate::front::ptx::{Facts, Origin, Original, ParameterFacts};
-use crate::ir::{Kernel, Param, Type};
+use crate::ir::{Kernel, Param, Races, Type};
 use crate::suggest::{accepted, quoted};
 
 /// The longest launch file, in bytes.
@@ -121,6 +123,8 @@ pub struct LaunchFile {
     /// Whether instructions that are not understood are carried as text.
     #[serde(default)]
     as_opaque: bool,
+    /// Which races are meant.
+    races: Option<MeantRaces>,
     /// Bytes of dynamic shared memory.
     shared_bytes: Option<u32>,
     /// What each parameter gets, by name.
@@ -173,6 +177,16 @@ pub(super) struct Parameter {
     output: Option<Output>,
 }
 
+/// Which races a program means, beyond writes of the same bits.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum MeantRaces {
+    /// Reads of what others write meanwhile, anywhere, or none.
+    Reads(bool),
+    /// All for the memory of these parameters, and reads elsewhere.
+    For(Vec<String>),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum Output {
@@ -185,6 +199,7 @@ enum Output {
 enum OutputName {
     Bits,
     Multiset,
+    Any,
 }
 
 impl Parameter {
@@ -317,8 +332,19 @@ impl LaunchFile {
         for name in &self.unaliased {
             parameters.entry(name.clone()).or_default().unaliased = true;
         }
+        let races = match &self.races {
+            None | Some(MeantRaces::Reads(false)) => Races::None,
+            Some(MeantRaces::Reads(true)) => Races::Reads,
+            Some(MeantRaces::For(names)) => {
+                for name in names {
+                    parameters.entry(name.clone()).or_default().races = Races::Any;
+                }
+                Races::Reads
+            }
+        };
         Facts {
             parameters,
+            races,
             dynamic_shared_bytes: self.shared_bytes,
             no_overflow: self.no_overflow,
             unbounded_variables: false,
@@ -364,6 +390,7 @@ impl LaunchFile {
         !self.readonly.is_empty()
             || !self.unaliased.is_empty()
             || self.no_overflow
+            || self.races.is_some()
             || self.shared_bytes.is_some()
     }
 
@@ -491,7 +518,10 @@ impl LaunchFile {
                 return Err(Error::usage(format!("{share} is no tolerance")).accepted("a number from 0 to 1"));
             }
             Some(Output::Named(OutputName::Multiset)) => Compare::Multiset,
-            Some(Output::Named(OutputName::Bits)) | None => Compare::Bits,
+            Some(Output::Named(OutputName::Any)) => Compare::Any,
+            Some(Output::Named(OutputName::Bits)) => Compare::Bits,
+            None if param.facts.is_some_and(|facts| facts.races == Races::Any) => Compare::Any,
+            None => Compare::Bits,
         };
         if read_only && described.output.is_none() {
             Ok(Given::Input {
@@ -585,6 +615,22 @@ mod tests {
             }
         ));
         assert!(matches!(workload.given[4], Given::Scalar(Type::I32, 0xffff_ffff)));
+    }
+
+    #[test]
+    fn races_are_meant_where_that_is_said() {
+        let facts = |text: &str| {
+            LaunchFile::parse(text, "launch.toml")
+                .expect("a launch file")
+                .facts()
+        };
+        assert_eq!(facts("races = true").races, Races::Reads);
+        let named = facts("races = [\"changed\"]");
+        assert_eq!(
+            (named.races, named.parameters["changed"].races),
+            (Races::Reads, Races::Any)
+        );
+        assert_eq!(facts("races = false").races, Races::None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use headstart::ir::{
     self, BinaryOp, Builder, CompareOp, ConvertOp, FloatRule, Id, Kernel, LoadData, OpKind, Param,
-    PointerFacts, Rounding, Space, Type, UnaryOp, Value, eval,
+    PointerFacts, Races, Rounding, Space, Type, UnaryOp, Value, eval,
 };
 
 /// A kernel `result[i] = operation(a[i], b[i], c[i])`, and the operation as the IR specifies it.
@@ -192,6 +192,7 @@ fn operation(
             length: Some(count),
             read_only,
             unaliased: true,
+            races: Races::None,
         };
         kernel.params.push(Param {
             name: name.into(),

@@ -7,7 +7,7 @@
 use crate::device::Pattern;
 use crate::ir::{
     BinaryOp, Builder, CacheUse, CompareOp, ConvertOp, Id, Kernel, LoopWishes, OpKind, Param, PointerFacts,
-    Space, Type, Value,
+    Races, Space, Type, Value,
 };
 
 /// Work-items of a work-group of these kernels.
@@ -28,6 +28,7 @@ pub(super) fn kernel(pattern: &Pattern, element: Type) -> Option<Kernel> {
         length: Some(count),
         read_only: false,
         unaliased: true,
+        races: Races::None,
     };
     kernel.params = vec![
         Param {

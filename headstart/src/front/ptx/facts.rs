@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::ir::Races;
+
 /// Facts about the launches of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -12,6 +14,8 @@ pub struct Facts {
     /// The module's signed loop counters do not overflow. In C++ none does, but a compiler's may count further than the
     /// source's, or from another start.
     pub no_overflow: bool,
+    /// Which races are meant, whichever memory they are for.
+    pub races: Races,
     /// The module's variables may be accessed beyond their ends: where those are is not used.
     pub unbounded_variables: bool,
     /// Instructions that are not understood are carried as text, and nothing is taken for granted of them.
@@ -29,4 +33,6 @@ pub struct ParameterFacts {
     pub unaliased: bool,
     /// Alignment of the first element, in bytes; a power of two.
     pub align: Option<u32>,
+    /// Which races for what is reached through this parameter are meant.
+    pub races: Races,
 }

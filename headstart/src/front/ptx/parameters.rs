@@ -190,6 +190,7 @@ fn pointer_facts(
         length: length.map(|length| kernel.constant(Type::I64, length as u64)),
         read_only: given.read_only || constant && !other,
         unaliased: given.unaliased,
+        races: given.races.max(source.facts.races),
     })
 }
 

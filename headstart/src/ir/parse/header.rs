@@ -4,7 +4,7 @@ use super::lexer::{Name, Token};
 use super::scope::Lookup;
 use super::{Parser, constant, limits};
 use crate::error::Result;
-use crate::ir::kernel::{ArrayData, Kernel, LoadData, Param, PointerFacts, Value};
+use crate::ir::kernel::{ArrayData, Kernel, LoadData, Param, PointerFacts, Races, Value};
 use crate::ir::print::VERSION;
 use crate::ir::types::{Space, Type};
 
@@ -120,7 +120,17 @@ impl Parser<'_> {
             length,
             read_only: self.accept_word("readonly")?,
             unaliased: self.accept_word("unaliased")?,
+            races: self.races()?,
         })
+    }
+
+    fn races(&mut self) -> Result<Races> {
+        for &races in Races::ALL.iter().filter(|races| **races != Races::None) {
+            if self.accept_word(races.word())? {
+                return Ok(races);
+            }
+        }
+        Ok(Races::None)
     }
 
     fn align(&mut self) -> Result<u32> {

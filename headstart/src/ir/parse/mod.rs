@@ -38,7 +38,7 @@
 //! - `yield` leaves the block or `if` that directly contains it, `break` and `continue` without a label
 //!   mean the innermost loop, with a label what it names. Without `else`, an `if` yields nothing there.
 //! - After a pointer parameter's type stands what is known of it: `f32[%n]` or `f32[]`, `align 4`,
-//!   `readonly`, `unaliased`. After the parameters: `group`, `sub_group`, `any_nan`.
+//!   `readonly`, `unaliased`, `racing_reads` or `racing` ([`Races`](super::Races)). After the parameters: `group`, `sub_group`, `any_nan`.
 //! - `load @p` declares a load, `load @p constant` one of memory that nothing writes while the kernel runs.
 //! - `among %mask` after a shuffle, a vote or `meet subgroup` names who takes part; without it the whole sub-group
 //!   does.

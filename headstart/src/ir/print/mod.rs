@@ -12,7 +12,7 @@ pub(super) use names::{all_ids, id_name};
 
 use std::fmt::Write;
 
-use super::kernel::{Array, Kernel, Label, LoadId, Param, Place, Value};
+use super::kernel::{Array, Kernel, Label, LoadId, Param, Place, Races, Value};
 use super::op::Op;
 use super::types::Space;
 use names::{Names, quote, spell};
@@ -110,6 +110,9 @@ impl<'k> Printer<'k> {
         }
         if facts.unaliased {
             self.put(" unaliased");
+        }
+        if facts.races != Races::None {
+            self.put(format!(" {}", facts.races.word()));
         }
     }
 

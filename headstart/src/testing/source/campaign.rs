@@ -391,7 +391,7 @@ fn facts(random: &mut Random, program: &Program, known: &[Known], numbered: bool
             length: known.length.then_some(array.length),
             read_only: known.read_only,
             unaliased: known.unaliased,
-            align: None,
+            ..ParameterFacts::default()
         };
         let name = match numbered {
             true => format!("param_{number}"),
@@ -403,8 +403,7 @@ fn facts(random: &mut Random, program: &Program, known: &[Known], numbered: bool
         parameters: parameters.collect(),
         dynamic_shared_bytes: None,
         no_overflow: random.chance(50),
-        unbounded_variables: false,
-        as_opaque: false,
+        ..Facts::default()
     }
 }
 

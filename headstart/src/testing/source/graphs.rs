@@ -513,7 +513,7 @@ pub(super) fn subject(seed: u64, counts: &mut Counts) -> Option<(Subject, Random
             length: random.chance(60).then_some(array.length),
             read_only: !array.written && random.chance(70),
             unaliased: random.chance(70),
-            align: None,
+            ..ParameterFacts::default()
         };
         facts.parameters.insert(array.name.to_owned(), known);
     }

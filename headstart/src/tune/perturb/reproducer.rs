@@ -180,6 +180,7 @@ fn output(compare: Compare) -> String {
     match compare {
         Compare::Bits | Compare::BitsOrNan => "\"bits\"".to_owned(),
         Compare::Multiset => "\"multiset\"".to_owned(),
+        Compare::Any => "\"any\"".to_owned(),
         Compare::Relative(share) | Compare::OfLargest(share) => format!("{share:?}"),
     }
 }

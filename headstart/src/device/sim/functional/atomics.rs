@@ -15,7 +15,8 @@ use super::shadow::Strength;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{
-    AtomicOp, CacheUse, Kernel, MemoryOrder, MemoryScope, OpKind, Place, Space, Touches, Type, Value, eval,
+    AtomicOp, CacheUse, Kernel, MemoryOrder, MemoryScope, OpKind, Param, Place, Races, Space, Touches, Type, Value,
+    eval,
 };
 
 /// An atomic operation's fields.
@@ -206,8 +207,8 @@ pub(super) fn scopes(kernel: &Kernel) -> Scopes {
     scopes
 }
 
-/// Whether what a kernel computes may depend on the order in which its work-groups run: it uses what atomic
-/// operations on global memory find there, or does not only what commutes, or reads what others do so by volatile
+/// Whether what a kernel computes may depend on the order in which its work-groups run: it races as the program means it,
+/// uses what atomic operations on global memory find there, or does not only what commutes, or reads what others do so by volatile
 /// loads. Such kernels run their work-groups on one thread, so that results are the same on any number of them; in all
 /// others no work-group can see what another did.
 pub(super) fn depends_on_order(kernel: &Kernel) -> bool {
@@ -237,6 +238,8 @@ pub(super) fn depends_on_order(kernel: &Kernel) -> bool {
         }
     });
     used.sort_unstable();
+    let races = |param: &Param| param.facts.is_some_and(|facts| facts.races != Races::None);
+    found |= kernel.params.iter().any(races);
     found || looks && writes || results.iter().any(|result| used.binary_search(result).is_ok())
 }
 

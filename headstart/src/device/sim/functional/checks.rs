@@ -9,10 +9,11 @@ use super::order::{Locations, Order};
 use super::prefetch::Prefetches;
 use super::sample::bit_of;
 use super::shadow::{Cell, FastMap, Now, Touch, did};
+use super::state::meant_by;
 use super::work_group::{SubGroup, WorkGroup};
 use super::written::{SameBits, Written};
 use crate::Result;
-use crate::ir::{NoWrapOp, Place, Space, Type, Wrap};
+use crate::ir::{NoWrapOp, Place, Races, Space, Type, Wrap};
 
 /// The records of the checking mode.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub(super) struct Checks {
     pub(super) prefetches: Prefetches,
     /// Stores that race with others of the same bits.
     pub(super) same_bits: SameBits,
+    /// Accesses that race as the program means it.
+    pub(super) meant: SameBits,
     /// Buffers that may be written in which the work-group read what it had not written itself; none where work-groups see
     /// each other.
     pub(super) looked: u64,
@@ -187,7 +190,12 @@ impl WorkGroup<'_> {
                 let is_one = |touch: &Touch| touch.wrote && touch.strength.is_plain();
                 is_one(&touch) && is_one(with)
             };
-            let mut same = false;
+            let is_meant = |with: &Touch| match bound.races {
+                Races::None => false,
+                Races::Reads => touch.strength.is_plain() && !(touch.wrote && with.wrote),
+                Races::Any => true,
+            };
+            let (mut same, mut meant) = (false, false);
             let order = checks.order.as_ref();
             let now = now(touch, group, order, item);
             let conflict = match &mut checks.global {
@@ -198,7 +206,8 @@ impl WorkGroup<'_> {
                     let conflict = history.conflict(&now, &mut |with| {
                         let found = are_plain_writes(with) && bits == Some(history.bits);
                         same |= found;
-                        found
+                        meant |= !found && is_meant(with);
+                        found || is_meant(with)
                     });
                     if conflict.is_none() {
                         history.record(&now, same, true);
@@ -222,7 +231,8 @@ impl WorkGroup<'_> {
                         }
                         let found = are_plain_writes(with) && written.is_some_and(equals);
                         same |= found;
-                        found
+                        meant |= !found && is_meant(with);
+                        found || is_meant(with)
                     });
                     if conflict.is_none() {
                         if writes && touch.strength.is_plain() && !histories.locations.is_empty() {
@@ -235,12 +245,16 @@ impl WorkGroup<'_> {
                 }
             };
             if let Some(with) = conflict {
-                return Err(self.race(access, Space::Global, address, item, place, with));
+                let race = self.race(access, Space::Global, address, item, place, with);
+                return Err(meant_by(race, &bound.region.name, !(touch.wrote && with.wrote)));
             }
             if same {
                 checks
                     .same_bits
                     .add(place, buffer as u64, Space::Global, address, 1);
+            }
+            if meant {
+                checks.meant.add(place, buffer as u64, Space::Global, address, 1);
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::address;
 use super::fault::Item;
 use super::shadow::{Cell, FastMap, did};
-use crate::ir::{Kernel, Place, Space};
+use crate::ir::{Kernel, Place, Races, Space};
 
 /// What one work-group did to a cell, as other groups see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,8 +66,12 @@ struct Others {
 }
 
 impl Shared {
-    /// A writer and another group's access that race.
-    fn race(&self) -> Option<(GroupTouch, GroupTouch)> {
+    /// A writer and another group's access that race, beyond what is meant.
+    fn race(&self, meant: Races) -> Option<(GroupTouch, GroupTouch)> {
+        if meant == Races::Any {
+            return None;
+        }
+
         let between = |writers: Ends<GroupTouch>, others: Ends<GroupTouch>| {
             let (writers, others) = (writers.0?, others.0?);
             let pairs = [writers.0, writers.1]
@@ -89,10 +93,14 @@ impl Shared {
             return Some((one.min(other), one.max(other)));
         }
         let writers = Ends(writers.0.map(|((_, one), (_, other))| (one, other)));
-        between(writers, self.readers)
+        let readers = match meant {
+            Races::None => self.readers,
+            _ => Ends(None),
+        };
+        between(writers, readers)
             .or_else(|| between(writers, of_4))
             .or_else(|| between(writers, of_8))
-            .or_else(|| between(strong_writers, self.readers))
+            .or_else(|| between(strong_writers, readers))
             .or_else(|| {
                 let mixed = strong_writers.0.and(of_4.0).and(of_8.0);
                 mixed.and_then(|_| between(of_4, of_8))
@@ -254,12 +262,14 @@ impl LaunchShadow {
         }
     }
 
-    /// The lowest cell that two work-groups race for: a writer, and another group's access.
-    pub fn race(&self) -> Option<(u64, GroupTouch, GroupTouch)> {
+    /// The lowest cell that two work-groups race for, beyond what is `meant` of its buffer: a writer, and another group's
+    /// access.
+    pub fn race(&self, meant: impl Fn(usize) -> Races) -> Option<(u64, GroupTouch, GroupTouch)> {
         let mut lowest: Option<(u64, GroupTouch, GroupTouch)> = None;
         for part in &self.several {
             for (&cell, shared) in locked(part).iter() {
-                if let Some((writer, other)) = shared.race()
+                let (buffer, _) = address::split(Space::Global, cell << self.shift);
+                if let Some((writer, other)) = shared.race(buffer.map_or(Races::None, &meant))
                     && lowest.is_none_or(|(found, ..)| cell < found)
                 {
                     lowest = Some((cell, writer, other));
@@ -367,7 +377,7 @@ mod tests {
         for (group, &(what, bits)) in (0..).zip(groups) {
             shadow.merge(group, &FastMap::from_iter([(cell(8), history(0, what, bits))]));
         }
-        let (_, writer, other) = shadow.race()?;
+        let (_, writer, other) = shadow.race(|_| Races::None)?;
         Some((writer.item.group, other.item.group))
     }
 
@@ -414,7 +424,7 @@ mod tests {
             for index in order {
                 shadow.merge(groups[index].0, &groups[index].1);
             }
-            let (cell, writer, other) = shadow.race().expect("group 5 writes");
+            let (cell, writer, other) = shadow.race(|_| Races::None).expect("group 5 writes");
             assert_eq!(
                 (
                     cell,
@@ -429,7 +439,7 @@ mod tests {
         let shadow = shadow();
         shadow.merge(3, &groups[0].1);
         shadow.merge(8, &groups[2].1);
-        assert!(shadow.race().is_none(), "reads alone do not race");
+        assert!(shadow.race(|_| Races::None).is_none(), "reads alone do not race");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::written::SameBits;
 
 use crate::device::model::{DeviceModel, Vendor};
 use crate::device::{Argument, Launch};
-use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Value};
+use crate::ir::{Array, CacheLevel, Kernel, MemoryScope, OpKind, Races, Space, Value};
 use crate::{Error, Result};
 
 /// Locks for atomic operations; more make it rarer that different elements meet at one.
@@ -124,6 +124,8 @@ pub struct LaunchState<'l> {
     pub(super) looked: Mutex<FastMap<u64>>,
     /// Stores that race with others of the same bits.
     same_bits: Mutex<SameBits>,
+    /// Accesses that race as the program means it.
+    meant: Mutex<SameBits>,
     /// Not all accesses could be remembered.
     is_incomplete: AtomicBool,
     /// What atomic operations on global memory hold meanwhile, by address.
@@ -142,6 +144,8 @@ pub(super) struct BoundBuffer {
     pub memory: Arc<BufferMemory>,
     /// No parameter that reaches it may write.
     pub read_only: bool,
+    /// Which races for it the program means.
+    pub races: Races,
 }
 
 /// Sizes of the cells in which accesses are recorded, as powers of two.
@@ -212,10 +216,13 @@ impl<'l> LaunchState<'l> {
                     start: start_of(buffers.len(), &memory),
                     memory,
                     read_only: true,
+                    races: Races::None,
                 });
                 buffers.len() - 1
             });
             buffers[index].read_only &= read_only;
+            let races = param.facts.map_or(Races::None, |facts| facts.races);
+            buffers[index].races = races.max(buffers[index].races);
             let start = start * u64::from(buffer.element().bytes());
             let address = buffers[index].start + start;
             arguments.push(match kernel.ty(param.value).space() {
@@ -292,6 +299,7 @@ impl<'l> LaunchState<'l> {
             group_bits,
             looked: Mutex::default(),
             same_bits: Mutex::default(),
+            meant: Mutex::default(),
             is_incomplete: AtomicBool::new(false),
             atomics: (0..ATOMIC_LOCKS).map(|_| Mutex::default()).collect(),
             printed: Printed::default(),
@@ -422,6 +430,12 @@ impl<'l> LaunchState<'l> {
             .append(same_bits);
     }
 
+    /// Adds accesses of a work-group that race as the program means it.
+    pub(super) fn add_meant(&self, meant: &mut SameBits) {
+        let mut all = self.meant.lock().unwrap_or_else(PoisonError::into_inner);
+        all.append(meant);
+    }
+
     /// A fence undid a prefetch.
     pub(super) fn note(&self, cut_off: CutOff) {
         self.cut_off
@@ -451,6 +465,16 @@ impl<'l> LaunchState<'l> {
                 place(at),
                 same.count,
                 self.element_of(same.space, same.lowest),
+            )
+        }));
+        let meant = self.meant.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.extend(meant.all().map(|(at, raced)| {
+            format!(
+                "{}: {} accesses race with writes of others, the first at {}: allowed, for `races` says that either outcome \
+                 is right",
+                place(at),
+                raced.count,
+                self.element_of(raced.space, raced.lowest),
             )
         }));
         if self.is_incomplete.load(Ordering::Relaxed) {
@@ -498,7 +522,8 @@ impl<'l> LaunchState<'l> {
             return Ok(());
         }
         let cell = 1u32 << self.cells.global;
-        if let Some((number, writer, other)) = self.shadow.race() {
+        let meant = |buffer: usize| self.buffers.get(buffer).map_or(Races::None, |bound| bound.races);
+        if let Some((number, writer, other)) = self.shadow.race(meant) {
             let element = self.element(number << self.cells.global);
             let who = |item| super::fault::describe_item(self.launch, item);
             let does = |what: u8| other.did & what != 0;
@@ -516,7 +541,11 @@ impl<'l> LaunchState<'l> {
                 who(other.item),
                 self.kernel.describe_place(other.place),
             );
-            return Err(super::fault::error(self.kernel, writer.place, what));
+            let error = super::fault::error(self.kernel, writer.place, what);
+            let (buffer, _) = address::split(Space::Global, number << self.cells.global);
+            let name = buffer.and_then(|buffer| self.buffers.get(buffer));
+            let name = name.map_or("", |bound| &bound.region.name);
+            return Err(meant_by(error, name, !does(did::WROTE | did::STRONG_WROTE)));
         }
         let mut same_bits = SameBits::default();
         for ((buffer, place), (count, lowest)) in self.shadow.same_bits() {
@@ -528,6 +557,18 @@ impl<'l> LaunchState<'l> {
             .written(|buffer, offset| self.buffers[buffer].memory.mark_written(offset, cell));
         Ok(())
     }
+}
+
+/// A race, with what a launch file may say of it: where one side reads, that it is meant; else that any outcome is right.
+pub(super) fn meant_by(error: Error, buffer: &str, one_reads: bool) -> Error {
+    let known = error
+        .accepts()
+        .map(|accepted| format!("{accepted}; "))
+        .unwrap_or_default();
+    error.accepted(match one_reads {
+        true => format!("{known}where either value is right, `races = true` in a launch file"),
+        false => format!("{known}where any outcome is right, `races = [\"{buffer}\"]` in a launch file"),
+    })
 }
 
 impl CellSizes {

@@ -138,6 +138,7 @@ impl<'l> WorkGroup<'l> {
                 private: vec![false; private as usize],
                 prefetches: Prefetches::default(),
                 same_bits: SameBits::default(),
+                meant: SameBits::default(),
                 looked: 0,
             }),
             traffic: Traffic::default(),
@@ -180,6 +181,7 @@ impl<'l> WorkGroup<'l> {
             checks.private.fill(false);
             checks.prefetches.clear();
             checks.same_bits = SameBits::default();
+            checks.meant = SameBits::default();
             checks.looked = 0;
         }
         self.traffic = Traffic::default();
@@ -279,6 +281,7 @@ impl<'l> WorkGroup<'l> {
                 self.state.add_looked(self.number, checks.looked);
             }
             self.state.add_same_bits(&mut checks.same_bits);
+            self.state.add_meant(&mut checks.meant);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::cleanup;
 use crate::front::lang::atomic::{Exclusive, Stored};
 use crate::front::lang::data::Data;
 use crate::ir::{
-    BinaryOp, Kernel, OpKind, Param, PointerFacts, Region, Space, Type, Value, limits, verify_derived,
+    BinaryOp, Kernel, OpKind, Param, PointerFacts, Races, Region, Space, Type, Value, limits, verify_derived,
 };
 use crate::prefetch::Plan;
 use crate::suggest::accepted;
@@ -93,6 +93,7 @@ pub(super) fn slice_with<V: Layout>(name: &str, length_name: &str, read_only: bo
             length: Some(length),
             read_only,
             unaliased: true,
+            races: Races::None,
         };
         push_parameter(kernel, name.to_owned(), base, Some(facts));
         push_parameter(kernel, length_name.to_owned(), length, None);

@@ -11,7 +11,7 @@ use crate::cleanup;
 use crate::error::Result;
 use crate::front::lang::record::tree::{Body, Node, TargetId, VariableData, VariableId};
 use crate::front::lang::record::{redundant, ssa};
-use crate::ir::{Builder, Id, Kernel, Param, Place, PointerFacts, Space, Type, Value, verify};
+use crate::ir::{Builder, Id, Kernel, Param, Place, PointerFacts, Races, Space, Type, Value, verify};
 use crate::testing::Random;
 
 mod conditions;
@@ -93,6 +93,7 @@ pub fn translate(program: &Program, known: &[Known], style: Style) -> Result<Ker
             length,
             read_only: known.read_only,
             unaliased: known.unaliased,
+            races: Races::None,
         });
     }
     let locals = program

@@ -248,7 +248,7 @@ fn global_memory_races_in_a_group_and_between_groups() {
     assert_eq!(
         Case::new(&text, 1, 4).output::<i32>(4).error(),
         "k.rs:3:5: work-item 1 of work-group 0 (global 1) writes `out[0]`, which work-item 0 wrote at k.rs:3:5 with \
-         no barrier between"
+         no barrier between; where any outcome is right, `races = [\"out\"]` in a launch file"
     );
     let text = kernel(
         "",
@@ -259,7 +259,8 @@ fn global_memory_races_in_a_group_and_between_groups() {
         assert_eq!(
             case.error(),
             "k.rs:3:5: work-item 0 of work-group 0 (global 0) writes `out[0]`, which work-item 0 of work-group 8 \
-             (global 16) writes at k.rs:3:5 in the same launch: nothing orders work-groups"
+             (global 16) writes at k.rs:3:5 in the same launch: nothing orders work-groups; where any outcome is right, \
+             `races = [\"out\"]` in a launch file"
         );
     }
 }
@@ -511,4 +512,37 @@ fn memory_of_a_group_is_limited() {
         error.to_string(),
         "a work-group of `k` takes 819200000 bytes of memory in the simulator; at most 1048576"
     );
+}
+
+/// Levels of a search: who reads a zero writes this, with these words behind the levels' facts.
+fn search(facts: &str, written: &str) -> Case {
+    let text = format!(
+        "hsir 1
+         kernel @search(%level: ptr.global i32[] align 4{facts}) {{
+           load @level
+           %id = id.local.x
+           %x = load i32 %level, @level
+           %new = eq %x, 0:i32
+           if %new {{
+             store %level, {written}
+             yield
+           }} else {{ yield }}
+           return
+         }}"
+    );
+    Case::new(&text, 3, 40).buffer(&[0i32])
+}
+
+#[test]
+fn races_that_are_meant_are_no_faults() {
+    let said = search("", "1:i32").error();
+    assert!(said.contains("`races = true` in a launch file"), "{said}");
+    let meant = search(" racing_reads", "1:i32");
+    meant.run().expect("either outcome is right");
+    assert_eq!(meant.read::<i32>(0), [1]);
+    // Of different values one is left: that is another statement.
+    let said = search(" racing_reads", "%id").error();
+    assert!(said.contains("`races = [\"level\"]` in a launch file"), "{said}");
+    let any = search(" racing", "%id");
+    any.run().expect("whatever is left is right");
 }

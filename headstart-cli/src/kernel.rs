@@ -112,7 +112,7 @@ impl Module {
             );
             let launch = tune::captured_subject(captured)?.launch().clone();
             return Ok(Some(Module {
-                text,
+                text: Arc::new(text),
                 file,
                 entry: Some(entry),
                 launch,

@@ -87,6 +87,8 @@ pub fn launch(
                     .rev()
                     .fold(0, |bits: u64, &byte| bits << 8 | u64::from(byte))
             }
+            // It would need memory of its own for each launch.
+            Origin::Structure { .. } => return NOT_SUPPORTED,
             Origin::Variable {
                 name,
                 bytes,

@@ -182,7 +182,7 @@ fn ptx_of(texts: &[String], name: &str, shared_bytes: u32) -> Ptx {
         Ok(imported) => {
             let variable = |origin: &Origin| match origin {
                 Origin::Variable { name, .. } => Some(name.clone()),
-                Origin::Parameter { .. } => None,
+                Origin::Parameter { .. } | Origin::Structure { .. } => None,
             };
             Ptx::Text {
                 text: text.clone(),

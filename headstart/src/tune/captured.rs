@@ -198,6 +198,11 @@ fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, V
                     )));
                 }
             },
+            Origin::Structure { name, .. } => {
+                return Err(Error::input(format!(
+                    "`{name}` is a structure that is passed by value and whose address the kernel takes: such launches are not replayed yet"
+                )));
+            }
             Origin::Parameter { position, .. } => {
                 let bits = captured
                     .parameter(*position, u64::from(ty.bytes()))
@@ -364,7 +369,7 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
         let number = kernel.params.iter().position(|param| param.name == name)?;
         match &original.parameters[number] {
             Origin::Parameter { position, .. } => captured.place_of(*position),
-            Origin::Variable { .. } => None,
+            Origin::Structure { .. } | Origin::Variable { .. } => None,
         }
     };
     let place =

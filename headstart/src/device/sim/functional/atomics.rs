@@ -15,8 +15,8 @@ use super::shadow::Strength;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{
-    AtomicOp, CacheUse, Kernel, MemoryOrder, MemoryScope, OpKind, Param, Place, Races, Space, Touches, Type, Value,
-    eval,
+    AtomicOp, CacheUse, Kernel, MemoryOrder, MemoryScope, OpKind, Param, Place, Races, Space, Touches, Type,
+    Value, eval,
 };
 
 /// An atomic operation's fields.

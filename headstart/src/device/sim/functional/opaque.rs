@@ -129,7 +129,7 @@ impl WorkGroup<'_> {
     /// The bytes at a generic address, as a number.
     fn given(&mut self, address: u64, size: u32, item: u32, place: Place) -> Result<u64> {
         let (space, address) = from_generic(address);
-        let at = Location::new(space, address);
+        let at = Location::new(self.state, space, address);
         let offset = self.access(Access::Read, at, size, item, place)?;
         Ok(self.read(at, offset, size, item))
     }

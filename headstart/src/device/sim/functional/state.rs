@@ -21,7 +21,7 @@ use super::written::SameBits;
 
 use crate::device::model::{DeviceModel, Vendor};
 use crate::device::{Argument, Launch};
-use crate::ir::{Array, CacheLevel, Kernel, MemoryScope, OpKind, Races, Space, Value};
+use crate::ir::{Array, CacheLevel, Kernel, OpKind, Races, Space, Value};
 use crate::{Error, Result};
 
 /// Locks for atomic operations; more make it rarer that different elements meet at one.
@@ -246,6 +246,7 @@ impl<'l> LaunchState<'l> {
                     start: *start,
                     memory: Arc::clone(memory),
                     read_only: false,
+                    races: Races::None,
                 }),
             }
         }

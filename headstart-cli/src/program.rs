@@ -2,6 +2,9 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -45,8 +48,8 @@ impl Program {
             .push(("HEADSTART_DRIVER_PATIENCE", patience_s.to_string()));
     }
 
-    /// Runs it to its end. `aloud` says that it has our input and output; otherwise it has no input, and its standard output is
-    /// dropped.
+    /// Runs it to its end. `aloud` says that it has our input and output; otherwise its standard output is dropped, and it has our
+    /// input only where that is a file, which every run has from its start.
     ///
     /// # Errors
     /// It cannot be started.
@@ -66,8 +69,17 @@ impl Program {
         for (name, value) in &self.settings {
             command.env(name, value);
         }
+        match (input(), aloud) {
+            (Some(file), _) => {
+                command.stdin(file);
+            }
+            (None, true) => {}
+            (None, false) => {
+                command.stdin(Stdio::null());
+            }
+        }
         if !aloud {
-            command.stdin(Stdio::null()).stdout(Stdio::null());
+            command.stdout(Stdio::null());
         }
         let started = command.status();
         started.map_err(|error| {
@@ -75,6 +87,18 @@ impl Program {
             Error::usage(format!("{shown} cannot be run: {error}")).accepted("a program")
         })
     }
+}
+
+/// Our input, from where it stands, if that can be read more than once: a file. A pipe has what it has once.
+fn input() -> Option<File> {
+    let mut own = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
+    if !own.metadata().ok()?.is_file() {
+        return None;
+    }
+    let at = own.stream_position().ok()?;
+    let mut again = File::open("/proc/self/fd/0").ok()?;
+    again.seek(SeekFrom::Start(at)).ok()?;
+    Some(again)
 }
 
 /// Where the library is: beside this program, or where the build put it.

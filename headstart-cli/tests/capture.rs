@@ -332,6 +332,24 @@ fn what_is_too_large_is_not_captured_and_the_program_goes_on() {
 }
 
 #[test]
+fn both_runs_have_the_input() {
+    let ptx = ptx("gather");
+    let place = Place::new("ends", 1);
+    fs::write(place.at("input"), "return\n").expect("a file");
+    // The program takes its word from its input.
+    fs::write(
+        place.at("asks"),
+        "#!/bin/sh\nread how && exec ./ends \"$1\" \"$how\"\n",
+    )
+    .expect("a script");
+    let mut command = place.in_place(Command::new(env!("CARGO_BIN_EXE_headstart")));
+    command.args(["capture", "-o", "cap", "--", "sh", "asks", &ptx]);
+    command.stdin(fs::File::open(place.at("input")).expect("a file"));
+    let output = command.output().expect("it runs");
+    assert!(text(&output.stdout).contains("captured: gather"), "{output:?}");
+}
+
+#[test]
 fn everything_can_be_turned_off() {
     let ptx = ptx("gather");
     let place = Place::new("gather", 2);

@@ -7,7 +7,7 @@
 //! group      X  Y  Z                        for work-groups of this size
 //! shared     BYTES                          for this much dynamic shared memory
 //! apart      INDEX  INSIDE  INDEX  INSIDE   two pointers, so many bytes inside parameters, lead to different allocations
-//! ends       INDEX  INSIDE  LENGTH  SIZE    the pointer leads to so many elements up to the end of its allocation
+//! ends       INDEX  INSIDE  LENGTH  SIZE    the pointer is an allocation's start, and that has so many elements
 //! aligned    INDEX  INSIDE  BYTES           the pointer is a multiple of it
 //! ```
 //!
@@ -412,7 +412,7 @@ impl Replacement {
             }
             Fact::Ends(place, length, size) => {
                 let address = word(place);
-                memory::at(address).is_some_and(|own| (own.end() - address) / size == length)
+                memory::at(address).is_some_and(|own| own.start == address && own.bytes / size == length)
             }
             Fact::Aligned(place, bytes) => word(place) % bytes == 0,
         });
@@ -520,7 +520,7 @@ mod tests {
         assert!(!holds(0x10_0000, 0x20_0010, 32, 0), "another size of work-groups");
         assert!(!holds(0x10_0000, 0x20_0010, 64, 4), "dynamic shared memory");
         assert!(!holds(0x10_0000, 0x10_0010, 64, 0), "one allocation");
-        assert!(!holds(0x10_0008, 0x20_0010, 64, 0), "another length");
+        assert!(!holds(0x10_0001, 0x20_0010, 64, 0), "not its start");
         assert!(!holds(0x10_0000, 0x20_0008, 64, 0), "alignment");
         assert!(!holds(0x10_0000, 0x30_0000, 64, 0), "others may write it");
         assert!(

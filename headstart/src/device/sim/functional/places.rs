@@ -32,6 +32,11 @@ impl Places {
         ELSEWHERE + buffer as u64 * ROOM
     }
 
+    /// An address that was found to be meant for none, as it was.
+    pub fn shown(address: u64) -> u64 {
+        address & !NOWHERE
+    }
+
     /// Start and size of each buffer, in bytes.
     ///
     /// # Errors

@@ -81,6 +81,7 @@ impl WorkGroup<'_> {
         let (region, offset) = self.region(space, address);
         let who = self.describe(item);
         let what = if region.bytes == 0 && region.element == Type::I8 {
+            let address = self.state.shown(address);
             format!(
                 "{who} {} {size} bytes at address {address:#x}, which is in no {}",
                 access.verb(),

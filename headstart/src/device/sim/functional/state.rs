@@ -319,6 +319,14 @@ impl<'l> LaunchState<'l> {
         self.buffers.iter().map(extent).collect()
     }
 
+    /// An address that is meant for no buffer, as the kernel has it.
+    pub(super) fn shown(&self, address: u64) -> u64 {
+        match self.places {
+            Some(_) => Places::shown(address),
+            None => address,
+        }
+    }
+
     /// An address as a kernel computes with it, as its space and the address that names its buffer or array there.
     #[inline]
     pub(super) fn resolve(&self, space: Space, address: u64) -> (Space, u64) {

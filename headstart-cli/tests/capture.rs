@@ -332,6 +332,30 @@ fn what_is_too_large_is_not_captured_and_the_program_goes_on() {
 }
 
 #[test]
+fn a_module_that_is_loaded_again_has_its_better_kernel_again() {
+    let ptx = ptx("gather");
+    let place = Place::new("reload", 1);
+    let alone = text(&place.alone("reload", &[&ptx, "3"]).stdout);
+    place.done(&["capture", "-o", "cap", "--", "./reload", &ptx, "3"]);
+    place.done(&[
+        "tune",
+        "cap/gather",
+        "--device",
+        "sim:h200",
+        "--plans",
+        "unroll:4",
+    ]);
+    let exec = place.headstart(&["exec", "--with", "cap", "--", "./reload", &ptx, "3"]);
+    assert_eq!(text(&exec.stdout), alone);
+    // Each time the first of two launches.
+    assert!(
+        text(&exec.stderr).contains("gather: 3 of 6 launches"),
+        "{}",
+        text(&exec.stderr)
+    );
+}
+
+#[test]
 fn both_runs_have_the_input() {
     let ptx = ptx("gather");
     let place = Place::new("ends", 1);

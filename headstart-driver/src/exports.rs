@@ -92,7 +92,7 @@ unsafe fn module_loaded(result: CUresult, module: *mut Handle, image: *const c_v
     if result == SUCCESS && settings::mode() != Mode::Off {
         // SAFETY: the driver has taken the image and given the handle.
         unsafe {
-            let hash = images::loaded(*module, images::bytes(image));
+            let hash = images::loaded(*module, images::bytes(image), false);
             replace::loaded(*module, hash, false);
         }
     }
@@ -103,11 +103,18 @@ unsafe fn library_loaded(result: CUresult, library: *mut Handle, image: *const c
     if result == SUCCESS && settings::mode() != Mode::Off {
         // SAFETY: the driver has taken the image and given the handle.
         unsafe {
-            let hash = images::loaded(*library, images::bytes(image));
+            let hash = images::loaded(*library, images::bytes(image), true);
             replace::loaded(*library, hash, true);
         }
     }
     result
+}
+
+/// A module or library is about to go: its kernels first, so that nothing takes what is no longer there.
+fn unloaded(owner: Handle) {
+    functions::forget(owner);
+    images::unloaded(owner);
+    replace::unloaded(owner);
 }
 
 /// The program has the handle of a kernel.
@@ -115,8 +122,8 @@ unsafe fn named(result: CUresult, handle: *mut Handle, owner: Handle, name: *con
     if result == SUCCESS && settings::mode() != Mode::Off && !name.is_null() {
         // SAFETY: the driver has read the name and given the handle.
         let (handle, name) = unsafe { (*handle, CStr::from_ptr(name).to_string_lossy().into_owned()) };
-        if let Some(function) = functions::register(handle, images::of(owner), name) {
-            replace::registered(function, owner);
+        if let Some(known) = functions::register(handle, owner, name) {
+            replace::registered(known, owner);
         }
     }
     result
@@ -191,7 +198,7 @@ exported! {
     cuModuleLoad(module: *mut Handle, file: *const c_char) {
         let result = real::cuModuleLoad(module, file);
         if result == SUCCESS && settings::mode() != Mode::Off {
-            let hash = images::loaded_from(*module, file);
+            let hash = images::loaded_from(*module, file, false);
             replace::loaded(*module, hash, false);
         }
         result
@@ -209,8 +216,7 @@ exported! {
     }
     cuModuleUnload(module: Handle) {
         if settings::mode() != Mode::Off {
-            images::unloaded(module);
-            replace::unloaded(module);
+            unloaded(module);
         }
         real::cuModuleUnload(module)
     }
@@ -234,15 +240,14 @@ exported! {
             library, file, options, values, count, library_options, library_values, library_count,
         );
         if result == SUCCESS && settings::mode() != Mode::Off {
-            let hash = images::loaded_from(*library, file);
+            let hash = images::loaded_from(*library, file, true);
             replace::loaded(*library, hash, true);
         }
         result
     }
     cuLibraryUnload(library: Handle) {
         if settings::mode() != Mode::Off {
-            images::unloaded(library);
-            replace::unloaded(library);
+            unloaded(library);
         }
         real::cuLibraryUnload(library)
     }
@@ -464,6 +469,10 @@ fn leave(context: Handle) {
         // SAFETY: the context is current, or nothing is waited for that matters.
         let _ = unsafe { real::cuCtxSynchronize() };
         events::leave(context);
+    }
+    if settings::mode() != Mode::Off {
+        functions::forget_modules(&images::forget_modules());
+        replace::forget_modules();
     }
 }
 

@@ -3,6 +3,7 @@
 //! A launch must find its kernel in a few nanoseconds, from any thread: the table is an array of atomics, read without a lock.
 //! A `CUkernel` may be passed as a `CUfunction`, so both are in it.
 
+use std::collections::HashSet;
 use std::ffi::{CStr, c_char};
 use std::ptr;
 use std::sync::OnceLock;
@@ -28,21 +29,34 @@ pub struct Function {
     pub counts: &'static Counts,
     /// Number of launches so far.
     pub launches: AtomicU64,
-    /// What runs in its place.
-    pub replacement: AtomicPtr<Replacement>,
     /// Offset and size of each parameter.
     parameters: OnceLock<Option<Vec<(usize, usize)>>>,
 }
 
+/// A kernel of the program by one of its handles: a kernel has one in each context, and others.
+#[derive(Clone, Copy)]
+pub struct Known {
+    /// The kernel.
+    pub function: &'static Function,
+    entry: &'static Entry,
+}
+
 struct Entry {
     handle: AtomicUsize,
+    /// The module or library that it is of; 0 if that is not known.
+    owner: AtomicUsize,
+    /// None once the owner is gone: the driver gives its handles again.
     function: AtomicPtr<Function>,
+    /// What runs in its place.
+    replacement: AtomicPtr<Replacement>,
 }
 
 static TABLE: [Entry; ROOM] = [const {
     Entry {
         handle: AtomicUsize::new(0),
+        owner: AtomicUsize::new(0),
         function: AtomicPtr::new(ptr::null_mut()),
+        replacement: AtomicPtr::new(ptr::null_mut()),
     }
 }; ROOM];
 
@@ -65,7 +79,7 @@ fn place(handle: usize) -> usize {
 
 /// The kernel of a handle, if it is known.
 #[inline]
-pub fn known(handle: Handle) -> Option<&'static Function> {
+pub fn known(handle: Handle) -> Option<Known> {
     let wanted = handle as usize;
     let mut at = place(wanted);
     for _ in 0..ROOM {
@@ -74,7 +88,8 @@ pub fn known(handle: Handle) -> Option<&'static Function> {
             0 => return None,
             other if other == wanted => {
                 // SAFETY: functions are never freed.
-                return unsafe { entry.function.load(Ordering::Acquire).as_ref() };
+                let function = unsafe { entry.function.load(Ordering::Acquire).as_ref() };
+                return function.map(|function| Known { function, entry });
             }
             _ => at = (at + 1) % ROOM,
         }
@@ -84,12 +99,12 @@ pub fn known(handle: Handle) -> Option<&'static Function> {
 
 /// The kernel of a handle that is launched. One whose name the driver must be asked for is asked for once.
 #[inline]
-pub fn of(handle: Handle) -> Option<&'static Function> {
+pub fn of(handle: Handle) -> Option<Known> {
     known(handle).or_else(|| ask(handle))
 }
 
 #[cold]
-fn ask(handle: Handle) -> Option<&'static Function> {
+fn ask(handle: Handle) -> Option<Known> {
     let mut name: *const c_char = ptr::null();
     let mut owner: Handle = ptr::null_mut();
     // SAFETY: the program launches it, so it is a function or a kernel.
@@ -102,15 +117,17 @@ fn ask(handle: Handle) -> Option<&'static Function> {
             return None;
         }
         let name = CStr::from_ptr(name).to_string_lossy().into_owned();
-        register(handle, images::of(owner), name)
+        register(handle, owner, name)
     }
 }
 
-/// A handle leads to a kernel of this name. One with the same name and image is the same, whatever its handle.
-pub fn register(handle: Handle, image: Option<ImageHash>, name: String) -> Option<&'static Function> {
+/// A handle leads to a kernel of this name in a module or library. One with the same name and image is the same, whatever its
+/// handle.
+pub fn register(handle: Handle, owner: Handle, name: String) -> Option<Known> {
     if handle.is_null() {
         return None;
     }
+    let image = images::of(owner);
     let mut all = ALL.take();
     let same = all
         .iter()
@@ -123,61 +140,99 @@ pub fn register(handle: Handle, image: Option<ImageHash>, name: String) -> Optio
                 name,
                 image,
                 launches: AtomicU64::new(0),
-                replacement: AtomicPtr::new(ptr::null_mut()),
                 parameters: OnceLock::new(),
             }));
             all.push(function);
             function
         }
     };
-    insert(handle as usize, function).then_some(function)
+    insert(handle as usize, owner as usize, function)
 }
 
-/// Another handle of a kernel.
+/// What an owner is marked with for a handle that goes with a context, though its library stays. Handles are even.
+const OF_A_CONTEXT: usize = 1;
+
+/// Another handle of a kernel: its function in a context.
 pub fn alias(handle: Handle, of: Handle) {
-    if let Some(function) = known(of) {
+    if let Some(known) = known(of) {
         let _all = ALL.take();
-        insert(handle as usize, function);
+        let owner = known.entry.owner.load(Ordering::Relaxed) | OF_A_CONTEXT;
+        if let Some(alias) = insert(handle as usize, owner, known.function) {
+            let same = known.entry.replacement.load(Ordering::Acquire);
+            alias.entry.replacement.store(same, Ordering::Release);
+        }
     }
 }
 
-/// Puts a handle into the table; false if it is full. The lock is held.
-fn insert(handle: usize, function: &'static Function) -> bool {
+/// A module or library is gone, and with it its handles.
+pub fn forget(owner: Handle) {
+    forget_those(|of| of & !OF_A_CONTEXT == owner as usize);
+}
+
+/// A context is gone, and all handles may be but those of libraries.
+pub fn forget_modules(libraries: &HashSet<usize>) {
+    forget_those(|of| !libraries.contains(&of));
+}
+
+fn forget_those(is_gone: impl Fn(usize) -> bool) {
+    let _all = ALL.take();
+    for entry in &TABLE {
+        if entry.handle.load(Ordering::Acquire) != 0 && is_gone(entry.owner.load(Ordering::Relaxed)) {
+            entry.function.store(ptr::null_mut(), Ordering::Release);
+            entry.replacement.store(ptr::null_mut(), Ordering::Release);
+        }
+    }
+}
+
+/// Puts a handle into the table; none if it is full. The lock is held.
+fn insert(handle: usize, owner: usize, function: &'static Function) -> Option<Known> {
     let mut at = place(handle);
     for _ in 0..ROOM {
         let entry = &TABLE[at];
-        match entry.handle.load(Ordering::Acquire) {
-            0 => {
-                entry
-                    .function
-                    .store(ptr::from_ref(function).cast_mut(), Ordering::Release);
-                entry.handle.store(handle, Ordering::Release);
-                return true;
+        let there = entry.handle.load(Ordering::Acquire);
+        if there == 0 || there == handle {
+            let known = Known { function, entry };
+            if !known.is(owner) {
+                // The driver has given the handle of something that is gone.
+                entry.replacement.store(ptr::null_mut(), Ordering::Release);
             }
-            // The driver gives the handles of unloaded modules again.
-            other if other == handle => {
-                entry
-                    .function
-                    .store(ptr::from_ref(function).cast_mut(), Ordering::Release);
-                return true;
-            }
-            _ => at = (at + 1) % ROOM,
+            entry.owner.store(owner, Ordering::Relaxed);
+            entry
+                .function
+                .store(ptr::from_ref(function).cast_mut(), Ordering::Release);
+            entry.handle.store(handle, Ordering::Release);
+            return Some(known);
         }
+        at = (at + 1) % ROOM;
     }
-    false
+    None
 }
 
-impl Function {
-    /// Offset and size of each parameter, in bytes, as the driver says; nothing from drivers before 12.4.
-    pub fn parameters(&self, handle: Handle) -> Option<&[(usize, usize)]> {
-        self.parameters.get_or_init(|| parameters(handle)).as_deref()
+impl Known {
+    /// Whether the entry has been of this kernel of this owner before.
+    fn is(&self, owner: usize) -> bool {
+        self.entry.owner.load(Ordering::Relaxed) == owner
+            && ptr::eq(self.entry.function.load(Ordering::Acquire), self.function)
     }
 
     /// What runs in its place.
     #[inline]
     pub fn replacement(&self) -> Option<&'static Replacement> {
         // SAFETY: replacements are never freed.
-        unsafe { self.replacement.load(Ordering::Acquire).as_ref() }
+        unsafe { self.entry.replacement.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// From now on this runs in its place.
+    pub fn replace(&self, replacement: &'static Replacement) {
+        let replacement = ptr::from_ref(replacement).cast_mut();
+        self.entry.replacement.store(replacement, Ordering::Release);
+    }
+}
+
+impl Function {
+    /// Offset and size of each parameter, in bytes, as the driver says; nothing from drivers before 12.4.
+    pub fn parameters(&self, handle: Handle) -> Option<&[(usize, usize)]> {
+        self.parameters.get_or_init(|| parameters(handle)).as_deref()
     }
 }
 
@@ -198,5 +253,34 @@ fn parameters(handle: Handle) -> Option<Vec<(usize, usize)>> {
             // The driver says that there is no further one.
             _ => return Some(found),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_known_as_long_as_its_owner_is_there() {
+        crate::settings::turn_off();
+        let (module, library) = (0x1000 as Handle, 0x2000 as Handle);
+        let (own, kernel, function) = (0x10_0010 as Handle, 0x10_0020 as Handle, 0x10_0030 as Handle);
+        register(own, module, "one".to_owned()).expect("room");
+        register(kernel, library, "two".to_owned()).expect("room");
+        alias(function, kernel);
+        let name = |handle| known(handle).map(|known| known.function.name.as_str());
+        assert_eq!(
+            [own, kernel, function].map(name),
+            [Some("one"), Some("two"), Some("two")]
+        );
+        // A context ends: its modules and functions are gone, and the library's kernel is not.
+        forget_modules(&HashSet::from([library as usize]));
+        assert_eq!([own, kernel, function].map(name), [None, Some("two"), None]);
+        // The driver gives a handle again.
+        register(own, module, "three".to_owned()).expect("room");
+        alias(function, kernel);
+        assert_eq!([own, function].map(name), [Some("three"), Some("two")]);
+        forget(library);
+        assert_eq!([own, kernel, function].map(name), [Some("three"), None, None]);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A program hands the driver a pointer without a length. How long an image is its own headers say.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_char, c_void};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -27,7 +27,15 @@ impl std::fmt::Display for ImageHash {
 const MOST_TEXT: usize = 256 << 20;
 
 /// Which image each module or library was loaded from.
-static LOADED: Lock<Option<HashMap<usize, ImageHash>>> = Lock::new(None);
+static LOADED: Lock<Option<HashMap<usize, Loaded>>> = Lock::new(None);
+
+/// What is known of a module or library.
+#[derive(Clone, Copy)]
+struct Loaded {
+    image: ImageHash,
+    /// It outlives contexts.
+    is_library: bool,
+}
 
 /// The text that a link under way has got so far, by its handle; none once it has got something else.
 static LINKS: Lock<Option<HashMap<usize, Option<Vec<ImageHash>>>>> = Lock::new(None);
@@ -173,10 +181,14 @@ pub fn hash(bytes: &[u8]) -> ImageHash {
 }
 
 /// A program has loaded an image: remembers it, and keeps a copy.
-pub fn loaded(owner: Handle, bytes: Option<&[u8]>) -> Option<ImageHash> {
+pub fn loaded(owner: Handle, bytes: Option<&[u8]>, is_library: bool) -> Option<ImageHash> {
     let bytes = bytes?;
     let hash = hash(bytes);
-    LOADED.take().get_or_insert_default().insert(owner as usize, hash);
+    let own = Loaded {
+        image: hash,
+        is_library,
+    };
+    LOADED.take().get_or_insert_default().insert(owner as usize, own);
     if matches!(settings::mode(), Mode::List | Mode::Capture) {
         record::image(hash, bytes);
     }
@@ -187,7 +199,7 @@ pub fn loaded(owner: Handle, bytes: Option<&[u8]>) -> Option<ImageHash> {
 ///
 /// # Safety
 /// The name is a C string.
-pub unsafe fn loaded_from(owner: Handle, file: *const c_char) -> Option<ImageHash> {
+pub unsafe fn loaded_from(owner: Handle, file: *const c_char, is_library: bool) -> Option<ImageHash> {
     if file.is_null() {
         return None;
     }
@@ -196,19 +208,23 @@ pub unsafe fn loaded_from(owner: Handle, file: *const c_char) -> Option<ImageHas
     let bytes = fs::read(Path::new(std::ffi::OsStr::from_bytes(name.to_bytes()))).ok()?;
     // Text in memory ends before its zero.
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
-    loaded(owner, Some(bytes))
+    loaded(owner, Some(bytes), is_library)
 }
 
-/// Another handle of the same image, such as a library's module.
+/// Another handle of the same image: a library's module in a context.
 pub fn same(other: Handle, owner: Handle) {
-    if let Some(hash) = of(owner) {
-        LOADED.take().get_or_insert_default().insert(other as usize, hash);
+    if let Some(image) = of(owner) {
+        let own = Loaded {
+            image,
+            is_library: false,
+        };
+        LOADED.take().get_or_insert_default().insert(other as usize, own);
     }
 }
 
 /// The image that a module or library was loaded from.
 pub fn of(owner: Handle) -> Option<ImageHash> {
-    LOADED.take().as_ref()?.get(&(owner as usize)).copied()
+    Some(LOADED.take().as_ref()?.get(&(owner as usize))?.image)
 }
 
 /// A module or library is gone.
@@ -216,6 +232,14 @@ pub fn unloaded(owner: Handle) {
     if let Some(all) = LOADED.take().as_mut() {
         all.remove(&(owner as usize));
     }
+}
+
+/// A context is gone, and all modules may be: libraries stay. Which owners stay.
+pub fn forget_modules() -> HashSet<usize> {
+    let mut loaded = LOADED.take();
+    let all = loaded.get_or_insert_default();
+    all.retain(|_, own| own.is_library);
+    all.keys().copied().collect()
 }
 
 #[cfg(test)]

@@ -119,9 +119,10 @@ pub unsafe fn launch(launch: &Launch, run: impl FnOnce(Handle) -> CUresult) -> C
     if mode == Mode::Off {
         return run(launch.handle);
     }
-    let Some(function) = functions::of(launch.handle) else {
+    let Some(known) = functions::of(launch.handle) else {
         return run(launch.handle);
     };
+    let function = known.function;
     let number = function.launches.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the caller's.
     unsafe {
@@ -131,7 +132,7 @@ pub unsafe fn launch(launch: &Launch, run: impl FnOnce(Handle) -> CUresult) -> C
                 Some(chosen) => snapshot::take(chosen, function, launch, run),
                 None => run(launch.handle),
             },
-            Mode::Exec => replace::launched(launch, function, run),
+            Mode::Exec => replace::launched(launch, known, run),
             Mode::Off => run(launch.handle),
         }
     }
@@ -196,7 +197,8 @@ pub unsafe fn node(parameters: *const c_void) {
     }
     // SAFETY: all versions begin alike.
     let node = unsafe { parameters.cast::<KernelNode>().read_unaligned() };
-    if let Some(function) = functions::of(node.function) {
+    if let Some(known) = functions::of(node.function) {
+        let function = known.function;
         function.counts.in_graphs.fetch_add(1, Ordering::Relaxed);
         if function.counts.block[0].load(Ordering::Relaxed) == 0 {
             set_geometry(function, node.grid, node.block, node.shared_bytes);

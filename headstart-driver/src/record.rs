@@ -118,6 +118,9 @@ pub fn forget() {
 /// Opens the files of this process.
 fn open() -> Option<Process> {
     let folder = &settings::get().folder;
+    if folder.as_os_str().is_empty() {
+        return None;
+    }
     fs::create_dir_all(folder.join("images")).ok()?;
     let name = format!("process-{}", std::process::id());
     let mut lines = OpenOptions::new()

@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::abi::{CUresult, Handle, SUCCESS};
-use crate::functions::Function;
+use crate::functions::Known;
 use crate::images::ImageHash;
 use crate::launches::Launch;
 use crate::lock::Lock;
@@ -96,7 +96,15 @@ struct Seen {
 }
 
 /// Modules and libraries of ours, by the program's module or library and the name of its kernel.
-static SIDE: Lock<Option<HashMap<(usize, String), usize>>> = Lock::new(None);
+static SIDE: Lock<Option<HashMap<(usize, String), Side>>> = Lock::new(None);
+
+/// A better kernel, and the module or library of ours that it is of.
+#[derive(Clone, Copy)]
+struct Side {
+    owner: usize,
+    kernel: usize,
+    is_library: bool,
+}
 
 /// Holds the lock for the time of a fork.
 pub fn hold() {
@@ -173,16 +181,16 @@ pub unsafe fn loaded(owner: Handle, image: Option<ImageHash>, is_library: bool) 
     for better in table().iter().filter(|better| better.image == image) {
         // SAFETY: the caller's.
         match events::relaxed(|| unsafe { load(better, is_library) }) {
-            Ok(kernel) => {
+            Ok(side) => {
                 let key = (owner as usize, better.name.clone());
-                SIDE.take().get_or_insert_default().insert(key, kernel as usize);
+                SIDE.take().get_or_insert_default().insert(key, side);
             }
             Err(why) => record::line(&["trouble", &better.name, &why]),
         }
     }
 }
 
-unsafe fn load(better: &Better, is_library: bool) -> Result<Handle, String> {
+unsafe fn load(better: &Better, is_library: bool) -> Result<Side, String> {
     let path = settings::get().folder.join(&better.file);
     let mut bytes = fs::read(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     // Text ends with a zero.
@@ -224,14 +232,19 @@ unsafe fn load(better: &Better, is_library: bool) -> Result<Handle, String> {
         // SAFETY: a kernel of ours.
         let _ = unsafe { real::cuKernelGetFunction(&raw mut function, kernel) };
     }
-    Ok(kernel)
+    Ok(Side {
+        owner: owner as usize,
+        kernel: kernel as usize,
+        is_library,
+    })
 }
 
 /// The program has asked for a kernel of a module or library.
-pub fn registered(function: &'static Function, owner: Handle) {
+pub fn registered(known: Known, owner: Handle) {
     if settings::mode() != Mode::Exec {
         return;
     }
+    let function = known.function;
     let key = (owner as usize, function.name.clone());
     let side = SIDE.take().as_ref().and_then(|side| side.get(&key).copied());
     let image = function.image.map(|image| image.to_string());
@@ -241,21 +254,23 @@ pub fn registered(function: &'static Function, owner: Handle) {
     let (Some(side), Some(better)) = (side, better) else {
         return;
     };
-    let known = function.replacement();
-    if known.is_some_and(|known| known.handle as usize == side) {
+    if known
+        .replacement()
+        .is_some_and(|own| own.handle as usize == side.kernel)
+    {
         return;
     }
     let new = Box::new(Replacement {
-        handle: side as Handle,
+        handle: side.kernel as Handle,
         facts: better.facts.clone(),
         places: places(&better.facts),
         counts: function.counts,
         launches: AtomicU64::new(0),
-        is_off: AtomicBool::new(known.is_some_and(|known| known.is_off.load(Ordering::Relaxed))),
+        is_off: AtomicBool::new(function.counts.switched_back.load(Ordering::Relaxed) != 0),
         last: Lock::new(None),
     });
     // It is never freed: a launch may be looking at it.
-    function.replacement.store(Box::into_raw(new), Ordering::Release);
+    known.replace(Box::leak(new));
 }
 
 /// The places that facts look at, each once.
@@ -276,10 +291,33 @@ fn places(facts: &[Fact]) -> Vec<Place> {
     all
 }
 
-/// A module or library of the program is gone.
+/// A module or library of the program is about to go: so do ours for it.
 pub fn unloaded(owner: Handle) {
+    let mut gone = Vec::new();
     if let Some(side) = SIDE.take().as_mut() {
-        side.retain(|(of, _), _| *of != owner as usize);
+        side.retain(|(of, _), side| {
+            let stays = *of != owner as usize;
+            if !stays {
+                gone.push(*side);
+            }
+            stays
+        });
+    }
+    for side in gone {
+        // SAFETY: a module or library of ours, whose kernel no launch takes any more.
+        let _ = unsafe {
+            match side.is_library {
+                true => real::cuLibraryUnload(side.owner as Handle),
+                false => real::cuModuleUnload(side.owner as Handle),
+            }
+        };
+    }
+}
+
+/// A context is gone, and with it what was loaded in it.
+pub fn forget_modules() {
+    if let Some(side) = SIDE.take().as_mut() {
+        side.retain(|_, side| side.is_library);
     }
 }
 
@@ -287,8 +325,8 @@ pub fn unloaded(owner: Handle) {
 ///
 /// # Safety
 /// The driver has accepted it for the original.
-pub unsafe fn attribute(function: Option<&Function>, set: impl FnOnce(Handle)) {
-    if let Some(replacement) = function.and_then(Function::replacement) {
+pub unsafe fn attribute(known: Option<Known>, set: impl FnOnce(Handle)) {
+    if let Some(replacement) = known.and_then(|known| known.replacement()) {
         set(replacement.handle);
     }
 }
@@ -297,14 +335,10 @@ pub unsafe fn attribute(function: Option<&Function>, set: impl FnOnce(Handle)) {
 ///
 /// # Safety
 /// It is one that the driver takes.
-pub unsafe fn launched(
-    launch: &Launch,
-    function: &'static Function,
-    run: impl FnOnce(Handle) -> CUresult,
-) -> CUresult {
-    let counts = function.counts;
+pub unsafe fn launched(launch: &Launch, known: Known, run: impl FnOnce(Handle) -> CUresult) -> CUresult {
+    let counts = known.function.counts;
     counts.launches.fetch_add(1, Ordering::Relaxed);
-    let Some(replacement) = function.replacement() else {
+    let Some(replacement) = known.replacement() else {
         return run(launch.handle);
     };
     if replacement.is_off.load(Ordering::Relaxed) {

@@ -22,6 +22,7 @@ typedef void *CUcontext, *CUmodule, *CUfunction, *CUstream, *CUevent;
     _(cuCtxSynchronize, cuCtxSynchronize, (void)) \
     _(cuModuleLoad, cuModuleLoad, (CUmodule *, const char *)) \
     _(cuModuleLoadData, cuModuleLoadData, (CUmodule *, const void *)) \
+    _(cuModuleUnload, cuModuleUnload, (CUmodule)) \
     _(cuModuleGetFunction, cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) \
     _(cuModuleGetGlobal, cuModuleGetGlobal_v2, (CUdeviceptr *, size_t *, CUmodule, const char *)) \
     _(cuMemAlloc, cuMemAlloc_v2, (CUdeviceptr *, size_t)) \

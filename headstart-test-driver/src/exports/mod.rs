@@ -1,0 +1,171 @@
+//! The driver's functions, as programs see them.
+//!
+//! Each looks at what it is passed as far as a driver does; what it is not for answers that it is not supported.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `device` | devices and contexts |
+//! | `modules` | modules, libraries, functions and kernels |
+//! | `memory` | allocations, copies, fills |
+//! | `streams` | streams, graphs, events, launches |
+
+/// Exports functions, and lists them by name.
+macro_rules! exported {
+    ($($name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc, missing_docs)]
+            pub unsafe extern "C" fn $name($($argument: $ty),*) -> CUresult {
+                // SAFETY: what the program passes is as the driver's documentation says; pointers that may be null are looked
+                // at first.
+                #[allow(unused_unsafe)]
+                unsafe { $body }
+            }
+        )*
+
+        pub(in crate::exports) static EXPORTS: &[Export] = &[$(
+            Export { name: stringify!($name), address: $name as *const c_void },
+        )*];
+    };
+}
+
+mod device;
+mod memory;
+mod modules;
+mod streams;
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ptr;
+
+use crate::state::{
+    self, CUresult, INVALID_CONTEXT, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, NOT_FOUND,
+    NOT_INITIALIZED, NOT_SUPPORTED, SUCCESS,
+};
+
+pub use memory::copy;
+
+/// A function's name and address.
+struct Export {
+    name: &'static str,
+    address: *const c_void,
+}
+
+// SAFETY: the address of a function is the same for all threads.
+unsafe impl Sync for Export {}
+
+/// The version that the driver says it has: 13.0.
+const VERSION: c_int = 13000;
+
+/// Writes an answer, unless there is no place for it.
+unsafe fn answer<T>(to: *mut T, value: T) -> CUresult {
+    match to.is_null() {
+        true => INVALID_VALUE,
+        false => {
+            // SAFETY: the program's place for it.
+            unsafe { to.write_unaligned(value) };
+            SUCCESS
+        }
+    }
+}
+
+/// Writes an answer that may be an error.
+unsafe fn answered<T>(to: *mut T, value: Result<T, CUresult>) -> CUresult {
+    match value {
+        // SAFETY: as above.
+        Ok(value) => unsafe { answer(to, value) },
+        Err(error) => error,
+    }
+}
+
+unsafe fn name_of<'n>(name: *const c_char) -> Option<&'n str> {
+    match name.is_null() {
+        true => None,
+        // SAFETY: a C string.
+        false => unsafe { CStr::from_ptr(name) }.to_str().ok(),
+    }
+}
+
+unsafe fn bytes_of<'b>(from: *const c_void, length: usize) -> &'b [u8] {
+    match length {
+        0 => &[],
+        // SAFETY: the program has so many bytes there.
+        _ => unsafe { std::slice::from_raw_parts(from.cast::<u8>(), length) },
+    }
+}
+
+/// The newest of a function's versions.
+fn find_export(name: &str) -> Option<&'static Export> {
+    let lists = [
+        EXPORTS,
+        device::EXPORTS,
+        modules::EXPORTS,
+        memory::EXPORTS,
+        streams::EXPORTS,
+    ];
+    let of = |name: &str| {
+        lists
+            .iter()
+            .flat_map(|list| list.iter())
+            .find(|own| own.name == name)
+    };
+    let newest = ["_v4", "_v3", "_v2"]
+        .iter()
+        .find_map(|version| of(&format!("{name}{version}")));
+    newest.or_else(|| of(name))
+}
+
+exported! {
+    cuInit(flags: c_uint) {
+        match flags {
+            0 => SUCCESS,
+            _ => INVALID_VALUE,
+        }
+    }
+    cuDriverGetVersion(version: *mut c_int) { answer(version, VERSION) }
+    cuGetProcAddress_v2(
+        name: *const c_char, function: *mut *const c_void, version: c_int, flags: u64, status: *mut c_int,
+    ) {
+        let _ = (version, flags);
+        let found = name_of(name).and_then(find_export);
+        if !status.is_null() {
+            // CU_GET_PROC_ADDRESS_SUCCESS or …_SYMBOL_NOT_FOUND.
+            *status = c_int::from(found.is_none());
+        }
+        match found {
+            Some(own) => answer(function, own.address),
+            None => {
+                let _ = answer(function, ptr::null());
+                NOT_FOUND
+            }
+        }
+    }
+    cuGetProcAddress(name: *const c_char, function: *mut *const c_void, version: c_int, flags: u64) {
+        cuGetProcAddress_v2(name, function, version, flags, ptr::null_mut())
+    }
+    cuGetExportTable(table: *mut *const c_void, id: *const c_void) {
+        let _ = id;
+        let _ = answer(table, ptr::null());
+        NOT_FOUND
+    }
+    cuGetErrorName(error: CUresult, text: *mut *const c_char) { answer(text, error_name(error).as_ptr()) }
+    cuGetErrorString(error: CUresult, text: *mut *const c_char) { answer(text, error_name(error).as_ptr()) }
+}
+
+fn error_name(error: CUresult) -> &'static CStr {
+    match error {
+        SUCCESS => c"CUDA_SUCCESS",
+        INVALID_VALUE => c"CUDA_ERROR_INVALID_VALUE",
+        state::OUT_OF_MEMORY => c"CUDA_ERROR_OUT_OF_MEMORY",
+        NOT_INITIALIZED => c"CUDA_ERROR_NOT_INITIALIZED",
+        INVALID_DEVICE => c"CUDA_ERROR_INVALID_DEVICE",
+        state::INVALID_IMAGE => c"CUDA_ERROR_INVALID_IMAGE",
+        INVALID_CONTEXT => c"CUDA_ERROR_INVALID_CONTEXT",
+        state::NO_BINARY => c"CUDA_ERROR_NO_BINARY_FOR_GPU",
+        INVALID_HANDLE => c"CUDA_ERROR_INVALID_HANDLE",
+        NOT_FOUND => c"CUDA_ERROR_NOT_FOUND",
+        state::ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
+        state::LAUNCH_FAILED => c"CUDA_ERROR_LAUNCH_FAILED",
+        NOT_SUPPORTED => c"CUDA_ERROR_NOT_SUPPORTED",
+        _ => c"CUDA_ERROR_UNKNOWN",
+    }
+}

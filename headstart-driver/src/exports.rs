@@ -13,6 +13,9 @@ use crate::memory::{self, Kind};
 use crate::settings::{self, Mode};
 use crate::{events, functions, images, real, record, replace, snapshot};
 
+/// `CU_DEVICE_ATTRIBUTE_MPS_ENABLED`.
+const MPS_ENABLED: c_int = 133;
+
 /// Exports functions, and lists them by name.
 macro_rules! exported {
     ($($name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block)*) => {
@@ -51,6 +54,16 @@ fn first_call() {
         let mut version = 0;
         let _ = real::cuDriverGetVersion(&raw mut version);
         record::line(&["driver", &version.to_string()]);
+        let mut shares = 0;
+        // Of the first device: what it says of one it says of all.
+        if settings::mode() == Mode::Exec
+            && real::cuDeviceGetAttribute(&raw mut shares, MPS_ENABLED, 0) == SUCCESS
+            && shares != 0
+        {
+            // A fault of ours would be every neighbour's.
+            record::line(&["trouble", "the GPU is shared by MPS, where no kernel is replaced"]);
+            settings::turn_off();
+        }
     });
 }
 

@@ -374,6 +374,56 @@ fn both_runs_have_the_input() {
 }
 
 #[test]
+fn what_is_broken_is_not_taken_for_whole() {
+    let ptx = ptx("gather");
+    let place = Place::new("gather", 2);
+    let program = ["./gather", &ptx, "1024", "64", "3"];
+    let with = |first: &[&str]| {
+        let all: Vec<&str> = first.iter().copied().chain(["--"]).chain(program).collect();
+        place.headstart(&all)
+    };
+    let alone = text(&place.alone("gather", &program[1..]).stdout);
+    assert!(with(&["capture", "-o", "cap"]).status.success());
+    place.done(&[
+        "tune",
+        "cap/gather",
+        "--device",
+        "sim:h200",
+        "--plans",
+        "unroll:4",
+    ]);
+    // The driver does not take the better kernel: the program has its own.
+    fs::write(place.at("cap/gather/tuned.ptx"), "nonsense").expect("a file");
+    let exec = with(&["exec", "--with", "cap"]);
+    assert_eq!(text(&exec.stdout), alone);
+    let told = text(&exec.stderr);
+    assert!(
+        told.contains("gather: 0 of 3 launches") && told.contains("the driver refused"),
+        "{told}"
+    );
+    // Each buffer that is cut off is noticed.
+    for entry in fs::read_dir(place.at("cap/buffers")).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let whole = fs::read(&path).expect("a file");
+        fs::write(&path, &whole[..whole.len() - 1]).expect("a file");
+        let output = place.headstart(&["run", "cap/gather", "--device", "sim:h200"]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(
+            text(&output.stderr).contains("captured memory is cut off"),
+            "{output:?}"
+        );
+        fs::write(&path, &whole).expect("a file");
+    }
+    place.done(&["run", "cap/gather", "--device", "sim:h200", "--plan", "none"]);
+    fs::remove_file(place.at("cap/gather/launch.toml")).expect("it is there");
+    let output = place.headstart(&["run", "cap/gather"]);
+    assert!(
+        text(&output.stderr).contains("has no captured launch"),
+        "{output:?}"
+    );
+}
+
+#[test]
 fn everything_can_be_turned_off() {
     let ptx = ptx("gather");
     let place = Place::new("gather", 2);

@@ -61,6 +61,7 @@ KERNEL masked_sums(float* out, const float* in, const int* keys, int n) {
     unsigned alike = __match_any_sync(here, keys[i]);
     float sum = 0;
     for (int lane = 0; lane < 32; lane++) {
+        if (!(here >> lane & 1)) continue;
         float other = __shfl_sync(here, in[i], lane);
         if (alike >> lane & 1) sum += other;
     }

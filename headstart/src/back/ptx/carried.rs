@@ -26,7 +26,7 @@ impl Emitter<'_> {
             // Not every instruction takes numbers where it takes registers.
             given.push(self.in_register(value));
         }
-        self.ins(what.written(&made, &given));
+        self.line(&what.written(&made, &given));
         Ok(())
     }
 

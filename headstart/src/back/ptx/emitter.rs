@@ -193,6 +193,16 @@ impl<'k> Emitter<'k> {
         let _ = writeln!(self.body, "\t{};", text.as_ref());
     }
 
+    /// Writes an instruction, or a block of some in braces.
+    pub(super) fn line(&mut self, text: &str) {
+        let end = if text.ends_with('}') && text.starts_with('{') {
+            ""
+        } else {
+            ";"
+        };
+        let _ = writeln!(self.body, "\t{text}{end}");
+    }
+
     /// Writes an instruction that runs only where the guard holds.
     pub(super) fn guarded(&mut self, text: impl AsRef<str>) {
         let prefix = self.guard.as_ref().map(Guard::prefix).unwrap_or_default();

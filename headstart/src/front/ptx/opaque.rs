@@ -8,6 +8,7 @@
 //! What is not known of an instruction is taken to be the worst. An instruction that is none of these is carried, too, if the
 //! caller wants it so ([`Facts::as_opaque`](super::Facts)): then nothing is known of it.
 
+use super::kinds::space_of;
 use super::structure::{Translator, Values};
 use super::tree::{Instruction, Operand, Register};
 use super::values::refused;
@@ -152,6 +153,8 @@ pub(super) fn special(b: &mut Builder<'_>, name: &str, part: &str, ty: Type) -> 
 struct Carried {
     makes: Vec<(Register, Type)>,
     given: Vec<Value>,
+    /// Whether the instruction says which space its addresses lead into.
+    names_space: bool,
 }
 
 impl<'t> Translator<'_, 't> {
@@ -169,7 +172,10 @@ impl<'t> Translator<'_, 't> {
             return Err(refused(instruction));
         }
         let known = knowledge(instruction).unwrap_or(WORST);
-        let mut carried = Carried::default();
+        let mut carried = Carried {
+            names_space: instruction.modifiers.iter().any(|word| space_of(word).is_some()),
+            ..Carried::default()
+        };
         let written = instruction.written().len();
         let mut operands = Vec::with_capacity(instruction.operands.len());
         for (position, operand) in instruction.operands.iter().enumerate() {
@@ -253,9 +259,13 @@ impl<'t> Translator<'_, 't> {
                 let value = self.get(b, values, *register)?;
                 let is_narrow_pointer =
                     matches!(b.kernel.ty(value), Type::Ptr(Space::Shared | Space::Private));
-                let value = match self.width(*register)? {
-                    32 if is_narrow_pointer => value,
-                    64 if b.kernel.ty(value).is_pointer() && !is_narrow_pointer => value,
+                let value = match (self.width(*register)?, b.kernel.ty(value).is_pointer()) {
+                    (32, true) if is_narrow_pointer => value,
+                    // What names no space takes generic addresses.
+                    (64, true) if is_narrow_pointer && !carried.names_space => {
+                        self.retyped(b, value, Type::Ptr(Space::Generic))?
+                    }
+                    (64, true) if !is_narrow_pointer => value,
                     _ => self.retyped(b, value, ty)?,
                 };
                 carried.given.push(value);

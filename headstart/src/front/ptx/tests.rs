@@ -160,8 +160,8 @@ fn what_cannot_be_read_is_named_with_its_line() {
             "frobnicate.b32 %r1, %r2;",
             &["line 8", "frobnicate", "`other`", "entry `k`"][..],
         ),
-        ("mov.u32 %r1, %clock;", &["%clock", "line 8"]),
-        ("add.cc.u32 %r1, %r2, %r3;", &[".cc"]),
+        ("mov.u32 %r1, %lanes;", &["%lanes", "line 8", "--as-opaque"]),
+        ("add.cc.u16 %r1, %r2, %r3;", &[".cc"]),
         (
             "LIST: .branchtargets A, B;\nbrx.idx %r1, LIST;\nA:\nB:",
             &["brx.idx"],

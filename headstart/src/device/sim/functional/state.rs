@@ -21,7 +21,7 @@ use super::written::SameBits;
 
 use crate::device::model::{DeviceModel, Vendor};
 use crate::device::{Argument, Launch};
-use crate::ir::{Array, CacheLevel, Kernel, OpKind, Races, Space, Value};
+use crate::ir::{Array, CacheLevel, Kernel, OpKind, Races, Space, Touches, Value};
 use crate::{Error, Result};
 
 /// Locks for atomic operations; more make it rarer that different elements meet at one.
@@ -607,6 +607,8 @@ impl CellSizes {
                     let element = element(op.results.first().or(values.first()));
                     use_of(kernel.ty(*ptr).space(), element, 1);
                 }
+                // The driver's functions read byte by byte.
+                OpKind::Opaque(what, _) if what.touches != Touches::Nothing => use_of(None, 1, 1),
                 OpKind::Copy { bytes, .. } => {
                     use_of(Some(Space::Global), *bytes, 1);
                     use_of(Some(Space::Shared), 4, 1);

@@ -5,7 +5,7 @@
 //! HEADSTART_CASES_IN=FOLDER HEADSTART_CASES_OUT=FOLDER cargo test -p headstart --test for_a_gpu -- --ignored
 //! ```
 //!
-//! The folder has modules, and a launch file for each entry, `launch/ENTRY.toml`. `scripts/h200/cases.py` runs what comes out.
+//! The folder has modules, and a launch file for each entry, `launch/ENTRY.toml`. `scripts/standin.d/cases.py` runs what comes out.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! A stand-in for kernels that we do not have: modules that `scripts/standin` takes from packages, or compiles.
 //!
 //! ```text
-//! scripts/standin all
+//! scripts/standin
 //! cargo test -p headstart --release --test standin -- --ignored --nocapture
 //! ```
 //!

@@ -50,7 +50,8 @@
 //! same bits.
 //!
 //! [`Shuffle`](OpKind::Shuffle) and
-//! [`Vote`](OpKind::Vote) exchange values inside a sub-group; they order no memory. A [`Meet`](OpKind::Meet) is a
+//! [`Vote`](OpKind::Vote) exchange values inside a sub-group, and [`Reduce`](OpKind::Reduce) makes one of them; they order no
+//! memory. A [`GroupVote`](OpKind::GroupVote) is a barrier at which the whole work-group is asked. A [`Meet`](OpKind::Meet) is a
 //! barrier of a part of the work-group: of a sub-group or a part of it, or of so many whole sub-groups at a barrier with
 //! a number.
 //!
@@ -68,6 +69,13 @@
 //!
 //! A [`Print`](OpKind::Print) writes a line for people. Lines of one work-item come in its order; among
 //! work-items the simulator sorts them, other devices do not. What exceeds a device's buffer is lost.
+//!
+//! # What is carried
+//!
+//! An [`Opaque`](OpKind::Opaque) operation is an instruction as text, with its operands and results. What it does is not said;
+//! what others need to know before they move, repeat or leave out something around it is, and the worst where nothing is
+//! known. The simulator runs those of which it knows what they do (clocks, the driver's printing and assertions), and stops at
+//! the others by name; only NVIDIA's GPUs take the kernel.
 //!
 //! # Asynchronous copies
 //!

@@ -68,12 +68,22 @@ fn unknown(kernel: &Kernel) -> Option<String> {
     found
 }
 
+/// The largest work-group that an entry is compiled for: mostly the one that it is launched with.
+fn largest_group(text: &str, entry: &str) -> Option<u32> {
+    let header = &text[text.find(&format!(".entry {entry}("))?..];
+    let header = &header[..header.find('{')?];
+    let behind = header.split(".maxntid").nth(1)?;
+    let extents = behind.lines().next()?.split(',');
+    extents.map(|extent| extent.trim().parse::<u32>().ok()).product()
+}
+
 /// Runs an entry on data that suits its parameters' types, and nothing else.
-fn run(imported: Imported) -> Result<(), (Fault, String)> {
+fn run(imported: Imported, group: Option<u32>) -> Result<(), (Fault, String)> {
     let told = |error: Error| (error.fault(), cause(&error));
     let launch = launch_template(&imported.kernel, Some(SHARED_BYTES));
     let launch = launch
         .replace("groups = 4 ", "groups = 2 ")
+        .replace("group = 128 ", &format!("group = {} ", group.unwrap_or(128)))
         .replace("length = 1048576", &format!("length = {ELEMENTS}"));
     let launch = LaunchFile::parse(&launch, "template").map_err(told)?;
     let workload = FileSubject::of_module(imported, launch)
@@ -153,7 +163,7 @@ fn entries_of_the_stand_in_are_read() {
             let unknown = read.as_ref().ok().and_then(|imported| unknown(&imported.kernel));
             let not_read = || (Fault::Input, "not read".to_owned());
             let ran = match (&read, runs) {
-                (Ok(imported), true) => run(imported.clone()),
+                (Ok(imported), true) => run(imported.clone(), largest_group(&text, entry)),
                 _ => Err(not_read()),
             };
             rows.lock().expect("ours").push(Row {

@@ -73,7 +73,7 @@ fn exchanges() {
         155u32.wrapping_neg()
     });
     check("redux.sync.xor.b32 %d, %x, -1;", &|_| {
-        (0..32).fold(0, |all, lane| all ^ 5 * lane)
+        (0..32).fold(0, |all, lane| all ^ (5 * lane))
     });
     check("or.b32 %t0, %x, 1; redux.sync.and.b32 %d, %t0, -1;", &|_| 1);
     // Each half for itself.

@@ -88,13 +88,13 @@ fn products_of_24_bits() {
         (unsigned(x) * unsigned(y)) as u32
     });
     integer("mul24.hi.u32 %d, %x, %y;", |x, y, _| {
-        (unsigned(x) * unsigned(y) >> 16) as u32
+        ((unsigned(x) * unsigned(y)) >> 16) as u32
     });
     integer("mad24.lo.s32 %d, %x, %y, %z;", |x, y, z| {
         ((signed(x) * signed(y)) as u32).wrapping_add(z)
     });
     integer("mul24.hi.s32 %d, %x, %y;", |x, y, _| {
-        (signed(x) * signed(y) >> 16) as u32
+        ((signed(x) * signed(y)) >> 16) as u32
     });
 }
 

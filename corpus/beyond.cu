@@ -3,7 +3,6 @@
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_pipeline.h>
 #include <stdio.h>
 
 namespace cg = cooperative_groups;
@@ -117,19 +116,6 @@ KERNEL by_value(float* out, const float* in, Coefficients given, int n) {
     float sum = 0;
     for (int k = 0; k < n; k++) sum += in[i * n + k] * given.of[(i + k) % 16];
     out[i] = sum;
-}
-
-// Copies of which only the run tells how much.
-KERNEL partial_copies(float* out, const float* in, int n) {
-    __shared__ float4 tile[128];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    int left = max(0, min(16, 4 * (n - 4 * i)));
-    __pipeline_memcpy_async(&tile[threadIdx.x], (const float4*)in + i, 16, 16 - left);
-    __pipeline_commit();
-    __pipeline_wait_prior(0);
-    __syncthreads();
-    float4 own = tile[threadIdx.x];
-    out[i] = own.x + own.y + own.z + own.w;
 }
 
 // What the driver does: printing, assertions, memory, clocks.

@@ -168,6 +168,17 @@ fn memory() {
             _ => as_it_was(item, part),
         },
     );
+    // As many bytes as the run tells, and zeros behind them.
+    check(
+        ".shared .align 16 .b8 tile[1024];",
+        "mov.u32 %t0, tile; mad.lo.u32 %t3, %i0, 16, %t0; min.u32 %t1, %i0, 16; \
+         cp.async.cg.shared.global [%t3], [%a3], 16, %t1; cp.async.wait_all; \
+         ld.shared.v4.u32 {%t0, %t1, %t2, %x}, [%t3]; st.global.v4.u32 [%a3], {%t0, %t1, %t2, %x};",
+        &|item, part| {
+            let bytes = item.min(16).saturating_sub(4 * part).min(4);
+            as_it_was(item, part) & (1u64 << (8 * bytes)).wrapping_sub(1) as u32
+        },
+    );
     check(
         "",
         "ld.global.cg.v2.b32 {%t0, %t1}, [%a3+8]; st.global.wb.v2.b32 [%a3], {%t1, %t0};",

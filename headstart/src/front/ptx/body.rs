@@ -53,7 +53,7 @@ struct Reader<'t> {
     scopes: Vec<Scope<'t>>,
     /// What a label's number became once its scope was over.
     label_of: Vec<u32>,
-    location: Option<Location>,
+    location: Option<Location<'t>>,
 }
 
 impl<'t> Reader<'t> {
@@ -193,7 +193,7 @@ impl<'t> Reader<'t> {
             Token::Integer(_) => self.parser.integer("a column")?,
             _ => 0,
         };
-        let mut inlined_at = None;
+        let (mut inlined_at, mut function) = (None, None);
         // `, function_name $L__info_string0, inlined_at 2 10 3`
         while self.parser.take(',')? {
             let what = self.parser.word("`function_name` or `inlined_at`")?;
@@ -202,6 +202,11 @@ impl<'t> Reader<'t> {
                 let (file, line, column) = (number()?, number()?, number()?);
                 let small = |number: u64| u32::try_from(number).unwrap_or(0);
                 inlined_at = Some((file, small(line), small(column))).filter(|(_, line, _)| *line > 0);
+            }
+            if let Token::Word(label) = self.parser.token
+                && what == "function_name"
+            {
+                function = Some(label);
             }
             while matches!(self.parser.token, Token::Word(word) if word.starts_with('$'))
                 || matches!(self.parser.token, Token::Integer(_) | Token::Mark('+'))
@@ -214,6 +219,7 @@ impl<'t> Reader<'t> {
             line: u32::try_from(line).unwrap_or(0),
             column: u32::try_from(column).unwrap_or(0),
             inlined_at,
+            function,
         })
         .filter(|location| location.line > 0);
         Ok(())

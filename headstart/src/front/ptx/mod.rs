@@ -39,6 +39,7 @@ mod flow;
 mod inline;
 mod kinds;
 mod lexer;
+mod library;
 mod memory;
 mod opaque;
 mod original;
@@ -137,7 +138,7 @@ impl<'t> Module<'t> {
             let readable = self.readable(chosen, facts);
             match readable.is_empty() {
                 true => error,
-                false => error.accepted(format!("entries that can be read: {}", listed(&readable))),
+                false => error.or_accepted(format!("entries that can be read: {}", listed(&readable))),
             }
         })
     }
@@ -257,6 +258,7 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
         undecided,
         spaces_inferred,
     } = structure::kernel(structure::Source {
+        text,
         file,
         files: &module.files,
         function,

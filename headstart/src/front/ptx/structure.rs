@@ -25,16 +25,19 @@ use super::ssa::{left_loop, parameters};
 use super::together::is_atomic_access;
 use super::tree::{Body, Function, Instruction, Location, Operand, Register, Variable};
 use super::values::Shapes;
-use super::{copies, countdown, counters, kinds, parameters as given};
+use super::{copies, countdown, counters, kinds, library, parameters as given};
 use crate::cleanup;
 use crate::error::{Error, Fault, Result};
 use crate::ir::{
     Array, Builder, FloatMode, Kernel, Label, LoopWishes, Op, OpKind, Place, PlaceData, Type, UnrollWish,
     Value, limits,
 };
+use crate::suggest::quoted;
 
 /// What an entry is made of.
 pub(super) struct Source<'a, 't> {
+    /// The module's text.
+    pub text: &'a str,
     /// What places call the text, where it names no source of its own.
     pub file: &'a str,
     /// The source files, by number.
@@ -77,7 +80,7 @@ pub(super) struct Translator<'a, 't> {
     label_of: Vec<Option<Label>>,
     /// What to continue for the header of a loop.
     loop_of: Vec<Option<Label>>,
-    places: HashMap<(Option<Location>, u32), Place>,
+    places: HashMap<(Option<Location<'t>>, u32), Place>,
     /// Products and sums that an assembler may fuse.
     pub open: HashSet<Value>,
     /// Those of halves.
@@ -283,6 +286,12 @@ impl<'t> Translator<'_, 't> {
                 };
                 if let Err(other) = carried {
                     let error = if self.source.facts.as_opaque { error } else { other };
+                    let label = instruction.location.and_then(|location| location.function);
+                    let called = label.and_then(|label| library::function(self.source.text, label));
+                    let error = match called {
+                        Some(name) => error.about(format!("in {}", quoted(&name))),
+                        None => error,
+                    };
                     return Err(error.at(format!("line {}", instruction.line)));
                 }
             }
@@ -532,7 +541,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// The place of an instruction: its source line if the module says, else its line in the module.
-    pub fn place(&mut self, b: &mut Builder<'_>, location: Option<Location>, line: u32) -> Place {
+    pub fn place(&mut self, b: &mut Builder<'_>, location: Option<Location<'t>>, line: u32) -> Place {
         let key = match location {
             Some(_) => (location, 0),
             None => (None, line),

@@ -117,7 +117,7 @@ pub(super) enum Statement<'t> {
 
 /// A source line, as `.loc` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Location {
+pub(super) struct Location<'t> {
     /// The number of the file.
     pub file: u64,
     /// From 1.
@@ -126,6 +126,8 @@ pub(super) struct Location {
     pub column: u32,
     /// Where the function that it is in was called, if it was inlined: file, line, column.
     pub inlined_at: Option<(u64, u32, u32)>,
+    /// The label of that function's name, if it was inlined.
+    pub function: Option<&'t str>,
 }
 
 /// An instruction.
@@ -142,7 +144,7 @@ pub(super) struct Instruction<'t> {
     /// The line of the module's text.
     pub line: u32,
     /// The line of the source.
-    pub location: Option<Location>,
+    pub location: Option<Location<'t>>,
 }
 
 /// An operand.

@@ -122,11 +122,12 @@ impl Module {
         if !is_file(&options.kernel) || !is_ptx(file) {
             return Ok(None);
         }
+        let launch = launch_of(&options.data)?;
         Ok(Some(Module {
             text: Arc::new(read_text(Path::new(file))?),
             file: file.to_owned(),
-            entry: entry.map(str::to_owned),
-            launch: launch_of(&options.data)?,
+            entry: entry.or(launch.kernel()).map(str::to_owned),
+            launch,
         }))
     }
 
@@ -170,9 +171,12 @@ fn from_file(name: &str, places: Places, launch: &LaunchFile) -> Result<Kernel> 
     let (file, entry) = file_and_entry(name);
     let text = read_text(Path::new(file))?;
     let kernel = match (is_ptx(file), places) {
-        (true, _) => headstart::front::ptx::read(&text, file, entry, &launch.facts()),
+        (true, _) => {
+            let entry = entry.or(launch.kernel());
+            headstart::front::ptx::read(&text, file, entry, &launch.facts())
+        }
         (false, _) if launch.is_for_ptx() => Err(Error::usage(
-            "`readonly`, `unaliased`, `no_overflow` and `shared_bytes` of a launch file are for kernels in PTX",
+            "`readonly`, `unaliased`, `no_overflow`, `races` and `shared_bytes` of a launch file are for kernels in PTX",
         )
         .accepted("the kernel's own facts, such as `readonly`")),
         (false, Places::Filled) => headstart::ir::read(&text, file),

@@ -148,3 +148,34 @@ fn mistakes_are_said() {
         &["`sm_52`", "sm_80 or a later GPU"],
     );
 }
+
+#[test]
+fn a_launch_that_shows_nothing_is_told_above_the_verdict() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let launch = folder.path().join("launch.toml");
+    let kernel = format!("{}:gather", corpus("first.ptx"));
+    let told = |items: u32| {
+        let text = format!(
+            "groups = 2\ngroup = 32\n[parameters.param_0]\nlength = 2048\nfill = \"indices\"\nbelow = 64\n\
+             [parameters.param_1]\nlength = 64\nfill = \"fractions\"\n\
+             [parameters.param_2]\nlength = 64\nfill = \"zero\"\noutput = \"bits\"\n\
+             [parameters.param_3]\nvalue = {items}\n"
+        );
+        fs::write(&launch, text).expect("written");
+        let path = launch.to_string_lossy();
+        done(&[
+            "tune", &kernel, "--launch", &path, "--device", "sim:h200", "--plans", "unroll:2",
+        ])
+    };
+    let text = told(0);
+    let (before, _) = text.split_once("Verdict:").expect("a verdict");
+    assert!(
+        before.contains("Warning: No loop that loads from memory ran a single iteration"),
+        "{text}"
+    );
+    assert!(
+        before.contains("Warning: The launch left every output as it was"),
+        "{text}"
+    );
+    assert!(!told(8).contains("Warning"));
+}

@@ -70,6 +70,7 @@ pub mod files;
 pub mod front;
 pub mod ir;
 pub mod math;
+pub mod names;
 pub mod prefetch;
 pub mod random;
 pub mod report;

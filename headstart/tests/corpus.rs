@@ -438,3 +438,32 @@ fn statements_that_would_allow_more_are_named() {
     let rest = unlocking("lookup.ptx", "bfs_step", all);
     assert!(rest.iter().all(|said| !said.contains("\"param_2\"")), "{rest:?}");
 }
+
+#[test]
+fn a_template_of_every_entry_is_a_launch_file_for_it() {
+    for case in cases() {
+        let read = |launch: &LaunchFile| {
+            let imported = ptx::import(&case.text, &case.file, Some(&case.entry), &launch.facts());
+            imported.map(|imported| FileSubject::of_module(imported, launch.clone()))
+        };
+        let nothing = LaunchFile::default();
+        let (plain, shared) = match read(&nothing) {
+            Ok(plain) => (plain, None),
+            Err(_) => {
+                let assumed = LaunchFile::parse("shared_bytes = 1024", "launch.toml").expect("a launch file");
+                let plain = read(&assumed).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+                (plain, Some(1024))
+            }
+        };
+        let kernel = plain
+            .workload()
+            .unwrap_or_else(|error| panic!("{}: {error}", case.name))
+            .kernel;
+        let text = tune::launch_template(&kernel, shared);
+        let launch = LaunchFile::parse(&text, "launch.toml")
+            .unwrap_or_else(|error| panic!("{}: {error}\n{text}", case.name));
+        assert_eq!(launch.kernel(), Some(&*case.entry));
+        let workload = read(&launch).and_then(|subject| subject.workload());
+        workload.unwrap_or_else(|error| panic!("{}: {error}\n{text}", case.name));
+    }
+}

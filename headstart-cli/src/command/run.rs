@@ -100,7 +100,7 @@ pub fn run(options: &Run) -> Result<()> {
     }
     let mut text = format!(
         "{} on {}, {}\nplan      {}\ntime      {}\n",
-        subject.name(),
+        headstart::names::shown(subject.name()),
         device.name(),
         workload.geometry(),
         derived.plan,

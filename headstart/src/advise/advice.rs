@@ -33,6 +33,9 @@ pub struct Advice {
     pub steps: Vec<Step>,
     /// What could be done, the cheapest first; empty where no plan could be tried.
     pub choices: Vec<Choice>,
+    /// Why the launch shows little of the kernel, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What to do.
     pub verdict: Verdict,
     /// The verdict in a sentence with its numbers.
@@ -156,6 +159,7 @@ impl Advice {
             time_ns: report.baseline_ns,
             steps: procedure(case),
             choices: choices(report, may_be_split),
+            warnings: report.warnings.clone(),
             verdict: report.verdict,
             conclusion: report.conclusion(),
             doubt: report.doubt.clone(),
@@ -192,6 +196,7 @@ impl Advice {
             bounds: Bounds::of(evidence, case.profile, &[]),
             steps,
             choices: Vec::new(),
+            warnings: Vec::new(),
             verdict,
             conclusion,
             plan: None,

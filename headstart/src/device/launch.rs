@@ -230,7 +230,12 @@ impl Launch {
             let (given, fits) = match argument {
                 Argument::Scalar(given, _) => (format!("`{given}`"), *given == ty),
                 Argument::Address(_) => ("an address".to_owned(), ty.is_pointer()),
-                Argument::Buffer(buffer) | Argument::Part(buffer, _) => {
+                // What it points to may be seen as something else there.
+                Argument::Part(buffer, _) => (
+                    format!("a part of a buffer of `{}`", buffer.element()),
+                    ty.is_pointer(),
+                ),
+                Argument::Buffer(buffer) => {
                     let element = param.facts.map_or(buffer.element(), |facts| facts.element);
                     let same_size = element.bytes() == buffer.element().bytes();
                     (
@@ -273,7 +278,9 @@ impl Launch {
                 continue;
             };
             let promised = self.scalar(kernel, length);
-            let length = buffer.length() - start;
+            let element = param.facts.map_or(buffer.element(), |facts| facts.element);
+            let bytes = (buffer.length() - start).saturating_mul(u64::from(buffer.element().bytes()));
+            let length = bytes / u64::from(element.bytes()).max(1);
             if let Some(promised) = promised.filter(|&promised| promised > length) {
                 return Err(Error::usage(format!(
                     "the length of parameter `{}` is given as {promised} elements, its buffer has {length}",

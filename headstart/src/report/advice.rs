@@ -6,12 +6,13 @@ use super::number::{duration, percent, speedup};
 use super::table::{align_numbers, on_one_line, plain_table, wrapped};
 use super::{Verdict, explain};
 use crate::advise::{Advice, Answer, Bounds, Choice, Step};
+use crate::names;
 
 /// The whole advice, ending with a line break.
 pub fn text(advice: &Advice) -> String {
     // Writing to a String cannot fail.
     let mut text = String::new();
-    let mut heading = format!("{} on {}", advice.kernel, advice.device);
+    let mut heading = format!("{} on {}", names::shown(&advice.kernel), advice.device);
     if let Some(geometry) = advice.geometry {
         let _ = write!(heading, ", {geometry}");
     }
@@ -30,7 +31,11 @@ pub fn text(advice: &Advice) -> String {
             choices(&advice.choices)
         );
     }
-    let _ = writeln!(text, "\nVerdict: {}", advice.verdict);
+    let _ = writeln!(text);
+    for warning in &advice.warnings {
+        text.push_str(&wrapped(&format!("Warning: {warning}"), "", "  "));
+    }
+    let _ = writeln!(text, "Verdict: {}", advice.verdict);
     text.push_str(&wrapped(&advice.conclusion, "  ", "  "));
     if let Some(doubt) = &advice.doubt {
         text.push_str(&wrapped(doubt, "  ", "  "));

@@ -34,6 +34,9 @@ pub struct Report {
     pub trials: Vec<Trial>,
     /// The plan to use: `none` where none wins by enough.
     pub best: Best,
+    /// Why the launch shows little of the kernel, a sentence each: its loops never run, or it changes nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What to do.
     pub verdict: Verdict,
     /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
@@ -537,6 +540,7 @@ pub(crate) mod tests {
             baseline_ns: 1_273_000.0,
             trials,
             best,
+            warnings: Vec::new(),
             verdict: Verdict::Prefetch,
             doubt: None,
             reasons: vec!["4 warps a core are too few.".to_owned()],

@@ -7,6 +7,7 @@ use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use super::series::{self, Series};
 use super::{Outcome, Report, explain, gains, number};
+use crate::names;
 
 /// How many of the fastest plans are listed.
 const FASTEST: usize = 5;
@@ -21,7 +22,7 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─
 /// The whole report, ending with a line break. No line is coloured, so that it reads the same in a file.
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
-    let mut heading = format!("{} on {}", report.kernel, report.device);
+    let mut heading = format!("{} on {}", names::shown(&report.kernel), report.device);
     if let Some(geometry) = report.geometry {
         let _ = write!(heading, ", {geometry}");
     }
@@ -42,6 +43,9 @@ pub fn text(report: &Report) -> String {
         );
     }
     let _ = writeln!(text, "The fastest\n{}\n", fastest(report));
+    for warning in &report.warnings {
+        text.push_str(&wrapped(&format!("Warning: {warning}"), "", "  "));
+    }
     let _ = writeln!(text, "Verdict: {}", report.verdict);
     text.push_str(&wrapped(&report.conclusion(), "  ", "  "));
     if let Some(doubt) = &report.doubt {

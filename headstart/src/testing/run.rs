@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::device::sim::functional::{BufferMemory, CompiledKernel, Groups, Options};
 use crate::device::{Argument, Buffer, Launch};
 use crate::error::Result;
-use crate::ir::Kernel;
+use crate::ir::{Kernel, Space, Type};
 use crate::tune::{Given, Workload};
 
 /// Operations of a sub-group after which a kernel counts as endless; random kernels and their shrunk ones run less.
@@ -26,6 +26,11 @@ pub fn bind(workload: &Workload) -> Result<(Launch, Vec<Arc<BufferMemory>>)> {
                 arguments.push(Argument::Scalar(*ty, *bits));
                 continue;
             }
+            // Known when all buffers are.
+            Given::Part { .. } => {
+                arguments.push(Argument::Scalar(Type::Ptr(Space::Global), 0));
+                continue;
+            }
             Given::Input {
                 element,
                 length,
@@ -41,6 +46,13 @@ pub fn bind(workload: &Workload) -> Result<(Launch, Vec<Arc<BufferMemory>>)> {
         let memory = Arc::new(BufferMemory::new(element, length, fill.clone())?);
         memories.push(Arc::clone(&memory));
         arguments.push(Argument::Buffer(Buffer::new(element, length, memory)));
+    }
+    for (number, given) in workload.given.iter().enumerate() {
+        if let &Given::Part { of, start } = given
+            && let Some((buffer, _)) = arguments.get(of).and_then(Argument::buffer)
+        {
+            arguments[number] = Argument::Part(buffer.clone(), start);
+        }
     }
     let launch = Launch {
         groups: workload.groups,
@@ -67,7 +79,7 @@ pub fn run(workload: &Workload, kernel: &Kernel, options: Options) -> Result<Vec
         .given
         .iter()
         .zip(&kernel.params)
-        .filter(|(given, _)| !matches!(given, Given::Scalar(..)));
+        .filter(|(given, _)| !matches!(given, Given::Scalar(..) | Given::Part { .. }));
     buffers
         .zip(memories)
         .filter(|((given, _), _)| matches!(given, Given::Output { .. }))

@@ -213,6 +213,16 @@ impl State {
                 }
                 (Bound::Buffer { .. }, Some(_)) => given.push((index, buffer(argument, poison)?)),
                 (Bound::Placed { .. }, _) => return Err(request_failed("this worker has no addresses")),
+                (Bound::Part { of, bytes }, Some(_)) => {
+                    let found = given.iter().position(|(argument, _)| argument == of);
+                    let size = match found.map(|of| &given[of].1) {
+                        Some(Given::Input { element, .. } | Given::Output { element, .. }) => element.bytes(),
+                        _ => return Err(request_failed("a pointer into what is no buffer before it")),
+                    };
+                    let of = found.unwrap_or(0);
+                    let start = bytes / u64::from(size);
+                    given.push((index, Given::Part { of, start }));
+                }
                 (_, None) => return Err(request_failed("there are more arguments than parameters")),
             }
         }
@@ -246,7 +256,7 @@ impl State {
         let buffers = places
             .iter()
             .zip(&workload.given)
-            .filter(|(_, given)| !matches!(given, Given::Scalar(..)));
+            .filter(|(_, given)| !matches!(given, Given::Scalar(..) | Given::Part { .. }));
         for (((&place, given), memory), before) in buffers.zip(memories).zip(before) {
             let bytes = |memory: &crate::device::sim::functional::BufferMemory| {
                 let mut bytes = vec![0; memory.bytes() as usize];

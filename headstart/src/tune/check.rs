@@ -345,7 +345,7 @@ fn compare_as(exact: Compare, workload: &Workload, right: &[Vec<u8>], found: &[V
     let params = workload.given.iter().zip(&workload.kernel.params);
     let outputs = params.filter_map(|(given, param)| match given {
         Given::Output { element, compare, .. } => Some((*element, *compare, &param.name)),
-        Given::Scalar(..) | Given::Input { .. } => None,
+        Given::Scalar(..) | Given::Input { .. } | Given::Part { .. } => None,
     });
     let mut all = Outputs::Identical;
     for (((element, compare, name), right), found) in outputs.zip(right).zip(found) {

@@ -1,21 +1,21 @@
-//! What a launch file fills buffers with: patterns, files, graphs.
+//! What a launch file fills buffers with: patterns, graphs; [files](super::files_of_launch) and
+//! [hash tables](super::hashed).
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::files_of_launch::from_file;
+use super::hashed::{self, Table};
 use super::launch_file::{DEFAULT_LENGTH, Parameter};
+use super::permuted::Permutation;
 use crate::device::{Fill, Pattern, splitmix64};
 use crate::error::{Error, Result};
 use crate::ir::Type;
 use crate::suggest::{accepted, quoted};
 
-/// The longest file that a buffer is filled from, in bytes.
-const MOST_FILE_BYTES: u64 = 1 << 30;
 /// Most vertices of a graph.
 const MOST_VERTICES: u64 = 1 << 26;
 /// Most edges of a vertex, on average.
@@ -33,8 +33,21 @@ pub(super) enum FillName {
     Fractions,
     Random,
     Bits,
+    Sorted,
+    Permutation,
+    Zipf,
     Rows,
     Columns,
+    Slots,
+    Keys,
+}
+
+/// What fills refer to.
+pub(super) struct Sources<'a> {
+    /// Where files lie.
+    pub folder: &'a Path,
+    pub graphs: &'a BTreeMap<String, Graph>,
+    pub tables: &'a BTreeMap<String, Table>,
 }
 
 /// A graph, or a sparse matrix: where each vertex's edges start, and where each edge leads.
@@ -43,6 +56,8 @@ pub(super) enum FillName {
 pub(super) struct Graph {
     vertices: u64,
     degree: f64,
+    /// How many columns there are; as many as vertices where that is not said.
+    columns: Option<u64>,
     #[serde(default)]
     kind: Kind,
     #[serde(default)]
@@ -65,12 +80,23 @@ impl Graph {
             return Err(Error::usage(format!("a graph of {} vertices", self.vertices))
                 .accepted(format!("1 to {MOST_VERTICES}")));
         }
+        if self
+            .columns
+            .is_some_and(|columns| !(1..=i64::MAX as u64).contains(&columns))
+        {
+            return Err(Error::usage("a graph without columns").accepted("at least 1"));
+        }
         if !(0.0..=MOST_DEGREE).contains(&self.degree) {
             return Err(
                 Error::usage(format!("a degree of {}", self.degree)).accepted(format!("0 to {MOST_DEGREE}"))
             );
         }
         Ok(())
+    }
+
+    /// Where edges may lead.
+    fn columns(&self) -> u64 {
+        self.columns.unwrap_or(self.vertices)
     }
 
     /// Edges of a vertex.
@@ -132,35 +158,72 @@ pub(super) fn graph_length(
 
 /// What a launch file says that a buffer holds, if it says so.
 pub(super) fn said(
-    folder: &Path,
-    graphs: &BTreeMap<String, Graph>,
+    sources: &Sources<'_>,
     element: Type,
     length: u64,
     described: &Parameter,
 ) -> Result<Option<Fill>> {
-    if described.range.is_some() && described.fill != Some(FillName::Random) {
-        return Err(Error::usage("`range` goes with `fill = \"random\"`"));
-    }
-    if described.below.is_some() && !matches!(described.fill, Some(FillName::Indices) | None) {
-        return Err(Error::usage("`below` goes with `fill = \"indices\"`"));
+    use FillName::{Indices, Keys, Random, Slots, Sorted, Zipf};
+    let goes_with = |is_said: bool, name: &str, fills: &[FillName], words: &str| match described.fill {
+        Some(fill) if is_said && !fills.contains(&fill) => {
+            Err(Error::usage(format!("`{name}` goes with {words}")))
+        }
+        None if is_said && name != "below" => Err(Error::usage(format!("`{name}` goes with {words}"))),
+        _ => Ok(()),
+    };
+    goes_with(
+        described.range.is_some(),
+        "range",
+        &[Random, Sorted],
+        "`fill = \"random\"` and `\"sorted\"`",
+    )?;
+    goes_with(
+        described.below.is_some(),
+        "below",
+        &[Indices, Sorted, Zipf],
+        "`fill = \"indices\"`, `\"sorted\"` and `\"zipf\"`",
+    )?;
+    goes_with(described.skew.is_some(), "skew", &[Zipf], "`fill = \"zipf\"`")?;
+    goes_with(described.hits.is_some(), "hits", &[Keys], "`fill = \"keys\"`")?;
+    goes_with(
+        described.table.is_some(),
+        "table",
+        &[Slots, Keys],
+        "`fill = \"slots\"` and `\"keys\"`",
+    )?;
+    if let Some(name) = &described.element {
+        let said = Type::parse(name).ok_or_else(|| Error::usage(format!("{} is no type", quoted(name))))?;
+        if said.bytes() != element.bytes() {
+            return Err(
+                Error::usage(format!("its elements have {} bytes", element.bytes()))
+                    .accepted(format!("a type of that size: the kernel reads `{element}`")),
+            );
+        }
     }
     match (&described.file, described.fill) {
         (Some(_), Some(_)) => Err(Error::usage("a file and a fill").accepted("one of them")),
-        (Some(file), None) => from_file(&folder.join(file), element, length).map(Some),
-        (None, Some(fill)) => of_name(graphs, element, fill, described).map(Some),
+        (Some(file), None) => {
+            let path = sources.folder.join(file);
+            from_file(&path, described.array.as_deref(), element, length).map(Some)
+        }
+        (None, Some(fill)) => of_name(sources, element, length, fill, described).map(Some),
         (None, None) => Ok(None),
     }
 }
 
 fn of_name(
-    graphs: &BTreeMap<String, Graph>,
+    sources: &Sources<'_>,
     element: Type,
+    length: u64,
     fill: FillName,
     described: &Parameter,
 ) -> Result<Fill> {
     let seed = described.seed.unwrap_or(0);
     let pattern = match fill {
         FillName::Zero => Pattern::Constant(0),
+        FillName::Sequence if element.is_float() => {
+            Pattern::Function(Arc::new(move |index| float_bits(element, index as f64)))
+        }
         FillName::Sequence => Pattern::Steps { first: 0, step: 1 },
         FillName::Bits => Pattern::Bits { seed },
         FillName::Fractions if element.is_float() => Pattern::Fractions { low: 1.0 },
@@ -170,15 +233,116 @@ fn of_name(
         }
         FillName::Indices => indices(element, described)?,
         FillName::Random => random(element, described.range, seed)?,
+        FillName::Sorted => sorted(element, length, described)?,
+        FillName::Permutation => permutation(element, length, seed)?,
+        FillName::Zipf => zipf(element, described)?,
         FillName::Rows | FillName::Columns => {
             let name = described.graph.as_deref();
             let name = name.ok_or_else(|| {
                 Error::usage("rows and columns are those of a graph").accepted("`graph = \"NAME\"`")
             })?;
-            return of_graph(graph(graphs, name)?, element, fill);
+            return of_graph(graph(sources.graphs, name)?, element, fill);
+        }
+        FillName::Slots | FillName::Keys => {
+            let name = described.table.as_deref();
+            let name = name.ok_or_else(|| {
+                Error::usage("slots and keys are those of a hash table").accepted("`table = \"NAME\"`")
+            })?;
+            let table = hashed::table(sources.tables, name)?;
+            return match fill {
+                FillName::Slots => table.filled(element),
+                _ => table.wanted(element, described.hits.unwrap_or(1.0), seed),
+            };
         }
     };
     Ok(Fill::Pattern(pattern))
+}
+
+/// A float's bits in its type.
+fn float_bits(element: Type, number: f64) -> u64 {
+    match element {
+        Type::F64 => number.to_bits(),
+        Type::F32 => u64::from((number as f32).to_bits()),
+        Type::F16 => u64::from(half::f16::from_f64(number).to_bits()),
+        _ => u64::from(half::bf16::from_f64(number).to_bits()),
+    }
+}
+
+/// A share of the way from 0 to 1, for an index and a seed.
+fn share(index: u64, seed: u64) -> f64 {
+    (splitmix64(index, seed) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// What does not fit an integer type.
+fn check_holds(element: Type, largest: u64) -> Result<()> {
+    let room = match element.bits() {
+        64.. => i64::MAX as u64,
+        bits => (1 << (bits - 1)) - 1,
+    };
+    match element.is_integer() && largest <= room {
+        true => Ok(()),
+        false => Err(Error::usage(format!(
+            "elements `{element}` do not hold integers up to {largest}"
+        ))),
+    }
+}
+
+/// Ascending numbers, evenly spread: each lies at random in its part of the range.
+fn sorted(element: Type, length: u64, described: &Parameter) -> Result<Pattern> {
+    let seed = described.seed.unwrap_or(0);
+    let count = length.max(1) as f64;
+    let part = move |index: u64| (index as f64 + share(index, seed)) / count;
+    if element.is_float() {
+        if described.below.is_some() {
+            return Err(Error::usage("`below` bounds integers").accepted("`range = [low, high]`"));
+        }
+        let [low, high] = described.range.unwrap_or([0.0, 1.0]);
+        if !(low < high && low.is_finite() && high.is_finite()) {
+            return Err(Error::usage("the range is empty").accepted("`range = [low, high]` with low < high"));
+        }
+        let number = move |index| float_bits(element, low + part(index) * (high - low));
+        return Ok(Pattern::Function(Arc::new(number)));
+    }
+    if described.range.is_some() {
+        return Err(Error::usage("`range` bounds floats").accepted("`below = …`"));
+    }
+    let below = described.below.unwrap_or(length).max(1);
+    check_holds(element, below - 1)?;
+    let number = move |index| ((part(index) * below as f64) as u64).min(below - 1);
+    Ok(Pattern::Function(Arc::new(number)))
+}
+
+/// The numbers below the length, each once.
+fn permutation(element: Type, length: u64, seed: u64) -> Result<Pattern> {
+    check_holds(element, length.saturating_sub(1))?;
+    let permutation = Permutation::new(length, seed);
+    Ok(Pattern::Function(Arc::new(move |index| permutation.at(index))))
+}
+
+/// Integers of which k is about as probable as 1 / (k + 1)^skew: the inverse of the continuous distribution, rounded down.
+fn zipf(element: Type, described: &Parameter) -> Result<Pattern> {
+    let (below, skew) = (
+        described.below.unwrap_or(DEFAULT_LENGTH),
+        described.skew.unwrap_or(1.0),
+    );
+    let seed = described.seed.unwrap_or(0);
+    if below == 0 {
+        return Err(Error::usage("no index is below 0").accepted("`below` is at least 1"));
+    }
+    if !(0.0..=8.0).contains(&skew) {
+        return Err(Error::usage(format!("a skew of {skew}")).accepted("0 to 8"));
+    }
+    check_holds(element, below - 1)?;
+    let (bound, flat) = (below as f64 + 1.0, 1.0 - skew);
+    let number = move |index| {
+        let share = share(index, seed);
+        let at = match flat.abs() < 1e-9 {
+            true => bound.powf(share),
+            false => (1.0 + share * (bound.powf(flat) - 1.0)).powf(1.0 / flat),
+        };
+        (at as u64).clamp(1, below) - 1
+    };
+    Ok(Pattern::Function(Arc::new(number)))
 }
 
 /// Integers from 0 up to a bound.
@@ -224,7 +388,7 @@ fn random(element: Type, range: Option<[f64; 2]>, seed: u64) -> Result<Pattern> 
 fn of_graph(graph: &Graph, element: Type, fill: FillName) -> Result<Fill> {
     let largest = match fill {
         FillName::Rows => graph.edges(),
-        _ => graph.vertices,
+        _ => graph.columns(),
     };
     if !element.is_integer() || element.bits() < 64 && largest >> (element.bits() - 1) > 0 {
         return Err(Error::usage(format!(
@@ -233,7 +397,7 @@ fn of_graph(graph: &Graph, element: Type, fill: FillName) -> Result<Fill> {
     }
     if fill == FillName::Columns {
         return Ok(Fill::Pattern(Pattern::Below {
-            bound: graph.vertices,
+            bound: graph.columns(),
             seed: graph.seed,
         }));
     }
@@ -245,195 +409,17 @@ fn of_graph(graph: &Graph, element: Type, fill: FillName) -> Result<Fill> {
     Ok(Fill::Bytes(Arc::from(bytes)))
 }
 
-// Files.
-
-/// How many elements a `.npy` file has; nothing for other files.
-pub(super) fn length_of(path: &Path) -> Result<Option<u64>> {
-    if !is_npy(path) {
-        return Ok(None);
-    }
-    let mut head = vec![0; 4096];
-    let mut file = open(path)?;
-    let mut read = 0;
-    while read < head.len() {
-        match file
-            .read(&mut head[read..])
-            .map_err(|error| unreadable(path, &error))?
-        {
-            0 => break,
-            more => read += more,
-        }
-    }
-    head.truncate(read);
-    Ok(Some(
-        Header::of(&head).map_err(|error| within(path, error))?.length,
-    ))
-}
-
-fn from_file(path: &Path, element: Type, length: u64) -> Result<Fill> {
-    let mut bytes = Vec::new();
-    open(path)?
-        .read_to_end(&mut bytes)
-        .map_err(|error| unreadable(path, &error))?;
-    if is_npy(path) {
-        let header = Header::of(&bytes).map_err(|error| within(path, error))?;
-        if header.item != element.bytes() {
-            return Err(within(
-                path,
-                Error::usage(format!("its elements are `{}`", header.descr)).accepted(format!(
-                    "elements of {} bytes, as `{element}` has",
-                    element.bytes()
-                )),
-            ));
-        }
-        bytes.drain(..header.data);
-    }
-    let wanted = length.saturating_mul(u64::from(element.bytes()));
-    if (bytes.len() as u64) < wanted {
-        return Err(within(
-            path,
-            Error::usage(format!("it has {} bytes", bytes.len()))
-                .accepted(format!("{wanted} for {length} elements `{element}`")),
-        ));
-    }
-    bytes.truncate(wanted as usize);
-    Ok(Fill::Bytes(Arc::from(bytes)))
-}
-
-fn is_npy(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "npy")
-}
-
-fn open(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    let length = file.metadata().map_err(|error| unreadable(path, &error))?.len();
-    if length > MOST_FILE_BYTES {
-        return Err(within(path, Error::usage("the file is too large"))
-            .accepted(format!("at most {} MiB", MOST_FILE_BYTES >> 20)));
-    }
-    Ok(file)
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    within(path, Error::usage(format!("cannot be read: {error}")))
-}
-
-fn within(path: &Path, error: Error) -> Error {
-    error.about(format!("file {}", quoted(&path.to_string_lossy())))
-}
-
-/// What stands in front of the numbers in NumPy's format (NumPy: "NEP 1, A simple file format for NumPy arrays").
-#[derive(Debug, PartialEq, Eq)]
-struct Header {
-    descr: String,
-    item: u32,
-    length: u64,
-    data: usize,
-}
-
-impl Header {
-    fn of(bytes: &[u8]) -> Result<Header> {
-        let odd = |what: &str| Error::input(format!("not a `.npy` file: {what}"));
-        let rest = bytes
-            .strip_prefix(b"\x93NUMPY")
-            .ok_or_else(|| odd("it begins otherwise"))?;
-        let (start, length) = match *rest {
-            [1, _, a, b, ..] => (10, usize::from(u16::from_le_bytes([a, b]))),
-            [2 | 3, _, a, b, c, d, ..] => (12, u32::from_le_bytes([a, b, c, d]) as usize),
-            _ => return Err(odd("an unknown version")),
-        };
-        let data = start + length;
-        let text = bytes
-            .get(start..data)
-            .and_then(|text| std::str::from_utf8(text).ok())
-            .ok_or_else(|| odd("its header is cut off"))?;
-        let value = |key: &str| {
-            let behind = &text[text.find(&format!("'{key}':"))? + key.len() + 3..];
-            Some(behind.trim_start())
-        };
-        let descr = value("descr")
-            .and_then(|rest| rest.strip_prefix('\''))
-            .and_then(|rest| rest.split('\'').next())
-            .ok_or_else(|| odd("elements of several parts"))?;
-        let little = descr.starts_with(['<', '|']);
-        let item: Option<u32> = descr.get(2..).and_then(|digits| digits.parse().ok());
-        let item = item.filter(|item| little && matches!(item, 1 | 2 | 4 | 8));
-        let item = item.ok_or_else(|| odd(&format!("elements {}", quoted(descr))))?;
-        if value("fortran_order").is_none_or(|rest| rest.starts_with("True")) {
-            return Err(odd("it is in Fortran's order").accepted("`numpy.ascontiguousarray`"));
-        }
-        let shape = value("shape")
-            .and_then(|rest| rest.strip_prefix('('))
-            .and_then(|rest| rest.split(')').next())
-            .ok_or_else(|| odd("it has no shape"))?;
-        let extents = shape
-            .split(',')
-            .map(str::trim)
-            .filter(|extent| !extent.is_empty());
-        let mut length = 1u64;
-        for extent in extents {
-            let extent: u64 = extent.parse().map_err(|_| odd("an odd shape"))?;
-            length = length
-                .checked_mul(extent)
-                .ok_or_else(|| odd("more elements than memory"))?;
-        }
-        Ok(Header {
-            descr: descr.to_owned(),
-            item,
-            length,
-            data,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tune::LaunchFile;
-
-    fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-        let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n");
-        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-        bytes.extend((header.len() as u16).to_le_bytes());
-        bytes.extend(header.as_bytes());
-        bytes.extend(data);
-        bytes
-    }
-
-    #[test]
-    fn numpy_files_are_read() {
-        let header = Header::of(&npy("<f4", "3, 4", &[])).expect("a header");
-        assert_eq!((header.item, header.length), (4, 12));
-        assert_eq!(Header::of(&npy("|u1", "7,", &[])).expect("bytes").length, 7);
-        for odd in [
-            npy(">f4", "3", &[]),
-            npy("<c16", "3", &[]),
-            npy("<f4", "x", &[]),
-            b"no".to_vec(),
-        ] {
-            Header::of(&odd).expect_err("refused");
-        }
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("a.npy");
-        std::fs::write(&path, npy("<i4", "2,", &[1, 0, 0, 0, 2, 0, 0, 0])).expect("written");
-        std::fs::write(
-            folder.path().join("launch.toml"),
-            "[parameters.p]\nfile = \"a.npy\"",
-        )
-        .expect("written");
-        let launch = LaunchFile::read(&folder.path().join("launch.toml")).expect("a launch file");
-        assert_eq!(launch.facts().parameters["p"].length, Some(2));
-        assert!(matches!(from_file(&path, Type::I32, 2), Ok(Fill::Bytes(bytes)) if bytes[4] == 2));
-        let error = from_file(&path, Type::F64, 1).expect_err("another width");
-        assert!(error.to_string().contains("elements of 8 bytes"), "{error}");
-        assert!(from_file(&path, Type::I32, 3).is_err(), "more than there are");
-    }
 
     #[test]
     fn graphs_have_rows_and_columns() {
         let graph = |kind, degree| Graph {
             vertices: 4096,
             degree,
+            columns: None,
             kind,
             seed: 3,
         };
@@ -464,5 +450,64 @@ mod tests {
         assert!(numbers.iter().all(|number| (-2.0..3.0).contains(number)));
         assert!(numbers.iter().any(|&number| number < -1.5) && numbers.iter().any(|&number| number > 2.5));
         random(Type::F32, Some([1.0, 1.0]), 1).expect_err("an empty range");
+    }
+
+    /// What a buffer of eight-byte integers holds.
+    fn numbers(fill: &str, length: u64) -> Vec<u64> {
+        let text = format!("[parameters.p]\nlength = {length}\n{fill}\n");
+        let launch = LaunchFile::parse(&text, "launch.toml").unwrap_or_else(|error| panic!("{error}"));
+        let kernel = "hsir 1\nkernel @k(%p: ptr.global i64[] align 8 readonly) {\n  return\n}\n";
+        let kernel = crate::ir::parse(kernel, "k.hsir").expect("a kernel");
+        let workload = launch
+            .workload(&Arc::new(kernel))
+            .unwrap_or_else(|error| panic!("{error}"));
+        let crate::tune::Given::Input {
+            fill: Fill::Pattern(pattern),
+            ..
+        } = &workload.given[0]
+        else {
+            panic!("a buffer that is only read");
+        };
+        (0..length).map(|index| pattern.bits(Type::I64, index)).collect()
+    }
+
+    #[test]
+    fn fills_are_what_they_are_called() {
+        let sorted = numbers("fill = \"sorted\"\nbelow = 50", 1000);
+        assert!(sorted.is_sorted() && sorted.iter().all(|&number| number < 50));
+        assert!(sorted[0] < 2 && sorted[999] > 47);
+        let mut permuted = numbers("fill = \"permutation\"\nseed = 4", 1000);
+        assert!(!permuted.is_sorted());
+        permuted.sort_unstable();
+        assert!(permuted.iter().copied().eq(0..1000));
+        let zipf = numbers("fill = \"zipf\"\nbelow = 1000", 20_000);
+        let of = |wanted: u64| zipf.iter().filter(|&&number| number == wanted).count() as f64;
+        // Twice and four times as rare.
+        assert!((1.5..2.8).contains(&(of(0) / of(1))), "{} {}", of(0), of(1));
+        assert!(zipf.iter().all(|&number| number < 1000) && of(0) > 1000.0);
+        let sequence = of_name(
+            &Sources {
+                folder: Path::new(""),
+                graphs: &BTreeMap::new(),
+                tables: &BTreeMap::new(),
+            },
+            Type::F32,
+            10,
+            FillName::Sequence,
+            &Parameter::default(),
+        );
+        let Ok(Fill::Pattern(sequence)) = sequence else {
+            panic!("a pattern")
+        };
+        assert_eq!(sequence.bits(Type::F32, 3), u64::from(3f32.to_bits()));
+    }
+
+    #[test]
+    fn a_graph_may_lead_beyond_its_rows() {
+        let text = "[graphs.bags]\nvertices = 4\ndegree = 50\ncolumns = 100000\n[parameters.p]\nfill = \"columns\"\ngraph = \"bags\"\n";
+        let launch = LaunchFile::parse(text, "launch.toml").expect("a launch file");
+        assert_eq!(launch.facts().parameters["p"].length, Some(200));
+        let graph = launch.graph("bags").expect("it is there");
+        assert_eq!(graph.columns(), 100_000);
     }
 }

@@ -450,10 +450,23 @@ pub fn in_its_module(workload: &Workload) -> Option<&Original> {
 /// What a launch passes: all parameters, or those of the module that the kernel was read from, each where it lies.
 fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
     let padding = Argument::Scalar(Type::I8, 0);
-    let of = |param: Option<usize>| match param {
-        Some(param) => match workload.pointer(param) {
-            Some(address) => Argument::Scalar(Type::I64, address),
-            None => argument(&workload.given[param], workload.kernel.params.get(param)),
+    let params = params_of_arguments(workload);
+    let part = |of: usize, start: u64| {
+        let size = match &workload.given[of] {
+            Given::Input { element, .. } | Given::Output { element, .. } => element.bytes(),
+            _ => 1,
+        };
+        Argument::Part {
+            // Whose memory it is was checked when the launch was described.
+            of: params.iter().position(|other| *other == Some(of)).unwrap_or(0),
+            bytes: start.saturating_mul(u64::from(size)),
+        }
+    };
+    let of = |param: &Option<usize>| match *param {
+        Some(param) => match (workload.pointer(param), &workload.given[param]) {
+            (Some(address), _) => Argument::Scalar(Type::I64, address),
+            (None, Given::Part { of, start }) => part(*of, *start),
+            (None, given) => argument(given, workload.kernel.params.get(param)),
         },
         None => padding.clone(),
     };
@@ -462,11 +475,7 @@ fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
         address: own.address,
         bytes: &own.bytes,
     });
-    params_of_arguments(workload)
-        .into_iter()
-        .map(of)
-        .chain(placed)
-        .collect()
+    params.iter().map(of).chain(placed).collect()
 }
 
 /// The parameter that each argument is for, by its number; none for a byte between two.
@@ -504,6 +513,7 @@ fn argument<'w>(given: &'w Given, param: Option<&Param>) -> Argument<'w> {
     });
     let (element, length, fill, output) = match given {
         Given::Scalar(ty, bits) => return Argument::Scalar(*ty, *bits),
+        Given::Part { of, .. } => return Argument::Part { of: *of, bytes: 0 },
         Given::Input {
             element,
             length,

@@ -43,6 +43,62 @@
 //! value = 8
 //! ```
 //!
+//! Pointers need no buffer of their own:
+//!
+//! ```toml
+//! [parameters.mask]
+//! null = true
+//!
+//! [parameters.head]
+//! buffer = "values"             # the memory of another parameter
+//! offset = 128                  # so many of its elements further on; 0 where it is left out
+//!
+//! [parameters.last]
+//! end_of = "values"             # one behind its last element
+//! ```
+//!
+//! A scalar whose type the module does not tell says it: `type = "f16"` with `value = 1.0`. `kernel = "gather"` says which
+//! kernel the file is for: the name of the source, where the module has only one of that name, or all of it.
+//!
+//! | `fill` | what the elements are |
+//! |---|---|
+//! | `zero` | 0 |
+//! | `sequence` | 0, 1, 2, … as numbers of their type |
+//! | `indices` | integers below `below`, at random |
+//! | `sorted` | the same in ascending order; floats from `range` |
+//! | `permutation` | 0 to `length` - 1, each once |
+//! | `zipf` | integers below `below`, where k is as probable as 1 / (k + 1)^`skew` (1 where it is left out) |
+//! | `fractions` | 1 + k/65536 |
+//! | `random` | numbers of a `range` |
+//! | `bits` | any bits |
+//! | `rows`, `columns` | of a graph |
+//! | `slots`, `keys` | of a hash table |
+//!
+//! Files: `.npy`; `.npz` with `array = "NAME"`; others are raw bytes, with `length`, or with `type` and `shape`.
+//!
+//! ```toml
+//! [graphs.bags]                 # columns lead beyond the rows: bags of rows of a table
+//! vertices = 4096
+//! degree = 40
+//! columns = 1000000
+//!
+//! [tables.t]                    # a hash table with open addressing: a key lies in the first slot from its hash on that was
+//! slots = 1048576               # free; a power of two
+//! load = 0.5                    # share of the slots that hold a key
+//! hash = "murmur"               # the finaliser of MurmurHash3; or "modulo" (the key itself), "fibonacci"
+//! empty = -1                    # what a free slot holds
+//!
+//! [parameters.table]
+//! fill = "slots"
+//! table = "t"
+//!
+//! [parameters.wanted]
+//! length = 65536
+//! fill = "keys"                 # keys to look up
+//! table = "t"
+//! hits = 0.9                    # share of them that the table has
+//! ```
+//!
 //! A structure that is passed by value has a parameter for each member that the kernel reads, named by where the member
 //! starts: `param_1_8` at byte 8. Variables of the module are parameters, too; they hold what the module says, unless the
 //! launch file says otherwise.
@@ -84,8 +140,10 @@ use serde::Deserialize;
 
 use super::captured::CapturedData;
 use super::compare::Compare;
-use super::fills::{self, FillName, Graph};
-use super::scalars::{Number, default_bits, scalar_bits};
+use super::files_of_launch;
+use super::fills::{self, FillName, Graph, Sources};
+use super::hashed::{self, Table};
+use super::scalars::{Number, default_bits, scalar_bits_as};
 use super::workload::{Given, Workload};
 use crate::device::{Fill, Pattern};
 use crate::error::{Error, Result};
@@ -107,6 +165,8 @@ const DEFAULT_GROUP: u32 = 128;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchFile {
+    /// The kernel that it is for.
+    kernel: Option<String>,
     /// Work-groups.
     groups: Option<Extent>,
     /// Work-items of a work-group.
@@ -133,6 +193,9 @@ pub struct LaunchFile {
     /// Graphs whose rows and columns parameters hold, by name.
     #[serde(default)]
     graphs: BTreeMap<String, Graph>,
+    /// Hash tables whose slots and keys parameters hold, by name.
+    #[serde(default)]
+    tables: BTreeMap<String, Table>,
     /// Other geometries in which the launch does the same work.
     #[serde(default)]
     geometries: Vec<Elsewhere>,
@@ -173,7 +236,18 @@ pub(super) struct Parameter {
     pub range: Option<[f64; 2]>,
     pub seed: Option<u64>,
     pub file: Option<PathBuf>,
+    pub array: Option<String>,
+    #[serde(rename = "type")]
+    pub element: Option<String>,
+    pub shape: Option<Vec<u64>>,
     pub graph: Option<String>,
+    pub table: Option<String>,
+    pub hits: Option<f64>,
+    pub skew: Option<f64>,
+    null: Option<bool>,
+    buffer: Option<String>,
+    offset: Option<u64>,
+    end_of: Option<String>,
     output: Option<Output>,
 }
 
@@ -214,7 +288,17 @@ impl Parameter {
             range: self.range.or(other.range),
             seed: self.seed.or(other.seed),
             file: self.file.or(other.file),
+            array: self.array.or(other.array),
+            element: self.element.or(other.element),
+            shape: self.shape.or(other.shape),
             graph: self.graph.or(other.graph),
+            table: self.table.or(other.table),
+            hits: self.hits.or(other.hits),
+            skew: self.skew.or(other.skew),
+            null: self.null.or(other.null),
+            buffer: self.buffer.or(other.buffer),
+            offset: self.offset.or(other.offset),
+            end_of: self.end_of.or(other.end_of),
             output: self.output.or(other.output),
         }
     }
@@ -249,7 +333,9 @@ impl LaunchFile {
             if parameter.length.is_none()
                 && let Some(file) = &parameter.file
             {
-                parameter.length = fills::length_of(&launch.folder.join(file)).map_err(at)?;
+                let path = launch.folder.join(file);
+                parameter.length =
+                    files_of_launch::length_of(&path, parameter.array.as_deref()).map_err(at)?;
             }
         }
         Ok(launch)
@@ -272,15 +358,26 @@ impl LaunchFile {
         let mut launch = launch?;
         for (name, parameter) in &mut launch.parameters {
             let at = |error: Error| error.at(format!("{place}, parameter `{name}`"));
-            let graph = parameter.graph.as_deref();
-            let length = graph
-                .map(|graph| fills::graph_length(&launch.graphs, graph, parameter.fill))
-                .transpose()
-                .map_err(at)?;
+            let (graph, table) = (parameter.graph.as_deref(), parameter.table.as_deref());
+            let length = match (graph, table, &parameter.shape) {
+                (Some(graph), ..) => fills::graph_length(&launch.graphs, graph, parameter.fill).map(Some),
+                (_, Some(table), _) if parameter.fill == Some(FillName::Slots) => {
+                    hashed::table(&launch.tables, table).map(|table| Some(table.slots()))
+                }
+                (_, _, Some(shape)) => {
+                    let mut extents = shape.iter();
+                    let product = extents.try_fold(1u64, |product, &extent| product.checked_mul(extent));
+                    product
+                        .map(Some)
+                        .ok_or_else(|| Error::usage("no buffer is so large"))
+                }
+                _ => Ok(None),
+            }
+            .map_err(at)?;
             match (length, parameter.length) {
                 (Some(follows), Some(length)) if follows != length => {
                     return Err(at(Error::usage(format!(
-                        "its length follows from its graph: {follows}"
+                        "its length follows from its graph, table or shape: {follows}"
                     ))
                     .accepted("no `length`")));
                 }
@@ -324,7 +421,9 @@ impl LaunchFile {
     pub fn facts(&self) -> Facts {
         let mut parameters: BTreeMap<String, ParameterFacts> = BTreeMap::new();
         for (name, parameter) in &self.parameters {
-            parameters.entry(name.clone()).or_default().length = parameter.length;
+            let is_elsewhere = parameter.null == Some(true) || parameter.end_of.is_some();
+            let length = parameter.length.filter(|_| !is_elsewhere);
+            parameters.entry(name.clone()).or_default().length = length;
         }
         for name in &self.readonly {
             parameters.entry(name.clone()).or_default().read_only = true;
@@ -425,6 +524,10 @@ impl LaunchFile {
                 return given.map_err(|error| error.at(format!("parameter `{}`", param.name)));
             }
             let described = self.parameters.get(&param.name).cloned().unwrap_or_default();
+            let at = |error: Error| error.at(format!("parameter `{}`", param.name));
+            if let Some(pointer) = self.pointer(kernel, param, &described).map_err(at)? {
+                return Ok(pointer);
+            }
             match original.and_then(|original| original.parameters.get(number)) {
                 Some(Origin::Variable { bytes, declared, .. }) => {
                     self.variable(kernel, param, &described, bytes.as_ref(), *declared)
@@ -492,7 +595,10 @@ impl LaunchFile {
                 return Err(Error::usage(format!("it is a scalar `{ty}`")).accepted("`value = …`"));
             }
             return match (described.value, self.length_for(kernel, param)) {
-                (Some(value), _) => Ok(Given::Scalar(ty, scalar_bits(ty, value)?)),
+                (Some(value), _) => {
+                    let bits = scalar_bits_as(ty, described.element.as_deref(), value)?;
+                    Ok(Given::Scalar(ty, bits))
+                }
                 (None, Some(length)) => Ok(Given::Scalar(ty, length)),
                 (None, None) => Ok(Given::Scalar(ty, default_bits(ty))),
             };
@@ -503,7 +609,12 @@ impl LaunchFile {
         let element = param.facts.map_or(Type::I32, |facts| facts.element);
         let length = described.length.unwrap_or(DEFAULT_LENGTH);
         let read_only = param.facts.is_some_and(|facts| facts.read_only);
-        let said = fills::said(&self.folder, &self.graphs, element, length, described)?;
+        let sources = Sources {
+            folder: &self.folder,
+            graphs: &self.graphs,
+            tables: &self.tables,
+        };
+        let said = fills::said(&sources, element, length, described)?;
         let fill = match (said, read_only && described.output.is_none()) {
             (Some(fill), _) => fill,
             (None, true) if element.is_float() => Fill::Pattern(Pattern::Fractions { low: 1.0 }),
@@ -537,6 +648,75 @@ impl LaunchFile {
                 compare,
             })
         }
+    }
+
+    /// The pointer that a parameter gets instead of a buffer of its own, if it is to get one.
+    fn pointer(&self, kernel: &Kernel, param: &Param, described: &Parameter) -> Result<Option<Given>> {
+        let ty = kernel.ty(param.value);
+        let ways = [
+            described.null == Some(true),
+            described.buffer.is_some(),
+            described.end_of.is_some(),
+        ];
+        let asked = ways.iter().filter(|&&asked| asked).count();
+        if described.offset.is_some() && described.buffer.is_none() {
+            return Err(Error::usage("`offset` goes with `buffer = \"NAME\"`"));
+        }
+        if asked == 0 {
+            return Ok(None);
+        }
+        let has_own = described.value.is_some() || described.fill.is_some() || described.file.is_some();
+        if asked > 1 || has_own {
+            return Err(Error::usage("a pointer that is to lead to several places")
+                .accepted("one of `null = true`, `buffer = …`, `end_of = …`, or contents of its own"));
+        }
+        if !ty.is_pointer() && ty != Type::I64 {
+            return Err(Error::usage(format!("it is a scalar `{ty}`")).accepted("`value = …`"));
+        }
+        if described.null == Some(true) {
+            return Ok(Some(Given::Scalar(ty, 0)));
+        }
+        let name = described.buffer.as_ref().or(described.end_of.as_ref());
+        let name = name.map(String::as_str).unwrap_or_default();
+        let is_buffer = |other: &Param| kernel.ty(other.value).is_pointer() && !std::ptr::eq(other, param);
+        let others = || kernel.params.iter().filter(|other| is_buffer(other));
+        let of = kernel
+            .params
+            .iter()
+            .position(|other| other.name == name && is_buffer(other))
+            .ok_or_else(|| {
+                let names = others().map(|other| other.name.as_str());
+                Error::usage(format!("{} is no other buffer of the kernel", quoted(name)))
+                    .accepted(accepted(name, "buffers", names))
+            })?;
+        let whole = self.parameters.get(name).cloned().unwrap_or_default();
+        if whole.null == Some(true) || whole.buffer.is_some() || whole.end_of.is_some() {
+            return Err(Error::usage(format!("{} has no memory of its own", quoted(name)))
+                .accepted("the parameter whose memory it is"));
+        }
+        let length = whole.length.unwrap_or(DEFAULT_LENGTH);
+        let start = match described.end_of {
+            Some(_) => length,
+            None => described.offset.unwrap_or(0),
+        };
+        if start > length {
+            return Err(
+                Error::usage(format!("{} has only {length} elements", quoted(name)))
+                    .accepted(format!("an offset of at most {length}")),
+            );
+        }
+        Ok(Some(Given::Part { of, start }))
+    }
+
+    /// A graph, for tests.
+    #[cfg(test)]
+    pub(super) fn graph(&self, name: &str) -> Option<&Graph> {
+        self.graphs.get(name)
+    }
+
+    /// The kernel that the file is for, if it says so.
+    pub fn kernel(&self) -> Option<&str> {
+        self.kernel.as_deref()
     }
 
     /// The length of the buffer whose length this parameter is.
@@ -615,6 +795,36 @@ mod tests {
             }
         ));
         assert!(matches!(workload.given[4], Given::Scalar(Type::I32, 0xffff_ffff)));
+    }
+
+    #[test]
+    fn pointers_need_no_buffer_of_their_own() {
+        let kernel = "hsir 1\nkernel @k(\n  %first: ptr.global f32[] align 4,\n  %last: ptr.global i8[] align 1,\n  \
+                      %half: ptr.global f32[] align 4,\n  %mask: ptr.global i8[] align 1,\n  %scale: i16,\n) {\n  return\n}\n";
+        let kernel = Arc::new(crate::ir::parse(kernel, "k.hsir").expect("a kernel"));
+        let given = |text: &str| LaunchFile::parse(text, "launch.toml")?.workload(&kernel);
+        let text = "[parameters]\nfirst = { length = 64 }\nlast = { end_of = \"first\" }\n\
+                    half = { buffer = \"first\", offset = 32 }\nmask = { null = true }\nscale = { value = 1.0, type = \"f16\" }\n";
+        let workload = given(text).unwrap_or_else(|error| panic!("{error}"));
+        assert!(matches!(workload.given[1], Given::Part { of: 0, start: 64 }));
+        assert!(matches!(workload.given[2], Given::Part { of: 0, start: 32 }));
+        assert!(matches!(workload.given[3], Given::Scalar(ty, 0) if ty.is_pointer()));
+        assert!(matches!(workload.given[4], Given::Scalar(Type::I16, 0x3c00)));
+        for (from, to, expected) in [
+            ("offset = 32", "offset = 65", "an offset of at most 64"),
+            (
+                "end_of = \"first\"",
+                "end_of = \"frist\"",
+                "did you mean `first`?",
+            ),
+            ("end_of = \"first\"", "end_of = \"half\"", "no memory of its own"),
+            ("null = true", "null = true, fill = \"zero\"", "several places"),
+            (", type = \"f16\"", "", "1 is no `i16`; an integer, or `type"),
+            ("type = \"f16\"", "type = \"f32\"", "no type of 2 bytes"),
+        ] {
+            let error = given(&text.replace(from, to)).expect_err(to).to_string();
+            assert!(error.contains(expected), "{to}: {error}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::ir::{Kernel, Type, Value};
+use crate::names;
 
 /// Elements of a buffer whose length the kernel does not say.
 const LENGTH: u64 = 1 << 20;
@@ -11,8 +12,9 @@ const LENGTH: u64 = 1 << 20;
 /// comments, what may be said of a kernel in PTX beyond that. `shared_bytes` stands there if it is given.
 pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
     let mut text = format!(
-        "# How `{}` is launched.\ngroups = 4                    # or [4, 1, 1]\n",
-        kernel.name
+        "# How `{}` is launched.\nkernel = {:?}\ngroups = 4                    # or [4, 1, 1]\n",
+        names::shown(&kernel.name),
+        kernel.name,
     );
     match kernel.group_size {
         Some([x, y, z]) => {
@@ -44,8 +46,26 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
              # no_overflow = true          # the module's signed loop counters do not overflow\n"
         );
     }
+    if kernel
+        .params
+        .iter()
+        .any(|param| kernel.ty(param.value).is_pointer())
+    {
+        text.push_str(
+            "\n# A pointer needs no buffer of its own: `null = true`, `buffer = \"NAME\"` with `offset = 16`, `end_of = \"NAME\"`.\n\
+             # Fills: zero, sequence, indices, sorted, permutation, zipf, fractions, random, bits; rows and columns of a\n\
+             # [graphs.NAME]; slots and keys of a [tables.NAME]. `file = \"x.npy\"` (or .npz with `array`, or raw bytes).\n",
+        );
+    }
+    let mut told = Vec::new();
     for param in &kernel.params {
         let ty = kernel.ty(param.value);
+        if let Some((structure, _)) = member(&param.name)
+            && !told.contains(&structure)
+        {
+            told.push(structure);
+            text.push_str(&members(kernel, structure));
+        }
         let _ = write!(text, "\n[parameters.{:?}]", param.name);
         match param.facts {
             Some(facts) => {
@@ -95,6 +115,35 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
     text
 }
 
+/// The structure that a parameter is a member of, by its name, and where the member starts: `param_1_8` at byte 8.
+fn member(name: &str) -> Option<(&str, u64)> {
+    let (structure, offset) = name.rsplit_once('_')?;
+    let is_parameter = structure.strip_prefix("param_")?.parse::<u32>().is_ok();
+    Some((structure, offset.parse().ok().filter(|_| is_parameter)?))
+}
+
+/// A table of the members of a structure that the kernel reads.
+fn members(kernel: &Kernel, structure: &str) -> String {
+    let mut rows: Vec<(u64, &str, Type, Option<Type>)> = kernel
+        .params
+        .iter()
+        .filter_map(|param| {
+            let (of, offset) = member(&param.name)?;
+            let element = param.facts.map(|facts| facts.element);
+            (of == structure).then_some((offset, param.name.as_str(), kernel.ty(param.value), element))
+        })
+        .collect();
+    rows.sort_unstable_by_key(|&(offset, ..)| offset);
+    let mut text =
+        format!("\n# `{structure}` is a structure; the kernel reads\n#   bytes     what         as\n");
+    for (offset, name, ty, element) in rows {
+        let last = offset + u64::from(ty.bytes()) - 1;
+        let what = element.map_or(ty.to_string(), |element| format!("{element} *"));
+        let _ = writeln!(text, "#   {offset:>3}-{last:<3}   {what:<12} {name}");
+    }
+    text
+}
+
 /// The buffers whose length a parameter is.
 fn measured_by(kernel: &Kernel, length: Value) -> Vec<&str> {
     let is_measured = |facts: &crate::ir::PointerFacts| facts.length == Some(length);
@@ -127,6 +176,24 @@ mod tests {
         assert_eq!(workload.group, [64, 1, 1]);
         assert_eq!(launch.facts().dynamic_shared_bytes, Some(2048));
         assert_eq!(workload.output_names().collect::<Vec<_>>(), ["to"]);
+    }
+
+    #[test]
+    fn the_bytes_of_a_structure_are_listed() {
+        let text = "hsir 1\nkernel @_Z6fields1PPf(%param_0_8: ptr.global f32[] align 4 readonly, %param_0_0: f32,\n\
+                    %param_1: ptr.global f32[] align 4) {\nreturn\n}\n";
+        let kernel = crate::ir::parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
+        let template = launch_template(&kernel, None);
+        assert!(
+            template.starts_with("# How `fields` is launched.\nkernel = \"_Z6fields1PPf\"\n"),
+            "{template}"
+        );
+        assert!(
+            template.contains("#     0-3     f32          param_0_0\n#     8-15    f32 *        param_0_8\n"),
+            "{template}"
+        );
+        assert_eq!(template.matches("is a structure").count(), 1, "{template}");
+        LaunchFile::parse(&template, "launch.toml").unwrap_or_else(|error| panic!("{error}\n{template}"));
     }
 
     #[test]

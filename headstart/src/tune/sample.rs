@@ -70,7 +70,7 @@ fn run_within(
     // Every buffer is one of its own here.
     let buffers = bound.workload().given.iter();
     let written: Vec<usize> = buffers
-        .filter(|given| !matches!(given, Given::Scalar(..)))
+        .filter(|given| !matches!(given, Given::Scalar(..) | Given::Part { .. }))
         .enumerate()
         .filter(|(_, given)| matches!(given, Given::Output { .. }))
         .map(|(buffer, _)| buffer)
@@ -115,7 +115,7 @@ impl Sample {
         let mut outputs_so_far = 0;
         let places: Vec<Option<usize>> = buffers
             .filter_map(|given| match given {
-                Given::Scalar(..) => None,
+                Given::Scalar(..) | Given::Part { .. } => None,
                 Given::Input { .. } => Some(None),
                 Given::Output { .. } => {
                     outputs_so_far += 1;
@@ -196,7 +196,7 @@ impl Sample {
                     };
                     Some((*element, compare, param.name.as_str()))
                 }
-                Given::Scalar(..) | Given::Input { .. } => None,
+                Given::Scalar(..) | Given::Input { .. } | Given::Part { .. } => None,
             })
             .collect();
         let starts = self.pieces.iter().scan(0, |end, piece| {

@@ -61,6 +61,26 @@ pub(super) fn scalar_bits(ty: Type, value: Number) -> Result<u64> {
     }
 }
 
+/// The same of a scalar that is said to be of another type, of the same size: `f16`, where the module only passes 16 bits.
+///
+/// # Errors
+/// There is no such type or value, or it has another size.
+pub(super) fn scalar_bits_as(ty: Type, said: Option<&str>, value: Number) -> Result<u64> {
+    let Some(name) = said else {
+        return scalar_bits(ty, value).map_err(|error| match value {
+            Number::Float(_) if ty.is_integer() => error
+                .accepted("an integer, or `type = \"f32\"` or the like where the bits are those of a float"),
+            _ => error,
+        });
+    };
+    let said = Type::parse(name).filter(|said| said.bytes() == ty.bytes() && !said.is_pointer());
+    let said = said.ok_or_else(|| {
+        Error::usage(format!("`{name}` is no type of {} bytes", ty.bytes()))
+            .accepted("`f16`, `bf16`, `f32`, `f64`, `i8`, `i16`, `i32` or `i64`, of the parameter's size")
+    })?;
+    scalar_bits(said, value)
+}
+
 /// The bits of what no launch file says.
 pub(super) fn default_bits(ty: Type) -> u64 {
     match ty {

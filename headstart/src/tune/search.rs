@@ -6,6 +6,7 @@ use super::choose::{THRESHOLD, choose};
 use super::doubt::doubt;
 use super::drop_in::drop_in;
 use super::elsewhere::{self, Here};
+use super::idle;
 use super::log::{Log, Shard};
 use super::perturb::{self, Engine, Perturbed, Settings, Thoroughness};
 use super::race::Race;
@@ -480,6 +481,7 @@ pub fn search(
         baseline_ns,
         trials,
         best,
+        warnings: idle::warnings(&bound, bench.device(), &kernel),
         verdict,
         doubt,
         reasons,

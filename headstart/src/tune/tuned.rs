@@ -313,5 +313,6 @@ fn size_class(given: &Given) -> String {
         Given::Scalar(ty, value) => format!("{}:{}", ty.name(), bits(*value)),
         Given::Input { element, length, .. } => format!("[{}:{}]", element.name(), bits(*length)),
         Given::Output { element, length, .. } => format!("[mut {}:{}]", element.name(), bits(*length)),
+        Given::Part { of, .. } => format!("[in {of}]"),
     }
 }

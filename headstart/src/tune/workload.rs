@@ -75,6 +75,13 @@ pub enum Given {
         /// When two results are the same.
         compare: Compare,
     },
+    /// A pointer into the buffer of another parameter.
+    Part {
+        /// That parameter's position.
+        of: usize,
+        /// How many of the buffer's elements lie in front of where it points to: all of them for its end.
+        start: u64,
+    },
 }
 
 /// A workload on a device.
@@ -133,7 +140,7 @@ impl Workload {
         };
         let length = match given {
             Given::Input { length, .. } | Given::Output { length, .. } => Some(length),
-            Given::Scalar(..) => None,
+            Given::Scalar(..) | Given::Part { .. } => None,
         };
         let length_param = param.facts.and_then(|facts| facts.length);
         self.given.push(given);
@@ -174,7 +181,7 @@ impl Workload {
                     *length,
                     fill.clone(),
                 )?))),
-                Given::Output { .. } => Ok(None),
+                Given::Output { .. } | Given::Part { .. } => Ok(None),
             });
         Ok(Bound {
             workload: self.clone(),
@@ -204,7 +211,7 @@ impl Workload {
     /// Bytes of all buffers; saturates.
     pub fn bytes(&self) -> u64 {
         let bytes = self.given.iter().map(|given| match given {
-            Given::Scalar(..) => 0,
+            Given::Scalar(..) | Given::Part { .. } => 0,
             Given::Input { element, length, .. } | Given::Output { element, length, .. } => {
                 length.saturating_mul(u64::from(element.bytes()))
             }
@@ -225,7 +232,7 @@ impl Bound {
     /// The device has no memory for the outputs.
     pub fn prepare(&self, device: &dyn Device) -> Result<Prepared> {
         let mut outputs = Vec::new();
-        let mut arguments = Vec::with_capacity(self.shared.len());
+        let mut arguments: Vec<Option<Argument>> = Vec::with_capacity(self.shared.len());
         let memory = self.placed(device, &mut outputs)?;
         let parameters = self.workload.kernel.params.iter();
         for (position, ((given, shared), param)) in self
@@ -240,9 +247,10 @@ impl Bound {
             arguments.push(match (shared, given) {
                 _ if let Some(address) = pointer => {
                     let element = param.facts.map_or(Type::I8, |facts| facts.element);
-                    pointer_to(&memory, address, element)
+                    Some(pointer_to(&memory, address, element))
                 }
-                (Some(shared), _) => shared.clone(),
+                (Some(shared), _) => Some(shared.clone()),
+                (None, Given::Part { .. }) => None,
                 (
                     None,
                     Given::Output {
@@ -258,13 +266,23 @@ impl Bound {
                         buffer: buffer.clone(),
                         compare: *compare,
                     });
-                    Argument::Buffer(buffer)
+                    Some(Argument::Buffer(buffer))
                 }
                 (None, Given::Scalar(..) | Given::Input { .. }) => {
                     return Err(Error::bug(format!("parameter `{}` was not bound", param.name)));
                 }
             });
         }
+        let part =
+            |(number, argument): (usize, &Option<Argument>)| match (argument, &self.workload.given[number]) {
+                (None, &Given::Part { of, start }) => match arguments.get(of) {
+                    Some(Some(Argument::Buffer(buffer))) => Ok(Argument::Part(buffer.clone(), start)),
+                    _ => Err(Error::bug("a pointer into what is no buffer")),
+                },
+                (Some(argument), _) => Ok(argument.clone()),
+                (None, _) => Err(Error::bug("an argument that was not bound")),
+            };
+        let arguments = arguments.iter().enumerate().map(part).collect::<Result<_>>()?;
         let launch = Launch {
             groups: self.workload.groups,
             group: self.workload.group,

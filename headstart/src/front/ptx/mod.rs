@@ -64,6 +64,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, verify};
+use crate::names;
 use crate::suggest::{accepted, quoted};
 use tree::{Body, Function, Operand, Statement, Variable};
 
@@ -121,11 +122,12 @@ impl<'t> Module<'t> {
         let names = self.entries();
         let chosen = match (entry, &names[..]) {
             (_, []) => return Err(Error::input("the module has no entry").accepted("a module with `.entry`")),
-            (Some(name), _) => *names.iter().find(|&&other| other == name).ok_or_else(|| {
+            (Some(name), _) => names::find(&names, name)?.ok_or_else(|| {
+                let shown: Vec<_> = names.iter().map(|name| names::shown(name)).collect();
                 Error::usage(format!("the module has no entry {}", quoted(name))).accepted(accepted(
                     name,
                     "entries",
-                    names.iter().copied(),
+                    shown.iter().map(|name| &**name),
                 ))
             })?,
             (None, [only]) => only,
@@ -218,7 +220,11 @@ pub fn import(text: &str, file: &str, entry: Option<&str>, facts: &Facts) -> Res
 }
 
 fn listed(names: &[&str]) -> String {
-    let shown: Vec<String> = names.iter().take(MOST_TRIED).map(|name| quoted(name)).collect();
+    let shown = names
+        .iter()
+        .take(MOST_TRIED)
+        .map(|name| quoted(&names::shown(name)));
+    let shown: Vec<String> = shown.collect();
     let more = if names.len() > MOST_TRIED { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))
 }

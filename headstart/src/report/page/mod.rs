@@ -18,6 +18,7 @@ use look::Look;
 
 use super::series::{self, Series};
 use super::{Report, Verdict, explain, gains, number};
+use crate::names;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -53,7 +54,7 @@ pub fn html(report: &Report) -> String {
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
              <title>{}: {} on {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
             report.verdict,
-            Escaped(&report.kernel),
+            Escaped(names::shown(&report.kernel)),
             Escaped(&report.device),
         ),
     );
@@ -96,13 +97,20 @@ fn header(page: &mut String, report: &Report) {
     let factor = factor.map_or(String::new(), |factor| {
         format!("<p class=\"factor\">{}</p>\n", number::speedup(factor))
     });
+    let warning = |warning: &String| {
+        format!(
+            "<p class=\"sentence warning\">Warning: {}</p>\n",
+            Escaped(warning)
+        )
+    };
+    let warnings: String = report.warnings.iter().map(warning).collect();
     put(
         page,
         format_args!(
             "<header>\n<h1>{} <span class=\"where\">on {}</span></h1>\n<p class=\"setting\">{}</p>\n\
-             <section class=\"verdict {class}\" aria-label=\"Verdict\">\n{factor}\
+             {warnings}<section class=\"verdict {class}\" aria-label=\"Verdict\">\n{factor}\
              <p class=\"word\" id=\"verdict\">{}</p>\n<p class=\"sentence\">{}</p>\n",
-            Escaped(&report.kernel),
+            Escaped(names::shown(&report.kernel)),
             Escaped(&report.device),
             Escaped(settings.join(" · ")),
             capitalised(report.verdict.name()),

@@ -102,6 +102,31 @@ impl Variant {
     pub fn of(workload: &Workload, what: &str, groups: u32) -> Variant {
         let part = |given: &Given| match given {
             Given::Scalar(ty, bits) => Part::Scalar(*ty, *bits),
+            Given::Part { of, start } => {
+                let of_buffer = workload.given.get(*of);
+                let (element, length, fill, compare) = match of_buffer {
+                    Some(Given::Input {
+                        element,
+                        length,
+                        fill,
+                    }) => (*element, *length, fill.clone(), None),
+                    Some(Given::Output {
+                        element,
+                        length,
+                        fill,
+                        compare,
+                    }) => (*element, *length, fill.clone(), Some(*compare)),
+                    _ => (Type::I8, 0, Fill::Uninitialized, None),
+                };
+                Part::Buffer(Contents {
+                    element,
+                    length,
+                    fill: Own::new(element, length, fill).changed(&Change::Nothing),
+                    compare,
+                    same_as: Some(*of),
+                    start: *start,
+                })
+            }
             Given::Input {
                 element,
                 length,

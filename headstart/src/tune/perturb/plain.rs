@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::launch::{Contents, Part, Promise, Role, Variant, roles};
 use crate::device::Description;
-use crate::device::sim::functional::{BufferMemory, CompiledKernel, Covered, Options, Sites};
+use crate::device::sim::functional::{BufferMemory, CompiledKernel, Covered, Groups, Options, Sites};
 use crate::ir::Kernel;
 use crate::prefetch::Target;
 
@@ -126,9 +126,12 @@ impl Engine {
             if launch.check(kernel, &self.description).is_err() {
                 return (Err(Dropped::Launch), cost);
             }
-            let (ran, covered) = plain
-                .kernel
-                .run_covering(&plain.sites, &launch, size, self.options);
+            // How far a launch came that goes wrong must not hang on which thread was faster.
+            let groups = Groups::OneByOne;
+            let (ran, covered) =
+                plain
+                    .kernel
+                    .run_covering(&plain.sites, &launch, size, self.options, &groups);
             cost += preparing(&variant) + covered.operations;
             let Err(error) = ran else {
                 return (Ok(Kept::new(variant, covered, &roles, memories)), cost);

@@ -209,6 +209,12 @@ impl Worker {
                     fill: Contents::File(path),
                 });
             }
+            Argument::Part { of, bytes } => {
+                return Ok(Given::Part {
+                    of: *of,
+                    bytes: *bytes,
+                });
+            }
             Argument::Buffer {
                 element,
                 length,
@@ -494,6 +500,13 @@ pub enum Argument<'a> {
         address: u64,
         /// What it holds at first.
         bytes: &'a [u8],
+    },
+    /// A pointer into the buffer of another argument.
+    Part {
+        /// That argument's position.
+        of: usize,
+        /// How many bytes of the buffer lie in front of where it points to.
+        bytes: u64,
     },
 }
 

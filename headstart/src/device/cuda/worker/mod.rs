@@ -272,6 +272,13 @@ pub enum Given {
         /// What it holds.
         fill: Contents,
     },
+    /// A pointer into the buffer of another parameter.
+    Part {
+        /// That parameter's position.
+        of: usize,
+        /// How many bytes of the buffer lie in front of where it points to.
+        bytes: u64,
+    },
 }
 
 fn least_alignment() -> u32 {

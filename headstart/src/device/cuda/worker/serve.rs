@@ -106,6 +106,11 @@ pub(super) enum Bound {
         /// Of an input that is checked: a sum of what it should hold; none where it is to be filled.
         sum: Option<u64>,
     },
+    /// So many bytes into the buffer of this argument.
+    Part {
+        of: usize,
+        bytes: u64,
+    },
 }
 
 fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure> {
@@ -142,7 +147,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
                 .iter()
                 .filter_map(|given| match given {
                     Given::Placed { address, length, .. } => Some((*address, *length as usize)),
-                    Given::Scalar(_) | Given::Buffer { .. } => None,
+                    Given::Scalar(_) | Given::Buffer { .. } | Given::Part { .. } => None,
                 })
                 .collect();
             let mut placed = state.gpu.allocate_at(&at)?.into_iter();
@@ -282,6 +287,12 @@ impl State {
                     sum: None,
                 });
             }
+            Given::Part { of, bytes } => {
+                return Ok(Bound::Part {
+                    of: *of,
+                    bytes: *bytes,
+                });
+            }
             Given::Buffer {
                 element,
                 length,
@@ -379,6 +390,10 @@ impl State {
                 Bound::Scalar(bytes) => arguments.push(bytes),
                 Bound::Buffer { is_passed: false, .. } => {}
                 Bound::Buffer { memory, .. } => arguments.push_address(memory.address()),
+                Bound::Part { of, bytes } => match self.arguments.get(*of) {
+                    Some(Bound::Buffer { memory, .. }) => arguments.push_address(memory.address() + bytes),
+                    _ => arguments.push_address(0),
+                },
             }
         }
         arguments

@@ -293,7 +293,7 @@ impl CompiledKernel {
         Sites::new(self.tape())
     }
 
-    /// Runs all work-groups of a launch, as [`CompiledKernel::run`], and says what they went through: up to where it went
+    /// Runs work-groups of a launch, as [`CompiledKernel::run`], and says what they went through: up to where it went
     /// wrong, if it did.
     pub(crate) fn run_covering(
         &self,
@@ -301,14 +301,13 @@ impl CompiledKernel {
         launch: &Launch,
         sub_group_size: u32,
         options: Options,
+        groups: &Groups,
     ) -> (Result<Counters>, Covered) {
         let buffers = launch.arguments.len();
         let all = Mutex::new(Covered::new(sites, buffers));
         let begin = |_| Watching::new(sites, &all, launch, sub_group_size);
         let end = |_, mut watching: Watching<'_>| watching.ended = true;
-        // How far a launch came that goes wrong must not hang on which thread was faster.
-        let groups = Groups::OneByOne;
-        let ran = self.run_observed(launch, sub_group_size, options, &groups, &begin, &end);
+        let ran = self.run_observed(launch, sub_group_size, options, groups, &begin, &end);
         let covered = all.into_inner().unwrap_or_else(PoisonError::into_inner);
         (ran.map(|(counters, _)| counters), covered)
     }
@@ -474,7 +473,7 @@ mod tests {
         let buffer = Argument::Buffer(Buffer::new(Type::I32, 64, memory));
         let launch = Launch::new(1, 4, vec![buffer, Argument::Scalar(Type::I32, n)]);
         let sites = compiled.sites();
-        let (ran, covered) = compiled.run_covering(&sites, &launch, 32, Options::CHECKING);
+        let (ran, covered) = compiled.run_covering(&sites, &launch, 32, Options::CHECKING, &Groups::OneByOne);
         ran.unwrap_or_else(|error| panic!("{error}"));
         (sites, covered)
     }

@@ -24,6 +24,13 @@ pub(super) fn holds_the_same(one: &[Given], other: &[Given]) -> bool {
             (ty, bits) == (other_ty, other_bits)
         }
         (
+            Given::Part { of, start },
+            Given::Part {
+                of: other_of,
+                start: other_start,
+            },
+        ) => (of, start) == (other_of, other_start),
+        (
             Given::Input {
                 element,
                 length,
@@ -62,7 +69,7 @@ pub(super) fn check_host_memory(workload: &Workload) -> Result<()> {
     };
     for (given, param) in workload.given.iter().zip(&workload.kernel.params) {
         let (element, length, fill) = match given {
-            Given::Scalar(..) => continue,
+            Given::Scalar(..) | Given::Part { .. } => continue,
             Given::Input {
                 element,
                 length,

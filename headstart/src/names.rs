@@ -1,0 +1,134 @@
+//! Names of functions as their sources have them: C++ and Rust write namespaces and types into a symbol.
+//!
+//! ```
+//! use headstart::names;
+//!
+//! assert_eq!(names::shown("_Z7tgatherIfEvPKT_PKiPS0_i"), "tgather<float>");
+//! assert_eq!(names::shown("gather"), "gather");
+//! let entries = ["_Z7tgatherIfEvPKT_PKiPS0_i", "_Z4spmvPKi"];
+//! assert_eq!(names::find(&entries, "tgather")?, Some(entries[0]));
+//! # Ok::<(), headstart::Error>(())
+//! ```
+
+use std::borrow::Cow;
+
+use cpp_demangle::{DemangleOptions, Symbol};
+
+use crate::error::{Error, Result};
+use crate::suggest::quoted;
+
+/// Most choices that a message lists.
+const MOST_LISTED: usize = 8;
+
+/// The name behind a symbol, with template arguments and without the parameters' types; nothing if it is no mangled one.
+pub fn demangled(symbol: &str) -> Option<String> {
+    if let Ok(name) = rustc_demangle::try_demangle(symbol) {
+        return Some(format!("{name:#}"));
+    }
+    let options = DemangleOptions::new().no_params().no_return_type();
+    let name = Symbol::new(symbol).ok()?.demangle(&options).ok()?;
+    (name != symbol).then_some(name)
+}
+
+/// A symbol as people read it.
+pub fn shown(symbol: &str) -> Cow<'_, str> {
+    demangled(symbol).map_or(Cow::Borrowed(symbol), Cow::Owned)
+}
+
+/// The symbol that a name means: itself; or else the only one whose demangled name it is; or else the only one whose
+/// name it is without template arguments, or without namespaces, too.
+///
+/// # Errors
+/// It means several: which.
+pub fn find<'n>(symbols: &[&'n str], wanted: &str) -> Result<Option<&'n str>> {
+    if let Some(&same) = symbols.iter().find(|&&symbol| symbol == wanted) {
+        return Ok(Some(same));
+    }
+    let names: Vec<(&'n str, String)> = symbols
+        .iter()
+        .map(|&symbol| (symbol, shown(symbol).into_owned()))
+        .collect();
+    let levels: [fn(&str) -> &str; 3] = [|name| name, plain, |name| last(plain(name))];
+    for level in levels {
+        let found: Vec<&(&str, String)> = names.iter().filter(|(_, name)| level(name) == wanted).collect();
+        match found[..] {
+            [] => {}
+            [(symbol, _)] => return Ok(Some(symbol)),
+            _ => {
+                let listed: Vec<String> = found
+                    .iter()
+                    .take(MOST_LISTED)
+                    .map(
+                        |(symbol, name)| match names.iter().filter(|(_, other)| other == name).count() {
+                            1 => quoted(name),
+                            _ => quoted(symbol),
+                        },
+                    )
+                    .collect();
+                let more = if found.len() > MOST_LISTED { ", …" } else { "" };
+                return Err(
+                    Error::usage(format!("{} means {} entries", quoted(wanted), found.len()))
+                        .accepted(format!("one of {}{more}", listed.join(", "))),
+                );
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// A name without template arguments at its end.
+fn plain(name: &str) -> &str {
+    if !name.ends_with('>') {
+        return name;
+    }
+    let mut depth = 0u32;
+    for (at, character) in name.char_indices().rev() {
+        match character {
+            '>' => depth += 1,
+            '<' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return &name[..at];
+        }
+    }
+    name
+}
+
+/// The last part of a path.
+fn last(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYMBOLS: [&str; 4] = [
+        "_Z7tgatherIfEvPKT_PKiPS0_i",
+        "_Z7tgatherIdEvPKT_PKiPS0_i",
+        "_ZN4math5scaleEPfi",
+        "gather",
+    ];
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        assert_eq!(shown(SYMBOLS[0]), "tgather<float>");
+        assert_eq!(shown(SYMBOLS[2]), "math::scale");
+        assert_eq!(shown("_RNvCs1234_7mycrate6gather"), "mycrate::gather");
+        assert_eq!(demangled("gather"), None);
+        assert_eq!(demangled("_Z"), None);
+    }
+
+    #[test]
+    fn a_name_is_found_where_it_means_one() {
+        let found = |name: &str| find(&SYMBOLS, name).expect("one or none");
+        assert_eq!(found("tgather<double>"), Some(SYMBOLS[1]));
+        assert_eq!(found("math::scale"), Some(SYMBOLS[2]));
+        assert_eq!(found("scale"), Some(SYMBOLS[2]));
+        assert_eq!(found("gather"), Some("gather"));
+        assert_eq!(found("scatter"), None);
+        let error = find(&SYMBOLS, "tgather").expect_err("two").to_string();
+        assert!(error.contains("`tgather<float>`, `tgather<double>`"), "{error}");
+    }
+}

@@ -1,0 +1,78 @@
+//! Launches that show nothing: whose loops never run, or that leave every output as it was.
+//!
+//! A launch file that somebody has just begun often has counts of zero, a null pointer, or indices that lead nowhere. What is
+//! measured then is the time of an empty launch, and a verdict about it says nothing of the kernel.
+
+use std::sync::Arc;
+
+use super::workload::{Bound, Output};
+use crate::device::Device;
+use crate::device::sim::functional::{BufferMemory, CompiledKernel, Groups, Options};
+use crate::ir::Kernel;
+
+/// How many work-groups are looked at.
+const GROUPS: u64 = 8;
+/// Operations of a sub-group after which a launch is left alone.
+const LONGEST: u64 = 1 << 20;
+
+/// What is said of a launch that shows nothing, a sentence each. None where it cannot be told: a work-group goes wrong, or
+/// waits for others.
+pub(super) fn warnings(bound: &Bound, device: &dyn Device, kernel: &Arc<Kernel>) -> Vec<String> {
+    told(bound, device, kernel).unwrap_or_default()
+}
+
+fn told(bound: &Bound, device: &dyn Device, kernel: &Arc<Kernel>) -> Option<Vec<String>> {
+    let compiled = CompiledKernel::new(Arc::clone(kernel));
+    if compiled.may_wait_for_others() {
+        return None;
+    }
+    let mut prepared = bound.prepare(device).ok()?;
+    prepared.launch.operation_limit = Some(LONGEST);
+    prepared.launch.check(kernel, device.description()).ok()?;
+    let memory = |output: &Output| output.buffer.implementation::<BufferMemory>().ok();
+    let before: Option<Vec<BufferMemory>> = prepared
+        .outputs
+        .iter()
+        .map(|output| memory(output).map(|memory| memory.snapshot()))
+        .collect();
+    let before = before?;
+
+    let all = prepared.launch.group_count();
+    let chosen: Vec<u64> = match all {
+        ..=GROUPS => (0..all).collect(),
+        _ => (0..GROUPS)
+            .map(|number| number * (all - 1) / (GROUPS - 1))
+            .collect(),
+    };
+    let (sites, size) = (
+        compiled.sites(),
+        prepared.launch.sub_group_size(kernel, device.description()),
+    );
+    let groups = Groups::Some(chosen.clone());
+    let (ran, covered) = compiled.run_covering(&sites, &prepared.launch, size, Options::CHECKING, &groups);
+    ran.ok()?;
+
+    let which = match all {
+        ..=GROUPS => String::new(),
+        _ => format!(" in {} of {all} work-groups that were looked at", chosen.len()),
+    };
+    let mut warnings = Vec::new();
+    let reading = sites.loops.iter().zip(&covered.trips);
+    let mut reading = reading.filter(|(site, _)| !site.loads.is_empty()).peekable();
+    if reading.peek().is_some() && reading.all(|(_, trips)| trips.0.iter().all(|&count| count == 0)) {
+        warnings.push(format!(
+            "No loop that loads from memory ran a single iteration{which}: what follows is about an empty launch. Do the \
+             scalars and the contents of the buffers say how far the loops go?"
+        ));
+    }
+    let after = prepared.outputs.iter().zip(&before);
+    let mut unchanged =
+        after.map(|(output, before)| memory(output).is_some_and(|after| after.is_same(before)));
+    if !before.is_empty() && unchanged.all(|is_same| is_same) {
+        warnings.push(format!(
+            "The launch left every output as it was{which}: a plan that computes nothing would pass for right. Do the \
+             geometry, the scalars and the pointers let the kernel write?"
+        ));
+    }
+    Some(warnings)
+}

@@ -141,7 +141,7 @@ pub(crate) mod testing {
             let mut outputs = self.outputs.iter();
             for (given, param) in self.workload.given.iter().zip(&self.workload.kernel.params) {
                 let (element, length, contents) = match given {
-                    Given::Scalar(..) => continue,
+                    Given::Scalar(..) | Given::Part { .. } => continue,
                     Given::Output { element, length, .. } => {
                         let bytes = outputs.next().expect("one each");
                         (*element, *length, Contents::Bytes(bytes))

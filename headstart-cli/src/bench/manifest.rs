@@ -56,6 +56,7 @@ pub fn write(
         let name = &param.name;
         let line = match given {
             Given::Scalar(_, bits) => format!("scalar {name} {bits}"),
+            Given::Part { of, start } => format!("part {name} {of} {start}"),
             Given::Output { element, length, .. } => format!("output {name} {element} {length}"),
             Given::Input {
                 element,

@@ -49,7 +49,7 @@ pub fn moved(case: &Case, workload: &tune::Workload) -> Option<u64> {
             tune::Given::Input { element, length, .. } | tune::Given::Output { element, length, .. } => {
                 (param.name == name).then_some((*length, u64::from(element.bytes())))
             }
-            tune::Given::Scalar(..) => None,
+            tune::Given::Scalar(..) | tune::Given::Part { .. } => None,
         })
     };
     match case.moves {

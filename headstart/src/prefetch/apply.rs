@@ -14,6 +14,7 @@ use super::fences::{Hinted, reissue};
 use super::hint::stream;
 use super::joint::reached_together;
 use super::loads::{Candidate, candidates, find_loop, resolve};
+use super::parts::planned_rests;
 use super::pipeline::{Fetch, Rewrite, rewrite};
 use super::plan::{LoadName, Plan, Strategy, Unroll};
 use super::rotate::rotate;
@@ -93,6 +94,7 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
                 .map(|label| (label, HashMap::new())),
         );
     }
+    let rests = planned_rests(&all, &by_loop)?;
     // Inner loops first: rewriting a loop copies those inside, and what was done to them with it.
     let depth = |label: Label| {
         let op = find_loop(&kernel.body, label);
@@ -121,6 +123,17 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
             if completed.strategy(&name).is_none() {
                 completed = completed.with(name, strategy)?;
             }
+        }
+    }
+    for (label, mut strategies) in rests {
+        // What is left over may stay as it was.
+        let mut attempt = kernel.clone();
+        let completed = complete_loop(&attempt, label, None, &mut strategies);
+        if completed
+            .and_then(|()| apply_to_loop(&mut attempt, label, None, strategies, target))
+            .is_ok()
+        {
+            kernel = attempt;
         }
     }
     cleanup::tidy(&mut kernel);

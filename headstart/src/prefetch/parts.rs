@@ -7,10 +7,18 @@
 //!
 //! A compiler that unrolls leaves a loop beside the unrolled one that does what is left over. Whoever plans means the
 //! loop of the source: its loads are named once, and what is planned for them goes to the main loop. The rest runs fewer
-//! iterations than the main loop does at once, so nothing is gained there.
+//! iterations than the main loop does at once: where a plan fetches a load ahead in the main loop, the rest loads what it
+//! will need at once.
+
+use std::collections::HashMap;
 
 use super::loads::Candidate;
-use crate::ir::{Kernel, Label, OpKind};
+use super::plan::{Distance, Kind, Strategy};
+use crate::error::Result;
+use crate::ir::{Kernel, Label, LoadId, OpKind};
+
+/// Most iterations whose loads a rest makes at once: they take as many registers.
+const MOST_AT_ONCE: u32 = 7;
 
 /// Marks the candidates that lie in the rest of a loop.
 pub(super) fn mark_rests(kernel: &Kernel, found: &mut [Candidate]) {
@@ -24,6 +32,47 @@ pub(super) fn mark_rests(kernel: &Kernel, found: &mut [Candidate]) {
             }
         }
     }
+}
+
+/// What the rests of planned loops do: the loads that are fetched ahead in the main loop are made together for as many
+/// iterations as may be left over.
+pub(super) fn planned_rests(
+    found: &[Candidate],
+    planned: &[(Label, HashMap<LoadId, Strategy>)],
+) -> Result<Vec<(Label, HashMap<LoadId, Strategy>)>> {
+    let mut rests: Vec<(Label, HashMap<LoadId, Strategy>)> = Vec::new();
+    for (main, strategies) in planned {
+        let of_main = found.iter().filter(|load| load.looped == *main && !load.is_rest);
+        for load in of_main.filter(|load| strategies.get(&load.id).is_some_and(|own| !own.is_hint())) {
+            let mut others = found.iter();
+            let rest = others.find(|other| other.is_rest && other.id == load.id);
+            let Some(rest) = rest.filter(|rest| planned.iter().all(|(label, _)| *label != rest.looped))
+            else {
+                continue;
+            };
+            let left = (load.copies / rest.copies.max(1))
+                .saturating_sub(1)
+                .min(MOST_AT_ONCE);
+            if left < 2 {
+                continue;
+            }
+            let together = Strategy::new(Kind::BatchedRegisters, Distance::new(left)?);
+            match rests.iter_mut().find(|(label, _)| *label == rest.looped) {
+                Some((_, own)) => {
+                    own.insert(rest.id, together);
+                }
+                None => rests.push((rest.looped, HashMap::from([(rest.id, together)]))),
+            }
+        }
+    }
+    // Batches of one loop have one size.
+    for (_, own) in &mut rests {
+        let least = own.values().map(|strategy| strategy.distance()).min();
+        for strategy in own.values_mut() {
+            *strategy = Strategy::new(Kind::BatchedRegisters, least.unwrap_or(strategy.distance()));
+        }
+    }
+    Ok(rests)
 }
 
 /// Whether each load of one loop stands in another as often or more often, and not all as often.
@@ -59,9 +108,10 @@ fn innermost(kernel: &Kernel) -> Vec<Label> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::loads::{candidates, resolve};
+    use super::super::loads::{candidates, find_loop, resolve};
     use super::super::{Plan, Target, apply};
     use crate::front::ptx::{self, Facts};
+    use crate::ir::{Kernel, OpKind};
 
     /// What nvcc and clang make of loops whose strides only the run tells: each load has one name, can be fetched early,
     /// and is planned in the unrolled loop.
@@ -71,7 +121,7 @@ mod tests {
             no_overflow: true,
             ..Facts::default()
         };
-        let mut unrolled = 0;
+        let (mut unrolled, mut together) = (0, 0);
         for text in [
             include_str!("../../../corpus/strided.ptx"),
             include_str!("../../../corpus/strided.clang.ptx"),
@@ -92,6 +142,35 @@ mod tests {
                     apply(&kernel, &plan, &Target::default())
                         .unwrap_or_else(|error| panic!("{entry}, {plan}: {error}"));
                 }
+                // What is left over is loaded at once: as often as may be needed.
+                let named: Vec<String> = all
+                    .iter()
+                    .filter(|load| load.copies >= 4 && !load.is_rest)
+                    .map(|load| format!("{}=rolling-registers:2", load.name))
+                    .collect();
+                if let Some(rest) = all.iter().find(|load| load.is_rest)
+                    && !named.is_empty()
+                {
+                    let mut places = Vec::new();
+                    let looped = find_loop(&kernel.body, rest.looped).expect("it is there");
+                    let inside = looped.kind.regions().next().expect("a body");
+                    inside.walk(&mut |op| {
+                        if matches!(op.kind, OpKind::Load { .. }) {
+                            places.push(kernel.describe_place(op.place));
+                        }
+                    });
+                    let loads = |of: &Kernel| {
+                        let mut count = 0;
+                        of.body.walk(&mut |op| {
+                            let is_load = matches!(op.kind, OpKind::Load { .. });
+                            count += usize::from(is_load && places.contains(&of.describe_place(op.place)));
+                        });
+                        count
+                    };
+                    let plan: Plan = named.join(",").parse().expect("a plan");
+                    let planned = apply(&kernel, &plan, &Target::default()).expect("legal");
+                    together += usize::from(loads(&planned.kernel) >= 3 * loads(&kernel));
+                }
                 // What is left over has no load that the unrolled loop has not, and none of its own.
                 for rest in all.iter().filter(|load| load.is_rest) {
                     let mut others = all.iter();
@@ -104,6 +183,9 @@ mod tests {
                 }
             }
         }
-        assert!(unrolled >= 36, "{unrolled}");
+        assert!(
+            unrolled >= 36 && together >= 12,
+            "{unrolled} loads, {together} rests"
+        );
     }
 }

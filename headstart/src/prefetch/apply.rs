@@ -6,7 +6,7 @@
 //! kernel     limits, prologue, main loop in groups of 8, plain loop for what is left over
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::complete::complete;
 use super::descriptor::Planned;
@@ -94,6 +94,11 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
                 .map(|label| (label, HashMap::new())),
         );
     }
+    // What the plan names has the name that it has there.
+    let named: HashSet<(Label, LoadId)> = by_loop
+        .iter()
+        .flat_map(|(label, strategies)| strategies.keys().map(|&id| (*label, id)))
+        .collect();
     let rests = planned_rests(&all, &by_loop)?;
     // Inner loops first: rewriting a loop copies those inside, and what was done to them with it.
     let depth = |label: Label| {
@@ -120,7 +125,7 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
             let candidate = all.iter().find(|other| other.id == id && other.looped == label);
             let name = candidate.map(|candidate| candidate.name.clone());
             let name: LoadName = name.ok_or_else(|| Error::bug("a load without a name"))?;
-            if completed.strategy(&name).is_none() {
+            if !named.contains(&(label, id)) && completed.strategy(&name).is_none() {
                 completed = completed.with(name, strategy)?;
             }
         }

@@ -94,7 +94,8 @@ impl Generator {
 
         // Barriers inside need that all work-items run alike, so nothing may leave early then.
         let outer_uniform = self.uniform;
-        self.uniform &= uniform;
+        // Steps of its own give a work-item a trip count of its own.
+        self.uniform &= uniform && style != TwoSteps;
         let outer_loops = match self.uniform {
             true => std::mem::take(&mut self.loops),
             false => self.loops.clone(),

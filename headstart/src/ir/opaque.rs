@@ -140,7 +140,7 @@ impl Spelled for Opaque {
     }
 }
 
-/// Operands behind a comma, or none: what an opaque operation reads.
+/// `(%a, %b)`, or `()`: what an opaque operation reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given(pub Vec<Value>);
 
@@ -155,11 +155,12 @@ impl super::field::Field for Given {
 }
 
 impl Spelled for Given {
-    fn write(&self, out: &mut Printer<'_>, first: &mut bool) {
-        self.0.iter().for_each(|value| value.write(out, first));
+    fn write(&self, out: &mut Printer<'_>, _first: &mut bool) {
+        let values: Vec<String> = self.0.iter().map(|&value| out.value_text(value)).collect();
+        out.word(&format!("({})", values.join(", ")));
     }
 
     fn read(parser: &mut Parser<'_>, _first: &mut bool) -> Result<Given> {
-        parser.exit_values().map(Given)
+        parser.operands_in_brackets().map(Given)
     }
 }

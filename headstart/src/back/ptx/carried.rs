@@ -1,7 +1,7 @@
 //! Instructions that were carried as text: written as they were read, with the registers of this kernel.
 //!
 //! ```text
-//! before    %a, %b = opaque "mma.sync… {=0, =1}, {@0}, …" nothing unordered settled (f32, f32) %x, …
+//! before    %a, %b = opaque "mma.sync… {=0, =1}, {@0}, …" nothing unordered settled (f32, f32) (%x, …)
 //! after     mma.sync… {%f1, %f2}, {%r3}, …;
 //! ```
 

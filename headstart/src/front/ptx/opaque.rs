@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! before    mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f5, …}, {%r1, …}, {%r5, %r6}, {%f1, …};
-//! after     %a, … = opaque "mma.sync… {=0, …}, {@0, …}, …" nothing unordered settled (f32, …) %r1, …
+//! after     %a, … = opaque "mma.sync… {=0, …}, {@0, …}, …" nothing unordered settled (f32, …) (%r1, …)
 //! ```
 //!
 //! What is not known of an instruction is taken to be the worst. An instruction that is none of these is carried, too, if the

@@ -314,6 +314,19 @@ impl Parser<'_> {
         Ok(types)
     }
 
+    /// `(%a, %b)`, or `()`.
+    pub(in crate::ir) fn operands_in_brackets(&mut self) -> Result<Vec<Value>> {
+        self.expect('(')?;
+        let mut values = Vec::new();
+        while !self.accept(')')? {
+            if !values.is_empty() {
+                self.expect(',')?;
+            }
+            values.push(self.operand("an operand")?);
+        }
+        Ok(values)
+    }
+
     fn yield_target(&self, position: Position) -> Result<Label> {
         match self.scope.enclosing().next() {
             Some(enclosing) if !enclosing.is_loop => Ok(enclosing.label),

@@ -190,6 +190,25 @@ fn every_operation_round_trips() {
 }
 
 #[test]
+fn what_is_carried_round_trips() {
+    // Without operands the next line's result is none.
+    let text = "hsir 1
+
+kernel @k(
+  %m: i32,
+) {
+  %a = opaque \"mov.u64 =0, %clock64\" nothing unordered alone settled (i64) ()
+  %b, %c = opaque \"thing =0, =1, @0, @1\" anything (i32, f32) (%m, 7:i32)
+  opaque \"nanosleep.u32 @0\" nothing alone settled () (%b)
+  %d = add %m, %b
+  return
+}
+";
+    let kernel = parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(round_trip(&kernel), text);
+}
+
+#[test]
 fn masks_round_trip() {
     let text = "hsir 1
 

@@ -50,7 +50,7 @@ class Case:
         self.block = bytearray(max(case["parameter_bytes"], 1))
         for number, param in enumerate(case["params"]):
             if param["kind"] == "scalar":
-                self.put(param["position"], int(param["bits"]).to_bytes(8, "little")[:param["bytes"]])
+                self.put(param["position"], int(param["bits"]).to_bytes(8, "little")[: param["bytes"]])
                 continue
             data = (folder / param["data"]).read_bytes()
             if param["kind"] == "structure":
@@ -62,7 +62,7 @@ class Case:
                 self.buffers.append((number, param, at, data))
 
     def put(self, position, data):
-        self.block[position:position + len(data)] = data
+        self.block[position : position + len(data)] = data
 
     def fill(self):
         for _, _, at, data in self.buffers:
@@ -71,8 +71,20 @@ class Case:
     def launch(self, function):
         block = ctypes.create_string_buffer(bytes(self.block), len(self.block))
         size = ctypes.c_size_t(len(self.block))
-        extra = (ctypes.c_void_p * 5)(1, ctypes.cast(block, ctypes.c_void_p), 2, ctypes.cast(ctypes.byref(size), ctypes.c_void_p), 0)
-        check(cuda.cuLaunchKernel(function, *self.case["groups"], *self.case["group"], self.case["shared_bytes"], None, None, extra))
+        extra = (ctypes.c_void_p * 5)(
+            1, ctypes.cast(block, ctypes.c_void_p), 2, ctypes.cast(ctypes.byref(size), ctypes.c_void_p), 0
+        )
+        check(
+            cuda.cuLaunchKernel(
+                function,
+                *self.case["groups"],
+                *self.case["group"],
+                self.case["shared_bytes"],
+                None,
+                None,
+                extra,
+            )
+        )
 
     def run(self, loaded):
         function = ctypes.c_void_p()
@@ -111,11 +123,15 @@ class Case:
 def differing(found, wanted, element):
     """Elements that differ, where a NaN is as good as another."""
     size = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}.get(element, 1)
-    mask = {"f16": (0x7fff, 0x7c00), "bf16": (0x7fff, 0x7f80), "f32": (0x7fffffff, 0x7f800000),
-            "f64": (0x7fffffffffffffff, 0x7ff0000000000000)}.get(element)
+    mask = {
+        "f16": (0x7FFF, 0x7C00),
+        "bf16": (0x7FFF, 0x7F80),
+        "f32": (0x7FFFFFFF, 0x7F800000),
+        "f64": (0x7FFFFFFFFFFFFFFF, 0x7FF0000000000000),
+    }.get(element)
     count, example = 0, None
     for at in range(0, len(wanted), size):
-        a, b = (int.from_bytes(bytes_[at:at + size], "little") for bytes_ in (found, wanted))
+        a, b = (int.from_bytes(bytes_[at : at + size], "little") for bytes_ in (found, wanted))
         if a != b and not (mask and a & mask[0] > mask[1] and b & mask[0] > mask[1]):
             count += 1
             example = example or (at // size, hex(a), hex(b))
@@ -159,9 +175,24 @@ def main():
             print(result)
     same = sum(result.get("same") is True for result in results)
     engine = sum(result.get("engine_differs") == 0 for result in results)
-    slow = [result["again_us"] / result["time_us"] for result in results if result.get("again_us") and result["time_us"] > 10]
-    print(device, len(results), "cases", same, "written again with the same bits;", engine, "as the engine says;",
-          "median time ratio", sorted(slow)[len(slow) // 2] if slow else None, "worst", max(slow, default=None))
+    slow = [
+        result["again_us"] / result["time_us"]
+        for result in results
+        if result.get("again_us") and result["time_us"] > 10
+    ]
+    print(
+        device,
+        len(results),
+        "cases",
+        same,
+        "written again with the same bits;",
+        engine,
+        "as the engine says;",
+        "median time ratio",
+        sorted(slow)[len(slow) // 2] if slow else None,
+        "worst",
+        max(slow, default=None),
+    )
 
 
 if __name__ == "__main__":

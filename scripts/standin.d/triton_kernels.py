@@ -14,7 +14,6 @@ import re
 import signal
 import sys
 
-
 MOST_SECONDS = 25
 
 
@@ -36,7 +35,9 @@ def index(folder):
 
 
 def is_kernel(node):
-    return isinstance(node, ast.FunctionDef) and any("triton.jit" in ast.unparse(d) for d in node.decorator_list)
+    return isinstance(node, ast.FunctionDef) and any(
+        "triton.jit" in ast.unparse(d) for d in node.decorator_list
+    )
 
 
 class World:
@@ -52,13 +53,22 @@ class World:
         if (path, node.name) in self.made:
             return self.made[path, node.name]
         space = {"triton": triton, "tl": tl, "__name__": "standin"}
-        wanted = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)} - {a.arg for a in node.args.args}
-        plain = ast.FunctionDef(**{**{f: getattr(node, f, None) for f in node._fields}, "decorator_list": [
-            d for d in node.decorator_list if ast.unparse(d).startswith("triton.jit")]})
+        wanted = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)} - {
+            a.arg for a in node.args.args
+        }
+        plain = ast.FunctionDef(
+            **{
+                **{f: getattr(node, f, None) for f in node._fields},
+                "decorator_list": [d for d in node.decorator_list if ast.unparse(d).startswith("triton.jit")],
+            }
+        )
         ast.copy_location(plain, node)
-        exec(compile(ast.Module([plain], []), path, "exec"), space)
+        # The file itself wants its package and torch; its functions do not.
+        exec(compile(ast.Module([plain], []), path, "exec"), space)  # noqa: S102
         self.made[path, node.name] = space[node.name]
-        own = {n.name: n for n in ast.parse(open(path).read()).body if is_kernel(n)}
+        own = {
+            n.name: n for n in ast.parse(pathlib.Path(path).read_text(errors="ignore")).body if is_kernel(n)
+        }
         for name in sorted(wanted - set(space)):
             if name in own:
                 space[name] = self.function(path, own[name])
@@ -68,13 +78,14 @@ class World:
                 space[name] = getattr(tl, name)
             elif name == "tldevice" or name == "libdevice":
                 from triton.language.extra import libdevice
+
                 space[name] = libdevice
             elif hasattr(libdevice_names(), name):
                 space[name] = getattr(libdevice_names(), name)
             elif name.isupper():
                 try:
                     value = eval(self.constants.get(name, "True"), {"tl": tl, "triton": triton})
-                except Exception:
+                except Exception:  # noqa: BLE001 - an expression of the package's own
                     value = True
                 space[name] = value if isinstance(value, tl.constexpr) else tl.constexpr(value)
         return space[node.name]
@@ -82,6 +93,7 @@ class World:
 
 def libdevice_names():
     from triton.language.extra import libdevice
+
     return libdevice
 
 
@@ -89,7 +101,9 @@ def uses(function):
     """How the parameters of a function are used: which are pointers, which are constants by annotation."""
     arguments = function.args.posonlyargs + function.args.args + function.args.kwonlyargs
     names = [argument.arg for argument in arguments]
-    constants = {a.arg for a in arguments if a.annotation is not None and "constexpr" in ast.unparse(a.annotation)}
+    constants = {
+        a.arg for a in arguments if a.annotation is not None and "constexpr" in ast.unparse(a.annotation)
+    }
     pointers, passed = set(), set()
 
     def first_name(node):
@@ -100,7 +114,9 @@ def uses(function):
     for node in ast.walk(function):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
-            if node.args and re.search(r"(\.|^)(load|store|make_block_ptr|make_tensor_descriptor|atomic_\w+)$", called):
+            if node.args and re.search(
+                r"(\.|^)(load|store|make_block_ptr|make_tensor_descriptor|atomic_\w+)$", called
+            ):
                 name = first_name(node.args[0])
                 if name in names:
                     pointers.add(name)
@@ -113,7 +129,9 @@ def uses(function):
             found = re.match(r"(\w+)\.dtype", ast.unparse(node))
             if found:
                 pointers.add(found[1])
-    number = re.compile(r"^(i_|n_|stride|num_|T$|B$|H$|K$|V$|D$|HQ$|NT$|N$|M$|S$|offs?)|stride|size|_n$|_cols|_rows|seqlen|numel")
+    number = re.compile(
+        r"^(i_|n_|stride|num_|T$|B$|H$|K$|V$|D$|HQ$|NT$|N$|M$|S$|offs?)|stride|size|_n$|_cols|_rows|seqlen|numel"
+    )
     for name in passed:
         if not number.search(name):
             pointers.add(name)
@@ -127,7 +145,10 @@ SMALL = re.compile(r"^(T|B|H|K|V|D|S|G|N|M|HQ|HV|HK|NT|BS|C)$")
 
 
 def constant(name, variant):
-    if re.match(r"^(USE_|IS_|HAS_|STORE_|OUTPUT_|DO_|APPLY_|SAVE_|ALLOW_|REVERSE|HEAD_FIRST|TRANS|RETURN|CAUSAL|SAFE|INIT)", name):
+    if re.match(
+        r"^(USE_|IS_|HAS_|STORE_|OUTPUT_|DO_|APPLY_|SAVE_|ALLOW_|REVERSE|HEAD_FIRST|TRANS|RETURN|CAUSAL|SAFE|INIT)",
+        name,
+    ):
         if re.search(r"VARLEN|INITIAL|FINAL|DECODING", name):
             return False
         return variant % 2 == 1
@@ -143,6 +164,7 @@ def constant(name, variant):
         return ("none", "swish", 1, 0)[variant % 4]
     if re.search(r"(?i)dtype", name):
         import triton.language as tl
+
         return tl.float32
     if re.search(r"(?i)num_|n_|stages|warps", name):
         return 2
@@ -150,7 +172,14 @@ def constant(name, variant):
 
 
 def scalar(name):
-    return "fp32" if re.search(r"(?i)scale|eps|alpha|beta|gamma|lse_square|smooth|offset_f|softcap|^lr$|weight|_p$|temperature", name) else "i32"
+    return (
+        "fp32"
+        if re.search(
+            r"(?i)scale|eps|alpha|beta|gamma|lse_square|smooth|offset_f|softcap|^lr$|weight|_p$|temperature",
+            name,
+        )
+        else "i32"
+    )
 
 
 def pointer(name, variant):
@@ -178,9 +207,12 @@ def compile_one(world, path, node, target, capability):
                 signature[parameter] = scalar(parameter)
         try:
             source = ASTSource(world.function(path, node), signature, values)
-            compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32),
-                                      options={"num_warps": 4, "num_stages": 3 if variant % 2 == 0 else 2})
-        except Exception:
+            compiled = triton.compile(
+                source,
+                target=GPUTarget("cuda", capability, 32),
+                options={"num_warps": 4, "num_stages": 3 if variant % 2 == 0 else 2},
+            )
+        except Exception:  # noqa: BLE001, S112 - a guess that does not compile
             continue
         target.write_text(compiled.asm["ptx"])
         return
@@ -190,17 +222,17 @@ def compile_all(job):
     path, functions, constants, root, out, capability = job
     import contextlib
     import io
+
     made, failed = 0, []
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         world = World(functions, constants)
         file = ".".join(pathlib.Path(path).relative_to(root).with_suffix("").parts)
-        for node in ast.parse(open(path).read()).body:
+        for node in ast.parse(pathlib.Path(path).read_text(errors="ignore")).body:
             if not is_kernel(node):
                 continue
             text = ast.unparse(node)
             if "store" not in text and "atomic" not in text:
                 continue
-            names, fixed, pointers = uses(node)
             target = pathlib.Path(out) / f"{file}.{node.name}.ptx"
             # In a process of its own: some take the compiler minutes.
             child = os.fork()
@@ -224,8 +256,11 @@ def main():
     pathlib.Path(out).mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("TRITON_CACHE_DIR", str(pathlib.Path(out) / ".cache"))
     functions, constants = index(folder)
-    jobs = [(str(p), functions, constants, folder, out, capability) for p in sorted(pathlib.Path(folder).rglob("*.py"))
-            if "triton.jit" in p.read_text(errors="ignore")]
+    jobs = [
+        (str(p), functions, constants, folder, out, capability)
+        for p in sorted(pathlib.Path(folder).rglob("*.py"))
+        if "triton.jit" in p.read_text(errors="ignore")
+    ]
     made, failed = 0, []
     with multiprocessing.get_context("spawn").Pool(2, maxtasksperchild=1) as pool:
         for count, errors in pool.imap_unordered(compile_all, jobs):

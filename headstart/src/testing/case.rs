@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::ir::{self, Kernel, Param, Type};
 use crate::prefetch::Plan;
 use crate::suggest::quoted;
-use crate::tune::{Compare, Given, Workload};
+use crate::tune::{Given, Workload};
 
 /// A kernel from a file.
 #[derive(Clone, Debug)]
@@ -142,20 +142,7 @@ fn given(kernel: &Kernel, param: &Param, described: Option<&str>, said: &[(&str,
         [] => Pattern::Constant(0),
         _ => return None,
     };
-    let (element, fill) = (facts.element, Fill::Pattern(pattern));
-    Some(match facts.read_only {
-        true => Given::Input {
-            element,
-            length,
-            fill,
-        },
-        false => Given::Output {
-            element,
-            length,
-            fill,
-            compare: Compare::Bits,
-        },
-    })
+    Some(Given::buffer(&facts, length, Fill::Pattern(pattern)))
 }
 
 /// The described length of the buffer whose length this parameter is.

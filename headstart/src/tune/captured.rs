@@ -10,7 +10,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::compare::Compare;
 use super::file_subject::FileSubject;
 use super::granted::Granted;
 use super::launch_file::LaunchFile;
@@ -91,20 +90,7 @@ impl CapturedData {
             true => Arc::clone(bytes),
             false => bytes[offset as usize..][..(length * size) as usize].into(),
         });
-        let element = facts.element;
-        Ok(match facts.read_only {
-            true => Given::Input {
-                element,
-                length,
-                fill,
-            },
-            false => Given::Output {
-                element,
-                length,
-                fill,
-                compare: Compare::Bits,
-            },
-        })
+        Ok(Given::buffer(&facts, length, fill))
     }
 
     /// The address space, where the launch needs it.

@@ -10,7 +10,7 @@ use crate::device::sim::functional::BufferMemory;
 use crate::device::{Argument, Buffer, Command, Device, Fill, Launch, Outcome, Queue};
 use crate::error::{Error, Result};
 use crate::front::ptx::Original;
-use crate::ir::{Kernel, Type};
+use crate::ir::{Kernel, PointerFacts, Type};
 
 /// A kernel, its geometry, and what each of its parameters gets.
 #[derive(Clone, Debug)]
@@ -82,6 +82,26 @@ pub enum Given {
         /// How many of the buffer's elements lie in front of where it points to: all of them for its end.
         start: u64,
     },
+}
+
+impl Given {
+    /// A buffer of so many elements: an output, compared bit by bit, unless the kernel only reads it.
+    pub fn buffer(facts: &PointerFacts, length: u64, fill: Fill) -> Given {
+        let element = facts.element;
+        match facts.read_only {
+            true => Given::Input {
+                element,
+                length,
+                fill,
+            },
+            false => Given::Output {
+                element,
+                length,
+                fill,
+                compare: Compare::Bits,
+            },
+        }
+    }
 }
 
 /// A workload on a device.

@@ -137,10 +137,10 @@ impl Timer {
     pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch) -> Option<Survey> {
         let sub_group = launch.sub_group_size(kernel, &self.model.description());
         // So few are all simulated, whatever they do; what they leave in L2 matters all the same.
-        let is_worth_it =
-            launch.group_count() > u64::from(run::CORES_OF_STRATA) || self.cache == CacheState::Kept;
+        let kept = (self.cache == CacheState::Kept).then_some(&*self.model);
+        let is_worth_it = launch.group_count() > u64::from(run::CORES_OF_STRATA) || kept.is_some();
         is_worth_it
-            .then(|| Survey::of(kernel, launch, sub_group, &self.model))
+            .then(|| Survey::of(kernel, launch, sub_group, kept))
             .flatten()
     }
 

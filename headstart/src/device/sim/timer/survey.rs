@@ -55,12 +55,12 @@ pub(super) struct Chosen {
 
 impl Survey {
     /// Counts what the work-groups of a launch that has been checked have to do, and the lines that they touch, as long as
-    /// L2 could keep them. They write to the launch's buffers. None where that takes too long, or work-groups wait for others.
+    /// the L2 of `kept` could keep them, if there is one. They write to the launch's buffers. None where that takes too long, or work-groups wait for others.
     pub(super) fn of(
         kernel: &Arc<Kernel>,
         launch: &Launch,
         sub_group_size: u32,
-        model: &DeviceModel,
+        kept: Option<&DeviceModel>,
     ) -> Option<Survey> {
         let options = Options {
             prefetch_bounds: PrefetchBounds::Free,
@@ -68,11 +68,15 @@ impl Survey {
             ..Options::FAST
         };
         let compiled = CompiledKernel::new(Arc::clone(kernel));
-        let extents = LaunchState::new(kernel, launch, sub_group_size, options)
-            .ok()?
-            .extents();
-        let sizes: Vec<u64> = extents.iter().map(|extent| extent.end - extent.start).collect();
-        let footprint = Footprint::new(&sizes, *model.l2.line, stays_in_l2(model) + *model.l2.line);
+        let footprint = kept.and_then(|model| {
+            let state = LaunchState::new(kernel, launch, sub_group_size, options).ok()?;
+            let sizes = state
+                .extents()
+                .into_iter()
+                .map(|extent| extent.end - extent.start);
+            let line = *model.l2.line;
+            Footprint::new(&sizes.collect::<Vec<_>>(), line, stays_in_l2(model) + line)
+        });
         let count = |groups: &[u64]| -> Option<Vec<(u64, u64)>> {
             let work = compiled.steps_of(launch, sub_group_size, options, groups, footprint.as_ref());
             Some(groups.iter().copied().zip(work.ok()?).collect())

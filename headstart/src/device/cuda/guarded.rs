@@ -93,6 +93,42 @@ impl Gpu {
         (location, properties)
     }
 
+    /// Takes memory and maps it to addresses, from where it can be read and written. What was done is undone where a later step
+    /// fails.
+    ///
+    /// # Safety
+    /// So many bytes of addresses from `base` on are reserved, and nothing is mapped there; both are multiples of a page. The
+    /// memory is only ever seen as bytes.
+    pub(super) unsafe fn map(
+        &self,
+        base: sys::CUdeviceptr,
+        bytes: usize,
+    ) -> Result<sys::CUmemGenericAllocationHandle, Failure> {
+        let failed = |error| Failure::of(error, "mapping global memory");
+        let (location, properties) = self.properties();
+        let mut handle = 0;
+        // SAFETY: each call writes one value, or takes what an earlier one gave; the rest is the caller's.
+        unsafe {
+            sys::cuMemCreate(&mut handle, bytes, &properties, 0)
+                .result()
+                .map_err(failed)?;
+            let access = sys::CUmemAccessDesc {
+                location,
+                flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+            };
+            let is_mapped = sys::cuMemMap(base, bytes, 0, handle, 0).result();
+            let is_open = is_mapped.and_then(|()| sys::cuMemSetAccess(base, bytes, &access, 1).result());
+            if let Err(error) = is_open {
+                if is_mapped.is_ok() {
+                    let _ = sys::cuMemUnmap(base, bytes);
+                }
+                let _ = sys::cuMemRelease(handle);
+                return Err(failed(error));
+            }
+        }
+        Ok(handle)
+    }
+
     /// Whether buffers can end at a page that is not mapped.
     pub fn can_guard(&self) -> bool {
         self.0.maps_memory && has_functions()
@@ -108,7 +144,7 @@ impl Gpu {
         }
         self.enter()?;
         let failed = |error| Failure::of(error, "mapping global memory");
-        let (location, properties) = self.properties();
+        let (_, properties) = self.properties();
         let mut page = 0;
         let wanted = sys::CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED;
         // SAFETY: the call reads the properties and writes one number.
@@ -120,36 +156,22 @@ impl Gpu {
         let sizes = mapped.and_then(|mapped| Some((mapped, mapped.checked_add(page)?)));
         let (mapped, reserved) = sizes.ok_or_else(|| self.full(bytes))?;
 
-        let (mut base, mut handle) = (0, 0);
-        // SAFETY: each call writes one value, or takes what an earlier one gave; what was done is undone where a later one
-        // fails. The memory is only ever seen as bytes.
+        let mut base = 0;
+        // SAFETY: the call writes one value.
         unsafe {
             sys::cuMemAddressReserve(&mut base, reserved, 0, 0, 0)
                 .result()
                 .map_err(failed)?;
-            if let Err(error) = sys::cuMemCreate(&mut handle, mapped, &properties, 0).result() {
-                let _ = sys::cuMemAddressFree(base, reserved);
-                let failure = failed(error);
-                return Err(match failure.kind {
-                    FailureKind::OutOfMemory => self.full(bytes),
-                    _ => failure,
-                });
-            }
-            let access = sys::CUmemAccessDesc {
-                location,
-                flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
-            };
-            let is_mapped = sys::cuMemMap(base, mapped, 0, handle, 0).result();
-            let is_open = is_mapped.and_then(|()| sys::cuMemSetAccess(base, mapped, &access, 1).result());
-            if let Err(error) = is_open {
-                if is_mapped.is_ok() {
-                    let _ = sys::cuMemUnmap(base, mapped);
-                }
-                let _ = sys::cuMemRelease(handle);
-                let _ = sys::cuMemAddressFree(base, reserved);
-                return Err(failed(error));
-            }
         }
+        // SAFETY: the addresses were just reserved, and nothing is mapped there.
+        let handle = unsafe { self.map(base, mapped) }.map_err(|failure| {
+            // SAFETY: nothing is mapped to them.
+            let _ = unsafe { sys::cuMemAddressFree(base, reserved) };
+            match failure.kind {
+                FailureKind::OutOfMemory => self.full(bytes),
+                _ => failure,
+            }
+        })?;
         let mapping = Mapping {
             base,
             mapped,

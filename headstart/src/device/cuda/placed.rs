@@ -123,33 +123,11 @@ impl Gpu {
     }
 
     fn region(&self, window: &Arc<Window>, base: u64, bytes: usize) -> Result<Arc<Region>, Failure> {
-        let failed = |error| Failure::of(error, "mapping global memory");
-        let (location, properties) = self.properties();
-        let mut handle = 0;
-        // SAFETY: as for guarded buffers: each call writes one value, or takes what an earlier one gave; what was done is
-        // undone where a later one fails. The addresses lie in the window, which is reserved.
-        unsafe {
-            if let Err(error) = sys::cuMemCreate(&mut handle, bytes, &properties, 0).result() {
-                let failure = failed(error);
-                return Err(match failure.kind {
-                    FailureKind::OutOfMemory => self.full(bytes),
-                    _ => failure,
-                });
-            }
-            let access = sys::CUmemAccessDesc {
-                location,
-                flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
-            };
-            let is_mapped = sys::cuMemMap(base, bytes, 0, handle, 0).result();
-            let is_open = is_mapped.and_then(|()| sys::cuMemSetAccess(base, bytes, &access, 1).result());
-            if let Err(error) = is_open {
-                if is_mapped.is_ok() {
-                    let _ = sys::cuMemUnmap(base, bytes);
-                }
-                let _ = sys::cuMemRelease(handle);
-                return Err(failed(error));
-            }
-        }
+        // SAFETY: the addresses lie in the window, which is reserved, and runs of pages do not meet.
+        let handle = unsafe { self.map(base, bytes) }.map_err(|failure| match failure.kind {
+            FailureKind::OutOfMemory => self.full(bytes),
+            _ => failure,
+        })?;
         Ok(Arc::new(Region {
             start: base,
             bytes,

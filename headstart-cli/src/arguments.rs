@@ -18,7 +18,7 @@ const AFTER_HELP: &str = "\
 Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the device or this machine cannot, 4 a bug of ours,\n130 stopped by Ctrl-C, with a report of what was tried.";
 
 /// Which kernel, and its data.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct KernelOptions {
     /// A kernel of the gallery (see `headstart kernels`), a file, `FILE.hsir` or `FILE.ptx[:entry]`, or the folder of a
     /// captured launch
@@ -80,6 +80,8 @@ pub enum Command {
     Merge(Merge),
     /// Run one plan: its time, what was counted, a checksum of each output
     Run(Run),
+    /// Time a kernel at every combination of some settings: what if memory were slower, or the distance larger?
+    Sweep(Sweep),
     /// Print a kernel, with a plan carried out or as it is
     Emit(Emit),
     /// List the devices here, simulated ones included, and what becomes of prefetches on each
@@ -270,6 +272,46 @@ pub struct Run {
     pub json: Option<PathBuf>,
 }
 
+/// The options of `headstart sweep`.
+#[derive(Args, Debug)]
+#[command(after_help = SWEEP_EXAMPLES)]
+pub struct Sweep {
+    #[command(flatten)]
+    pub kernel: KernelOptions,
+    /// What to vary, and through which values: a number of the device's model (`dram.latency`), a parameter of the kernel
+    /// (`items`), `distance`, `strategy` or `plan`. A..B:N are N values from A to B, A..B doubles from A to B, A,B,C is a
+    /// list; plans are set apart by semicolons. May be given several times
+    #[arg(long, value_name = "NAME=VALUES", required = true)]
+    pub over: Vec<String>,
+    /// The plan to run, or whose distance or strategy is varied: its first load gets the distance, the others keep their lead
+    /// over it [default: where a distance is varied, the fastest strategy alone]
+    #[arg(long, value_name = "PLAN")]
+    pub plan: Option<String>,
+    /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else sim:h200]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Change one number of the simulated device's model at every point; may be given several times
+    #[arg(long, value_name = "PATH=NUMBER")]
+    pub model: Vec<String>,
+    #[command(flatten)]
+    pub check: CheckOptions,
+    /// Write the points as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the points as CSV to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write one self-contained page with the figure to FILE
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  headstart sweep gather --set items=64 --over dram.latency=300..1500:7 --over distance=1..32
+  headstart sweep gather --over groups=66,132,264,528 --over strategy=cache:L1,rolling-async,rolling-registers
+  headstart sweep gather --over dram.bandwidth=1000..8000 --plan unroll:8 --html bandwidth.html";
+
 /// The options of `headstart emit`.
 #[derive(Args, Debug)]
 pub struct Emit {
@@ -346,6 +388,10 @@ pub struct Occupancy {
 /// The options of `headstart devices`.
 #[derive(Args, Debug)]
 pub struct Devices {
+    /// List the numbers of a simulated device's model, each with its unit, its source and what it is; NAME is `h200`, or a
+    /// model file
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
     /// Write the list as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -10,6 +10,7 @@ mod output;
 mod program;
 mod progress;
 mod published;
+mod sweep;
 
 use std::panic;
 use std::process::ExitCode;
@@ -55,6 +56,7 @@ fn run(command: Command) -> Result<u8> {
         Command::Kernels(options) => command::kernels::run(&options),
         Command::Merge(options) => command::merge::run(&options),
         Command::LaunchTemplate(options) => command::launch_template::run(&options),
+        Command::Sweep(options) => command::sweep::run(&options),
         Command::Tune(options) => command::tune::run(&options),
         Command::Run(options) => command::run::run(&options),
         Command::Occupancy(options) => command::occupancy::run(&options),

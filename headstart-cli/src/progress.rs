@@ -129,6 +129,31 @@ impl Progress for Bar {
     }
 }
 
+/// The same for a sweep: so many points, all of them wanted. Ctrl-C ends the command.
+pub struct Points(ProgressBar);
+
+impl Points {
+    /// A bar for this many points.
+    pub fn new(points: usize) -> Points {
+        let style = ProgressStyle::with_template("{bar:28} {pos}/{len} points, {eta} left");
+        let bar = ProgressBar::new(points as u64);
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Points(bar)
+    }
+
+    /// One more is done.
+    pub fn done(&self) {
+        self.0.inc(1);
+    }
+}
+
+impl Drop for Points {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();

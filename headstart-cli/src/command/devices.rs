@@ -3,10 +3,10 @@
 use headstart::back::{ptx, spirv};
 use headstart::device::cuda::device::describe;
 use headstart::device::cuda::gpu::{self, GpuFacts};
-use headstart::device::model::{self, DeviceModel, PrefetchInstruction, Reached};
+use headstart::device::model::{self, DeviceModel, Listed, PrefetchInstruction, Reached};
 use headstart::device::opencl::platform::{self, OpenClFacts};
 use headstart::ir::CacheLevel;
-use headstart::report::number;
+use headstart::report::{number, table::wrapped};
 use headstart::{Error, Result};
 use serde_json::{Value, json};
 
@@ -23,6 +23,16 @@ pub fn run(options: &arguments::Devices) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
+    if let Some(name) = &options.model {
+        let listed = model::listing(name, &[])?;
+        return match json {
+            Some(destination) => {
+                let all: Vec<Value> = listed.iter().map(number_as_json).collect();
+                destination.write(&json_line(&all)?)
+            }
+            None => print(&listed.iter().map(number_text).collect::<String>()),
+        };
+    }
     let models: Vec<DeviceModel> = model::built_in_names()
         .map(|name| model::built_in(name, &[]))
         .collect::<Result<_>>()?;
@@ -49,6 +59,30 @@ pub fn run(options: &arguments::Devices) -> Result<()> {
             print(&all.join("\n"))
         }
     }
+}
+
+fn number_text(number: &Listed) -> String {
+    let unit = match number.unit.as_str() {
+        "" => String::new(),
+        unit => format!(" {unit}"),
+    };
+    format!(
+        "{} = {}{unit}\n{}{}",
+        number.path,
+        number.value,
+        wrapped(&number.meaning, "    ", "    "),
+        wrapped(&format!("source: {}", number.source), "    ", "      ")
+    )
+}
+
+fn number_as_json(number: &Listed) -> Value {
+    json!({
+        "path": number.path,
+        "value": number.value,
+        "unit": number.unit,
+        "source": number.source,
+        "meaning": number.meaning,
+    })
 }
 
 fn gpu_text(facts: &GpuFacts) -> String {

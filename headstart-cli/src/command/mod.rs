@@ -13,4 +13,5 @@ pub mod launch_template;
 pub mod merge;
 pub mod occupancy;
 pub mod run;
+pub mod sweep;
 pub mod tune;

@@ -11,6 +11,7 @@ pub mod gains;
 pub mod number;
 pub mod page;
 pub mod series;
+pub mod sweep;
 pub mod table;
 
 use std::fmt;

@@ -225,7 +225,7 @@ pub(super) fn align_numbers(table: &mut Table) {
 }
 
 /// Text broken into lines of at most [`WIDTH`] characters where it has spaces, each with its indentation.
-pub(super) fn wrapped(text: &str, first: &str, following: &str) -> String {
+pub fn wrapped(text: &str, first: &str, following: &str) -> String {
     let mut lines = String::new();
     let mut line = first.to_owned();
     let mut empty = true;

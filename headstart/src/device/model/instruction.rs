@@ -15,16 +15,31 @@ pub struct InstructionTiming {
     pub rate: Quantity<LanesPerCycle>,
 }
 
+impl InstructionTiming {
+    /// What each of its numbers is: its field, and a sentence for the class that follows.
+    pub(super) const MEANINGS: &'static [(&'static str, &'static str)] = &[
+        (
+            "latency",
+            "Cycles from issue until an instruction that uses the result can issue:",
+        ),
+        ("rate", "Work-items per cycle, all schedulers of a core together:"),
+    ];
+}
+
 macro_rules! classes {
-    ($($(#[$doc:meta])* $field:ident),+ $(,)?) => {
+    ($($(#[doc = $doc:literal])* $field:ident),+ $(,)?) => {
         /// The timing of every class of instructions that a lowering emits.
         #[derive(Clone, Debug, PartialEq, Deserialize)]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
         pub struct Instructions {
-            $($(#[$doc])* pub $field: InstructionTiming,)+
+            $($(#[doc = $doc])* pub $field: InstructionTiming,)+
         }
 
         impl Instructions {
+            /// What each class is: its field, and its documentation.
+            pub(super) const MEANINGS: &'static [(&'static str, &'static str)] =
+                &[$((stringify!($field), concat!($($doc),*))),+];
+
             /// Each class's timing.
             pub fn iter(&self) -> impl Iterator<Item = &InstructionTiming> {
                 [$(&self.$field),+].into_iter()

@@ -30,7 +30,7 @@ const BUILT_IN: &[(&str, &str)] = built_in_models!(
 );
 
 /// The tables of a model's file.
-const SECTIONS: &[Section] = &[
+pub(super) const SECTIONS: &[Section] = &[
     Core::SECTION,
     PooledRegisters::SECTION,
     FixedRegisters::SECTION,
@@ -144,9 +144,7 @@ pub fn parse(text: &str, place: &str, overrides: &[String]) -> Result<DeviceMode
         return Ok(model);
     }
     let mut table: toml::Table = text.parse().map_err(located)?;
-    for over in overrides {
-        apply(&mut table, over)?;
-    }
+    change(&mut table, overrides)?;
     let blame = |what: String| Error::usage(what).at(format!("--model {}", overrides.join(" --model ")));
     let mut model: DeviceModel = table.try_into().map_err(|error: toml::de::Error| {
         let (what, accepted) = split(error.message());
@@ -159,6 +157,11 @@ pub fn parse(text: &str, place: &str, overrides: &[String]) -> Result<DeviceMode
     check(&model).map_err(|(key, error)| blame(format!("{key}: {}", error.what())))?;
     model.changed = overrides.iter().map(|over| over.trim().to_owned()).collect();
     Ok(model)
+}
+
+/// Replaces numbers of a model: `dram.latency=900`.
+pub(super) fn change(table: &mut toml::Table, overrides: &[String]) -> Result<()> {
+    overrides.iter().try_for_each(|over| apply(table, over))
 }
 
 /// Replaces one number of a model.

@@ -23,7 +23,7 @@
 //! pub struct Dram { pub banks: Quantity<Count>, pub read_after_write: Quantity<Cycles> }
 //!
 //! impl Dram {
-//!     pub(super) const SECTION: Section = Section { name: "dram", defaults: &[ … ] };
+//!     pub(super) const SECTION: Section = Section { name: "dram", defaults: &[ … ], meanings: &[ … ] };
 //!     pub(super) fn check(&self) -> Result<(), Blamed> { positive("dram", "banks", u64::from(*self.banks)) }
 //! }
 //! ```
@@ -44,6 +44,8 @@ pub(super) struct Section {
     pub name: &'static str,
     /// The numbers that a model can leave out.
     pub defaults: &'static [Default],
+    /// What each field is: its name in Rust, and its documentation.
+    pub meanings: &'static [(&'static str, &'static str)],
 }
 
 /// A number that a model can leave out.
@@ -119,7 +121,7 @@ macro_rules! numbers {
         $(#[$meta:meta])*
         pub struct $name:ident in $section:literal {
             $(
-                $(#[$doc:meta])*
+                $(#[doc = $doc:literal])*
                 $field:ident : $ty:ty $([$($rule:ident),+])?
                 $(= {
                     nvidia: $nvidia:literal because $nvidia_source:literal,
@@ -131,10 +133,10 @@ macro_rules! numbers {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-        pub struct $name { $($(#[$doc])* pub $field: $ty),+ }
+        pub struct $name { $($(#[doc = $doc])* pub $field: $ty),+ }
 
         impl $name {
-            /// The table's name, and the numbers that a model can leave out.
+            /// The table's name, the numbers that a model can leave out, and what each number is.
             pub(super) const SECTION: $crate::device::model::numbers::Section =
                 $crate::device::model::numbers::Section {
                     name: $section,
@@ -146,6 +148,7 @@ macro_rules! numbers {
                             intel: ($intel as f64, $intel_source),
                         },
                     )?)+],
+                    meanings: &[$((stringify!($field), concat!($($doc),*))),+],
                 };
 
             /// Finds the first number that is not what its row says it must be.

@@ -178,6 +178,12 @@ impl Strategy {
         }
     }
 
+    /// The same at another distance.
+    #[must_use]
+    pub fn at_distance(self, distance: Distance) -> Strategy {
+        Strategy { distance, ..self }
+    }
+
     /// To this cache level, if it goes to any.
     #[must_use]
     pub fn to_level(self, level: CacheLevel) -> Strategy {

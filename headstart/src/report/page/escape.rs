@@ -5,7 +5,7 @@ use std::fmt;
 use crate::prefetch::Plan;
 
 /// Text that displays itself escaped, in an element as well as in a quoted attribute.
-pub(super) struct Escaped<T>(pub(super) T);
+pub(in crate::report) struct Escaped<T>(pub(in crate::report) T);
 
 impl<T: fmt::Display> fmt::Display for Escaped<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,7 +39,7 @@ impl<T: fmt::Display> fmt::Display for Escaped<T> {
 }
 
 /// A sentence, escaped, with what stands between backquotes set as code.
-pub(super) struct Prose<'a>(pub(super) &'a str);
+pub(in crate::report) struct Prose<'a>(pub(in crate::report) &'a str);
 
 impl fmt::Display for Prose<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,7 +56,7 @@ impl fmt::Display for Prose<'_> {
 }
 
 /// A plan, escaped, that is broken between its parts sooner than within one.
-pub(super) struct Parts<'a>(pub(super) &'a Plan);
+pub(in crate::report) struct Parts<'a>(pub(in crate::report) &'a Plan);
 
 impl fmt::Display for Parts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

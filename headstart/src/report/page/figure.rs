@@ -129,7 +129,7 @@ pub(super) fn speedup_by_distance(
 const NAME_HEIGHT: f64 = 19.0;
 
 /// The end of the vertical axis and the step between its numbers.
-fn scale(highest: f64) -> (f64, f64) {
+pub(in crate::report) fn scale(highest: f64) -> (f64, f64) {
     let step = [0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]
         .into_iter()
         .find(|step| highest / step <= 6.0)

@@ -7,7 +7,7 @@ use crate::report::series::Series;
 
 /// The look of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Look {
+pub(in crate::report) struct Look {
     colour: usize,
     mark: Mark,
     dashes: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct Look {
 
 impl Look {
     /// The look of a series.
-    pub(super) fn of(series: &Series) -> Look {
+    pub(in crate::report) fn of(series: &Series) -> Look {
         let plan::Look { colour, mark } = match series.strategy {
             None => plan::Look {
                 colour: 0,
@@ -46,13 +46,34 @@ impl Look {
         }
     }
 
+    /// The look of line number `position` of a figure whose lines have an order instead of strategies.
+    pub(in crate::report) fn in_order(position: usize) -> Look {
+        const MARKS: [Mark; 8] = [
+            Mark::Circle,
+            Mark::Square,
+            Mark::Diamond,
+            Mark::Triangle,
+            Mark::TriangleDown,
+            Mark::Pentagon,
+            Mark::Plus,
+            Mark::Cross,
+        ];
+        // Colour 0 is grey, that of what is not prefetched.
+        Look {
+            colour: 1 + position % 8,
+            mark: MARKS[position % MARKS.len()],
+            dashes: if position < MARKS.len() { "" } else { "5 3" },
+            hollow: false,
+        }
+    }
+
     /// The CSS class that sets the colour, for light and for dark.
-    pub(super) fn colour_class(self) -> String {
+    pub(in crate::report) fn colour_class(self) -> String {
         format!("s{}", self.colour)
     }
 
     /// The dashes of the line, as an attribute with a space before it; empty for a solid line.
-    pub(super) fn dashes(self) -> String {
+    pub(in crate::report) fn dashes(self) -> String {
         if self.dashes.is_empty() {
             String::new()
         } else {
@@ -61,7 +82,7 @@ impl Look {
     }
 
     /// The mark, centred on a point.
-    pub(super) fn mark(self, x: f64, y: f64) -> String {
+    pub(in crate::report) fn mark(self, x: f64, y: f64) -> String {
         let class = if self.hollow { "hollow" } else { "solid" };
         let polygon = |corners: &[(f64, f64)]| {
             let corners: Vec<String> = corners
@@ -86,7 +107,12 @@ impl Look {
 
 /// Moves heights, given in ascending order, apart so that they are at least `gap` from one another and stay between
 /// `top` and `bottom` as far as there is room.
-pub(super) fn spread(heights: impl IntoIterator<Item = f64>, gap: f64, top: f64, bottom: f64) -> Vec<f64> {
+pub(in crate::report) fn spread(
+    heights: impl IntoIterator<Item = f64>,
+    gap: f64,
+    top: f64,
+    bottom: f64,
+) -> Vec<f64> {
     let mut heights: Vec<f64> = heights.into_iter().collect();
     let mut free_from = top;
     for height in &mut heights {

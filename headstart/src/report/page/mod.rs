@@ -4,9 +4,9 @@
 //! in light and dark, on a phone, on paper, and aloud. Everything shown is escaped.
 
 mod detail;
-mod escape;
-mod figure;
-mod look;
+pub(super) mod escape;
+pub(super) mod figure;
+pub(super) mod look;
 mod roofline;
 mod tables;
 
@@ -44,18 +44,13 @@ pub fn drawing(report: &Report, title: &str) -> Option<String> {
 /// The page, a whole HTML document.
 pub fn html(report: &Report) -> String {
     let mut page = String::new();
-    // Writing to a String cannot fail; `put` says so once.
-    put(
+    open(
         &mut page,
-        format_args!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-             <title>{}: {} on {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+        &format!(
+            "{}: {} on {}",
             report.verdict,
-            Escaped(names::shown(&report.kernel)),
-            Escaped(&report.device),
+            names::shown(&report.kernel),
+            report.device
         ),
     );
     header(&mut page, report);
@@ -71,12 +66,42 @@ pub fn html(report: &Report) -> String {
     tables::trials(&mut page, report);
     tables::without_time(&mut page, report);
     page.push_str("</main>\n");
-    footer(&mut page, report);
-    page.push_str("</body>\n</html>\n");
+    close(&mut page, report.remarks());
     page
 }
 
-fn put(page: &mut String, text: impl Display) {
+/// A page's beginning, up to and with `<body>`.
+pub(super) fn open(page: &mut String, title: &str) {
+    put(
+        page,
+        format_args!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+            Escaped(title),
+        ),
+    );
+}
+
+/// A page's end, with its notes.
+pub(super) fn close(page: &mut String, notes: impl IntoIterator<Item = String>) {
+    page.push_str("<footer>\n");
+    for note in notes {
+        put(page, format_args!("<p>{}</p>\n", Prose(&note)));
+    }
+    put(
+        page,
+        format_args!(
+            "<p>Headstart {}</p>\n</footer>\n</body>\n</html>\n",
+            env!("CARGO_PKG_VERSION")
+        ),
+    );
+}
+
+/// Adds to a page: writing to a String cannot fail.
+pub(super) fn put(page: &mut String, text: impl Display) {
     let _ = write!(page, "{text}");
 }
 
@@ -348,17 +373,6 @@ fn plan(page: &mut String, report: &Report) {
              <pre><code>#[prefetch(&quot;{}&quot;)]</code></pre>\n</section>\n",
             Escaped(&report.best.plan)
         ),
-    );
-}
-
-fn footer(page: &mut String, report: &Report) {
-    page.push_str("<footer>\n");
-    for note in report.remarks() {
-        put(page, format_args!("<p>{}</p>\n", Escaped(&note)));
-    }
-    put(
-        page,
-        format_args!("<p>Headstart {}</p>\n</footer>\n", env!("CARGO_PKG_VERSION")),
     );
 }
 

@@ -1,0 +1,63 @@
+//! `headstart sweep`: one kernel at every combination of some settings, to answer "what if".
+
+use headstart::prefetch::Plan;
+use headstart::report::sweep;
+use headstart::{Error, Result};
+
+use crate::arguments::Sweep;
+use crate::output::{Destination, json_line, print};
+use crate::sweep::axis::Over;
+use crate::sweep::points::{self, Asked};
+
+/// Runs the command.
+pub fn run(options: &Sweep) -> Result<()> {
+    let over: Vec<Over> = options
+        .over
+        .iter()
+        .map(|over| Over::parse(over))
+        .collect::<Result<_>>()?;
+    let plan: Option<Plan> = options.plan.as_deref().map(str::parse).transpose()?;
+    let named = [
+        ("--json", &options.json),
+        ("--csv", &options.csv),
+        ("--html", &options.html),
+    ];
+    let mut destinations = Vec::new();
+    for (option, path) in named {
+        let Some(path) = path else {
+            destinations.push(None);
+            continue;
+        };
+        let destination = Destination::check(option, path)?;
+        let mut others = destinations.iter().flatten();
+        if others.any(|other: &Destination| other.is_same(&destination)) {
+            return Err(
+                Error::usage(format!("`{option}` names a file that another option names"))
+                    .accepted("a file for each"),
+            );
+        }
+        destinations.push(Some(destination));
+    }
+    let swept = points::run(&Asked {
+        kernel: &options.kernel,
+        device: options.device.as_deref(),
+        model: &options.model,
+        plan,
+        over,
+        check: options.check.settings(),
+    })?;
+    let texts: [&dyn Fn() -> Result<String>; 3] = [&|| json_line(&swept), &|| sweep::csv(&swept), &|| {
+        Ok(sweep::html(&swept))
+    }];
+    for (destination, text) in destinations.iter().zip(texts) {
+        if let Some(destination) = destination {
+            destination.write(&text()?)?;
+        }
+    }
+    // Whoever asks for data or a page on standard output wants nothing else there.
+    let mut taken = destinations.iter().flatten();
+    match taken.any(|destination| matches!(destination, Destination::Standard)) {
+        true => Ok(()),
+        false => print(&sweep::text(&swept)),
+    }
+}

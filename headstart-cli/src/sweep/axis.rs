@@ -1,0 +1,181 @@
+//! What a sweep varies, as `--over` spells it: `dram.latency=300..1500:7`.
+
+use headstart::report::sweep::Axis;
+use headstart::suggest::quoted;
+use headstart::{Error, Result};
+
+/// Points that a sweep may have. More would take hours, and no table shows them.
+pub const MOST_POINTS: usize = 10_000;
+
+/// What an axis varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Varied {
+    /// A number of the device's model, by its path.
+    Model,
+    /// A parameter of the kernel, as `--set` spells it.
+    Parameter,
+    /// The distance of the plan.
+    Distance,
+    /// The strategy of the plan.
+    Strategy,
+    /// The whole plan.
+    Plan,
+}
+
+/// An axis, and what it varies.
+#[derive(Clone, Debug)]
+pub struct Over {
+    /// What it varies.
+    pub varied: Varied,
+    /// Its name and values.
+    pub axis: Axis,
+}
+
+/// The forms of a range, for messages.
+const FORMS: &str = "NAME=A..B:N (N values from A to B), NAME=A..B (doubling from A to B), or NAME=A,B,C";
+
+impl Over {
+    /// Reads an axis.
+    ///
+    /// # Errors
+    /// It names nothing, or its values are no range and no list.
+    pub fn parse(text: &str) -> Result<Over> {
+        let wrong = |what: String| Error::usage(what).at(format!("--over {}", quoted(text)));
+        let (name, values) = text
+            .split_once('=')
+            .map(|(name, values)| (name.trim(), values.trim()))
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| wrong("this varies nothing".to_owned()).accepted(FORMS))?;
+        let varied = match name {
+            "distance" => Varied::Distance,
+            "strategy" => Varied::Strategy,
+            "plan" | "plans" => Varied::Plan,
+            _ if name.contains('.') => Varied::Model,
+            _ => Varied::Parameter,
+        };
+        // A plan has commas of its own.
+        let separator = if varied == Varied::Plan { ';' } else { ',' };
+        let mut all: Vec<String> = Vec::new();
+        for part in values.split(separator).map(str::trim) {
+            let expanded = match part.split_once("..") {
+                Some((first, rest)) if varied != Varied::Plan => {
+                    range(first.trim(), rest.trim()).map_err(|what| wrong(what).accepted(FORMS))?
+                }
+                _ if part.is_empty() => {
+                    return Err(wrong("a value is missing".to_owned()).accepted(FORMS));
+                }
+                _ => vec![part.to_owned()],
+            };
+            for value in expanded {
+                if !all.contains(&value) {
+                    all.push(value);
+                }
+            }
+        }
+        if all.len() > MOST_POINTS {
+            return Err(wrong(format!("{} values are too many", all.len()))
+                .accepted(format!("at most {MOST_POINTS} points in all")));
+        }
+        Ok(Over {
+            varied,
+            axis: Axis {
+                name: name.to_owned(),
+                values: all,
+            },
+        })
+    }
+}
+
+/// The values of `FIRST..LAST:N` or `FIRST..LAST`, or what is wrong. Whole ends give whole values.
+fn range(first: &str, rest: &str) -> std::result::Result<Vec<String>, String> {
+    let number = |text: &str| match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err(format!("{} is not a number", quoted(text))),
+    };
+    let (last, count) = match rest.split_once(':') {
+        Some((last, count)) => (last, Some(count)),
+        None => (rest, None),
+    };
+    let whole = first.parse::<i64>().is_ok() && last.parse::<i64>().is_ok();
+    let (first, last) = (number(first)?, number(last)?);
+    if first > last {
+        return Err("the range ends before it begins".to_owned());
+    }
+    let spelled = |value: f64| match whole {
+        true => format!("{:.0}", value.round()),
+        // Six figures are enough to tell values apart, and hide what dividing leaves behind.
+        false => format!("{}", format!("{value:.6}").parse::<f64>().unwrap_or(value)),
+    };
+    match count {
+        Some(count) => match count.parse::<usize>() {
+            Ok(count) if (2..=MOST_POINTS).contains(&count) => {
+                let step = (last - first) / (count - 1) as f64;
+                Ok((0..count).map(|at| spelled(first + step * at as f64)).collect())
+            }
+            _ => Err(format!(
+                "{} is no number of values; at least 2 and at most {MOST_POINTS}",
+                quoted(count)
+            )),
+        },
+        None if first > 0.0 => {
+            let doubled = std::iter::successors(Some(first), |value| Some(value * 2.0));
+            let mut values: Vec<String> = doubled.take_while(|&value| value < last).map(spelled).collect();
+            values.push(spelled(last));
+            Ok(values)
+        }
+        None => Err("doubling needs to begin above 0".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str) -> Vec<String> {
+        Over::parse(text).expect(text).axis.values
+    }
+
+    #[test]
+    fn ranges_are_spaced_doubled_or_listed() {
+        assert_eq!(
+            values("dram.latency=300..1500:7"),
+            ["300", "500", "700", "900", "1100", "1300", "1500"]
+        );
+        assert_eq!(values("distance=1..32"), ["1", "2", "4", "8", "16", "32"]);
+        assert_eq!(values("distance=1..24"), ["1", "2", "4", "8", "16", "24"]);
+        assert_eq!(values("items=64, 128,4..8"), ["64", "128", "4", "8"]);
+        assert_eq!(values("dram.bandwidth=0.5..1:3"), ["0.5", "0.75", "1"]);
+        assert_eq!(values("distance=1..3:9"), ["1", "2", "3"]);
+        assert_eq!(
+            values("plan=none;a=rolling-async:4,b=cache:L1:2"),
+            ["none", "a=rolling-async:4,b=cache:L1:2"]
+        );
+    }
+
+    #[test]
+    fn what_is_varied_follows_from_the_name() {
+        let varied = |text: &str| Over::parse(text).expect(text).varied;
+        assert_eq!(varied("dram.latency=1,2"), Varied::Model);
+        assert_eq!(varied("items=1,2"), Varied::Parameter);
+        assert_eq!(varied("distance=1,2"), Varied::Distance);
+        assert_eq!(varied("strategy=cache:L1,rolling-async"), Varied::Strategy);
+    }
+
+    #[test]
+    fn wrong_ranges_say_what_is_accepted() {
+        for text in [
+            "items",
+            "=3",
+            "items=",
+            "items=5..1",
+            "items=0..8",
+            "items=a..b",
+            "items=1..8:1",
+            "items=1..1000000:999999",
+            "items=1,,2",
+        ] {
+            let error = Over::parse(text).expect_err(text).to_string();
+            assert!(error.contains("--over"), "{error}");
+        }
+    }
+}

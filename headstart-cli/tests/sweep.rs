@@ -1,0 +1,120 @@
+//! `headstart sweep` as a user runs it: its numbers are those of `headstart run`, and wrong axes are refused at once.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn headstart(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args(arguments)
+        .output()
+        .expect("the command starts")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = headstart(arguments);
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn points_have_the_times_of_single_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (csv, html) = (place("sweep.csv"), place("sweep.html"));
+    let given = [
+        "gather",
+        "--set",
+        "items=16",
+        "--set",
+        "groups=16",
+        "--device",
+        "sim:h200",
+        "--json",
+        "-",
+    ];
+    let mut arguments = vec!["sweep"];
+    arguments.extend(given);
+    arguments.extend(["--plan", "values=rolling-registers:4"]);
+    arguments.extend(["--over", "dram.latency=400,900", "--over", "distance=2..4"]);
+    arguments.extend(["--csv", &csv, "--html", &html]);
+    let swept = json(&arguments);
+    let points = swept["points"].as_array().expect("points");
+    assert_eq!(points.len(), 4);
+    for (point, (latency, distance)) in points.iter().zip([(400, 2), (400, 4), (900, 2), (900, 4)]) {
+        let (model, plan) = (
+            format!("dram.latency={latency}"),
+            format!("values=rolling-registers:{distance}"),
+        );
+        let run = |plan: &str| {
+            let mut arguments = vec!["run"];
+            arguments.extend(given);
+            arguments.extend(["--model", &model, "--plan", plan]);
+            json(&arguments)
+        };
+        let (tuned, plain) = (run(&plan), run("none"));
+        assert_eq!(point["time_ns"], tuned["time_ns"], "{point}");
+        assert_eq!(point["plain_ns"], plain["time_ns"], "{point}");
+        assert_eq!(point["plan"], tuned["plan"], "{point}");
+    }
+    let written = |path: &str| fs::read_to_string(path).expect("written");
+    assert_eq!(written(&csv).lines().count(), 5);
+    assert!(written(&html).contains("dram.latency"));
+}
+
+#[test]
+fn without_a_plan_the_plain_kernel_is_timed() {
+    let output = headstart(&[
+        "sweep",
+        "gather",
+        "--set",
+        "items=16",
+        "--device",
+        "sim:h200",
+        "--over",
+        "groups=8,16",
+    ]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains("Time by groups"), "{text}");
+    // Both fit the device at once, so the second takes no longer.
+    assert!(text.contains("whatever groups is from 8 to 16"), "{text}");
+}
+
+#[test]
+fn wrong_axes_are_refused() {
+    let sweep = |over: &[&str]| {
+        let mut arguments = vec!["sweep", "gather", "--set", "items=16", "--device", "sim:h200"];
+        for over in over {
+            arguments.extend(["--over", over]);
+        }
+        let output = headstart(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{over:?}: {output:?}");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    for (over, expected) in [
+        (
+            &["dram.latencies=1,2"][..],
+            "the model has no number `latencies` there",
+        ),
+        (&["itens=1,2"], "did you mean `items`?"),
+        (&["strategy=roling-async"], "did you mean `rolling-async`?"),
+        (&["distance=0,1"], "distance 0"),
+        (&["distance=2..1"], "the range ends before it begins"),
+        (&["items=1..9999:9999", "distance=1,2"], "too many points"),
+        (&["items=16", "items=32"], "`--over items` is given twice"),
+    ] {
+        let said = sweep(over);
+        assert!(said.contains(expected), "{over:?}: {said}");
+    }
+}
+
+#[test]
+fn a_model_lists_its_numbers() {
+    let listed = json(&["devices", "--model", "sim:h200", "--json", "-"]);
+    let listed = listed.as_array().expect("numbers");
+    let latency = listed.iter().find(|number| number["path"] == "dram.latency");
+    assert_eq!(latency.expect("listed")["unit"], "cycles");
+    let output = headstart(&["devices", "--model", "h2000"]);
+    assert_eq!(output.status.code(), Some(2));
+}

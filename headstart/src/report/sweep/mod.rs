@@ -1,0 +1,209 @@
+//! A sweep: one kernel timed at every combination of some settings, to answer "what if".
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `lines` | cuts the points into tables and lines along an axis |
+//! | `words` | what a line says: where it is flat, where it is best |
+//! | `text` | tables for a terminal, and rows of CSV |
+//! | `page` | a self-contained page with the figure |
+
+mod figure;
+mod lines;
+mod page;
+mod text;
+mod words;
+
+use serde::{Deserialize, Serialize};
+
+use crate::prefetch::Plan;
+
+pub use page::html;
+pub use text::{csv, text};
+pub use words::answers;
+
+/// A kernel timed at every combination of the values of some axes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The device, as `--device` spells it.
+    pub device: String,
+    /// The kernel's parameters that are the same everywhere, by name.
+    pub parameters: Vec<(String, String)>,
+    /// The plan that was timed, where it is the same everywhere but for its distance or strategy.
+    pub plan: Option<Plan>,
+    /// What was varied; the last one varies fastest.
+    pub axes: Vec<Axis>,
+    /// One point for each combination, in order.
+    pub points: Vec<Point>,
+    /// What else there is to know, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What was varied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// Its name, as `--over` spells it: `dram.latency`, `items`, `distance`.
+    pub name: String,
+    /// Its values, as they were set.
+    pub values: Vec<String>,
+}
+
+impl Axis {
+    /// Its values as numbers; none where one of them is not a number.
+    pub fn numbers(&self) -> Option<Vec<f64>> {
+        let numbers = self.values.iter().map(|value| value.parse().ok());
+        numbers.collect::<Option<Vec<f64>>>()
+    }
+}
+
+/// One combination of values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// The position of its value on each axis.
+    pub at: Vec<usize>,
+    /// The plan, completed with the parents that it carries.
+    pub plan: Plan,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: PointOutcome,
+}
+
+/// What came of a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "kebab-case")]
+pub enum PointOutcome {
+    /// It ran.
+    Ok {
+        /// Its time, in nanoseconds.
+        time_ns: f64,
+        /// The plain kernel's time at the same values, in nanoseconds.
+        plain_ns: f64,
+    },
+    /// It could not run.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Sweep {
+    /// Whether the numbers to show are speedups over the plain kernel; times where nothing but the plain kernel ran.
+    pub fn shows_speedups(&self) -> bool {
+        self.points.iter().any(|point| !point.plan.is_none())
+    }
+
+    /// The number to show of a point: a speedup, or a time in nanoseconds. None where it could not run.
+    pub fn number(&self, point: &Point) -> Option<f64> {
+        match point.outcome {
+            PointOutcome::Ok { time_ns, plain_ns } if self.shows_speedups() => Some(plain_ns / time_ns),
+            PointOutcome::Ok { time_ns, .. } => Some(time_ns),
+            PointOutcome::Refused { .. } => None,
+        }
+    }
+
+    /// The best point: the greatest speedup, or the least time. None where nothing ran.
+    pub fn best(&self) -> Option<&Point> {
+        let ranked = self
+            .points
+            .iter()
+            .filter_map(|point| Some((point, self.number(point)?)));
+        let best = match self.shows_speedups() {
+            true => ranked.max_by(|(_, one), (_, other)| one.total_cmp(other)),
+            false => ranked.min_by(|(_, one), (_, other)| one.total_cmp(other)),
+        };
+        best.map(|(point, _)| point)
+    }
+
+    /// The values of a point as `name=value`, of the axes given by position.
+    pub fn values_of(&self, point: &Point, axes: &[usize]) -> String {
+        let values = axes
+            .iter()
+            .filter_map(|&axis| Some((self.axes.get(axis)?, *point.at.get(axis)?)));
+        let values = values.filter_map(|(axis, at)| Some(format!("{}={}", axis.name, axis.values.get(at)?)));
+        values.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The reasons why points could not run, each with how many have it, the commonest first.
+    pub fn refused(&self) -> Vec<(&str, usize)> {
+        let mut reasons: Vec<(&str, usize)> = Vec::new();
+        for point in &self.points {
+            let PointOutcome::Refused { reason } = &point.outcome else {
+                continue;
+            };
+            match reasons.iter_mut().find(|(other, _)| other == reason) {
+                Some((_, count)) => *count += 1,
+                None => reasons.push((reason, 1)),
+            }
+        }
+        reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        reasons
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Speedups by latency and distance; the last point is refused.
+    pub fn sample() -> Sweep {
+        let speedups = [[1.5, 2.0, 2.01, 2.0], [1.2, 1.6, 2.4, 2.41], [1.1, 1.3, 1.9, 0.0]];
+        let plan: Plan = "values=rolling-async:4".parse().expect("a plan");
+        let mut points = Vec::new();
+        for (row, line) in speedups.iter().enumerate() {
+            for (column, &speedup) in line.iter().enumerate() {
+                points.push(Point {
+                    at: vec![row, column],
+                    plan: plan.clone(),
+                    outcome: match speedup > 0.0 {
+                        true => PointOutcome::Ok {
+                            time_ns: 1000.0 / speedup,
+                            plain_ns: 1000.0,
+                        },
+                        false => PointOutcome::Refused {
+                            reason: "too much shared memory".to_owned(),
+                        },
+                    },
+                });
+            }
+        }
+        let axis = |name: &str, values: &[&str]| Axis {
+            name: name.to_owned(),
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+        };
+        Sweep {
+            kernel: "gather".to_owned(),
+            device: "sim:h200".to_owned(),
+            parameters: vec![("items".to_owned(), "64".to_owned())],
+            plan: Some(plan),
+            axes: vec![
+                axis("dram.latency", &["300", "700", "1500"]),
+                axis("distance", &["1", "2", "4", "8"]),
+            ],
+            points,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_sweep_shows_speedups_where_plans_ran_and_times_elsewhere() {
+        let mut sweep = sample();
+        assert!(sweep.shows_speedups());
+        let best = sweep.best().expect("a point").clone();
+        assert_eq!(sweep.values_of(&best, &[0, 1]), "dram.latency=700, distance=8");
+        assert_eq!(sweep.refused(), [("too much shared memory", 1)]);
+        for point in &mut sweep.points {
+            point.plan = Plan::none();
+        }
+        assert!(!sweep.shows_speedups());
+        // The fastest is the one that takes least.
+        assert_eq!(sweep.best().expect("a point").at, best.at);
+    }
+
+    #[test]
+    fn a_sweep_is_the_same_after_json() {
+        let sweep = sample();
+        let text = serde_json::to_string(&sweep).expect("serializable");
+        assert_eq!(serde_json::from_str::<Sweep>(&text).expect("read back"), sweep);
+    }
+}

@@ -1,0 +1,234 @@
+//! A sweep as one self-contained page: the answers, the figure, and a table that is shaded like a heat map.
+
+use super::figure::{Shape, figure};
+use super::lines::{Block, Layout};
+use super::words::{answers, shown};
+use super::{PointOutcome, Sweep};
+use crate::names;
+use crate::report::number;
+use crate::report::page::escape::{Escaped, Prose};
+use crate::report::page::look::Look;
+use crate::report::page::{close, open, put};
+
+/// The page, a whole HTML document.
+pub fn html(sweep: &Sweep) -> String {
+    let layout = Layout::of(sweep);
+    let mut page = String::new();
+    let axes: Vec<&str> = sweep.axes.iter().map(|axis| axis.name.as_str()).collect();
+    let (kernel, axes) = (names::shown(&sweep.kernel), axes.join(" and "));
+    open(&mut page, &format!("{kernel} on {} by {axes}", sweep.device));
+    let settings = sweep.parameters.iter();
+    let mut settings: Vec<String> = settings
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    settings.extend(
+        sweep
+            .plan
+            .iter()
+            .filter(|plan| !plan.is_none())
+            .map(|plan| format!("plan {plan}")),
+    );
+    put(
+        &mut page,
+        format_args!(
+            "<header>\n<h1>{} <span class=\"where\">on {}, by {}</span></h1>\n<p class=\"setting\">{}</p>\n</header>\n<main>\n",
+            Escaped(kernel),
+            Escaped(&sweep.device),
+            Escaped(axes),
+            Escaped(settings.join(" · ")),
+        ),
+    );
+    page.push_str("<section>\n<h2>The answer</h2>\n<ul class=\"reasons\" id=\"answers\">\n");
+    for answer in answers(sweep) {
+        put(&mut page, format_args!("<li>{}</li>\n", Prose(&answer)));
+    }
+    for (reason, count) in sweep.refused() {
+        let points = if count == 1 { "point" } else { "points" };
+        put(
+            &mut page,
+            format_args!("<li>{count} {points} did not run: {}</li>\n", Prose(reason)),
+        );
+    }
+    page.push_str("</ul>\n</section>\n");
+    for block in layout.blocks(sweep) {
+        section(&mut page, sweep, &layout, &block);
+    }
+    page.push_str("</main>\n");
+    close(&mut page, sweep.notes.iter().cloned());
+    page
+}
+
+fn section(page: &mut String, sweep: &Sweep, layout: &Layout, block: &Block<'_>) {
+    let what = match sweep.shows_speedups() {
+        true => "Speedup",
+        false => "Time",
+    };
+    let along = &sweep.axes[layout.along].name;
+    let title = match block.title.is_empty() {
+        true => format!("{what} by {along}"),
+        false => format!("{what} by {along}, {}", block.title),
+    };
+    put(page, format_args!("<section>\n<h2>{}</h2>\n", Escaped(title)));
+    let (wide, narrow) = (
+        Shape {
+            width: 900.0,
+            height: 320.0,
+            names: true,
+            class: "wide",
+        },
+        Shape {
+            width: 340.0,
+            height: 240.0,
+            names: false,
+            class: "narrow",
+        },
+    );
+    if let (Some(wide), Some(narrow)) = (
+        figure(sweep, layout, block, &wide),
+        figure(sweep, layout, block, &narrow),
+    ) {
+        put(page, format_args!("<figure class=\"panel\">\n{wide}\n{narrow}\n"));
+        legend(page, sweep, layout, block);
+        page.push_str("</figure>\n");
+    }
+    table(page, sweep, layout, block);
+    page.push_str("</section>\n");
+}
+
+/// The lines' values as a list, for the narrow figure, which has no room for them.
+fn legend(page: &mut String, sweep: &Sweep, layout: &Layout, block: &Block<'_>) {
+    let Some(between) = layout.between else { return };
+    page.push_str("<ul class=\"legend\">\n");
+    for (position, line) in block.lines.iter().enumerate() {
+        let look = Look::in_order(position);
+        put(
+            page,
+            format_args!(
+                "<li><svg viewBox=\"0 0 40 14\" class=\"{}\" aria-hidden=\"true\"><line class=\"line\"{} x1=\"0\" x2=\"40\" \
+                 y1=\"7\" y2=\"7\"/>{}</svg>{}</li>\n",
+                look.colour_class(),
+                look.dashes(),
+                look.mark(20.0, 7.0),
+                Escaped(format!(
+                    "{} = {}",
+                    sweep.axes[between].name,
+                    line.value.unwrap_or_default()
+                )),
+            ),
+        );
+    }
+    page.push_str("</ul>\n");
+}
+
+/// A row a line, a column a value, the better the darker.
+fn table(page: &mut String, sweep: &Sweep, layout: &Layout, block: &Block<'_>) {
+    let along = &sweep.axes[layout.along];
+    let corner = match layout.between {
+        Some(between) => format!(
+            "{} \u{2193} \u{b7} {} \u{2192}",
+            sweep.axes[between].name, along.name
+        ),
+        None => along.name.clone(),
+    };
+    put(
+        page,
+        format_args!(
+            "<div class=\"scroll\"><table class=\"heat\">\n<thead><tr><th>{}</th>",
+            Escaped(corner)
+        ),
+    );
+    for value in &along.values {
+        put(page, format_args!("<th class=\"number\">{}</th>", Escaped(value)));
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    let numbers: Vec<f64> = sweep
+        .points
+        .iter()
+        .filter_map(|point| sweep.number(point))
+        .collect();
+    let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let best = sweep.best();
+    for line in &block.lines {
+        let name = line
+            .value
+            .unwrap_or(if sweep.shows_speedups() { "speedup" } else { "time" });
+        put(page, format_args!("<tr><th>{}</th>", Escaped(name)));
+        for point in &line.points {
+            let Some(value) = sweep.number(point) else {
+                let reason = match &point.outcome {
+                    PointOutcome::Refused { reason } => reason.as_str(),
+                    PointOutcome::Ok { .. } => "",
+                };
+                put(
+                    page,
+                    format_args!("<td class=\"number\" title=\"{}\">–</td>", Escaped(reason)),
+                );
+                continue;
+            };
+            // Five shades, from the worst to the best; lengths of time are compared as ratios.
+            let share = match most > least {
+                true => (value / least).ln() / (most / least).ln(),
+                false => 0.0,
+            };
+            let share = if sweep.shows_speedups() {
+                share
+            } else {
+                1.0 - share
+            };
+            let shade = (share * 4.999).floor() as usize;
+            let chosen = match best.is_some_and(|best| std::ptr::eq(best, *point)) {
+                true => " best",
+                false => "",
+            };
+            put(
+                page,
+                format_args!(
+                    "<td class=\"number shade{shade}{chosen}\" title=\"{}\">{}</td>",
+                    Escaped(title(sweep, &point.outcome, &point.plan)),
+                    shown(sweep, value),
+                ),
+            );
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</tbody></table></div>\n");
+}
+
+/// What a cell of the table says when the pointer rests on it.
+fn title(sweep: &Sweep, outcome: &PointOutcome, plan: &crate::prefetch::Plan) -> String {
+    match outcome {
+        PointOutcome::Ok { time_ns, plain_ns } if sweep.shows_speedups() => format!(
+            "{plan}: {}, plain {}",
+            number::duration(*time_ns),
+            number::duration(*plain_ns)
+        ),
+        PointOutcome::Ok { .. } | PointOutcome::Refused { .. } => plan.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample;
+    use super::*;
+
+    #[test]
+    fn the_page_has_a_mark_and_a_cell_for_each_point_that_ran() {
+        let page = html(&sample());
+        // The wide figure and the narrow one.
+        assert_eq!(page.matches("<g class=\"mark\">").count(), 22);
+        assert_eq!(page.matches(" shade").count(), 11);
+        assert_eq!(page.matches(" best\"").count(), 1);
+        assert!(page.contains("title=\"too much shared memory\">–</td>"));
+        assert!(page.contains("flat from distance=2 on"));
+    }
+
+    #[test]
+    fn names_do_not_become_markup() {
+        let mut sweep = sample();
+        sweep.kernel = "<script>".to_owned();
+        sweep.axes[0].name = "<img>".to_owned();
+        let page = html(&sweep);
+        assert!(!page.contains("<script>") && !page.contains("<img>"));
+    }
+}

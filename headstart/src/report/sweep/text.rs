@@ -1,0 +1,167 @@
+//! A sweep for a terminal, and as rows of CSV.
+
+use std::fmt::Write;
+
+use comfy_table::Cell;
+
+use super::lines::{Block, Layout};
+use super::words::{answers, shown};
+use super::{PointOutcome, Sweep};
+use crate::error::{Error, Result};
+use crate::names;
+use crate::report::number;
+use crate::report::table::{align_numbers, on_one_line, plain_table, wrapped};
+
+/// The sweep as text, ending with a line break.
+pub fn text(sweep: &Sweep) -> String {
+    let layout = Layout::of(sweep);
+    let mut heading = format!("{} on {}", names::shown(&sweep.kernel), sweep.device);
+    for (name, value) in &sweep.parameters {
+        let _ = write!(heading, ", {name}={value}");
+    }
+    // Writing to a String cannot fail.
+    let mut text = wrapped(&heading, "", "  ");
+    if let Some(plan) = sweep.plan.as_ref().filter(|plan| !plan.is_none()) {
+        text.push_str(&wrapped(&format!("plan: {plan}"), "", "  "));
+    }
+    let what = match sweep.shows_speedups() {
+        true => "Speedup over the plain kernel",
+        false => "Time",
+    };
+    let by = &sweep.axes[layout.along].name;
+    for block in layout.blocks(sweep) {
+        let title = match block.title.is_empty() {
+            true => String::new(),
+            false => format!(", {}", block.title),
+        };
+        text.push('\n');
+        text.push_str(&wrapped(&format!("{what} by {by}{title}"), "", "  "));
+        let _ = writeln!(text, "{}", table(sweep, &layout, &block));
+    }
+    text.push('\n');
+    for answer in answers(sweep) {
+        text.push_str(&wrapped(&answer, "  - ", "    "));
+    }
+    for (reason, count) in sweep.refused() {
+        let points = if count == 1 { "point" } else { "points" };
+        text.push_str(&wrapped(
+            &format!("{count} {points} did not run: {reason}"),
+            "  - ",
+            "    ",
+        ));
+    }
+    for note in &sweep.notes {
+        text.push('\n');
+        text.push_str(&wrapped(note, "", ""));
+    }
+    text
+}
+
+/// A row a line, a column a value; times stand beside the speedup where there is one line.
+fn table(sweep: &Sweep, layout: &Layout, block: &Block<'_>) -> String {
+    let along = &sweep.axes[layout.along];
+    let mut table = plain_table();
+    let Some(between) = layout.between else {
+        let mut header = vec![along.name.clone(), "time".to_owned()];
+        if sweep.shows_speedups() {
+            header.extend(["plain".to_owned(), "speedup".to_owned()]);
+        }
+        table.set_header(header);
+        for point in block.lines.iter().flat_map(|line| &line.points) {
+            let mut row = vec![along.values[point.at[layout.along]].clone()];
+            match &point.outcome {
+                PointOutcome::Ok { time_ns, plain_ns } => {
+                    row.push(number::duration(*time_ns));
+                    if sweep.shows_speedups() {
+                        row.extend([number::duration(*plain_ns), number::speedup(plain_ns / time_ns)]);
+                    }
+                }
+                PointOutcome::Refused { .. } => row.push("–".to_owned()),
+            }
+            table.add_row(row.iter().map(|cell| on_one_line(cell)));
+        }
+        align_numbers(&mut table);
+        return table.trim_fmt();
+    };
+    table.set_header(std::iter::once(&sweep.axes[between].name).chain(&along.values));
+    for line in &block.lines {
+        let cells = line.points.iter().map(|point| match sweep.number(point) {
+            Some(value) if sweep.shows_speedups() => format!("{value:.2}"),
+            Some(value) => shown(sweep, value),
+            None => "–".to_owned(),
+        });
+        let name = on_one_line(line.value.unwrap_or_default());
+        table.add_row(std::iter::once(name).chain(cells).map(Cell::new));
+    }
+    align_numbers(&mut table);
+    table.trim_fmt()
+}
+
+/// The points as CSV: a column an axis, then the plan, both times in nanoseconds, the speedup, and why a point did not run.
+///
+/// # Errors
+/// A bug of ours: a row that does not become CSV.
+pub fn csv(sweep: &Sweep) -> Result<String> {
+    let failed = |what: String| Error::bug(format!("a sweep does not become CSV: {what}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let names = sweep.axes.iter().map(|axis| axis.name.as_str());
+    let columns = ["plan", "time_ns", "plain_ns", "speedup", "refused"];
+    writer
+        .write_record(names.chain(columns))
+        .map_err(|error| failed(error.to_string()))?;
+    for point in &sweep.points {
+        let values = sweep.axes.iter().zip(&point.at);
+        let mut row: Vec<String> = values.map(|(axis, &at)| axis.values[at].clone()).collect();
+        row.push(point.plan.to_string());
+        row.extend(match &point.outcome {
+            PointOutcome::Ok { time_ns, plain_ns } => [
+                time_ns.to_string(),
+                plain_ns.to_string(),
+                format!("{:.4}", plain_ns / time_ns),
+                String::new(),
+            ],
+            PointOutcome::Refused { reason } => {
+                [String::new(), String::new(), String::new(), on_one_line(reason)]
+            }
+        });
+        writer
+            .write_record(&row)
+            .map_err(|error| failed(error.to_string()))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| failed(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| failed(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample;
+    use super::*;
+
+    #[test]
+    fn the_text_has_the_table_and_the_answers() {
+        let text = text(&sample());
+        for expected in [
+            "gather on sim:h200, items=64",
+            "plan: values=rolling-async:4/interleaved",
+            "Speedup over the plain kernel by distance",
+            "dram.latency      1      2      4      8",
+            "flat from distance=2 on",
+            "1 point did not run: too much shared memory",
+        ] {
+            assert!(text.contains(expected), "{expected} in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn every_point_is_a_row_of_csv() {
+        let csv = csv(&sample()).expect("rows");
+        let lines: Vec<&str> = csv.lines().collect();
+        assert_eq!(lines.len(), 13);
+        assert_eq!(
+            lines[0],
+            "dram.latency,distance,plan,time_ns,plain_ns,speedup,refused"
+        );
+        assert!(lines[1].starts_with("300,1,values=rolling-async:4/interleaved,"));
+        assert!(lines[12].ends_with(",,,,too much shared memory"));
+    }
+}

@@ -1,0 +1,171 @@
+//! What the lines of a sweep say, in sentences.
+
+use super::lines::{Layout, Line};
+use super::{Point, Sweep};
+use crate::report::number;
+
+/// Points within 3 % of the best of their line are as good: `tune` advises nothing that is not faster by more than that.
+const FLAT: f64 = 0.03;
+/// How many lines get a sentence each.
+const MOST_LINES: usize = 16;
+
+/// The best point, and for each line where it is best and from where on it is flat.
+pub fn answers(sweep: &Sweep) -> Vec<String> {
+    let layout = Layout::of(sweep);
+    let all: Vec<usize> = (0..sweep.axes.len()).collect();
+    let mut answers = Vec::new();
+    let name = &sweep.axes[layout.along].name;
+    let blocks = layout.blocks(sweep);
+    let lines: Vec<(String, &Line<'_>)> = blocks
+        .iter()
+        .flat_map(|block| block.lines.iter().map(move |line| (&block.title, line)))
+        .map(|(title, line)| {
+            let own = match (layout.between, line.value) {
+                (Some(axis), Some(value)) => format!("{}={value}", sweep.axes[axis].name),
+                _ => String::new(),
+            };
+            let both = [title.as_str(), own.as_str()];
+            let parts: Vec<&str> = both.into_iter().filter(|part| !part.is_empty()).collect();
+            (parts.join(", "), line)
+        })
+        .collect();
+    // A single line says itself where it is best.
+    if let (Some(best), true) = (sweep.best(), lines.len() > 1) {
+        let number = sweep.number(best).map(|number| shown(sweep, number));
+        answers.push(format!(
+            "Best: {} at {}.",
+            number.unwrap_or_default(),
+            sweep.values_of(best, &all)
+        ));
+    }
+    for (title, line) in lines.iter().take(MOST_LINES) {
+        let Some(said) = sentence(sweep, name, layout.along, line) else {
+            continue;
+        };
+        answers.push(match title.is_empty() {
+            true => said,
+            false => format!("{title}: {said}"),
+        });
+    }
+    if lines.len() > MOST_LINES {
+        answers.push(format!("… and {} other lines", lines.len() - MOST_LINES));
+    }
+    answers
+}
+
+/// A speedup or a time.
+pub(super) fn shown(sweep: &Sweep, value: f64) -> String {
+    match sweep.shows_speedups() {
+        true => number::speedup(value),
+        false => number::duration(value),
+    }
+}
+
+/// What one line says; none where nothing of it ran.
+fn sentence(sweep: &Sweep, name: &str, along: usize, line: &Line<'_>) -> Option<String> {
+    let value = |point: &Point| sweep.axes[along].values[point.at[along]].as_str();
+    let ran: Vec<(&str, f64)> = line
+        .points
+        .iter()
+        .filter_map(|point| Some((value(point), sweep.number(point)?)))
+        .collect();
+    let better = |one: f64, other: f64| match sweep.shows_speedups() {
+        true => one > other,
+        false => one < other,
+    };
+    let best = (0..ran.len()).reduce(|best, at| match better(ran[at].1, ran[best].1) {
+        true => at,
+        false => best,
+    })?;
+    let as_good = |at: usize| (ran[at].1 / ran[best].1 - 1.0).abs() <= FLAT;
+    let first = (0..best)
+        .rev()
+        .take_while(|&at| as_good(at))
+        .last()
+        .unwrap_or(best);
+    let last = (best + 1..ran.len())
+        .take_while(|&at| as_good(at))
+        .last()
+        .unwrap_or(best);
+    let number = shown(sweep, ran[best].1);
+    let end = ran.len() - 1;
+    let from_one_end = |way: &str, from: usize, to: usize| {
+        let change = match sweep.shows_speedups() {
+            true => format!("{} to {}", shown(sweep, ran[from].1), shown(sweep, ran[to].1)),
+            false => format!("{} the time", number::speedup(ran[to].1 / ran[from].1)),
+        };
+        format!("; {way} {} to {}: {change}", ran[from].0, ran[to].0)
+    };
+    Some(match (first, last) {
+        _ if end == 0 => format!("{number} at {name}={}", ran[0].0),
+        (0, last) if last == end => {
+            format!("{number}, whatever {name} is from {} to {}", ran[0].0, ran[end].0)
+        }
+        (first, last) if last == end && first < end => {
+            format!("{number} at best, flat from {name}={} on", ran[first].0)
+        }
+        (0, last) if last > 0 => format!(
+            "{number} at best, flat up to {name}={}{}",
+            ran[last].0,
+            from_one_end("from", last, end)
+        ),
+        (first, last) if first < last => {
+            format!(
+                "{number} at best, from {name}={} to {}",
+                ran[first].0, ran[last].0
+            )
+        }
+        _ if best == 0 => format!(
+            "{number} at {name}={}, the best{}",
+            ran[0].0,
+            from_one_end("from", 0, end)
+        ),
+        _ if best == end => format!(
+            "{number} at {name}={}, the best and the last{}",
+            ran[end].0,
+            from_one_end("from", 0, end)
+        ),
+        _ => format!("{number} at {name}={}, the best", ran[best].0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PointOutcome;
+    use super::super::tests::sample;
+    use super::*;
+    use crate::prefetch::Plan;
+
+    #[test]
+    fn lines_say_where_they_are_flat() {
+        assert_eq!(
+            answers(&sample()),
+            [
+                "Best: 2.41× at dram.latency=700, distance=8.",
+                "dram.latency=300: 2.01× at best, flat from distance=2 on",
+                "dram.latency=700: 2.41× at best, flat from distance=4 on",
+                "dram.latency=1500: 1.90× at distance=4, the best and the last; from 1 to 4: 1.10× to 1.90×",
+            ]
+        );
+    }
+
+    #[test]
+    fn times_say_how_they_grow() {
+        let mut sweep = sample();
+        sweep.axes.remove(1);
+        sweep.points.truncate(3);
+        let times = [1000.0, 1500.0, 2500.0];
+        for (at, point) in sweep.points.iter_mut().enumerate() {
+            point.at = vec![at];
+            point.plan = Plan::none();
+            point.outcome = PointOutcome::Ok {
+                time_ns: times[at],
+                plain_ns: times[at],
+            };
+        }
+        assert_eq!(
+            answers(&sweep),
+            ["1 µs at dram.latency=300, the best; from 300 to 1500: 2.50× the time"]
+        );
+    }
+}

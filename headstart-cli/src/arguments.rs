@@ -6,12 +6,20 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use headstart::tune::perturb::Settings;
 
+use crate::terminal::Colour;
+
 /// Prefetching for GPU kernels: say it, derive it, decide it, measure it.
 #[derive(Debug, Parser)]
 #[command(name = "headstart", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
+    /// Colour headings, verdicts and warnings
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
+    pub color: Colour,
+    /// Say nothing on standard error but errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
 }
 
 const AFTER_HELP: &str = "\
@@ -100,6 +108,13 @@ pub enum Command {
     Bench(Bench),
     /// Measure a device with the microbenchmarks, write its model, or compare one with it
     Calibrate(Calibrate),
+    /// How a plan is written: the language of --plan, --plans and #[prefetch("…")]
+    #[command(long_about = PLANS)]
+    Plans,
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Write the manual pages to a folder
+    Man(Man),
     /// Measure a folder of PTX modules on a GPU: each entry as it was, as it is written again, and tuned
     Corpus(Corpus),
     /// Try kernels on a GPU for the process that started this one
@@ -109,6 +124,49 @@ pub enum Command {
     #[command(hide = true)]
     HostTechnique(HostTechnique),
 }
+
+/// The options of `headstart completions`.
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+/// The options of `headstart man`.
+#[derive(Args, Debug)]
+pub struct Man {
+    /// The folder; it is made if it is not there
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+}
+
+/// The language of plans.
+pub const PLANS: &str = "\
+A plan says which load is fetched early, by which strategy, how many iterations ahead.
+
+  plan      none                          the kernel as it is
+            unroll:N  unroll:full         take N iterations at a time
+            [unroll:N,]LOAD=STRATEGY,…    fetch loads early, N iterations at a time
+  LOAD      values                        the parameter that it reads
+            values@row                    in the loop of this name
+            values@gather.rs:41           in this line
+  STRATEGY  batched-registers:D           a group of D iterations is loaded before it is used
+            rolling-registers:D           a ring of registers, loaded D iterations before the use
+            batched-shared:D[/LAYOUT]     the same two in shared memory
+            rolling-shared:D[/LAYOUT]
+            rolling-async:D[/LAYOUT]      copied asynchronously into a ring in shared memory
+            cache:LEVEL:D[/nt]            a hint to L1, L2, L3 or L4, D iterations before the use
+            joint:LEVEL:D[/nt][/group]    a hint that a sub-group or work-group shares
+            bulk:L2:D                     one hint for the line of a whole sub-group
+  LAYOUT    interleaved (default), padded, plain
+  D         the distance: 1 to 4096 iterations ahead of the use; with unroll:N a multiple of N
+
+What a plan does not name it carries as it must: the indices that lead to a load are fetched
+earlier than the load. Plans in a list are set apart by semicolons.
+
+  unroll:8,values=rolling-async:16/interleaved,indices=rolling-registers:24
+";
 
 /// The options of `headstart capture`.
 #[derive(Args, Debug)]

@@ -11,6 +11,7 @@ mod program;
 mod progress;
 mod published;
 mod sweep;
+mod terminal;
 
 use std::panic;
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ use headstart::{Error, Result};
 fn main() -> ExitCode {
     // clap prints help and its own errors, and ends with status 0 or 2.
     let arguments = Arguments::parse();
+    terminal::set_up(arguments.color, arguments.quiet);
     // A bug of ours is said in one line, like everything else; RUST_BACKTRACE asks for more.
     if std::env::var_os("RUST_BACKTRACE").is_none() {
         panic::set_hook(Box::new(|_| ()));
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             // Standard error may be closed as well; the status still says what happened.
-            let line = format!("headstart: {error}\n");
+            let line = format!("{}\n", terminal::errors().fitted(&format!("headstart: {error}")));
             let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
             ExitCode::from(error.exit_status())
         }
@@ -57,6 +59,9 @@ fn run(command: Command) -> Result<u8> {
         Command::Merge(options) => command::merge::run(&options),
         Command::LaunchTemplate(options) => command::launch_template::run(&options),
         Command::Sweep(options) => command::sweep::run(&options),
+        Command::Plans => output::print(arguments::PLANS),
+        Command::Completions(options) => command::shell::completions(&options),
+        Command::Man(options) => command::shell::man(&options),
         Command::Tune(options) => command::tune::run(&options),
         Command::Run(options) => command::run::run(&options),
         Command::Occupancy(options) => command::occupancy::run(&options),

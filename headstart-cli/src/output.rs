@@ -7,13 +7,33 @@ use std::path::{Path, PathBuf};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
-/// Writes to standard output. A reader that has gone away (`| head`) is no error: the rest is dropped, and the
-/// command goes on to write its files.
+use crate::terminal;
+
+/// Writes a text for people to standard output: lines that are too long for the terminal are broken, and headings are
+/// coloured if that is wanted. A reader that has gone away (`| head`) is no error: the rest is dropped, and the command goes
+/// on to write its files.
 ///
 /// # Errors
 /// Standard output cannot be written for another reason, such as a full disk.
 pub fn print(text: &str) -> Result<()> {
+    print_as_it_is(&terminal::coloured(&terminal::output().fitted(text)))
+}
+
+/// Writes code or data to standard output.
+///
+/// # Errors
+/// As for [`print`].
+pub fn print_as_it_is(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
+}
+
+/// Writes a sentence on how it goes to standard error, unless only errors are wanted there. Standard error may be closed.
+pub fn tell(sentence: &str) {
+    if !terminal::is_quiet() {
+        // Names come from files.
+        let sentence = sentence.replace(char::is_control, "\u{fffd}");
+        let _ = writeln!(io::stderr(), "{}", terminal::errors().fitted(&sentence));
+    }
 }
 
 fn print_bytes(bytes: &[u8]) -> Result<()> {

@@ -8,6 +8,9 @@ use headstart::report::{Trial, number};
 use headstart::tune::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output::tell;
+use crate::terminal;
+
 /// Whether Ctrl-C was pressed while a search ran.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -37,6 +40,14 @@ pub struct Bar {
 /// How often a line says how far the search has come where no bar can be drawn.
 const SAY: Duration = Duration::from_secs(10);
 
+/// A bar that is not drawn where only errors are wanted.
+fn bar() -> ProgressBar {
+    match terminal::is_quiet() {
+        true => ProgressBar::hidden(),
+        false => ProgressBar::no_length(),
+    }
+}
+
 impl Bar {
     /// A bar that appears when the search begins. After `budget`, counted from now, the search begins no further plan.
     pub fn new(budget: Option<Duration>) -> Bar {
@@ -48,7 +59,7 @@ impl Bar {
             eprintln!("headstart: stopping when the plans at hand are done; Ctrl-C again ends at once");
         });
         Bar {
-            bar: ProgressBar::no_length(),
+            bar: bar(),
             best: Mutex::new(0.0),
             until: budget.and_then(|budget| Instant::now().checked_add(budget)),
             plans: AtomicUsize::new(0),
@@ -70,10 +81,10 @@ impl Bar {
         *last = Instant::now();
         let plans = self.plans.load(Ordering::Relaxed).max(done);
         let left = self.begun.elapsed().mul_f64((plans - done) as f64 / done as f64);
-        eprintln!(
+        tell(&format!(
             "headstart: {done} of {plans} plans, about {} s left",
             left.as_secs()
-        );
+        ));
     }
 
     fn show(&self, trial: &Trial) {
@@ -96,14 +107,13 @@ impl Bar {
 
 impl Progress for Bar {
     fn understood(&self, sentence: &str) {
-        // Names come from files.
-        eprintln!("{}", sentence.replace(char::is_control, "�"));
+        tell(sentence);
     }
 
     fn begin(&self, plans: usize) {
         // A search goes on with its plans in another geometry.
         if self.said.get().is_none() {
-            eprintln!("{plans} plans to try");
+            tell(&format!("{plans} plans to try"));
         }
         let _ = self.said.set(Mutex::new(Instant::now()));
         self.plans.store(plans, Ordering::Relaxed);
@@ -136,7 +146,8 @@ impl Points {
     /// A bar for this many points.
     pub fn new(points: usize) -> Points {
         let style = ProgressStyle::with_template("{bar:28} {pos}/{len} points, {eta} left");
-        let bar = ProgressBar::new(points as u64);
+        let bar = bar();
+        bar.set_length(points as u64);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(Duration::from_millis(200));
         Points(bar)

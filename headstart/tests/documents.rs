@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use headstart::prefetch::Plan;
+use headstart::report::columns::Columns;
 use headstart::report::number::{duration, speedup};
 use headstart::report::{Report, table};
 use serde_json::Value;
@@ -160,7 +161,7 @@ fn measured(case: &Value) -> String {
 
 /// The report from its fastest plans to the plan's meaning: what a reader looks at first.
 fn in_short(report: &Report) -> String {
-    let text = table::text(report);
+    let text = table::text(report, Columns::UNLIMITED);
     let from = text.find("Verdict: ").expect("a verdict");
     let to = text.find("\nWhy\n").expect("reasons");
     let heading = text.lines().next().expect("a heading");
@@ -213,7 +214,7 @@ fn gather_s_page_and_picture_are_of_one_run() {
     compare(
         "docs/gather.md",
         "tune-gather-sim-h200.json",
-        &as_code(&table::text(&report)),
+        &as_code(&table::text(&report, Columns::UNLIMITED)),
     );
     let advised = results("advise-gather-sim-h200.json");
     let text = advised["text"].as_str().expect("the advice as text");

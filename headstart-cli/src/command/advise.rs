@@ -13,6 +13,7 @@ use crate::device::Chosen;
 use crate::kernel::{self, Places};
 use crate::output::{Destination, json_line, print};
 use crate::progress::Bar;
+use crate::terminal;
 
 /// Runs the command.
 pub fn run(options: &Advise) -> Result<()> {
@@ -29,7 +30,7 @@ pub fn run(options: &Advise) -> Result<()> {
     }
     match json {
         Some(destination) => destination.write(&json_line(&advice)?),
-        None => print(&text(&advice)),
+        None => print(&text(&advice, terminal::output())),
     }
 }
 

@@ -6,7 +6,8 @@ use headstart::device::cuda::gpu::{self, GpuFacts};
 use headstart::device::model::{self, DeviceModel, Listed, PrefetchInstruction, Reached};
 use headstart::device::opencl::platform::{self, OpenClFacts};
 use headstart::ir::CacheLevel;
-use headstart::report::{number, table::wrapped};
+use headstart::report::columns::Columns;
+use headstart::report::number;
 use headstart::{Error, Result};
 use serde_json::{Value, json};
 
@@ -70,8 +71,8 @@ fn number_text(number: &Listed) -> String {
         "{} = {}{unit}\n{}{}",
         number.path,
         number.value,
-        wrapped(&number.meaning, "    ", "    "),
-        wrapped(&format!("source: {}", number.source), "    ", "      ")
+        Columns::UNLIMITED.wrapped(&number.meaning, "    ", "    "),
+        Columns::UNLIMITED.wrapped(&format!("source: {}", number.source), "    ", "      ")
     )
 }
 

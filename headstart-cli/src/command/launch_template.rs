@@ -5,10 +5,10 @@ use headstart::tune::launch_template;
 
 use crate::arguments::LaunchTemplate;
 use crate::kernel;
-use crate::output::print;
+use crate::output::print_as_it_is;
 
 /// Runs the command.
 pub fn run(options: &LaunchTemplate) -> Result<()> {
     let (kernel, shared_bytes) = kernel::read_for_template(&options.kernel)?;
-    print(&launch_template(&kernel, shared_bytes))
+    print_as_it_is(&launch_template(&kernel, shared_bytes))
 }

@@ -13,5 +13,6 @@ pub mod launch_template;
 pub mod merge;
 pub mod occupancy;
 pub mod run;
+pub mod shell;
 pub mod sweep;
 pub mod tune;

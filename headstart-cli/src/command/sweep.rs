@@ -8,6 +8,7 @@ use crate::arguments::Sweep;
 use crate::output::{Destination, json_line, print};
 use crate::sweep::axis::Over;
 use crate::sweep::points::{self, Asked};
+use crate::terminal;
 
 /// Runs the command.
 pub fn run(options: &Sweep) -> Result<()> {
@@ -58,6 +59,6 @@ pub fn run(options: &Sweep) -> Result<()> {
     let mut taken = destinations.iter().flatten();
     match taken.any(|destination| matches!(destination, Destination::Standard)) {
         true => Ok(()),
-        false => print(&sweep::text(&swept)),
+        false => print(&sweep::text(&swept, terminal::output())),
     }
 }

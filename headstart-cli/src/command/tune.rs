@@ -18,6 +18,7 @@ use crate::device;
 use crate::kernel::{self, Module, Places};
 use crate::output::{Destination, json_line, print};
 use crate::progress::Bar;
+use crate::terminal;
 
 /// Runs the command.
 pub fn run(options: &Tune) -> Result<()> {
@@ -124,7 +125,7 @@ pub fn run(options: &Tune) -> Result<()> {
         .flatten()
         .any(|destination| matches!(destination, Destination::Standard));
     if !taken {
-        print(&table::text(&report))?;
+        print(&table::text(&report, terminal::output()))?;
         print(exchanged.as_deref().unwrap_or_default())?;
     }
     if let Some(partial) = &report.partial {

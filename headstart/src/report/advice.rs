@@ -2,14 +2,16 @@
 
 use std::fmt::Write;
 
+use super::columns::{Columns, broken, on_one_line};
 use super::number::{duration, percent, speedup};
-use super::table::{align_numbers, on_one_line, plain_table, wrapped};
+use super::table::{align_numbers, plain_table, plan_line};
 use super::{Verdict, explain};
 use crate::advise::{Advice, Answer, Bounds, Choice, Step};
 use crate::names;
 
 /// The whole advice, ending with a line break.
-pub fn text(advice: &Advice) -> String {
+pub fn text(advice: &Advice, columns: Columns) -> String {
+    let wrapped = |text: &str, first: &str, following: &str| columns.wrapped(text, first, following);
     // Writing to a String cannot fail.
     let mut text = String::new();
     let mut heading = format!("{} on {}", names::shown(&advice.kernel), advice.device);
@@ -19,16 +21,20 @@ pub fn text(advice: &Advice) -> String {
     for (name, value) in &advice.parameters {
         let _ = write!(heading, ", {name}={value}");
     }
-    let _ = writeln!(text, "{}: {}\n", on_one_line(&heading), duration(advice.time_ns));
+    let heading = format!("{}: {}", on_one_line(&heading), duration(advice.time_ns));
+    let _ = writeln!(text, "{}\n", columns.fitted(&heading));
     let _ = writeln!(text, "Should it be prefetched?");
     for step in &advice.steps {
-        text.push_str(&one_step(step));
+        text.push_str(&one_step(step, columns));
     }
     if !advice.choices.is_empty() {
+        let title =
+            "What could be done, the cheapest first; * is the advice, which takes no condition for granted";
         let _ = writeln!(
             text,
-            "\nWhat could be done, the cheapest first; * is the advice, which takes no condition for granted\n{}",
-            choices(&advice.choices)
+            "\n{}\n{}",
+            columns.fitted(title),
+            choices(&advice.choices, columns)
         );
     }
     let _ = writeln!(text);
@@ -41,14 +47,14 @@ pub fn text(advice: &Advice) -> String {
         text.push_str(&wrapped(doubt, "  ", "  "));
     }
     if let Some(plan) = &advice.plan {
-        let _ = writeln!(text, "  plan: {plan}");
+        text.push_str(&plan_line(plan, columns));
         for (part, meaning) in explain::plan(plan) {
             let _ = writeln!(text, "    {part}");
             text.push_str(&wrapped(&meaning, "      ", "      "));
         }
     }
     if let Some(bounds) = &advice.bounds {
-        text.push_str(&gains(bounds, advice));
+        text.push_str(&gains(bounds, advice, columns));
     }
     if !advice.instead.is_empty() {
         let _ = writeln!(text, "\nWhat else would help");
@@ -67,26 +73,26 @@ pub fn text(advice: &Advice) -> String {
     text
 }
 
-fn one_step(step: &Step) -> String {
+fn one_step(step: &Step, columns: Columns) -> String {
     let answer = match step.answer {
         Answer::Yes => "yes",
         Answer::No => "no",
         Answer::Unknown => "?",
     };
-    let mut text = wrapped(step.question, &format!("  {answer:<5}"), "       ");
+    let mut text = columns.wrapped(step.question, &format!("  {answer:<5}"), "       ");
     let place = step
         .place
         .as_ref()
         .map_or(String::new(), |place| format!(" ({place})"));
-    text.push_str(&wrapped(
-        &format!("{}{place}", step.finding),
-        "        ",
-        "        ",
-    ));
+    text.push_str(&columns.wrapped(&format!("{}{place}", step.finding), "        ", "        "));
     text
 }
 
-fn choices(choices: &[Choice]) -> String {
+fn choices(choices: &[Choice], columns: Columns) -> String {
+    // Verdict, time and speedup stand in front of how.
+    let width = columns
+        .width()
+        .saturating_sub(2 + "* more work-groups".len() + "1,000 µs".len() + "speedup".len() + 9);
     let mut table = plain_table();
     table.set_header(["", "time", "speedup", "how"]);
     for choice in choices {
@@ -106,7 +112,7 @@ fn choices(choices: &[Choice]) -> String {
             format!("{mark}{}", choice.what),
             duration(choice.time_ns),
             speedup(choice.speedup),
-            how,
+            broken(&how, width, &[',', ' ']),
         ]);
     }
     align_numbers(&mut table);
@@ -117,7 +123,7 @@ fn choices(choices: &[Choice]) -> String {
 }
 
 /// How much there is to gain at most, and because of what.
-fn gains(bounds: &Bounds, advice: &Advice) -> String {
+fn gains(bounds: &Bounds, advice: &Advice, columns: Columns) -> String {
     let chosen = advice.choices.iter().find(|choice| choice.chosen);
     let mut sentences = super::gains::sentences(bounds, chosen.map(|choice| choice.speedup));
     sentences.extend(advice.program.map(|program| {
@@ -129,6 +135,8 @@ fn gains(bounds: &Bounds, advice: &Advice) -> String {
             speedup(program.at_most)
         )
     }));
-    let lines = sentences.iter().map(|sentence| wrapped(sentence, "  - ", "    "));
+    let lines = sentences
+        .iter()
+        .map(|sentence| columns.wrapped(sentence, "  - ", "    "));
     format!("\nHow much there is to gain\n{}", lines.collect::<String>())
 }

@@ -5,12 +5,14 @@
 
 pub mod advice;
 mod checked;
+pub mod columns;
 pub mod detail;
 pub mod explain;
 pub mod gains;
 pub mod number;
 pub mod page;
 pub mod series;
+pub mod short;
 pub mod sweep;
 pub mod table;
 

@@ -5,14 +5,15 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
+use super::columns::{Columns, broken, on_one_line};
 use super::series::{self, Series};
-use super::{Outcome, Report, explain, gains, number};
+use super::short::Short;
+use super::{Outcome, Report, Trial, explain, gains, number};
 use crate::names;
+use crate::prefetch::Plan;
 
 /// How many of the fastest plans are listed.
 const FASTEST: usize = 5;
-/// Characters in a line of running text.
-const WIDTH: usize = 100;
 /// How many reasons for rejection are listed.
 const REASONS: usize = 6;
 
@@ -20,7 +21,8 @@ const REASONS: usize = 6;
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 /// The whole report, ending with a line break. No line is coloured, so that it reads the same in a file.
-pub fn text(report: &Report) -> String {
+pub fn text(report: &Report, columns: Columns) -> String {
+    let wrapped = |text: &str, first: &str, following: &str| columns.wrapped(text, first, following);
     let mut text = String::new();
     let mut heading = format!("{} on {}", names::shown(&report.kernel), report.device);
     if let Some(geometry) = report.geometry {
@@ -30,19 +32,19 @@ pub fn text(report: &Report) -> String {
         let _ = write!(heading, ", {name}={value}");
     }
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "{}\n", on_one_line(&heading));
-    if let Some(matrix) = speedups(report) {
+    text.push_str(&columns.fitted(&on_one_line(&heading)));
+    text.push_str("\n\n");
+    if let Some(matrix) = speedups(report, columns) {
         let plain = number::duration(report.baseline_ns);
         let dropped = match report.dropped().is_empty() {
             true => "",
             false => ", < what a dropped plan is below",
         };
-        let _ = writeln!(
-            text,
-            "Speedup over the plain kernel ({plain}), by distance; * is the best{dropped}\n{matrix}\n"
-        );
+        let title = format!("Speedup over the plain kernel ({plain}), by distance; * is the best{dropped}");
+        text.push_str(&columns.fitted(&title));
+        let _ = writeln!(text, "\n{matrix}\n");
     }
-    let _ = writeln!(text, "The fastest\n{}\n", fastest(report));
+    let _ = writeln!(text, "The fastest\n{}\n", fastest(report, columns));
     for warning in &report.warnings {
         text.push_str(&wrapped(&format!("Warning: {warning}"), "", "  "));
     }
@@ -52,7 +54,7 @@ pub fn text(report: &Report) -> String {
         text.push_str(&wrapped(doubt, "  ", "  "));
     }
     if !report.best.plan.is_none() {
-        let _ = writeln!(text, "  plan: {}", report.best.plan);
+        text.push_str(&plan_line(&report.best.plan, columns));
         for (part, meaning) in explain::plan(&report.best.plan) {
             let _ = writeln!(text, "    {part}");
             text.push_str(&wrapped(&meaning, "      ", "      "));
@@ -68,8 +70,8 @@ pub fn text(report: &Report) -> String {
             text.push_str(&wrapped(&sentence, "  - ", "    "));
         }
     }
-    text.push_str(&dropped(report));
-    text.push_str(&rejected(report));
+    text.push_str(&dropped(report, columns));
+    text.push_str(&rejected(report, columns));
     for note in report.remarks() {
         text.push('\n');
         text.push_str(&wrapped(&note, "", ""));
@@ -77,9 +79,20 @@ pub fn text(report: &Report) -> String {
     text
 }
 
+/// A plan in full, to be pasted: spaces after its commas are allowed where it is read.
+pub(super) fn plan_line(plan: &Plan, columns: Columns) -> String {
+    const LEAD: &str = "  plan: ";
+    let spelled = broken(
+        &plan.to_string(),
+        columns.width().saturating_sub(LEAD.len()),
+        &[','],
+    );
+    format!("{LEAD}{}\n", spelled.replace('\n', "\n        "))
+}
+
 /// The figure as numbers: a row a strategy, a column a distance; what was dropped with `<` in front of what it is at most. None
 /// where no plan has a distance.
-pub fn speedups(report: &Report) -> Option<String> {
+pub fn speedups(report: &Report, columns: Columns) -> Option<String> {
     let (all, timed, dropped) = (series::all(report), series::of(report), series::dropped(report));
     let distances: BTreeSet<u32> = all
         .iter()
@@ -96,35 +109,93 @@ pub fn speedups(report: &Report) -> Option<String> {
             .find(|point| point.distance == distance)
             .cloned()
     };
-    let mut table = plain_table();
-    table.set_header(std::iter::once("strategy".to_owned()).chain(distances.iter().map(u32::to_string)));
-    for Series { label, .. } in &all {
-        let cells = distances.iter().map(|&distance| {
-            if let Some(timed) = point(&timed, label, distance) {
-                let mark = if timed.plan == report.best.plan { "*" } else { "" };
-                return format!("{mark}{:.2}", timed.speedup);
-            }
-            match point(&dropped, label, distance) {
-                // Rounded up: it is a bound.
-                Some(dropped) => format!("<{:.1}", (dropped.speedup * 10.0).ceil() / 10.0),
-                None => String::new(),
-            }
-        });
-        table.add_row(std::iter::once(label.clone()).chain(cells).map(Cell::new));
-    }
-    align_numbers(&mut table);
-    Some(table.trim_fmt())
+    let cell = |label: &str, distance: u32| {
+        if let Some(timed) = point(&timed, label, distance) {
+            let mark = if timed.plan == report.best.plan { "*" } else { "" };
+            return format!("{mark}{:.2}", timed.speedup);
+        }
+        match point(&dropped, label, distance) {
+            // Rounded up: it is a bound.
+            Some(dropped) => format!("<{:.1}", (dropped.speedup * 10.0).ceil() / 10.0),
+            None => String::new(),
+        }
+    };
+    let rows: Vec<(String, Vec<String>)> = all
+        .iter()
+        .map(|line| {
+            let cells = distances.iter().map(|&distance| cell(&line.label, distance));
+            (line.label.clone(), cells.collect())
+        })
+        .collect();
+    let header: Vec<String> = distances.iter().map(u32::to_string).collect();
+    Some(matrix("strategy", &header, &rows, columns))
 }
 
-fn fastest(report: &Report) -> String {
-    let mut table = plain_table();
-    table.set_header(["plan", "time", "speedup", "outputs"]);
+/// A table of words and right-aligned numbers. Where it is wider than the terminal, it goes on below with the columns that
+/// did not fit.
+pub(super) fn matrix(
+    corner: &str,
+    header: &[String],
+    rows: &[(String, Vec<String>)],
+    columns: Columns,
+) -> String {
+    let length = |text: &str| text.chars().count() + BETWEEN;
+    let names = rows.iter().map(|(name, _)| length(name)).max().unwrap_or(0);
+    let first = names.max(length(corner)) + LEFT - BETWEEN;
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|(_, cells)| cells.get(column));
+        let widest = cells.map(|cell| length(cell)).max().unwrap_or(0);
+        widest.max(length(&header[column]))
+    };
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    let mut taken = usize::MAX;
+    for column in 0..header.len() {
+        let needed = width(column);
+        if taken.saturating_add(needed) > columns.width() {
+            parts.push(Vec::new());
+            taken = first;
+        }
+        taken += needed;
+        parts.last_mut().expect("begun above").push(column);
+    }
+    let tables = parts.iter().map(|part| {
+        let mut table = plain_table();
+        let named = part.iter().map(|&column| header[column].as_str());
+        table.set_header(std::iter::once(corner).chain(named));
+        for (name, cells) in rows {
+            let cells = part.iter().map(|&column| cells[column].as_str());
+            table.add_row(std::iter::once(name.as_str()).chain(cells).map(Cell::new));
+        }
+        align_numbers(&mut table);
+        table.trim_fmt()
+    });
+    tables.collect::<Vec<_>>().join("\n\n")
+}
+
+/// What a table has at its left, and between its columns.
+const LEFT: usize = 2;
+const BETWEEN: usize = 3;
+
+fn fastest(report: &Report, columns: Columns) -> String {
     let ran = report.fastest_first();
     let shown = ran
         .iter()
         .enumerate()
         .filter(|(rank, trial)| *rank < FASTEST || trial.plan.is_none());
-    for (_, trial) in shown {
+    let shown: Vec<&Trial> = shown.map(|(_, trial)| *trial).collect();
+    // Time, speedup and whether outputs are identical stand beside the plan.
+    const OTHERS: usize = LEFT + 3 * BETWEEN + "1,000 µs".len() + "speedup".len() + "within bounds".len();
+    let width = columns.width().saturating_sub(OTHERS);
+    let elsewhere = report.best_elsewhere.as_ref();
+    let plans: Vec<&Plan> = shown
+        .iter()
+        .map(|trial| &trial.plan)
+        .chain(elsewhere.map(|other| &other.plan))
+        .collect();
+    let short = Short::of(plans, width);
+    let mut table = plain_table();
+    table.set_header(["plan", "time", "speedup", "outputs"]);
+    for trial in shown {
         let Outcome::Ok {
             time_ns,
             speedup,
@@ -135,35 +206,38 @@ fn fastest(report: &Report) -> String {
         };
         let outputs = outputs.word();
         table.add_row([
-            trial.plan.to_string(),
+            short.plan(&trial.plan, width),
             number::duration(time_ns),
             number::speedup(speedup),
             outputs.to_owned(),
         ]);
     }
-    if let Some(other) = &report.plain_best_geometry {
+    let mut other = |plan: &Plan, geometry, time_ns, speedup| {
+        let named = format!("{}, as {geometry}", short.plan(plan, width));
         table.add_row([
-            format!("none, as {}", other.geometry),
-            number::duration(other.time_ns),
-            number::speedup(other.speedup),
+            broken(&named, width, &[' ']),
+            number::duration(time_ns),
+            number::speedup(speedup),
         ]);
+    };
+    if let Some(found) = &report.plain_best_geometry {
+        other(&Plan::none(), found.geometry, found.time_ns, found.speedup);
     }
-    if let Some(other) = &report.best_elsewhere {
-        table.add_row([
-            format!("{}, as {}", other.plan, other.geometry),
-            number::duration(other.time_ns),
-            number::speedup(other.speedup),
-        ]);
+    if let Some(found) = elsewhere {
+        other(&found.plan, found.geometry, found.time_ns, found.speedup);
     }
     align_numbers(&mut table);
     if let Some(column) = table.column_mut(3) {
         column.set_cell_alignment(CellAlignment::Left);
     }
-    table.trim_fmt()
+    match short.legend() {
+        Some(legend) => format!("{}{}", columns.wrapped(&legend, "  ", "  "), table.trim_fmt()),
+        None => table.trim_fmt(),
+    }
 }
 
 /// How many plans were dropped, and which came nearest; empty where none was.
-fn dropped(report: &Report) -> String {
+fn dropped(report: &Report, columns: Columns) -> String {
     let dropped = report.dropped();
     let Some((nearest, (after, at_most))) = dropped.first().and_then(|trial| Some((trial, trial.dropped()?)))
     else {
@@ -177,11 +251,11 @@ fn dropped(report: &Report) -> String {
         number::percent(after),
         number::speedup(at_most)
     );
-    format!("\n{}", wrapped(&text, "", "  "))
+    format!("\n{}", columns.wrapped(&text, "", "  "))
 }
 
 /// The rejected plans by reason, the commonest first; empty where none was rejected.
-fn rejected(report: &Report) -> String {
+fn rejected(report: &Report, columns: Columns) -> String {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for (plan, reason) in report.without_time() {
         match reasons.iter_mut().find(|(other, _)| *other == reason) {
@@ -203,7 +277,7 @@ fn rejected(report: &Report) -> String {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        text.push_str(&wrapped(&format!("{}{others}: {reason}", plans[0]), "  ", "    "));
+        text.push_str(&columns.wrapped(&format!("{}{others}: {reason}", plans[0]), "  ", "    "));
     }
     if reasons.len() > REASONS {
         let _ = writeln!(text, "  … and {} other reasons", reasons.len() - REASONS);
@@ -224,36 +298,6 @@ pub(super) fn align_numbers(table: &mut Table) {
     }
 }
 
-/// Text broken into lines of at most [`WIDTH`] characters where it has spaces, each with its indentation.
-pub fn wrapped(text: &str, first: &str, following: &str) -> String {
-    let mut lines = String::new();
-    let mut line = first.to_owned();
-    let mut empty = true;
-    for word in on_one_line(text).split(' ') {
-        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines.push_str(&line);
-            lines.push('\n');
-            line = following.to_owned();
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    lines.push_str(&line);
-    lines.push('\n');
-    lines
-}
-
-/// Text from outside (a kernel's name, a reason that quotes it) must not move the cursor.
-pub(super) fn on_one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_text_shows_verdict_best_and_reasons() {
-        let text = text(&sample());
+        let text = text(&sample(), Columns::UNLIMITED);
         for expected in [
             "gather on sim:h200, 132 work-groups of 128 work-items, items=1024",
             "*2.96",
@@ -287,7 +331,7 @@ mod tests {
                 at_most: 1.4321,
             },
         });
-        let text = text(&report);
+        let text = text(&report, Columns::UNLIMITED);
         for expected in [
             "< what a dropped plan is below",
             "batched-shared/plain",
@@ -313,24 +357,43 @@ mod tests {
         let mut report = sample();
         report.kernel = "evil\u{1b}[2J\r\nname".to_owned();
         report.reasons = vec!["\u{7}".to_owned()];
-        let text = text(&report);
+        let text = text(&report, Columns::UNLIMITED);
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     }
 
     #[test]
-    fn running_text_is_broken_at_spaces() {
-        let text = wrapped(&"word ".repeat(50), "- ", "  ");
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
-        assert_eq!(text.matches("word").count(), 50);
-        assert!(text.lines().skip(1).all(|line| line.starts_with("  word")));
-        assert_eq!(wrapped(&"x".repeat(300), "- ", "  ").lines().count(), 1);
+    fn a_report_fits_the_terminal() {
+        let mut report = sample();
+        let long = "unroll:8,param_3@L__BB1_4=rolling-async:8,param_4@L__BB1_4=rolling-async:8,x=rolling-registers:16";
+        report.trials.push(Trial {
+            plan: long.parse().expect("a plan"),
+            outcome: Outcome::Ok {
+                time_ns: 1.0,
+                speedup: 100.0,
+                outputs: report.trials[0].outputs().expect("it ran"),
+            },
+        });
+        report.best.plan = long.parse().expect("a plan");
+        for width in [80, 100, 140] {
+            let text = text(&report, Columns::new(width));
+            for line in text.lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+            assert!(text.contains("A is `param_3@L__BB1_4`"), "{text}");
+            let plan = text.split("  plan: ").nth(1).expect("the plan");
+            let plan: String = plan
+                .lines()
+                .take_while(|line| !line.starts_with("    unroll"))
+                .collect();
+            assert_eq!(plan.parse::<Plan>().expect("to be pasted"), report.best.plan);
+        }
     }
 
     #[test]
     fn a_report_without_distances_has_no_matrix() {
         let mut report = sample();
         report.trials.truncate(1);
-        assert_eq!(speedups(&report), None);
-        assert!(text(&report).contains("The fastest"));
+        assert_eq!(speedups(&report, Columns::UNLIMITED), None);
+        assert!(text(&report, Columns::UNLIMITED).contains("The fastest"));
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::advise::{Advice, Answer};
 use crate::report::Verdict;
+use crate::report::columns::Columns;
 
 const RAW: &str = include_str!("../../../tests/data/profiles/ncu-raw.csv");
 const DETAILS: &str = include_str!("../../../tests/data/profiles/ncu-details-comma.csv");
@@ -276,7 +277,7 @@ fn mangled_files_end_in_one_line() {
         Ok(profiled) => {
             let advice = Advice::of_profiler(&profiled);
             assert!(advice.time_ns > 0.0);
-            crate::report::advice::text(&advice);
+            crate::report::advice::text(&advice, Columns::UNLIMITED);
         }
         Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
     };

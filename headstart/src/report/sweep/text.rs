@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 
-use comfy_table::Cell;
-
 use super::lines::{Block, Layout};
 use super::words::{answers, shown};
 use super::{PointOutcome, Sweep};
 use crate::error::{Error, Result};
 use crate::names;
+use crate::report::columns::{Columns, on_one_line};
 use crate::report::number;
-use crate::report::table::{align_numbers, on_one_line, plain_table, wrapped};
+use crate::report::table::{align_numbers, matrix, plain_table, plan_line};
 
 /// The sweep as text, ending with a line break.
-pub fn text(sweep: &Sweep) -> String {
+pub fn text(sweep: &Sweep, columns: Columns) -> String {
+    let wrapped = |text: &str, first: &str, following: &str| columns.wrapped(text, first, following);
     let layout = Layout::of(sweep);
     let mut heading = format!("{} on {}", names::shown(&sweep.kernel), sweep.device);
     for (name, value) in &sweep.parameters {
@@ -22,7 +22,7 @@ pub fn text(sweep: &Sweep) -> String {
     // Writing to a String cannot fail.
     let mut text = wrapped(&heading, "", "  ");
     if let Some(plan) = sweep.plan.as_ref().filter(|plan| !plan.is_none()) {
-        text.push_str(&wrapped(&format!("plan: {plan}"), "", "  "));
+        text.push_str(&plan_line(plan, columns));
     }
     let what = match sweep.shows_speedups() {
         true => "Speedup over the plain kernel",
@@ -36,7 +36,7 @@ pub fn text(sweep: &Sweep) -> String {
         };
         text.push('\n');
         text.push_str(&wrapped(&format!("{what} by {by}{title}"), "", "  "));
-        let _ = writeln!(text, "{}", table(sweep, &layout, &block));
+        let _ = writeln!(text, "{}", table(sweep, &layout, &block, columns));
     }
     text.push('\n');
     for answer in answers(sweep) {
@@ -58,10 +58,10 @@ pub fn text(sweep: &Sweep) -> String {
 }
 
 /// A row a line, a column a value; times stand beside the speedup where there is one line.
-fn table(sweep: &Sweep, layout: &Layout, block: &Block<'_>) -> String {
+fn table(sweep: &Sweep, layout: &Layout, block: &Block<'_>, columns: Columns) -> String {
     let along = &sweep.axes[layout.along];
-    let mut table = plain_table();
     let Some(between) = layout.between else {
+        let mut table = plain_table();
         let mut header = vec![along.name.clone(), "time".to_owned()];
         if sweep.shows_speedups() {
             header.extend(["plain".to_owned(), "speedup".to_owned()]);
@@ -83,18 +83,19 @@ fn table(sweep: &Sweep, layout: &Layout, block: &Block<'_>) -> String {
         align_numbers(&mut table);
         return table.trim_fmt();
     };
-    table.set_header(std::iter::once(&sweep.axes[between].name).chain(&along.values));
-    for line in &block.lines {
-        let cells = line.points.iter().map(|point| match sweep.number(point) {
-            Some(value) if sweep.shows_speedups() => format!("{value:.2}"),
-            Some(value) => shown(sweep, value),
-            None => "–".to_owned(),
-        });
-        let name = on_one_line(line.value.unwrap_or_default());
-        table.add_row(std::iter::once(name).chain(cells).map(Cell::new));
-    }
-    align_numbers(&mut table);
-    table.trim_fmt()
+    let rows: Vec<(String, Vec<String>)> = block
+        .lines
+        .iter()
+        .map(|line| {
+            let cells = line.points.iter().map(|point| match sweep.number(point) {
+                Some(value) if sweep.shows_speedups() => format!("{value:.2}"),
+                Some(value) => shown(sweep, value),
+                None => "–".to_owned(),
+            });
+            (on_one_line(line.value.unwrap_or_default()), cells.collect())
+        })
+        .collect();
+    matrix(&sweep.axes[between].name, &along.values, &rows, columns)
 }
 
 /// The points as CSV: a column an axis, then the plan, both times in nanoseconds, the speedup, and why a point did not run.
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_text_has_the_table_and_the_answers() {
-        let text = text(&sample());
+        let text = text(&sample(), Columns::UNLIMITED);
         for expected in [
             "gather on sim:h200, items=64",
             "plan: values=rolling-async:4/interleaved",

@@ -1,0 +1,167 @@
+//! What standard output and standard error are: how wide, and whether colours and progress are wanted there.
+//!
+//! It is found out once, before a command runs.
+
+use std::io::IsTerminal;
+use std::sync::OnceLock;
+
+use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
+use headstart::report::columns::Columns;
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Also in a file or a pipe
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// What was found out.
+#[derive(Clone, Copy, Debug)]
+struct Terminal {
+    is_coloured: bool,
+    is_quiet: bool,
+    output: Columns,
+    errors: Columns,
+}
+
+static TERMINAL: OnceLock<Terminal> = OnceLock::new();
+
+/// Finds out; `is_quiet` keeps everything but errors from standard error. Later calls change nothing.
+pub fn set_up(colour: Colour, is_quiet: bool) {
+    // As https://no-color.org has it: set to anything but nothing.
+    let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_coloured = match colour {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => std::io::stdout().is_terminal() && !is_unwanted,
+    };
+    TERMINAL.get_or_init(|| Terminal {
+        is_coloured,
+        is_quiet,
+        output: columns(terminal_size::terminal_size_of(std::io::stdout())),
+        errors: columns(terminal_size::terminal_size_of(std::io::stderr())),
+    });
+}
+
+/// The width of a terminal; where there is none, what COLUMNS says, and no limit without it.
+fn columns(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Columns {
+    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let width = size.map(|(width, _)| usize::from(width.0)).or_else(told);
+    width
+        .filter(|&width| width > 0)
+        .map_or(Columns::UNLIMITED, Columns::new)
+}
+
+/// The width of standard output.
+pub fn output() -> Columns {
+    TERMINAL
+        .get()
+        .map_or(Columns::UNLIMITED, |terminal| terminal.output)
+}
+
+/// The width of standard error.
+pub fn errors() -> Columns {
+    TERMINAL
+        .get()
+        .map_or(Columns::UNLIMITED, |terminal| terminal.errors)
+}
+
+/// Whether only errors are wanted on standard error.
+pub fn is_quiet() -> bool {
+    TERMINAL.get().is_some_and(|terminal| terminal.is_quiet)
+}
+
+/// A text with its headings, verdicts and warnings coloured, if colours are wanted.
+pub fn coloured(text: &str) -> String {
+    match TERMINAL.get() {
+        Some(terminal) if terminal.is_coloured => text.split_inclusive('\n').map(line).collect(),
+        _ => text.to_owned(),
+    }
+}
+
+/// A line with its colours. What it is follows from how it begins: see the tests.
+fn line(text: &str) -> String {
+    let (line, end) = text.strip_suffix('\n').map_or((text, ""), |line| (line, "\n"));
+    let bold = Style::new().bold();
+    let styled = |style: Style, part: &str| format!("{}{part}{}", style.render(), style.render_reset());
+    let coloured = if let Some(verdict) = line.strip_prefix("Verdict: ") {
+        let colour = match verdict {
+            "prefetch" | "unroll" => AnsiColor::Green,
+            "more work-groups" => AnsiColor::Yellow,
+            _ => AnsiColor::Cyan,
+        };
+        format!(
+            "{}{}",
+            styled(bold, "Verdict: "),
+            styled(bold.fg_color(Some(colour.into())), verdict)
+        )
+    } else if line.starts_with("Warning:") || line.starts_with("headstart: ") {
+        let warning = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
+        styled(warning, line)
+    } else if line.starts_with("  ") && line.trim_start().starts_with('─') {
+        styled(Style::new().dimmed(), line)
+    } else if is_heading(line) {
+        styled(bold, line)
+    } else if let Some((before, best, after)) = best_of(line) {
+        format!(
+            "{before}{}{after}",
+            styled(bold.fg_color(Some(AnsiColor::Green.into())), best)
+        )
+    } else {
+        line.to_owned()
+    };
+    coloured + end
+}
+
+/// A short line without indentation and full stop.
+fn is_heading(line: &str) -> bool {
+    let begins = line.chars().next().is_some_and(char::is_uppercase);
+    begins && !line.ends_with(['.', ':', ',']) && line.chars().count() <= 60
+}
+
+/// The number marked as the best in a row of a table, with its mark: `*2.29`.
+fn best_of(line: &str) -> Option<(&str, &str, &str)> {
+    let start = line.find(" *").map(|at| at + 1)?;
+    let rest = &line[start..];
+    let end = rest.find(' ').unwrap_or(rest.len());
+    let best = &rest[..end];
+    let is_number = best.len() > 1 && best[1..].chars().all(|c| c.is_ascii_digit() || c == '.');
+    is_number.then(|| (&line[..start], best, &rest[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_matters_is_coloured_and_nothing_else_is() {
+        for (plain, is_coloured) in [
+            ("Verdict: prefetch\n", true),
+            ("Warning: its loops never run.\n", true),
+            ("The fastest\n", true),
+            ("  ────────\n", true),
+            ("  unroll     2.26   *2.29   2.22\n", true),
+            (
+                "  2.29× the speed of the plain kernel, 37.6 µs instead of 86.2 µs.\n",
+                false,
+            ),
+            ("  values=rolling-async:4   1.0 µs\n", false),
+            ("  a * b\n", false),
+        ] {
+            let coloured = line(plain);
+            assert_eq!(coloured != plain, is_coloured, "{plain}");
+            let mut bare = coloured;
+            while let Some(start) = bare.find('\u{1b}') {
+                let end = start + bare[start..].find('m').expect("an end");
+                bare.replace_range(start..=end, "");
+            }
+            assert_eq!(bare, plain);
+        }
+    }
+}

@@ -19,6 +19,7 @@ pub mod operands;
 pub mod shared;
 pub mod stores;
 pub mod sub_groups;
+pub mod vectors;
 pub mod written;
 
 use std::sync::Arc;
@@ -64,10 +65,11 @@ pub enum Timed {
 }
 
 /// Every microbenchmark.
-pub static MICRO: [&Micro; 15] = [
+pub static MICRO: [&Micro; 16] = [
     &launch::LAUNCH,
     &memory::LATENCY,
     &memory::BANDWIDTH,
+    &vectors::VECTORS,
     &arithmetic::ARITHMETIC,
     &operands::OPERANDS,
     &arithmetic::BARRIER,

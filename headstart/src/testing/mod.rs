@@ -26,6 +26,7 @@ mod together;
 pub mod tools;
 mod values;
 pub mod worker;
+pub mod xe;
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use super::recipe::{self, Recipe, single};
 use super::target::Family;
-use super::{program::Class, recipe_intel};
+use super::{isa::intel::recipe as recipe_intel, program::Class};
 use crate::ir::{
     BinaryOp, CompareOp, ConvertOp, FloatRule, Id, Kernel, NoWrapOp, Op, OpKind, Space, Type, UnaryOp, Value,
 };

@@ -2,7 +2,7 @@
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 
-use super::program::{Class, Control, Guard, Step};
+use super::program::{Class, Control, Guard, Share, Step};
 use crate::ir::{Array, Kernel, Place, Space};
 
 /// A register before numbering.
@@ -28,6 +28,8 @@ pub struct Draft {
     pub control: Control,
     /// What it computes.
     pub steps: Vec<Step>,
+    /// For how many work-items it works.
+    pub share: Share,
     /// On which lanes.
     pub guard: Option<Guard>,
     /// Registers that it writes.
@@ -111,6 +113,7 @@ impl Draft {
             class,
             control: Control::Next,
             steps: Vec::new(),
+            share: Share::Whole,
             guard: None,
             defines: Vec::new(),
             uses: Vec::new(),

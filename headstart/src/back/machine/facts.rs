@@ -120,6 +120,11 @@ impl<'k> Facts<'k> {
         }
     }
 
+    /// Whether one work-item's instruction makes it, for all of the sub-group.
+    pub fn is_scalar(&self, value: Value) -> bool {
+        self.target.family.rules().scalar_instructions && !self.divergence.differs(value)
+    }
+
     /// Whether the scalar unit can make it; on Intel one lane's worth of a register, so none either.
     fn is_uniform_arithmetic(&self, value: Value) -> bool {
         match self.kind(value).map(OpKind::plain) {

@@ -54,6 +54,7 @@ pub fn lay_out(
                 class: draft.class,
                 control: draft.control,
                 steps: start..steps.len() as u32,
+                share: draft.share,
                 guard: draft.guard,
                 defines: numbered(&draft.defines, &numbers),
                 uses: numbered(&draft.uses, &numbers),

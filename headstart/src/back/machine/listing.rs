@@ -4,7 +4,7 @@ use std::fmt;
 
 use cranelift_entity::EntityRef;
 
-use super::program::{Class, Control, Instruction, MachineProgram, Step};
+use super::program::{Class, Control, Instruction, MachineProgram, Share, Step};
 use crate::ir::{OpClass, OpKind, Space, Value};
 
 impl Class {
@@ -100,6 +100,11 @@ impl MachineProgram {
         };
         if instruction.class != Class::None {
             text.push_str(&instruction.class.name());
+            text.push_str(match instruction.share {
+                Share::Whole => "",
+                Share::Half => "/half",
+                Share::One => "/one",
+            });
         }
         if instruction.bytes > 16 {
             text.push_str(&format!(" +{}", instruction.bytes - 16));

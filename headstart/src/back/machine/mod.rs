@@ -17,6 +17,7 @@ mod constants;
 mod draft;
 mod facts;
 mod intervals;
+mod isa;
 mod layout;
 mod listing;
 mod liveness;
@@ -24,7 +25,6 @@ mod operands;
 mod pressure;
 pub mod program;
 mod recipe;
-mod recipe_intel;
 mod registers;
 mod schedule;
 mod select;
@@ -34,7 +34,7 @@ mod window;
 
 pub use program::{
     Class, Control, Guard, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList,
-    Slot, Step,
+    Share, Slot, Step,
 };
 pub use target::{Family, Target};
 

@@ -98,6 +98,8 @@ pub struct Instruction {
     /// What it computes: a range of [`MachineProgram::steps`]. Empty for the inner instructions of
     /// an expansion, whose last one carries the operation.
     pub steps: Range<u32>,
+    /// For how many of the sub-group's work-items it works.
+    pub share: Share,
     /// On which of the active lanes.
     pub guard: Option<Guard>,
     /// Registers that it writes.
@@ -112,6 +114,29 @@ pub struct Instruction {
     pub bytes: u32,
     /// The source that it came from.
     pub place: Place,
+}
+
+/// For how many of a sub-group's work-items an instruction works, active or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Share {
+    /// All of them.
+    #[default]
+    Whole,
+    /// Half of them: it is one of two that do the same.
+    Half,
+    /// One, for all: what it computes is the same for them.
+    One,
+}
+
+impl Share {
+    /// The work-items, of a sub-group of this size.
+    pub fn of(self, sub_group: u32) -> u32 {
+        match self {
+            Share::Whole => sub_group,
+            Share::Half => sub_group.div_ceil(2),
+            Share::One => 1,
+        }
+    }
 }
 
 /// What an instruction reads of the register file, in 32-bit words of each work-item.
@@ -283,6 +308,20 @@ pub enum Control {
     },
     /// Ends the work-item.
     Return,
+}
+
+impl Instruction {
+    /// How many of Intel's instructions it stands for: one works on two registers of 64 bytes at most, so what is 64 bits wide takes
+    /// two for a sub-group of 32.
+    pub fn pieces(&self, sub_group: u32) -> u32 {
+        let bytes = match self.class {
+            Class::None => return 0,
+            Class::Int64 | Class::Fp64 => 8,
+            Class::Int32 | Class::IntMultiply | Class::Fp32 | Class::Fp16 | Class::Special | Class::Convert => 4,
+            _ => return 1,
+        };
+        (self.share.of(sub_group) * bytes).div_ceil(128)
+    }
 }
 
 impl RegisterList {

@@ -24,6 +24,8 @@ pub struct RecipeStep {
     pub inputs: &'static [Input],
     /// Instructions behind it that are jumped over.
     pub never_taken: u32,
+    /// Whether it works for one work-item, however many there are.
+    pub is_scalar: bool,
 }
 
 /// The instructions of an operation, in order. The one at `result` completes it.
@@ -33,6 +35,8 @@ pub struct Recipe {
     pub steps: &'static [RecipeStep],
     /// Which step has the result; those after it only end the expansion.
     pub result: usize,
+    /// The work-items that the steps work for; a larger sub-group goes through them again for the rest.
+    pub at_a_time: Option<u32>,
 }
 
 pub(super) const fn step(class: Class, inputs: &'static [Input]) -> RecipeStep {
@@ -40,15 +44,25 @@ pub(super) const fn step(class: Class, inputs: &'static [Input]) -> RecipeStep {
         class,
         inputs,
         never_taken: 0,
+        is_scalar: false,
+    }
+}
+
+/// An instruction for one work-item.
+pub(super) const fn scalar(class: Class, inputs: &'static [Input]) -> RecipeStep {
+    RecipeStep {
+        is_scalar: true,
+        ..step(class, inputs)
     }
 }
 
 /// A jump that is not taken, or jumps over `never_taken` instructions.
-const fn jump(inputs: &'static [Input], never_taken: u32) -> RecipeStep {
+pub(super) const fn jump(inputs: &'static [Input], never_taken: u32) -> RecipeStep {
     RecipeStep {
         class: Class::Branch,
         inputs,
         never_taken,
+        is_scalar: false,
     }
 }
 
@@ -59,6 +73,7 @@ pub(super) const fn recipe(steps: &'static [RecipeStep]) -> Recipe {
     Recipe {
         steps,
         result: steps.len() - 1,
+        at_a_time: None,
     }
 }
 
@@ -67,6 +82,7 @@ const fn rejoined(steps: &'static [RecipeStep]) -> Recipe {
     Recipe {
         steps,
         result: steps.len() - 2,
+        at_a_time: None,
     }
 }
 
@@ -105,6 +121,7 @@ pub const DIV_F32: Recipe = Recipe {
         step(Reconverge, &[]),
     ],
     result: 7,
+    at_a_time: None,
 };
 
 /// `1 / x` in 32 bits.
@@ -202,6 +219,7 @@ pub const DIV_F64: Recipe = Recipe {
         step(Reconverge, &[]),
     ],
     result: 11,
+    at_a_time: None,
 };
 
 /// `sqrt.rn.f64`: `MUFU.RSQ64H`, eight double-precision instructions, a check, a jump.
@@ -227,6 +245,7 @@ pub const SQRT_F64: Recipe = Recipe {
         step(Reconverge, &[]),
     ],
     result: 15,
+    at_a_time: None,
 };
 
 /// `rsqrt.approx.f64`: `MUFU.RSQ64H`, five double-precision instructions, a check, a jump (ptxas 13.0, sm_90).
@@ -246,6 +265,7 @@ pub const RSQRT_F64: Recipe = Recipe {
         jump(&[S(5)], 2),
     ],
     result: 10,
+    at_a_time: None,
 };
 
 /// `div.u32` by a variable: through a 32-bit reciprocal, with two corrections.

@@ -46,7 +46,8 @@ pub fn schedule(kernel: &Kernel, target: &Target, drafts: Vec<Draft>, virtuals: 
         segment.push(draft);
         if let Some(wanted) = wanted_after.remove(&index) {
             let taken = std::mem::take(&mut segment);
-            let sunk = match taken.iter().any(|draft| is_long_load(draft.class)) {
+            let sinks = target.family.rules().loads_sunk;
+            let sunk = match sinks && taken.iter().any(|draft| is_long_load(draft.class)) {
                 true => Segment::depending(kernel, target, taken, virtuals, wanted.clone()).with_loads_sunk(),
                 false => taken,
             };
@@ -111,7 +112,9 @@ impl<'s> Segment<'s> {
     ) -> Segment<'s> {
         let mut segment = Segment::depending(kernel, target, drafts, virtuals, wanted);
         segment.keep_moves_avoidable();
-        segment.use_before_loading(loaded);
+        if target.family.rules().uses_before_loads {
+            segment.use_before_loading(loaded);
+        }
         segment
     }
 
@@ -135,7 +138,9 @@ impl<'s> Segment<'s> {
         };
         segment.find_register_dependences();
         segment.find_memory_dependences(kernel);
-        segment.keep_loads_behind_shuffles();
+        if target.family.rules().loads_behind_shuffles {
+            segment.keep_loads_behind_shuffles();
+        }
         segment
     }
 
@@ -468,7 +473,8 @@ impl<'s> Segment<'s> {
         let mut waits_for = self.waits_for.clone();
         let mut available = vec![0u32; waits_for.len()];
         let mut queues = Queues::default();
-        let mut window = Window::new(drafts);
+        let rules = self.target.family.rules();
+        let mut window = Window::new(drafts, rules.look_ahead);
         for at in (0..waits_for.len()).filter(|&at| waits_for[at] == 0) {
             window.offer(at, 0);
         }
@@ -482,11 +488,11 @@ impl<'s> Segment<'s> {
                 && time <= now
             {
                 queues.later.pop();
-                // Copies and hints give no register that somebody waits for: ptxas leaves them to the end, pauses or not. (On
-                // an H200 a `cache:L1:1` comes too late for `article`.) So it does with moves that stay: what they move is on its way.
+                // Copies and hints give no register that somebody waits for. ptxas leaves them to the end, and moves that stay
+                // as well: what they move is on its way.
                 let stays = drafts[at].move_.is_some_and(|move_| move_.stays);
                 match drafts[at].class {
-                    Class::AsyncCopy { .. } | Class::Prefetch => queues.last.push(Reverse(at)),
+                    Class::AsyncCopy { .. } | Class::Prefetch if rules.hints_last => queues.last.push(Reverse(at)),
                     _ if stays => queues.last.push(Reverse(at)),
                     _ => queues.ready.push((heights[at], Reverse(at))),
                 }

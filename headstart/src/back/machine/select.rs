@@ -16,7 +16,7 @@ use cranelift_entity::SecondaryMap;
 use super::arithmetic::{Cost, Fused, cost};
 use super::draft::{Draft, Root, Virtual, VirtualData, Virtuals};
 use super::facts::Facts;
-use super::program::{Class, Guard, Step};
+use super::program::{Class, Guard, Share, Step};
 use super::recipe::{self, Input, Recipe};
 use super::target::Family;
 use crate::ir::{BinaryOp, ConvertOp, Label, NoWrapOp, Op, OpKind, Place, Space, Type, Value};
@@ -265,7 +265,8 @@ impl Selector<'_, '_> {
                     true => recipe::single(Class::IntMultiply),
                     false => recipe,
                 };
-                self.recipe(&recipe, &operands, register, Some(Step::Op(op.clone())), op.place);
+                let step = Step::Op(op.clone());
+                self.recipe(&recipe, &operands, register, (result, step), op.place);
             }
         }
     }
@@ -312,48 +313,64 @@ impl Selector<'_, '_> {
         });
     }
 
-    /// The instructions of a recipe; `step` goes with the one that has the result.
+    /// The instructions of a recipe; the step goes with the one that has the value.
     fn recipe(
         &mut self,
         recipe: &Recipe,
         operands: &[Vec<Virtual>],
         result: Virtual,
-        step: Option<Step>,
+        (value, step): (Value, Step),
         place: Place,
     ) {
-        let mut results: Vec<Option<Virtual>> = Vec::with_capacity(recipe.steps.len());
-        let mut step = step;
-        for (index, inner) in recipe.steps.iter().enumerate() {
-            let defines = match inner.class {
-                _ if index == recipe.result => Some(result),
-                Class::Branch | Class::Reconverge => None,
-                Class::Fp64 => Some(self.register(2)),
-                _ => Some(self.register(1)),
+        let sub_group = self.facts.target.sub_group;
+        let pieces = recipe.at_a_time.map_or(1, |at_a_time| sub_group.div_ceil(at_a_time).max(1));
+        let whole = match pieces {
+            _ if self.facts.is_scalar(value) => Share::One,
+            1 => Share::Whole,
+            _ => Share::Half,
+        };
+        let mut step = Some(step);
+        for piece in (0..pieces).rev() {
+            let is_last_piece = piece == 0;
+            let result = match is_last_piece {
+                true => result,
+                false => self.register(self.virtuals[result].width),
             };
-            let mut uses: Vec<Virtual> = Vec::new();
-            for input in inner.inputs {
-                match *input {
-                    Input::Operand(at) => uses.extend(operands.get(at).into_iter().flatten()),
-                    Input::Step(at) => uses.extend(results[at]),
+            let mut results: Vec<Option<Virtual>> = Vec::with_capacity(recipe.steps.len());
+            for (index, inner) in recipe.steps.iter().enumerate() {
+                let defines = match inner.class {
+                    _ if index == recipe.result => Some(result),
+                    Class::Branch | Class::Reconverge => None,
+                    _ if inner.is_scalar => Some(self.register(0)),
+                    Class::Fp64 => Some(self.register(2)),
+                    _ => Some(self.register(1)),
+                };
+                let mut uses: Vec<Virtual> = Vec::new();
+                for input in inner.inputs {
+                    match *input {
+                        Input::Operand(at) => uses.extend(operands.get(at).into_iter().flatten()),
+                        Input::Step(at) => uses.extend(results[at]),
+                    }
                 }
+                uses.sort_unstable();
+                uses.dedup();
+                let meets_again = inner.class == Class::Reconverge
+                    && !recipe.steps[index + 1..]
+                        .iter()
+                        .any(|later| later.class == Class::Reconverge);
+                let is_end = index == recipe.result && is_last_piece;
+                self.emit(Draft {
+                    steps: if is_end { step.take().into_iter().collect() } else { Vec::new() },
+                    defines: defines.into_iter().collect(),
+                    uses,
+                    share: if inner.is_scalar { Share::One } else { whole },
+                    // Code does not move across a jump, nor to before the lanes have met again.
+                    fixed: inner.class == Class::Branch || meets_again,
+                    never_taken: inner.never_taken,
+                    ..Draft::new(inner.class, place)
+                });
+                results.push(defines);
             }
-            uses.sort_unstable();
-            uses.dedup();
-            let last = index + 1 == recipe.steps.len();
-            self.emit(Draft {
-                steps: if index == recipe.result {
-                    step.take().into_iter().collect()
-                } else {
-                    Vec::new()
-                },
-                defines: defines.into_iter().collect(),
-                uses,
-                // Code does not move across a jump, nor to before the lanes have met again.
-                fixed: inner.class == Class::Branch || (inner.class == Class::Reconverge && last),
-                never_taken: inner.never_taken,
-                ..Draft::new(inner.class, place)
-            });
-            results.push(defines);
         }
     }
 

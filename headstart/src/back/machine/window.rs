@@ -6,13 +6,6 @@ use std::collections::BinaryHeap;
 use super::draft::Draft;
 use super::program::Class;
 
-/// How far the scheduler looks ahead: so many instructions, the first in the source of those that are not issued.
-///
-/// ptxas 13.0 for sm_90 starts nine loads at once in `article` under `unroll:16`, whose iterations have 33 instructions, and the
-/// tenth ten instructions later; in `option-pricing` under any unrolling the loads of one iteration of 305, and those of the second
-/// when 40 instructions of the first are issued; all sixteen in `embedding-bag`, with seven instructions each.
-const LOOK_AHEAD: usize = 256;
-
 /// The drafts that the scheduler looks at.
 pub(super) struct Window {
     /// Those before this one.
@@ -22,11 +15,11 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// At the beginning of a segment.
-    pub(super) fn new(drafts: &[Draft]) -> Window {
+    /// At the beginning of a segment: the first `look_ahead` instructions in the source of those that are not issued.
+    pub(super) fn new(drafts: &[Draft], look_ahead: usize) -> Window {
         let mut issued = (0..drafts.len()).filter(|&at| is_issued(&drafts[at]));
         Window {
-            end: issued.nth(LOOK_AHEAD).unwrap_or(drafts.len()),
+            end: issued.nth(look_ahead).unwrap_or(drafts.len()),
             offered: BinaryHeap::new(),
         }
     }

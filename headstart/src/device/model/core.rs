@@ -36,6 +36,12 @@ numbers! {
         operand_words: Option<Quantity<PerCycle>>;
         /// What a result takes longer to an instruction of another arithmetic unit, where both take fixed times.
         crossing: Quantity<Cycles>;
+        /// What a load of four 32-bit words of each work-item takes longer than one of one, beside what its lines take of the
+        /// core's port; one of two takes a third of that.
+        vector_latency: Quantity<Cycles> = {
+        nvidia: 0 because "loads of any width have the latencies that were measured",
+        intel: 4 because "Intel, GPU Memory System (oneAPI optimization guide): a load of 32 bits completes in 6 cycles plus memory's latency, one of four elements in 12; the lines are the other two",
+    };
         /// Whether powers and logarithms of two and reciprocals by tables ([`ir::eval::table`](crate::ir::eval::table)) are an
         /// instruction each. Elsewhere they are written out.
         table_functions: Observation;

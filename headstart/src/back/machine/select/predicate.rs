@@ -55,7 +55,11 @@ impl Selector<'_, '_> {
                 OpKind::Load { .. }
                 | OpKind::Store { .. }
                 | OpKind::Copy { .. }
-                | OpKind::Prefetch { .. } => 1,
+                | OpKind::Prefetch { .. }
+                    if self.facts.target.family.rules().predicated_messages =>
+                {
+                    1
+                }
                 OpKind::Join(_) | OpKind::Break(..) => 0,
                 kind if kind.is_pure() => match cost(self.facts, &self.fused, op) {
                     Cost::Free => 0,
@@ -149,7 +153,7 @@ impl Selector<'_, '_> {
             let operands = [condition.clone(), self.read(a, op.place), self.read(b, op.place)];
             let recipe = select_recipe(self.facts, result);
             let register = self.register_of(result);
-            self.recipe(&recipe, &operands, register, Some(step), op.place);
+            self.recipe(&recipe, &operands, register, (result, step), op.place);
         }
     }
 

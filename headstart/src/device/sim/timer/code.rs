@@ -181,7 +181,7 @@ impl Code {
         for instruction in &program.instructions {
             let range = instruction.steps.start..instruction.steps.end;
             let action = action(&program, &steps, instruction.class, range.clone(), model);
-            let cost = costs.of(instruction.class, action);
+            let cost = costs.of(instruction.class, instruction.share, action);
             let guard = instruction
                 .guard
                 .map(|guard| (slots.of(guard.value), guard.holds));

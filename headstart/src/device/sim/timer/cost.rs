@@ -1,7 +1,7 @@
 //! What each class of instructions costs on a device: its pipe, how long it keeps it, its latency.
 
 use super::code::Action;
-use crate::back::machine::Class;
+use crate::back::machine::{Class, Share};
 use crate::device::model::{DeviceModel, InstructionTiming, PrefetchInstruction};
 use crate::ir::Space;
 
@@ -49,20 +49,17 @@ pub(super) struct Cost {
 /// The costs on a device.
 pub(super) struct Costs<'m> {
     model: &'m DeviceModel,
-    sub_group: f64,
+    sub_group_size: u32,
 }
 
 impl<'m> Costs<'m> {
     /// For sub-groups of a size.
     pub(super) fn new(model: &'m DeviceModel, sub_group_size: u32) -> Costs<'m> {
-        Costs {
-            model,
-            sub_group: f64::from(sub_group_size),
-        }
+        Costs { model, sub_group_size }
     }
 
-    /// The cost of a class; of hints, also by the instruction that carries them.
-    pub(super) fn of(&self, class: Class, action: Action) -> Cost {
+    /// The cost of a class, for a share of the sub-group; of hints, also by the instruction that carries them.
+    pub(super) fn of(&self, class: Class, share: Share, action: Action) -> Cost {
         let all = &self.model.instructions;
         let (pipe, timing, arrives) = match class {
             Class::None => {
@@ -116,21 +113,26 @@ impl<'m> Costs<'m> {
             Class::Reconverge => (Pipe::Reconverge, &all.reconverge, false),
             Class::Exit => (Pipe::Control, &all.exit, false),
         };
+        let further_words = match class {
+            Class::Load { space, bytes } if space != Space::Shared => u32::from(bytes / 4).saturating_sub(1),
+            _ => 0,
+        };
+        let words = *self.model.core.vector_latency * further_words / 3;
         Cost {
             pipe,
-            interval: self.interval(timing, pipe),
-            latency: *timing.latency,
+            interval: self.interval(timing, pipe, share),
+            latency: *timing.latency + words,
             arrives,
         }
     }
 
     /// A rate counts all schedulers of a core; those that have a pipe each have a part of it.
-    fn interval(&self, timing: &InstructionTiming, pipe: Pipe) -> f64 {
+    fn interval(&self, timing: &InstructionTiming, pipe: Pipe, share: Share) -> f64 {
         let pipes = if pipe == Pipe::Memory {
             1.0
         } else {
             f64::from(*self.model.core.schedulers)
         };
-        self.sub_group * pipes / *timing.rate
+        f64::from(share.of(self.sub_group_size)) * pipes / *timing.rate
     }
 }

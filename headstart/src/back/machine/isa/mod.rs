@@ -1,0 +1,36 @@
+//! What the compilers of different vendors do differently with the same operations and drafts: a folder or file for each
+//! instruction set. The selector and the scheduler ask [`Family::rules`], and know no vendor's habits themselves.
+
+pub mod intel;
+mod nvidia;
+
+use super::target::Family;
+
+/// The habits of a compiler.
+#[derive(Debug)]
+pub struct Rules {
+    /// Whether hints and copies, which give no register that somebody waits for, go behind all else of a segment.
+    pub hints_last: bool,
+    /// Whether loads are moved down to their first use before the scheduler moves them up.
+    pub loads_sunk: bool,
+    /// Whether a load behind a shuffle stays there.
+    pub loads_behind_shuffles: bool,
+    /// Whether what the last iteration loaded is used before more is loaded on the same scoreboard.
+    pub uses_before_loads: bool,
+    /// Whether a small `if` around messages becomes predicates on them; if not, it is a jump around them.
+    pub predicated_messages: bool,
+    /// Whether what is the same for a whole sub-group is computed once, by an instruction for one work-item.
+    pub scalar_instructions: bool,
+    /// Of so many instructions of a segment, the first in the source, the scheduler looks for the next one to issue.
+    pub look_ahead: usize,
+}
+
+impl Family {
+    /// The habits of its compiler.
+    pub fn rules(self) -> &'static Rules {
+        match self {
+            Family::Nvidia => &nvidia::RULES,
+            Family::Intel => &intel::RULES,
+        }
+    }
+}

@@ -3,10 +3,11 @@
 use super::bytes::packed;
 use super::float::half_of;
 use super::memory::pointer_and_rest;
-use super::structure::{Translator, Values};
+use super::structure::Translator;
 use super::tree::{Instruction, Operand};
 use super::values::{Numeric, is_pointer, last_type, only, operands, refused};
 use crate::error::{Error, Result};
+use crate::front::middle::Values;
 use crate::ir::{BinaryOp, Builder, ConvertOp, Type, UnaryOp, Value};
 
 impl<'t> Translator<'_, 't> {

@@ -12,10 +12,11 @@
 //! be complete is the one that was closed that many groups ago: registers hand it on, and become values of the IR like
 //! all others.
 
-use super::structure::{Translator, Values};
+use super::structure::Translator;
 use super::tree::{Body, Instruction, Operand, Register, RegisterData, Statement};
 use super::values::{only, refused};
 use crate::error::{Error, Result};
+use crate::front::middle::Values;
 use crate::ir::{Builder, CacheUse, CompareOp, LoadData, OpKind, Space, Type};
 
 /// The type of registers that hold tokens, and the instruction that copies one: no word of PTX.

@@ -1,9 +1,10 @@
 //! Bits: logic, shifts, fields, counts, permutations.
 
-use super::structure::{Translator, Values};
+use super::structure::Translator;
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
+use crate::front::middle::Values;
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Type, UnaryOp, Value};
 
 impl<'t> Translator<'_, 't> {

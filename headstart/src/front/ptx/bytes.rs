@@ -1,10 +1,11 @@
 //! Words taken as bytes or halves of integers: permutations, dot products, the same operation on each part.
 
 use super::bits::joined;
-use super::structure::{Translator, Values};
+use super::structure::Translator;
 use super::tree::Instruction;
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
 use crate::error::Result;
+use crate::front::middle::Values;
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Type, Value};
 
 /// The type of the halves that `s16x2` and `u16x2` pack.

@@ -8,10 +8,11 @@
 //!
 //! After a difference it holds the borrow.
 
-use super::structure::{Translator, Values};
+use super::structure::Translator;
 use super::tree::{Body, Instruction, Operand, Register, RegisterData, Statement};
 use super::values::{last_type, only, refused};
 use crate::error::Result;
+use crate::front::middle::Values;
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Type, Value};
 
 /// Whether an instruction reads or writes the flag.

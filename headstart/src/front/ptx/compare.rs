@@ -1,10 +1,11 @@
 //! Comparisons and selections: `setp`, `set`, `selp`, `slct`, `testp`.
 
 use super::float::{half_of, rule_of, ruled, taken_apart};
-use super::structure::{Translator, Values, register_kind};
+use super::structure::{Translator, register_kind};
 use super::tree::{Instruction, Operand};
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
 use crate::error::{Error, Result};
+use crate::front::middle::Values;
 use crate::ir::{BinaryOp, Builder, CompareOp, OpKind, Type, UnaryOp, Value};
 use crate::suggest::quoted;
 

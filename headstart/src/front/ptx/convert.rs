@@ -1,10 +1,11 @@
 //! `cvt`: between integers, between floats, and across.
 
 use super::float::{clamped, half_of, put_together, rule_of, ruled};
-use super::structure::{Translator, Values};
+use super::structure::Translator;
 use super::tree::Instruction;
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
 use crate::error::Result;
+use crate::front::middle::Values;
 use crate::ir::{BinaryOp, Builder, ConvertOp, FloatRule, OpKind, Rounding, Type, UnaryOp, Value};
 
 impl<'t> Translator<'_, 't> {

@@ -3,10 +3,11 @@
 //! An approximation (`rcp.approx`, `ex2.approx`, `div.full` …) is an operation of its own, which the back end writes as the
 //! very instruction that was read: an exact operation in its place would have other bits.
 
-use super::structure::{Translator, Values};
+use super::structure::Translator;
 use super::tree::Instruction;
 use super::values::{only, refused};
 use crate::error::{Error, Result};
+use crate::front::middle::Values;
 use crate::ir::{BinaryOp, Builder, ConvertOp, FloatRule, OpKind, Rounding, Type, UnaryOp, Value, verify};
 
 /// The modifiers, besides types, of an instruction on floats.

@@ -1,10 +1,11 @@
 //! Loads, stores, hints, barriers, moves.
 
 use super::kinds::space_of;
-use super::structure::{Translator, Values, register_kind};
+use super::structure::{Translator, register_kind};
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
+use crate::front::middle::Values;
 use crate::ir::{
     Builder, CacheHint, CacheLevel, CacheUse, ConvertOp, LoadData, Meeting, OpKind, Space, Type, Value,
 };

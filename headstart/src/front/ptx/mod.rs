@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! text ─ lexer ─ parse, body ─► tree        words, nothing interpreted
-//!      ─ inline ─ flow ─ ssa ─ kinds ─►     calls written out; blocks, parameters of blocks, what registers hold
+//!      ─ inline ─ flow ─ kinds ─►           calls written out; blocks, what registers hold
 //!      ─ structure, with values, arithmetic, compare, convert, bits, memory, together;
-//!        countdown, counters ─► ir::Kernel
+//!        and the middle that all such fronts share ─► ir::Kernel
 //! ```
 //!
 //! [`read`] gives one entry of a module as a verified kernel. Any reducible flow graph becomes nested regions
@@ -29,11 +29,7 @@ mod carry;
 mod compare;
 mod contract;
 mod convert;
-mod copies;
-mod countdown;
-mod counters;
 mod data;
-mod facts;
 mod float;
 mod flow;
 mod inline;
@@ -47,7 +43,6 @@ mod parameters;
 mod parse;
 mod scratch;
 mod slots;
-mod ssa;
 mod structure;
 mod taken;
 #[cfg(test)]
@@ -56,7 +51,7 @@ mod together;
 mod tree;
 mod values;
 
-pub use facts::{Facts, ParameterFacts};
+pub use super::middle::facts::{Facts, ParameterFacts};
 pub use original::{Origin, Original, OriginalArray};
 
 use std::collections::{HashMap, HashSet};
@@ -256,7 +251,7 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
     carry::name_flag(&mut body);
     taken::name_places(&mut body, function);
     let variables = used_variables(module, &body);
-    let flow = flow::Flow::new(&body).map_err(about)?;
+    let flow = flow::flow(&body).map_err(about)?;
     let slots = slots::slots(function, &body, &variables).map_err(about)?;
     let kinds = kinds::kinds(&slots, &body, &variables);
     let structure::Structured {

@@ -9,10 +9,11 @@
 //! caller wants it so ([`Facts::as_opaque`](super::Facts)): then nothing is known of it.
 
 use super::kinds::space_of;
-use super::structure::{Translator, Values};
+use super::structure::Translator;
 use super::tree::{Instruction, Operand, Register};
 use super::values::refused;
 use crate::error::{Error, Result};
+use crate::front::middle::Values;
 use crate::ir::{Builder, ConvertOp, Given, OpKind, Opaque, Space, Touches, Type, Value};
 
 /// What is known of an instruction that is carried.

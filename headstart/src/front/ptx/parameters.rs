@@ -6,10 +6,11 @@ use super::kinds::space_of;
 use super::kinds::type_of;
 use super::memory::{moved, parts};
 use super::slots::From;
-use super::structure::{Translator, Values, register_kind};
+use super::structure::{Translator, register_kind};
 use super::tree::{Instruction, Operand, Register, Statement, Variable};
 use super::values::last_type;
 use crate::error::{Error, Result};
+use crate::front::middle::Values;
 use crate::ir::{ArrayData, BinaryOp, Builder, Kernel, Param, PointerFacts, Space, Type, limits};
 use crate::suggest::quoted;
 

@@ -5,10 +5,11 @@
 
 use super::float::half_of;
 use super::memory::parts;
-use super::structure::{Translator, Values};
+use super::structure::Translator;
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
+use crate::front::middle::Values;
 use crate::ir::{
     AtomicOp, BinaryOp, Builder, CompareOp, Dependency, GroupVoteOp, Id, Meeting, MemoryOrder, MemoryScope,
     OpKind, ReduceOp, ShuffleOp, Space, Type, UnaryOp, Value, VoteOp,

@@ -79,8 +79,7 @@ pub(super) struct Variable<'t> {
     pub is_inner: bool,
 }
 
-/// A register of a function, by number.
-pub(super) type Register = u32;
+pub(super) use crate::front::middle::Register;
 
 /// A body.
 #[derive(Clone, Debug, Default)]

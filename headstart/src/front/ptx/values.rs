@@ -1,27 +1,16 @@
 //! Registers' values, and operands as values of a type.
 //!
 //! A register's value keeps the type it was made with; where another one of the same width is needed the bits
-//! are reinterpreted. Addresses are kept as a base and a scaled index as long as additions build them, so that an
-//! access reads `base + index × scale + offset` in one operation.
-
-use std::collections::HashMap;
+//! are reinterpreted.
 
 use super::kinds::{space_of, type_of};
 use super::opaque::special_type;
-use super::structure::{Translator, Values};
+use super::structure::Translator;
 use super::tree::{Instruction, Operand, Register};
 use crate::error::{Error, Result};
+use crate::front::middle::Values;
 use crate::ir::{BinaryOp, Builder, ConvertOp, Id, Space, Type, Value};
 use crate::suggest::quoted;
-
-/// The shapes of values that addresses are made of.
-#[derive(Default)]
-pub(super) struct Shapes {
-    /// Pointers: base, index, bytes an index, further bytes.
-    addresses: HashMap<Value, (Value, Value, u32, i64)>,
-    /// 64-bit integers: index, factor, addend.
-    scaled: HashMap<Value, (Value, u32, i64)>,
-}
 
 /// A PTX type, with its sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -314,57 +303,22 @@ impl<'t> Translator<'_, 't> {
 
     /// Remembers that an integer is an index, scaled and displaced.
     pub fn note_scaled(&mut self, value: Value, index: Value, factor: u32, addend: i64) {
-        self.shapes.scaled.insert(value, (index, factor, addend));
+        self.shapes.note_scaled(value, index, factor, addend);
     }
 
     /// The index, factor and addend that an integer was made of.
     pub fn scaled(&self, value: Value) -> Option<(Value, u32, i64)> {
-        self.shapes.scaled.get(&value).copied()
+        self.shapes.scaled(value)
     }
 
     /// The pointer some bytes further.
     pub fn offset(&mut self, b: &mut Builder<'_>, pointer: Value, bytes: i64) -> Value {
-        if bytes == 0 {
-            return pointer;
-        }
-        let none = b.i64(0);
-        self.address(b, pointer, none, 1, bytes)
+        self.shapes.offset(b, pointer, bytes)
     }
 
     /// The pointer and an integer of 32 or 64 bits.
     pub fn pointer_plus(&mut self, b: &mut Builder<'_>, pointer: Value, integer: Value) -> Value {
-        if let Some((index, factor, addend)) = self.scaled(integer) {
-            return self.address(b, pointer, index, factor, addend);
-        }
-        // A sum of 32 bits leads to the same address in a window of 32 bits, whichever way it is widened.
-        let index = b.convert(ConvertOp::ExtendS, Type::I64, integer);
-        self.address(b, pointer, index, 1, 0)
-    }
-
-    fn address(&mut self, b: &mut Builder<'_>, base: Value, index: Value, scale: u32, offset: i64) -> Value {
-        let (index, scale, offset) = match b.kernel.as_constant(index) {
-            Some(bits) => {
-                let bytes = (bits as i64).wrapping_mul(i64::from(scale));
-                (b.i64(0), 1, offset.wrapping_add(bytes))
-            }
-            None => (index, scale, offset),
-        };
-        let is_constant = |b: &Builder<'_>, value: Value| b.kernel.as_constant(value).is_some();
-        let parts = match self.shapes.addresses.get(&base) {
-            Some(&(base, inner, inner_scale, bytes)) if is_constant(b, index) => {
-                (base, inner, inner_scale, bytes.wrapping_add(offset))
-            }
-            Some(&(base, inner, _, bytes)) if is_constant(b, inner) => {
-                (base, index, scale, bytes.wrapping_add(offset))
-            }
-            _ => (base, index, scale, offset),
-        };
-        let (base, index, scale, offset) = parts;
-        let pointer = b.address(base, index, scale, offset);
-        if pointer != base {
-            self.shapes.addresses.insert(pointer, parts);
-        }
-        pointer
+        self.shapes.pointer_plus(b, pointer, integer)
     }
 
     /// The pointer of an access, into the space that the instruction names, or else the one that is known.

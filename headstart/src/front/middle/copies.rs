@@ -36,7 +36,7 @@ struct Inner {
 }
 
 /// Gives copies of a load the same identity.
-pub(super) fn merge(kernel: &mut Kernel, file: &str) {
+pub(in crate::front) fn merge(kernel: &mut Kernel, file: &str) {
     let mut same: HashMap<LoadId, LoadId> = HashMap::new();
     by_line(kernel, file, &mut same);
     if same.is_empty() {

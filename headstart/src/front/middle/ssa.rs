@@ -12,11 +12,20 @@
 
 use std::collections::HashMap;
 
+use super::Register;
 use super::flow::{BlockId, End, Flow};
-use super::tree::Register;
+
+/// What an instruction does with registers.
+pub(in crate::front) trait Registers {
+    /// Visits those that it reads.
+    fn for_each_read(&self, visit: &mut dyn FnMut(Register));
+
+    /// Visits those that it writes.
+    fn for_each_written(&self, visit: &mut dyn FnMut(Register));
+}
 
 /// The parameters of each block, each list in order.
-pub(super) fn parameters(flow: &Flow<'_, '_>, registers: usize) -> Vec<Vec<Register>> {
+pub(in crate::front) fn parameters<I: Registers>(flow: &Flow<'_, I>, registers: usize) -> Vec<Vec<Register>> {
     let facts = Facts::of(flow, registers);
     let frontiers = frontiers(flow);
     let exits = loop_exits(flow);
@@ -43,7 +52,7 @@ pub(super) fn parameters(flow: &Flow<'_, '_>, registers: usize) -> Vec<Vec<Regis
 
 /// For each header, the blocks outside its loop that a block in the loop dominates most nearly: where code goes
 /// on after the loop.
-pub(super) fn loop_exits(flow: &Flow<'_, '_>) -> Vec<Vec<BlockId>> {
+pub(in crate::front) fn loop_exits<I>(flow: &Flow<'_, I>) -> Vec<Vec<BlockId>> {
     let mut exits = vec![Vec::new(); flow.blocks.len()];
     for block in 1..flow.blocks.len() {
         if let Some(header) = left_loop(flow, block) {
@@ -54,14 +63,14 @@ pub(super) fn loop_exits(flow: &Flow<'_, '_>) -> Vec<Vec<BlockId>> {
 }
 
 /// The outermost loop that the dominator of a block is in but the block is not.
-pub(super) fn left_loop(flow: &Flow<'_, '_>, block: BlockId) -> Option<BlockId> {
+pub(in crate::front) fn left_loop<I>(flow: &Flow<'_, I>, block: BlockId) -> Option<BlockId> {
     flow.loops_around(flow.dominator[block])
         .filter(|&header| !flow.contains(header, block))
         .last()
 }
 
 /// Where definitions in a block meet others.
-fn frontiers(flow: &Flow<'_, '_>) -> Vec<Vec<BlockId>> {
+fn frontiers<I>(flow: &Flow<'_, I>) -> Vec<Vec<BlockId>> {
     let mut frontiers: Vec<Vec<BlockId>> = vec![Vec::new(); flow.blocks.len()];
     for (block, predecessors) in flow.predecessors.iter().enumerate() {
         if predecessors.len() < 2 && !flow.is_header[block] {
@@ -96,7 +105,7 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(flow: &Flow<'_, '_>, registers: usize) -> Facts {
+    fn of<I: Registers>(flow: &Flow<'_, I>, registers: usize) -> Facts {
         // Last block that defined a register, to tell whether a use sees a definition of its own block.
         let mut defined_at = vec![BlockId::MAX; registers];
         let mut crossing: HashMap<Register, u32> = HashMap::new();
@@ -111,17 +120,13 @@ impl Facts {
                 }
             };
             for instruction in &block.instructions {
-                for operand in instruction.read() {
-                    operand.for_each_register(&mut |register| uses(register, &defined_at));
-                }
-                for operand in instruction.written() {
-                    operand.for_each_register(&mut |register| {
-                        if defined_at[register as usize] != number {
-                            defined_at[register as usize] = number;
-                            definitions.push((number, register));
-                        }
-                    });
-                }
+                instruction.for_each_read(&mut |register| uses(register, &defined_at));
+                instruction.for_each_written(&mut |register| {
+                    if defined_at[register as usize] != number {
+                        defined_at[register as usize] = number;
+                        definitions.push((number, register));
+                    }
+                });
             }
             if let End::Branch { predicate, .. } = block.end {
                 uses(predicate, &defined_at);
@@ -150,7 +155,7 @@ impl Facts {
     }
 
     /// What is used at the start of a block is used at the end of those before it.
-    fn spread(&mut self, flow: &Flow<'_, '_>, killed: &[u64]) {
+    fn spread<I>(&mut self, flow: &Flow<'_, I>, killed: &[u64]) {
         let words = self.words;
         let mut work: Vec<BlockId> = (0..flow.blocks.len()).collect();
         let mut waiting = vec![true; flow.blocks.len()];

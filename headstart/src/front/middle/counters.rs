@@ -25,7 +25,7 @@ use crate::ir::eval::signed;
 use crate::ir::{BinaryOp, CompareOp, Kernel, NoWrapOp, Op, OpKind, Region, Value, Wrap};
 
 /// Rewrites the tests and steps of every loop.
-pub(super) fn prepare(kernel: &mut Kernel, no_overflow: bool) {
+pub(in crate::front) fn prepare(kernel: &mut Kernel, no_overflow: bool) {
     let mut body = std::mem::take(&mut kernel.body);
     let mut pure = HashMap::new();
     body.walk(&mut |op| {

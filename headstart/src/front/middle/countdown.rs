@@ -29,7 +29,7 @@ use crate::ir::{BinaryOp, Builder, CompareOp, Kernel, Op, OpKind, Region, Type, 
 const MOST_DEPTH: u32 = 64;
 
 /// Rewrites tests of counters that stop at zero, and what loops with such tests pass on. Says whether there are any.
-pub(super) fn unwind(kernel: &mut Kernel) -> bool {
+pub(in crate::front) fn unwind(kernel: &mut Kernel) -> bool {
     let mut body = std::mem::take(&mut kernel.body);
     let mut found = Found::default();
     found.tests(kernel, &mut body);

@@ -26,7 +26,9 @@ fn form(name: &str, plan: &str) -> (Workload, Arc<Kernel>) {
     };
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
     let plan = plan.parse().expect("a plan");
-    let kernel = prefetch::apply(&plain, &plan, &target).expect("it is legal").kernel;
+    let kernel = prefetch::apply(&plain, &plan, &target)
+        .expect("it is legal")
+        .kernel;
     (workload, Arc::new(kernel))
 }
 
@@ -64,8 +66,14 @@ fn a_hint_gains_the_difference_of_the_latencies() {
             plain / to_l3,
             plain / to_l1
         );
-        assert!(to_l1 < to_l3 && to_l3 < plain, "{device}: {plain}, {to_l3}, {to_l1}");
-        for (what, gained, derived) in [("L3", plain - to_l3, memory - l3), ("L1", plain - to_l1, memory - l1)] {
+        assert!(
+            to_l1 < to_l3 && to_l3 < plain,
+            "{device}: {plain}, {to_l3}, {to_l1}"
+        );
+        for (what, gained, derived) in [
+            ("L3", plain - to_l3, memory - l3),
+            ("L1", plain - to_l1, memory - l1),
+        ] {
             println!("  to {what}: {gained:.0} cycles gained, {derived:.0} by the latencies");
             assert!(
                 (gained - derived).abs() < 0.1 * derived,
@@ -91,9 +99,16 @@ fn the_gain_follows_the_latencies_that_it_rests_on() {
         // The other half of L3 is as far away.
         let far = change.replace("near", "far");
         let [changed_l3, changed_l1] = gains(&[change, &far]);
-        println!("{change}: {:+.0} to L3, {:+.0} to L1", changed_l3 - to_l3, changed_l1 - to_l1);
+        println!(
+            "{change}: {:+.0} to L3, {:+.0} to L1",
+            changed_l3 - to_l3,
+            changed_l1 - to_l1
+        );
         for (found, expected) in [(changed_l3 - to_l3, l3), (changed_l1 - to_l1, l1)] {
-            assert!((found - expected).abs() < 20.0, "{change}: {found} instead of {expected}");
+            assert!(
+                (found - expected).abs() < 20.0,
+                "{change}: {found} instead of {expected}"
+            );
         }
     }
 }
@@ -123,7 +138,10 @@ fn the_hint_leaves_before_the_index_is_loaded() {
         .filter(|class| matches!(class, Class::Prefetch | Class::Load { .. }))
         .collect();
     assert!(
-        matches!(messages[..], [Class::Prefetch, Class::Load { .. }, Class::Load { .. }]),
+        matches!(
+            messages[..],
+            [Class::Prefetch, Class::Load { .. }, Class::Load { .. }]
+        ),
         "{messages:?}"
     );
 }
@@ -142,11 +160,23 @@ fn a_core_has_the_bandwidth_of_the_page() {
         let inside = number("micro/bandwidth", "groups=1 footprint=16384 width=4 steps=64");
         let outside = number("micro/bandwidth", "groups=1 footprint=2^23 width=4 steps=64");
         let [one, four] = ["width=1", "width=4"].map(|width| number("micro/vectors", width));
-        println!("{device}: {inside:.0} B a cycle inside, {outside:.0} outside; {:.1} cycles more for four", four - one);
-        assert!((118.0..=256.0).contains(&inside), "{device}: {inside} bytes a cycle inside a core");
-        assert!((50.0..=64.5).contains(&outside), "{device}: {outside} bytes a cycle outside a core");
+        println!(
+            "{device}: {inside:.0} B a cycle inside, {outside:.0} outside; {:.1} cycles more for four",
+            four - one
+        );
+        assert!(
+            (118.0..=256.0).contains(&inside),
+            "{device}: {inside} bytes a cycle inside a core"
+        );
+        assert!(
+            (50.0..=64.5).contains(&outside),
+            "{device}: {outside} bytes a cycle outside a core"
+        );
         // Its lines take the port a cycle or two more.
-        assert!((5.0..=8.0).contains(&(four - one)), "{device}: {one} and {four} cycles");
+        assert!(
+            (5.0..=8.0).contains(&(four - one)),
+            "{device}: {one} and {four} cycles"
+        );
     }
 }
 

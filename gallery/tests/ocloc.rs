@@ -23,7 +23,14 @@ use headstart_gallery::kernels;
 use rayon::prelude::*;
 
 /// Kernels that CI compares.
-const SOME: [&str; 6] = ["gather-pointer", "gather-hint-l3", "gather-hint-l1", "triad", "spmv", "hash-probe"];
+const SOME: [&str; 6] = [
+    "gather-pointer",
+    "gather-hint-l3",
+    "gather-hint-l1",
+    "triad",
+    "spmv",
+    "hash-probe",
+];
 
 /// A kernel with a plan, and what both compilers make of it.
 struct Compared {
@@ -39,21 +46,29 @@ fn profile(program: &MachineProgram, sub_group: u32) -> Profile {
     let mut open: Vec<(Vec<Message>, bool, bool)> = Vec::new();
     for instruction in &program.instructions {
         let kind = match instruction.class {
-            Class::None | Class::ReadId | Class::LoadConstant | Class::Exit | Class::Commit | Class::Wait => None,
-            Class::Int32 | Class::Int64 | Class::IntMultiply | Class::Convert | Class::Shuffle => Some(Kind::Integer),
+            Class::None | Class::ReadId | Class::LoadConstant | Class::Exit | Class::Commit | Class::Wait => {
+                None
+            }
+            Class::Int32 | Class::Int64 | Class::IntMultiply | Class::Convert | Class::Shuffle => {
+                Some(Kind::Integer)
+            }
             Class::Fp32 | Class::Fp64 | Class::Fp16 => Some(Kind::Float),
             Class::Special => Some(Kind::Math),
             Class::Branch | Class::Reconverge => Some(Kind::Control),
             Class::Load { .. } => Some(Kind::Load),
             Class::Store { .. } => Some(Kind::Store),
             Class::Prefetch => Some(Kind::Hint),
-            Class::AsyncCopy { .. } | Class::Atomic { .. } | Class::Fence | Class::Barrier => Some(Kind::Other),
+            Class::AsyncCopy { .. } | Class::Atomic { .. } | Class::Fence | Class::Barrier => {
+                Some(Kind::Other)
+            }
         };
         if let Some(kind) = kind {
             *profile.counts.entry(kind).or_default() += instruction.pieces(sub_group);
         }
         let (shared, bytes) = match instruction.class {
-            Class::Load { space, bytes } | Class::Store { space, bytes } => (space == Space::Shared, u32::from(bytes)),
+            Class::Load { space, bytes } | Class::Store { space, bytes } => {
+                (space == Space::Shared, u32::from(bytes))
+            }
             Class::Prefetch => (false, 4),
             _ => (false, 0),
         };
@@ -82,7 +97,9 @@ fn profile(program: &MachineProgram, sub_group: u32) -> Profile {
 
 /// A kernel of the gallery with what its author wished for, and its plans that bring its first load's lines to L1.
 fn forms(name: &str) -> Vec<(String, Kernel)> {
-    let chosen = kernels::find(name).and_then(|kernel| kernel.with(&[], None)).expect("there");
+    let chosen = kernels::find(name)
+        .and_then(|kernel| kernel.with(&[], None))
+        .expect("there");
     let workload = chosen.workload().expect("the defaults are right");
     let target = prefetch::Target {
         group_size: Some(workload.group),
@@ -91,7 +108,9 @@ fn forms(name: &str) -> Vec<(String, Kernel)> {
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
     let mut forms = vec![(name.to_owned(), plain.clone())];
     for load in main_loads(&plain) {
-        let plan: Plan = format!("{load}=cache:{}:1", CacheLevel::L1.name()).parse().expect("a plan");
+        let plan: Plan = format!("{load}=cache:{}:1", CacheLevel::L1.name())
+            .parse()
+            .expect("a plan");
         if let Ok(applied) = prefetch::apply(&plain, &plan, &target) {
             forms.push((format!("{name} {plan}"), applied.kernel));
         }
@@ -109,7 +128,9 @@ fn compare(ocloc: &Ocloc, device: &str, name: &str, kernel: &Kernel) -> Option<C
         ..spirv::Options::new(spirv::Target::IntelLsc)
     };
     let spirv = spirv::emit(kernel, &options).ok()?;
-    let assembly = ocloc.compile(&spirv, device).unwrap_or_else(|said| panic!("{name}: {said}"));
+    let assembly = ocloc
+        .compile(&spirv, device)
+        .unwrap_or_else(|said| panic!("{name}: {said}"));
     let program = machine::lower(kernel, &machine::Target::of(&model, sub_group));
     Some(Compared {
         name: name.to_owned(),
@@ -149,7 +170,12 @@ fn summary(compared: &[Compared]) -> Summary {
             .map(|kind| format!("{:?} {}/{}", kind, count(ours, kind), count(theirs, kind)))
             .collect();
         let pairs = ours.loops.len().max(theirs.loops.len());
-        let equal = ours.loops.iter().zip(&theirs.loops).filter(|(a, b)| a == b).count();
+        let equal = ours
+            .loops
+            .iter()
+            .zip(&theirs.loops)
+            .filter(|(a, b)| a == b)
+            .count();
         same += equal;
         all += pairs;
         println!(
@@ -161,12 +187,21 @@ fn summary(compared: &[Compared]) -> Summary {
         if equal < pairs {
             let text = |loops: &[Vec<Message>]| -> String {
                 let word = |message: &Message| {
-                    format!("{:?}{}{}", message.kind, if message.shared { "-shared" } else { "" }, message.bytes)
+                    format!(
+                        "{:?}{}{}",
+                        message.kind,
+                        if message.shared { "-shared" } else { "" },
+                        message.bytes
+                    )
                 };
                 let words = |messages: &Vec<Message>| messages.iter().map(word).collect::<Vec<_>>().join(" ");
                 loops.iter().map(words).collect::<Vec<_>>().join(" | ")
             };
-            println!("    ours   {}\n    theirs {}", text(&ours.loops), text(&theirs.loops));
+            println!(
+                "    ours   {}\n    theirs {}",
+                text(&ours.loops),
+                text(&theirs.loops)
+            );
         }
     }
     let kinds = Kind::ALL.into_iter().map(|kind| {
@@ -174,7 +209,9 @@ fn summary(compared: &[Compared]) -> Summary {
         let apart = present.map(|one| off(count(&one.ours, kind), count(&one.theirs, kind)).abs());
         (kind, median(apart.collect()))
     });
-    let registers = compared.iter().map(|one| off(one.ours.registers, one.theirs.registers).abs());
+    let registers = compared
+        .iter()
+        .map(|one| off(one.ours.registers, one.theirs.registers).abs());
     let summary = Summary {
         kinds: kinds.collect(),
         loops: (same, all),
@@ -187,13 +224,17 @@ fn summary(compared: &[Compared]) -> Summary {
 fn compare_all(device: &str, names: &[&str]) -> Option<Vec<Compared>> {
     let ocloc = Ocloc::newest()?;
     let forms: Vec<(String, Kernel)> = names.iter().flat_map(|name| forms(name)).collect();
-    let compared = forms.par_iter().filter_map(|(name, kernel)| compare(&ocloc, device, name, kernel));
+    let compared = forms
+        .par_iter()
+        .filter_map(|(name, kernel)| compare(&ocloc, device, name, kernel));
     Some(compared.collect())
 }
 
 #[test]
 fn some_kernels_are_near_what_ocloc_makes_of_them() {
-    let Some(compared) = compare_all("pvc", &SOME) else { return };
+    let Some(compared) = compare_all("pvc", &SOME) else {
+        return;
+    };
     summary(&compared);
 }
 
@@ -201,6 +242,8 @@ fn some_kernels_are_near_what_ocloc_makes_of_them() {
 #[ignore = "a minute: see above"]
 fn all_kernels_are_near_what_ocloc_makes_of_them() {
     let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
-    let Some(compared) = compare_all("pvc", &names) else { return };
+    let Some(compared) = compare_all("pvc", &names) else {
+        return;
+    };
     summary(&compared);
 }

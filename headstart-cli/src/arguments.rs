@@ -28,7 +28,7 @@ Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the devic
 /// Which kernel, and its data.
 #[derive(Args, Clone, Debug)]
 pub struct KernelOptions {
-    /// A kernel of the gallery (see `headstart kernels`), a file, `FILE.hsir` or `FILE.ptx[:entry]`, or the folder of a
+    /// A kernel of the gallery (see `headstart kernels`), a file, `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`, or the folder of a
     /// captured launch
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
@@ -94,7 +94,7 @@ pub enum Command {
     Emit(Emit),
     /// List the devices here, simulated ones included, and what becomes of prefetches on each
     Devices(Devices),
-    /// List the kernels of the gallery and their parameters
+    /// List the kernels of the gallery and their parameters, or the entries of a module
     Kernels(Kernels),
     /// Print a launch file to start from, for a kernel from a file
     LaunchTemplate(LaunchTemplate),
@@ -260,7 +260,7 @@ pub struct Tune {
 /// The options of `headstart launch-template`.
 #[derive(Args, Debug)]
 pub struct LaunchTemplate {
-    /// A file, `FILE.hsir` or `FILE.ptx[:entry]`
+    /// A file, `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
 }
@@ -268,7 +268,7 @@ pub struct LaunchTemplate {
 /// The options of `headstart advise`.
 #[derive(Args, Debug)]
 pub struct Advise {
-    /// A kernel of the gallery (see `headstart kernels`), or a file, `FILE.hsir` or `FILE.ptx[:entry]`; may be left out
+    /// A kernel of the gallery (see `headstart kernels`), or a file, `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`; may be left out
     /// where a profile is given
     #[arg(value_name = "KERNEL", required_unless_present_any = ["ncu", "vtune"])]
     pub kernel: Option<String>,
@@ -458,6 +458,9 @@ pub struct Devices {
 /// The options of `headstart kernels`.
 #[derive(Args, Debug)]
 pub struct Kernels {
+    /// A module, `FILE.ptx` or `FILE.spv`; the gallery where it is left out
+    #[arg(value_name = "FILE")]
+    pub file: Option<String>,
     /// Write the list as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

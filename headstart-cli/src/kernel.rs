@@ -16,6 +16,7 @@ use headstart_gallery::kernels;
 use headstart_gallery::spatter::{Access, Entry, Trace};
 
 use crate::arguments::{DataOptions, KernelOptions};
+use crate::spirv_module::{SpirvModule, is_spirv};
 
 /// How a kernel in a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,9 @@ pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>>
         if let Some(module) = Module::of(options)? {
             return module.subject();
         }
+        if let Some(module) = spirv_module(options)? {
+            return Ok(Box::new(module.subject()?));
+        }
         let kernel = from_file(&options.kernel, places, &launch)?;
         return Ok(Box::new(FileSubject::new(Arc::new(kernel), launch)));
     }
@@ -55,6 +59,18 @@ pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>>
     let trace = data.trace.as_deref().map(|name| read_trace(name, access));
     let trace = trace.transpose()?;
     Ok(Box::new(kernel.with(&data.set, trace)?))
+}
+
+/// The module of SPIR-V that the options name; nothing if they name another kind of kernel.
+///
+/// # Errors
+/// The file or its launch file cannot be read.
+pub fn spirv_module(options: &KernelOptions) -> Result<Option<SpirvModule>> {
+    let (file, entry) = file_and_entry(&options.kernel);
+    match is_spirv(file) {
+        true => SpirvModule::read(file, entry, launch_of(&options.data)?).map(Some),
+        false => Ok(None),
+    }
 }
 
 /// The captured launch that the options name; nothing if they name another kind of kernel.
@@ -169,6 +185,10 @@ fn is_file(kernel: &str) -> bool {
 /// The kernel in a file, verified.
 fn from_file(name: &str, places: Places, launch: &LaunchFile) -> Result<Kernel> {
     let (file, entry) = file_and_entry(name);
+    if is_spirv(file) {
+        let module = SpirvModule::read(file, entry, launch.clone())?;
+        return Ok(module.imported()?.kernel);
+    }
     let text = read_text(Path::new(file))?;
     let kernel = match (is_ptx(file), places) {
         (true, _) => {
@@ -176,7 +196,7 @@ fn from_file(name: &str, places: Places, launch: &LaunchFile) -> Result<Kernel> 
             headstart::front::ptx::read(&text, file, entry, &launch.facts())
         }
         (false, _) if launch.is_for_ptx() => Err(Error::usage(
-            "`readonly`, `unaliased`, `no_overflow`, `races` and `shared_bytes` of a launch file are for kernels in PTX",
+            "`readonly`, `unaliased`, `no_overflow`, `races` and `shared_bytes` of a launch file are for kernels in PTX and SPIR-V",
         )
         .accepted("the kernel's own facts, such as `readonly`")),
         (false, Places::Filled) => headstart::ir::read(&text, file),
@@ -188,15 +208,34 @@ fn from_file(name: &str, places: Places, launch: &LaunchFile) -> Result<Kernel> 
     Ok(kernel)
 }
 
+/// The names of a module's entries.
+///
+/// # Errors
+/// The file is no module, or cannot be read.
+pub fn entries(file: &str) -> Result<Vec<String>> {
+    if is_spirv(file) {
+        let module = SpirvModule::read(file, None, LaunchFile::default())?;
+        return Ok(module.entries().into_iter().map(str::to_owned).collect());
+    }
+    if !is_ptx(file) {
+        return Err(Error::usage("this file is no module")
+            .at(quoted(file))
+            .accepted("FILE.ptx or FILE.spv"));
+    }
+    let text = read_text(Path::new(file))?;
+    headstart::front::ptx::entries(&text).map_err(|error| error.within(file))
+}
+
 /// The kernel in a file that nothing is known of yet, and how much dynamic shared memory it was assumed to get, if
 /// it cannot do without.
 pub fn read_for_template(name: &str) -> Result<(Kernel, Option<u32>)> {
     if !is_file(name) {
         return Err(Error::usage("kernels of the gallery need no launch file")
-            .accepted("a file FILE.hsir or FILE.ptx[:entry]"));
+            .accepted("a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]"));
     }
     let plain = from_file(name, Places::Filled, &LaunchFile::default());
-    if plain.is_err() && is_ptx(file_and_entry(name).0) {
+    let file = file_and_entry(name).0;
+    if plain.is_err() && (is_ptx(file) || is_spirv(file)) {
         let assumed = LaunchFile::parse(&format!("shared_bytes = {ASSUMED_SHARED_BYTES}"), "launch file")?;
         if let Ok(kernel) = from_file(name, Places::Filled, &assumed) {
             return Ok((kernel, Some(ASSUMED_SHARED_BYTES)));
@@ -214,10 +253,12 @@ fn is_ptx(file: &str) -> bool {
         .is_some_and(|extension| extension == "ptx")
 }
 
-/// `FILE.ptx:entry` as its two parts; any other name is a file's.
+/// `FILE.ptx:entry` or `FILE.spv:entry` as its two parts; any other name is a file's.
 fn file_and_entry(kernel: &str) -> (&str, Option<&str>) {
     match kernel.rsplit_once(':') {
-        Some((file, entry)) if is_ptx(file) && !Path::new(kernel).exists() => (file, Some(entry)),
+        Some((file, entry)) if (is_ptx(file) || is_spirv(file)) && !Path::new(kernel).exists() => {
+            (file, Some(entry))
+        }
         _ => (kernel, None),
     }
 }
@@ -248,7 +289,7 @@ fn read_text(path: &Path) -> Result<String> {
     {
         return Err(Error::usage("this kind of file is not read")
             .at(&place)
-            .accepted("a file FILE.hsir or FILE.ptx[:entry]"));
+            .accepted("a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]"));
     }
     let most = match path.extension().is_some_and(|extension| extension == "ptx") {
         true => limits::MODULE_BYTES,
@@ -259,10 +300,12 @@ fn read_text(path: &Path) -> Result<String> {
             .at(&place)
             .accepted(format!("at most {} MiB", most >> 20)),
         FileError::NotUtf8 { .. } => Error::input(error.to_string()).at(&place),
-        FileError::Folder | FileError::NotRegular | FileError::Io(_) => {
-            Error::usage(format!("the kernel cannot be read: {error}"))
-                .at(&place)
-                .accepted("a kernel of `headstart kernels`, or a file FILE.hsir or FILE.ptx[:entry]")
-        }
+        FileError::Folder | FileError::NotRegular | FileError::Io(_) => Error::usage(format!(
+            "the kernel cannot be read: {error}"
+        ))
+        .at(&place)
+        .accepted(
+            "a kernel of `headstart kernels`, or a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]",
+        ),
     })
 }

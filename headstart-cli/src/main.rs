@@ -10,6 +10,7 @@ mod output;
 mod program;
 mod progress;
 mod published;
+mod spirv_module;
 mod sweep;
 mod terminal;
 

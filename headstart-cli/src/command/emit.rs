@@ -75,6 +75,17 @@ pub fn run(options: &Emit) -> Result<()> {
                 Error::device(format!("{} does not run SPIR-V", device.name()))
                     .accepted("`--target ir`, or an Intel or OpenCL device")
             })?;
+            if let Some(module) = kernel::spirv_module(kernel_options)? {
+                // What came as a module goes as one.
+                let is_file = !matches!(destination, Destination::Standard);
+                if !is_file {
+                    return Err(
+                        Error::usage("a module of SPIR-V is written as words").accepted("`-o FILE.spv`")
+                    );
+                }
+                let planned = module.planned(&plan, target, settings)?;
+                return destination.write_bytes(&planned.bytes());
+            }
             let emitted = spirv::emit(&kernel, &spirv::Options::new(target))?;
             let is_binary = |path: &Path| path.extension().is_some_and(|extension| extension == "spv");
             if options.output.as_deref().is_some_and(is_binary) {

@@ -1,16 +1,19 @@
-//! `headstart kernels`: the gallery.
+//! `headstart kernels`: the gallery, or the entries of a module.
 
-use headstart::Result;
 use headstart::report::number::grouped;
+use headstart::{Result, names};
 use headstart_gallery::kernels;
 use headstart_gallery::spatter;
 use serde_json::json;
 
-use crate::arguments;
 use crate::output::{Destination, json_line, print};
+use crate::{arguments, kernel};
 
 /// Runs the command.
 pub fn run(options: &arguments::Kernels) -> Result<()> {
+    if let Some(file) = &options.file {
+        return of_module(file, options);
+    }
     if let Some(path) = &options.json {
         let kernels: Vec<_> = kernels::all()
             .map(|kernel| {
@@ -54,4 +57,22 @@ pub fn run(options: &arguments::Kernels) -> Result<()> {
     let traces: Vec<&str> = spatter::shipped().collect();
     text.push_str(&format!("Traces that are shipped: {}\n", traces.join(", ")));
     print(&text)
+}
+
+/// The entries of a module, one a line.
+fn of_module(file: &str, options: &arguments::Kernels) -> Result<()> {
+    let entries = kernel::entries(file)?;
+    let shown: Vec<_> = entries
+        .iter()
+        .map(|name| names::shown(name).into_owned())
+        .collect();
+    if let Some(path) = &options.json {
+        let entries: Vec<_> = entries
+            .iter()
+            .zip(&shown)
+            .map(|(name, shown)| json!({"name": name, "shown": shown}))
+            .collect();
+        return Destination::check("--json", path)?.write(&json_line(&entries)?);
+    }
+    print(&shown.iter().map(|name| format!("{name}\n")).collect::<String>())
 }

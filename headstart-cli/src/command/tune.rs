@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use headstart::back::spirv::Target;
 use headstart::capture::Captured;
 use headstart::device::sim::Simulator;
 use headstart::prefetch::Plan;
@@ -14,10 +15,11 @@ use headstart::{Error, Result};
 use crate::arguments::{AtFullSize, Tune};
 use crate::command::capture::toml_string;
 use crate::command::exec::{TUNED, TUNED_MODULE};
-use crate::device;
+use crate::device::{self, Chosen};
 use crate::kernel::{self, Module, Places};
 use crate::output::{Destination, json_line, print};
 use crate::progress::Bar;
+use crate::spirv_module::SpirvModule;
 use crate::terminal;
 
 /// Runs the command.
@@ -47,10 +49,14 @@ pub fn run(options: &Tune) -> Result<()> {
         .transpose()?;
     let module = match &options.output {
         Some(path) => {
-            let module = Module::of(&options.kernel)?.ok_or_else(|| {
-                Error::usage("`-o` writes a module of PTX")
-                    .accepted("a kernel FILE.ptx[:entry]; for others, `headstart emit --target ptx`")
-            })?;
+            let module = match kernel::spirv_module(&options.kernel)? {
+                Some(module) => Rewritten::Spirv(module, spirv_target(options)?),
+                None => Rewritten::Ptx(Module::of(&options.kernel)?.ok_or_else(|| {
+                    Error::usage("`-o` writes a module of PTX or SPIR-V").accepted(
+                        "a kernel FILE.ptx[:entry] or FILE.spv[:entry]; for others, `headstart emit --target ptx`",
+                    )
+                })?),
+            };
             Some((module, Destination::check("--output", path)?))
         }
         None => None,
@@ -117,7 +123,11 @@ pub fn run(options: &Tune) -> Result<()> {
         _ => None,
     };
     if let Some((module, destination)) = &module {
-        destination.write(&module.best(&report)?)?;
+        let (bytes, granted) = module.best(&report)?;
+        destination.write_bytes(&bytes)?;
+        for sentence in granted {
+            eprintln!("headstart: taken for granted: {sentence}");
+        }
     }
     // Whoever asks for JSON, a page or a module on standard output wants nothing else there.
     let taken = [json.as_ref(), html.as_ref(), output]
@@ -154,6 +164,37 @@ pub fn run(options: &Tune) -> Result<()> {
         Some((plan, reason)) => Err(Error::bug(format!("plan `{plan}` went wrong: {reason}"))),
         None => Ok(()),
     }
+}
+
+/// The module that `-o` writes with the best plan carried out.
+enum Rewritten {
+    Ptx(Module),
+    Spirv(SpirvModule, Target),
+}
+
+impl Rewritten {
+    /// The module's bytes, and what it takes for granted, where it does not say so itself.
+    fn best(&self, report: &Report) -> Result<(Vec<u8>, Vec<String>)> {
+        match self {
+            Rewritten::Ptx(module) => Ok((module.best(report)?.into_bytes(), Vec::new())),
+            Rewritten::Spirv(module, target) => {
+                let best = module.best(report, *target)?;
+                Ok((best.bytes(), best.granted))
+            }
+        }
+    }
+}
+
+/// For whom a module of SPIR-V is written: the device that it is tuned for, or any that takes SPIR-V.
+fn spirv_target(options: &Tune) -> Result<Target> {
+    let Some(name) = options.device.as_deref() else {
+        return Ok(Target::Portable);
+    };
+    let device = Chosen::find(name, &options.model)?;
+    device.spirv_target().ok_or_else(|| {
+        Error::device(format!("{} does not run SPIR-V", device.name()))
+            .accepted("an Intel or OpenCL device, or no `-o`")
+    })
 }
 
 /// Work-items of a captured launch up to which it is run again on the simulator before it is tuned.

@@ -3,3 +3,4 @@
 pub mod lang;
 mod middle;
 pub mod ptx;
+pub mod spirv;

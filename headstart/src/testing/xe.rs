@@ -104,7 +104,12 @@ pub fn profile(text: &str) -> Profile {
     let target = |name: &String| labels.get(name).copied();
     let mut loops: Vec<(usize, usize)> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        for start in line.targets.iter().filter_map(target).filter(|&start| start <= at) {
+        for start in line
+            .targets
+            .iter()
+            .filter_map(target)
+            .filter(|&start| start <= at)
+        {
             // Several jumps to one place are one loop.
             match loops.iter_mut().find(|(first, _)| *first == start) {
                 Some((_, end)) => *end = at.max(*end),
@@ -120,7 +125,12 @@ pub fn profile(text: &str) -> Profile {
     };
     let innermost = loops.iter().filter(is_innermost);
     profile.loops = innermost
-        .map(|&(start, end)| lines[start..=end].iter().filter_map(|line| line.message).collect())
+        .map(|&(start, end)| {
+            lines[start..=end]
+                .iter()
+                .filter_map(|line| line.message)
+                .collect()
+        })
         .collect();
     profile.registers = most_alive(&lines, &labels);
     profile
@@ -145,7 +155,12 @@ fn lines(text: &str) -> (Vec<Line>, HashMap<String, usize>) {
                 ..read("nop")
             });
             // What copies the header for the last message.
-            if let Some(header) = lines.iter_mut().rev().nth(1).filter(|line| !line.kind.is_some_and(Kind::is_message)) {
+            if let Some(header) = lines
+                .iter_mut()
+                .rev()
+                .nth(1)
+                .filter(|line| !line.kind.is_some_and(Kind::is_message))
+            {
                 header.kind = None;
             }
             break;
@@ -171,7 +186,12 @@ fn read(line: &str) -> Line {
         .and_then(|(width, _)| width.parse().ok())
         .unwrap_or(1);
     // Behind the width: a condition's result or a flag, then operands.
-    let operands: Vec<&str> = words.iter().skip(2).copied().take_while(|word| !word.starts_with('{')).collect();
+    let operands: Vec<&str> = words
+        .iter()
+        .skip(2)
+        .copied()
+        .take_while(|word| !word.starts_with('{'))
+        .collect();
     let operands = match operands.first() {
         Some(word) if word.starts_with('(') => &operands[1..],
         _ => &operands[..],
@@ -189,8 +209,8 @@ fn read(line: &str) -> Line {
     let base = opcode.split('.').next().unwrap_or("");
     match base {
         "" | "nop" | "sync" => return line,
-        "jmpi" | "goto" | "join" | "brc" | "brd" | "while" | "if" | "else" | "endif" | "break" | "cont" | "call"
-        | "ret" => {
+        "jmpi" | "goto" | "join" | "brc" | "brd" | "while" | "if" | "else" | "endif" | "break" | "cont"
+        | "call" | "ret" => {
             line.kind = Some(Kind::Control);
             // A `join` names where it goes if nobody comes.
             let labels = words.iter().skip(1).filter(|word| word.starts_with(['L', '_']));
@@ -199,12 +219,20 @@ fn read(line: &str) -> Line {
             return line;
         }
         "send" | "sends" | "sendc" => {
-            line.message = Some(message(opcode, comment, operands.first().is_some_and(|word| word.starts_with("null"))));
+            line.message = Some(message(
+                opcode,
+                comment,
+                operands.first().is_some_and(|word| word.starts_with("null")),
+            ));
             line.kind = line.message.map(|message| message.kind);
             let (written, read) = payload(comment);
             if let Some(first) = operands.first().and_then(|word| register(word)) {
                 line.writes = (first..first + written).collect();
-                line.replaces = if is_guarded { Vec::new() } else { line.writes.clone() };
+                line.replaces = if is_guarded {
+                    Vec::new()
+                } else {
+                    line.writes.clone()
+                };
             }
             for (operand, count) in operands.iter().skip(1).zip(read) {
                 if let Some(first) = register(operand) {
@@ -234,7 +262,8 @@ fn read(line: &str) -> Line {
         line.writes = registers;
     }
     for operand in operands.iter().skip(1) {
-        line.reads.extend(region(operand, width, false).map_or(Vec::new(), |(registers, _)| registers));
+        line.reads
+            .extend(region(operand, width, false).map_or(Vec::new(), |(registers, _)| registers));
     }
     line
 }
@@ -271,18 +300,34 @@ fn payload(comment: &str) -> (u32, [u32; 2]) {
     let after = |name: &str| -> Vec<u32> {
         let found = comment.split_once(name).map_or("", |(_, rest)| rest);
         let end = found.find([',', ';', ' ']).unwrap_or(found.len());
-        found[..end].split('+').map(|part| part.parse().unwrap_or(0)).collect()
+        found[..end]
+            .split('+')
+            .map(|part| part.parse().unwrap_or(0))
+            .collect()
     };
     let read = after("wr:");
     let written = after("rd:").first().copied().unwrap_or(0);
-    (written, [read.first().copied().unwrap_or(0), read.get(1).copied().unwrap_or(0)])
+    (
+        written,
+        [
+            read.first().copied().unwrap_or(0),
+            read.get(1).copied().unwrap_or(0),
+        ],
+    )
 }
 
 /// The number of a register: of `r12`, `-r12.0<1;1,0>:f`, `r5:8`.
 fn register(operand: &str) -> Option<u32> {
     let operand = operand.trim_start_matches(['-', '~', '(', '[']);
-    let operand = operand.strip_prefix("abs").unwrap_or(operand).trim_start_matches(['(', '-']);
-    let digits: String = operand.strip_prefix('r')?.chars().take_while(char::is_ascii_digit).collect();
+    let operand = operand
+        .strip_prefix("abs")
+        .unwrap_or(operand)
+        .trim_start_matches(['(', '-']);
+    let digits: String = operand
+        .strip_prefix('r')?
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
     digits.parse().ok()
 }
 
@@ -296,12 +341,26 @@ fn region(operand: &str, width: u32, is_result: bool) -> Option<(Vec<u32>, bool)
         "b" | "ub" => 1,
         _ => 4,
     };
-    let numbers = |text: &str| -> u32 { text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0) };
+    let numbers = |text: &str| -> u32 {
+        text.chars()
+            .take_while(char::is_ascii_digit)
+            .collect::<String>()
+            .parse()
+            .unwrap_or(0)
+    };
     let inside = operand.split_once('<').map_or("", |(_, rest)| rest);
     // A result has one stride; an operand `<8;8,1>` or, packed, `<1;1,0>`, of which the first says how far its elements are.
     // Those of the macros of division and square root have none to show.
-    let stride = if operand.contains("mme") { 1 } else { numbers(inside) };
-    let offset = match operand.split_once('<').map_or(operand, |(before, _)| before).split_once('.') {
+    let stride = if operand.contains("mme") {
+        1
+    } else {
+        numbers(inside)
+    };
+    let offset = match operand
+        .split_once('<')
+        .map_or(operand, |(before, _)| before)
+        .split_once('.')
+    {
         Some((name, sub)) if name.trim_start_matches(['-', '~', '(']).starts_with('r') => numbers(sub) * size,
         _ => 0,
     };
@@ -328,13 +387,22 @@ fn most_alive(lines: &[Line], labels: &HashMap<String, usize>) -> u32 {
             };
             for target in line.targets.iter().filter_map(|name| labels.get(name)) {
                 let there = before[*target];
-                alive.iter_mut().zip(there).for_each(|(alive, there)| *alive |= there);
+                alive
+                    .iter_mut()
+                    .zip(there)
+                    .for_each(|(alive, there)| *alive |= there);
             }
             let mut wanted = alive;
-            line.writes.iter().for_each(|&register| wanted[register as usize % COUNT] = true);
+            line.writes
+                .iter()
+                .for_each(|&register| wanted[register as usize % COUNT] = true);
             most = most.max(wanted.iter().filter(|&&wanted| wanted).count());
-            line.replaces.iter().for_each(|&register| alive[register as usize % COUNT] = false);
-            line.reads.iter().for_each(|&register| alive[register as usize % COUNT] = true);
+            line.replaces
+                .iter()
+                .for_each(|&register| alive[register as usize % COUNT] = false);
+            line.reads
+                .iter()
+                .for_each(|&register| alive[register as usize % COUNT] = true);
             if before[at] != alive {
                 before[at] = alive;
                 changes = true;

@@ -6,8 +6,9 @@ use super::launch_file::LaunchFile;
 use super::modules::granted_for;
 use super::subject::{Reshaped, Subject};
 use super::workload::Workload;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::front::ptx::{Facts, Imported, Original};
+use crate::front::spirv;
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
 
@@ -17,6 +18,7 @@ pub struct FileSubject {
     kernel: Arc<Kernel>,
     launch: LaunchFile,
     original: Option<Arc<Original>>,
+    spirv: Option<Arc<spirv::Original>>,
 }
 
 impl FileSubject {
@@ -26,6 +28,7 @@ impl FileSubject {
             kernel,
             launch,
             original: None,
+            spirv: None,
         }
     }
 
@@ -35,7 +38,23 @@ impl FileSubject {
             kernel: Arc::new(imported.kernel),
             launch,
             original: Some(Arc::new(imported.original)),
+            spirv: None,
         }
+    }
+
+    /// An entry of a module of SPIR-V, and how it is launched.
+    pub fn of_spirv(imported: spirv::Imported, launch: LaunchFile) -> FileSubject {
+        FileSubject {
+            kernel: Arc::new(imported.kernel),
+            launch,
+            original: None,
+            spirv: Some(Arc::new(imported.original)),
+        }
+    }
+
+    /// The module that the kernel was read from, if it came in SPIR-V.
+    pub fn spirv(&self) -> Option<&Arc<spirv::Original>> {
+        self.spirv.as_ref()
     }
 
     /// The module that the kernel was read from, if it came in PTX.
@@ -64,6 +83,14 @@ impl FileSubject {
                 let imported = original.again(&launch.facts())?;
                 Ok(FileSubject::of_module(imported, launch))
             }
+            _ if self.spirv.is_some() && launch.facts() != self.launch.facts() => {
+                let original = self
+                    .spirv
+                    .as_ref()
+                    .ok_or_else(|| Error::bug("a module is lost"))?;
+                let imported = original.again(&launch.facts())?;
+                Ok(FileSubject::of_spirv(imported, launch))
+            }
             _ => Ok(FileSubject {
                 launch,
                 ..self.clone()
@@ -78,7 +105,10 @@ impl Subject for FileSubject {
     }
 
     fn workload(&self) -> Result<Workload> {
-        self.launch.workload_in(&self.kernel, self.original.as_ref())
+        match &self.spirv {
+            Some(original) => self.launch.workload_of(&self.kernel, original),
+            None => self.launch.workload_in(&self.kernel, self.original.as_ref()),
+        }
     }
 
     fn small(&self, _iterations: u64) -> Result<Option<Workload>> {

@@ -149,6 +149,7 @@ use crate::device::{Fill, Pattern};
 use crate::error::{Error, Result};
 use crate::files::{self, FileError};
 use crate::front::ptx::{Facts, Origin, Original, ParameterFacts};
+use crate::front::spirv;
 use crate::ir::{Kernel, Param, Races, Type};
 use crate::suggest::{accepted, quoted};
 
@@ -509,9 +510,39 @@ impl LaunchFile {
     /// # Errors
     /// As for [`LaunchFile::workload`].
     pub fn workload_in(&self, kernel: &Arc<Kernel>, original: Option<&Arc<Original>>) -> Result<Workload> {
+        let variable = |number: usize| match original?.parameters.get(number)? {
+            Origin::Variable { bytes, declared, .. } => Some((bytes.clone(), *declared)),
+            Origin::Parameter { .. } | Origin::Structure { .. } => None,
+        };
+        Ok(Workload {
+            original: original.cloned(),
+            ..self.workload_with(kernel, &[], variable)?
+        })
+    }
+
+    /// The same for a kernel that was read from a module of SPIR-V: memory of the work-group that the launch gives it has a
+    /// length here, too.
+    ///
+    /// # Errors
+    /// As for [`LaunchFile::workload`].
+    pub fn workload_of(&self, kernel: &Arc<Kernel>, original: &spirv::Original) -> Result<Workload> {
+        let arrays: Vec<&str> = original.arrays.iter().map(|(name, _)| name.as_str()).collect();
+        let variable = |number: usize| match original.parameters.get(number)? {
+            spirv::Origin::Variable { bytes, declared, .. } => Some((bytes.clone(), Some(*declared))),
+            spirv::Origin::Parameter(_) | spirv::Origin::Part(..) => None,
+        };
+        self.workload_with(kernel, &arrays, variable)
+    }
+
+    fn workload_with(
+        &self,
+        kernel: &Arc<Kernel>,
+        arrays: &[&str],
+        variable: impl Fn(usize) -> Option<(Option<Arc<[u8]>>, Option<u64>)>,
+    ) -> Result<Workload> {
         let names = || kernel.params.iter().map(|param| param.name.as_str());
         for name in self.parameters.keys() {
-            if !names().any(|param| param == name) {
+            if !names().chain(arrays.iter().copied()).any(|param| param == name) {
                 return Err(
                     Error::usage(format!("`{}` has no parameter {}", kernel.name, quoted(name)))
                         .accepted(accepted(name, "parameters", names())),
@@ -528,11 +559,9 @@ impl LaunchFile {
             if let Some(pointer) = self.pointer(kernel, param, &described).map_err(at)? {
                 return Ok(pointer);
             }
-            match original.and_then(|original| original.parameters.get(number)) {
-                Some(Origin::Variable { bytes, declared, .. }) => {
-                    self.variable(kernel, param, &described, bytes.as_ref(), *declared)
-                }
-                _ => self.given(kernel, param, &described),
+            match variable(number) {
+                Some((bytes, declared)) => self.variable(kernel, param, &described, bytes.as_ref(), declared),
+                None => self.given(kernel, param, &described),
             }
             .map_err(|error| error.at(format!("parameter `{}`", param.name)))
         });
@@ -544,7 +573,7 @@ impl LaunchFile {
                 None => kernel.group_size.unwrap_or([DEFAULT_GROUP, 1, 1]),
             },
             given: given.collect::<Result<_>>()?,
-            original: original.cloned(),
+            original: None,
             placed: self.captured.as_ref().and_then(|captured| captured.placed()),
         })
     }

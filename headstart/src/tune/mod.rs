@@ -16,6 +16,7 @@
 //! | `detail` | both kernels side by side, for a page |
 //! | `tuned` | the best form of a kernel at program start, remembered |
 //! | `drop_in`, `granted`, `modules` | a module of PTX with one entry exchanged, and what that takes for granted |
+//! | `exchanged`, `spirv_modules` | a module of SPIR-V with one entry exchanged |
 //! | `choose` | the verdict, the cheap answer first |
 //! | `elsewhere` | the same work in other geometries |
 //! | `doubt` | where a simulated answer is within the simulator's error |
@@ -28,6 +29,7 @@ mod detail;
 pub mod doubt;
 pub mod drop_in;
 mod elsewhere;
+mod exchanged;
 mod file_subject;
 mod files_of_launch;
 mod fills;
@@ -53,6 +55,7 @@ pub mod search;
 mod several;
 pub mod simulated;
 pub mod space;
+mod spirv_modules;
 mod statements;
 pub mod subject;
 pub mod threads;
@@ -63,6 +66,7 @@ pub mod workload;
 pub use captured::{Exchange, Replay, captured_subject, exchange, replay};
 pub use compare::{Compare, checksum};
 pub use detail::detail;
+pub use exchanged::exchanged;
 pub use file_subject::FileSubject;
 pub use granted::Granted;
 pub use launch_file::LaunchFile;
@@ -77,6 +81,7 @@ pub use proposals::{BATCH, MEASURED, Proposals};
 pub use search::{Asked, Bench, Found, Progress, Right, Timed, derive, plain, search, tune};
 pub use several::SeveralBench;
 pub use simulated::SimulatedBench;
+pub use spirv_modules::{PlannedSpirv, best_spirv, planned_spirv};
 pub use subject::{Reshaped, Subject};
 pub use tuned::{Answers, Tuned, tuned, tuned_with};
 pub use workload::{Bound, Given, Placed, PlacedMemory, Workload};

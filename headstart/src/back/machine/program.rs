@@ -317,7 +317,12 @@ impl Instruction {
         let bytes = match self.class {
             Class::None => return 0,
             Class::Int64 | Class::Fp64 => 8,
-            Class::Int32 | Class::IntMultiply | Class::Fp32 | Class::Fp16 | Class::Special | Class::Convert => 4,
+            Class::Int32
+            | Class::IntMultiply
+            | Class::Fp32
+            | Class::Fp16
+            | Class::Special
+            | Class::Convert => 4,
             _ => return 1,
         };
         (self.share.of(sub_group) * bytes).div_ceil(128)

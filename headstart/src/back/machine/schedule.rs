@@ -492,7 +492,9 @@ impl<'s> Segment<'s> {
                 // as well: what they move is on its way.
                 let stays = drafts[at].move_.is_some_and(|move_| move_.stays);
                 match drafts[at].class {
-                    Class::AsyncCopy { .. } | Class::Prefetch if rules.hints_last => queues.last.push(Reverse(at)),
+                    Class::AsyncCopy { .. } | Class::Prefetch if rules.hints_last => {
+                        queues.last.push(Reverse(at))
+                    }
                     _ if stays => queues.last.push(Reverse(at)),
                     _ => queues.ready.push((heights[at], Reverse(at))),
                 }

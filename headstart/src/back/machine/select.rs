@@ -323,7 +323,9 @@ impl Selector<'_, '_> {
         place: Place,
     ) {
         let sub_group = self.facts.target.sub_group;
-        let pieces = recipe.at_a_time.map_or(1, |at_a_time| sub_group.div_ceil(at_a_time).max(1));
+        let pieces = recipe
+            .at_a_time
+            .map_or(1, |at_a_time| sub_group.div_ceil(at_a_time).max(1));
         let whole = match pieces {
             _ if self.facts.is_scalar(value) => Share::One,
             1 => Share::Whole,
@@ -360,7 +362,11 @@ impl Selector<'_, '_> {
                         .any(|later| later.class == Class::Reconverge);
                 let is_end = index == recipe.result && is_last_piece;
                 self.emit(Draft {
-                    steps: if is_end { step.take().into_iter().collect() } else { Vec::new() },
+                    steps: if is_end {
+                        step.take().into_iter().collect()
+                    } else {
+                        Vec::new()
+                    },
                     defines: defines.into_iter().collect(),
                     uses,
                     share: if inner.is_scalar { Share::One } else { whole },

@@ -69,8 +69,8 @@ impl<'k> Emitter<'k> {
         }
     }
 
-    /// Writes the kernel as a module whose entry point has this name.
-    pub(super) fn write(mut self, entry: &str) -> Result<rspirv::dr::Module> {
+    /// Writes the kernel as a module whose entry point has this name; with it the variables of its arrays.
+    pub(super) fn write(mut self, entry: &str) -> Result<(rspirv::dr::Module, HashMap<Array, Word>)> {
         let function = self.module.new_id();
         self.module.name(function, entry);
         let start = self.module.new_id();
@@ -83,7 +83,8 @@ impl<'k> Emitter<'k> {
         self.module.function(function, void, &parameters);
         self.write_bodies();
         self.import_loads();
-        Ok(self.module.finish(function, entry, &self.interface))
+        let arrays = std::mem::take(&mut self.arrays);
+        Ok((self.module.finish(function, entry, &self.interface), arrays))
     }
 
     /// How the kernel is to run: what it requires, and that arithmetic is left as it is written.

@@ -38,11 +38,12 @@ mod print;
 mod side_by_side;
 
 use rspirv::binary::Disassemble;
+use rspirv::spirv::Word;
 
 use super::hints::{HintReached, expand_others};
 use super::tables;
 use crate::cleanup;
-use crate::ir::{CacheUse, Id, Kernel, Op, OpKind, PrefetchScope};
+use crate::ir::{CacheUse, Id, Kernel, Op, OpKind, PrefetchScope, Space};
 use crate::{Error, Result};
 use emitter::Emitter;
 
@@ -133,6 +134,37 @@ pub const BUILD_OPTIONS: &str = "-cl-fp32-correctly-rounded-divide-sqrt";
 /// # Errors
 /// The kernel means something that OpenCL devices do not do: see `check`.
 pub fn emit(kernel: &Kernel, options: &Options) -> Result<Spirv> {
+    let Parts { module, hints, .. } = parts(kernel, options)?;
+    let words = module::assemble(&module);
+    if words.len() > MOST_WORDS {
+        return Err(Error::device(format!(
+            "`{}` is too large for a SPIR-V module",
+            kernel.name
+        )));
+    }
+    Ok(Spirv {
+        words,
+        text: module.disassemble(),
+        entry: identifier(&kernel.name),
+        hints,
+    })
+}
+
+/// A kernel in SPIR-V before it is words, for who puts it into another module.
+pub(crate) struct Parts {
+    /// The module.
+    pub module: rspirv::dr::Module,
+    /// The variable of each shared array, and the array's name.
+    pub arrays: Vec<(String, Word)>,
+    /// What each cache hint became.
+    pub hints: Vec<HintReached>,
+}
+
+/// Emits a verified kernel, as instructions.
+///
+/// # Errors
+/// As for [`emit`].
+pub(crate) fn parts(kernel: &Kernel, options: &Options) -> Result<Parts> {
     let form = prefetch::form(kernel, options);
     let blocks = block::Blocks::of(kernel, options);
     let hints = prefetch::report(kernel, options.target, &form, blocks.as_ref());
@@ -146,19 +178,14 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Spirv> {
     let kernel = &cleanup::clean(&kernel);
     check::check(kernel, options)?;
     side_by_side::check(kernel, options)?;
-    let entry = identifier(&kernel.name);
-    let module = Emitter::new(kernel, options).write(&entry)?;
-    let words = module::assemble(&module);
-    if words.len() > MOST_WORDS {
-        return Err(Error::device(format!(
-            "`{}` is too large for a SPIR-V module",
-            kernel.name
-        )));
-    }
-    Ok(Spirv {
-        words,
-        text: module.disassemble(),
-        entry,
+    let (module, arrays) = Emitter::new(kernel, options).write(&identifier(&kernel.name))?;
+    let shared = arrays
+        .into_iter()
+        .filter(|(array, _)| kernel.arrays[*array].space == Space::Shared)
+        .map(|(array, variable)| (kernel.arrays[array].name.clone(), variable));
+    Ok(Parts {
+        module,
+        arrays: shared.collect(),
         hints,
     })
 }

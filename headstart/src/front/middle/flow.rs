@@ -3,6 +3,8 @@
 //! A front cuts its code into blocks and says how each ends. Blocks are numbered in reverse postorder, so that an edge to a block that is not later leads back; the
 //! graph is reducible if every such edge leads to a block that dominates where it came from.
 
+use std::borrow::Cow;
+
 use super::Register;
 use crate::error::{Error, Result};
 use crate::ir::limits;
@@ -38,7 +40,7 @@ pub(in crate::front) struct Block<'t, I> {
     /// How it ends.
     pub end: End,
     /// The label that it starts with.
-    pub label: Option<&'t str>,
+    pub label: Option<Cow<'t, str>>,
     /// Where it ends: a line of the module's text, or a byte of the module.
     pub line: u32,
     /// A loop that starts here stays as it is: the program says so.
@@ -227,6 +229,7 @@ impl<'t, I> Flow<'t, I> {
     fn irreducible(&self, to: BlockId, from: BlockId) -> Error {
         let label = self.blocks[to]
             .label
+            .as_deref()
             .map(|label| format!(" at label {}", quoted(label)));
         Error::input(format!(
             "the flow graph is irreducible: the loop{} can be entered beside its first block",

@@ -137,7 +137,7 @@ impl<I> Regions<'_, '_, I> {
             Some(&first) => self.parameter_types(front, first)?,
             None => Vec::new(),
         };
-        let name = self.flow.blocks[header].label;
+        let name = self.flow.blocks[header].label.as_deref();
         let name = name.map(|name| name.trim_start_matches('$').to_owned());
         let label = b.kernel.label(name, results.clone());
         self.loop_of[header] = Some(label);

@@ -11,6 +11,8 @@
 //! A predicated instruction is a block of its own behind a branch; neighbours under the same predicate share
 //! it.
 
+use std::borrow::Cow;
+
 use super::tree::{Body, Instruction, Operand, Register, Statement};
 use crate::error::{Error, Result};
 use crate::front::middle::flow::{self, BlockId, End};
@@ -83,7 +85,7 @@ impl<'b, 't> Splitter<'b, 't> {
         self.blocks.push(Block {
             instructions: std::mem::take(&mut self.current),
             end,
-            label: self.label.take(),
+            label: self.label.take().map(Cow::Borrowed),
             line,
             keeps_loop: std::mem::take(&mut self.keep),
         });

@@ -55,7 +55,10 @@ pub(super) struct Costs<'m> {
 impl<'m> Costs<'m> {
     /// For sub-groups of a size.
     pub(super) fn new(model: &'m DeviceModel, sub_group_size: u32) -> Costs<'m> {
-        Costs { model, sub_group_size }
+        Costs {
+            model,
+            sub_group_size,
+        }
     }
 
     /// The cost of a class, for a share of the sub-group; of hints, also by the instruction that carries them.

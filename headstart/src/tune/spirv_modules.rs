@@ -1,0 +1,174 @@
+//! A module of SPIR-V with a plan carried out on one of its entries.
+
+use std::sync::Arc;
+
+use super::exchanged::exchanged;
+use super::file_subject::FileSubject;
+use super::perturb::{self, Engine, Settings};
+use super::subject::Subject;
+use crate::back::spirv::{Options, Target};
+use crate::error::{Error, Result};
+use crate::front::ptx::Facts;
+use crate::front::spirv::Original;
+use crate::ir::Kernel;
+use crate::prefetch::{self, Plan};
+use crate::report::{Perturbed, Report};
+
+/// A module of SPIR-V with a plan carried out on one of its entries.
+#[derive(Clone, Debug)]
+pub struct PlannedSpirv {
+    /// The module.
+    pub words: Vec<u32>,
+    /// The plan with the parents that it carries.
+    pub plan: Plan,
+    /// What every launch must fulfil: a sentence each.
+    pub granted: Vec<String>,
+}
+
+impl PlannedSpirv {
+    /// The module's binary form, little-endian, as files hold it.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+}
+
+/// Carries out a plan on the entry that a subject was read from, for devices of a kind. The planned kernel is checked
+/// against the plain one on [perturbed launches](super::perturb) first.
+///
+/// # Errors
+/// The subject is from no module of SPIR-V, the plan is not legal for it, the kernel cannot stand in the module, or it
+/// computes something else than the plain one, which is a bug of ours.
+pub fn planned_spirv(
+    subject: &FileSubject,
+    plan: &Plan,
+    target: Target,
+    settings: Settings,
+) -> Result<PlannedSpirv> {
+    planned(subject, plan, target, |plain, group, plan, derived| {
+        let engine = Engine::of_no_device(group);
+        perturb::check(subject, plain, engine, plan, derived, settings)
+    })
+}
+
+/// The module with the plan that a report found best; as it was where that is none.
+///
+/// # Errors
+/// As for [`planned_spirv`].
+pub fn best_spirv(subject: &FileSubject, report: &Report, target: Target) -> Result<PlannedSpirv> {
+    let plan = &report.best.plan;
+    if plan.is_none() {
+        return Ok(PlannedSpirv {
+            words: original(subject)?.words.to_vec(),
+            plan: plan.clone(),
+            granted: Vec::new(),
+        });
+    }
+    planned(subject, plan, target, |plain, group, plan, derived| {
+        let engine = Engine::of_no_device(group);
+        let known = report.perturbed.as_ref();
+        perturb::check_unless_known(subject, plain, engine, plan, derived, known)
+    })
+}
+
+fn original(subject: &FileSubject) -> Result<&Arc<Original>> {
+    let original = subject.spirv();
+    original.ok_or_else(|| Error::bug("a kernel that came from no module is put into one"))
+}
+
+fn planned(
+    subject: &FileSubject,
+    plan: &Plan,
+    target: Target,
+    check: impl Fn(&Arc<Kernel>, [u32; 3], &Plan, &Arc<Kernel>) -> Result<Perturbed>,
+) -> Result<PlannedSpirv> {
+    let original = original(subject)?;
+    let workload = subject.workload()?;
+    let group = workload.group;
+    let options = Options::new(target);
+    let for_group = prefetch::Target {
+        group_size: Some(group),
+        ..prefetch::Target::default()
+    };
+    let applied = prefetch::apply(&workload.kernel, plan, &for_group)?;
+    if !plan.is_none() {
+        check(
+            &workload.kernel,
+            group,
+            &applied.plan,
+            &Arc::new(applied.kernel.clone()),
+        )?;
+    }
+    let words = exchanged(original, &applied.kernel, &options)?;
+    let with = |facts: &Facts| -> Result<Vec<u32>> {
+        let imported = original.again(facts)?;
+        let applied = prefetch::apply(&imported.kernel, plan, &for_group)?;
+        exchanged(&imported.original, &applied.kernel, &options)
+    };
+    let mut granted = granted(&subject.launch().facts(), &words, with);
+    if applied.kernel.group_size.is_some() && workload.kernel.group_size.is_none() {
+        let [x, y, z] = group;
+        granted.push(format!("work-groups of {x} x {y} x {z}"));
+    }
+    Ok(PlannedSpirv {
+        words,
+        plan: applied.plan,
+        granted,
+    })
+}
+
+/// What of the caller's facts the module rests on: those without which it would be another one.
+fn granted(facts: &Facts, words: &[u32], with: impl Fn(&Facts) -> Result<Vec<u32>>) -> Vec<String> {
+    let mut left = facts.clone();
+    let mut granted = Vec::new();
+    let mut needed = |left: &mut Facts, without: Facts, sentence: String| match with(&without) {
+        Ok(other) if other == words => *left = without,
+        _ => granted.push(sentence),
+    };
+    for name in facts.parameters.keys() {
+        let own = facts.parameters[name];
+        let change = |left: &Facts, change: &dyn Fn(&mut crate::front::ptx::ParameterFacts)| {
+            let mut without = left.clone();
+            without
+                .parameters
+                .entry(name.clone())
+                .and_modify(|own| change(own));
+            without
+        };
+        if own.read_only {
+            let without = change(&left, &|own| own.read_only = false);
+            needed(
+                &mut left,
+                without,
+                format!("nothing writes, while the kernel runs, what is read through `{name}`"),
+            );
+        }
+        if own.unaliased {
+            let without = change(&left, &|own| own.unaliased = false);
+            needed(
+                &mut left,
+                without,
+                format!("what is accessed through `{name}` is accessed through no other parameter"),
+            );
+        }
+        if let Some(length) = own.length {
+            let without = change(&left, &|own| own.length = None);
+            needed(
+                &mut left,
+                without,
+                format!("`{name}` has at least {length} elements"),
+            );
+        }
+    }
+    if facts.no_overflow {
+        let without = Facts {
+            no_overflow: false,
+            ..left.clone()
+        };
+        needed(
+            &mut left,
+            without,
+            "the module's signed loop counters do not overflow".to_owned(),
+        );
+    }
+    granted
+}

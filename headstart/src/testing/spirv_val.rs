@@ -26,9 +26,18 @@ impl SpirvVal {
     /// # Errors
     /// What the validator says.
     pub fn check(&self, spirv: &Spirv) -> Result<(), String> {
+        self.check_words(&spirv.words)
+    }
+
+    /// Validates the words of a module.
+    ///
+    /// # Errors
+    /// What the validator says.
+    pub fn check_words(&self, words: &[u32]) -> Result<(), String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let file = folder.path().join("kernel.spv");
-        std::fs::write(&file, spirv.bytes()).map_err(|error| error.to_string())?;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        std::fs::write(&file, bytes).map_err(|error| error.to_string())?;
         let output = Command::new(&self.0)
             .args(["--target-env", "spv1.4"])
             .arg(&file)

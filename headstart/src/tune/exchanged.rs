@@ -10,7 +10,8 @@
 //! … the other functions                    … the other functions
 //! ```
 //!
-//! The entry keeps its id, name, parameters, decorations and execution modes, so that the host notices nothing. What was
+//! An entry that only calls a function of its name keeps that call, and the function gets the new body: compilers take one
+//! or the other for the kernel. The entry keeps its id, name, parameters, decorations and execution modes, so that the host notices nothing. What was
 //! said of the ids of the old body goes with it; everything else stays word for word. Types are looked for among those
 //! that are there, for a module has each once.
 
@@ -142,22 +143,22 @@ impl<'w> Module<'w> {
                         seen_functions = true;
                     }
                     current = one.result();
-                    if current == Some(original.function) {
+                    if current == Some(original.body) {
                         module.function.0 = one.at;
                         module.behind_parameters = end;
                     }
                 }
                 Op::FunctionEnd => {
-                    if current == Some(original.function) {
+                    if current == Some(original.body) {
                         module.function.1 = one.at;
                     }
                     current = None;
                 }
-                Op::FunctionParameter if current == Some(original.function) => {
+                Op::FunctionParameter if current == Some(original.body) => {
                     module.parameters.push((one.word(1)?, one.word(0)?));
                     module.behind_parameters = end;
                 }
-                _ if current == Some(original.function) => module.inside.extend(one.result()),
+                _ if current == Some(original.body) => module.inside.extend(one.result()),
                 _ if current.is_some() => {}
                 Op::Capability => {
                     module.capabilities.insert(one.word(0)?);

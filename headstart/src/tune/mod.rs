@@ -81,7 +81,7 @@ pub use proposals::{BATCH, MEASURED, Proposals};
 pub use search::{Asked, Bench, Found, Progress, Right, Timed, derive, plain, search, tune};
 pub use several::SeveralBench;
 pub use simulated::SimulatedBench;
-pub use spirv_modules::{PlannedSpirv, best_spirv, planned_spirv};
+pub use spirv_modules::{PlannedSpirv, best_spirv, own_entry, planned_spirv};
 pub use subject::{Reshaped, Subject};
 pub use tuned::{Answers, Tuned, tuned, tuned_with};
 pub use workload::{Bound, Given, Placed, PlacedMemory, Workload};

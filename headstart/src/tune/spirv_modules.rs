@@ -7,9 +7,10 @@ use super::file_subject::FileSubject;
 use super::perturb::{self, Engine, Settings};
 use super::subject::Subject;
 use crate::back::spirv::{Options, Target};
+use crate::device::opencl::own::{OwnEntry, Passed};
 use crate::error::{Error, Result};
 use crate::front::ptx::Facts;
-use crate::front::spirv::Original;
+use crate::front::spirv::{Argument, Original};
 use crate::ir::Kernel;
 use crate::prefetch::{self, Plan};
 use crate::report::{Perturbed, Report};
@@ -114,6 +115,27 @@ fn planned(
         plan: applied.plan,
         granted,
     })
+}
+
+/// An entry as a module has it, to be launched on an OpenCL device: the module that it was read from, or one in which it was
+/// exchanged.
+pub fn own_entry(original: &Original, words: &[u32]) -> OwnEntry {
+    let passed = original.arguments.iter().map(|argument| match argument {
+        Argument::Whole(number) => Passed::Whole(*number),
+        Argument::Local(bytes) => Passed::Local(*bytes as usize),
+        Argument::Parts { bytes, parts } => Passed::Parts {
+            bytes: *bytes as usize,
+            parts: parts
+                .iter()
+                .map(|&(start, number)| (start as usize, number))
+                .collect(),
+        },
+    });
+    OwnEntry {
+        module: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        entry: original.entry.clone(),
+        passed: passed.collect(),
+    }
 }
 
 /// What of the caller's facts the module rests on: those without which it would be another one.

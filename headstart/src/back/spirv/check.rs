@@ -72,14 +72,6 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             "has instructions of NVIDIA's that are carried as text (`opaque`)",
         ),
         (
-            has(kernel, |kind| matches!(kind, OpKind::Reduce(..))),
-            "reduces values of a sub-group (`reduce`)",
-        ),
-        (
-            has(kernel, |kind| matches!(kind, OpKind::GroupVote(..))),
-            "votes in a work-group (`groupvote`)",
-        ),
-        (
             has(kernel, |kind| is_odd_atomic(kernel, kind)),
             "has an atomic operation on halves, on several values, or that wraps at a bound",
         ),
@@ -119,7 +111,7 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             "in OpenCL all work-items of a sub-group take part: put what the others do alone into an `if`",
         ));
     }
-    let barrier = |kind: &OpKind| matches!(kind, OpKind::Barrier);
+    let barrier = |kind: &OpKind| matches!(kind, OpKind::Barrier | OpKind::GroupVote(..));
     if let Some(place) = returns_before(&kernel.body, false, &barrier) {
         return Err(Error::device(format!(
             "a work-item of `{}` may return while others wait at a barrier",

@@ -1,13 +1,13 @@
-//! Shuffles and votes of a sub-group.
+//! Shuffles, votes and reductions of a sub-group, and votes of a work-group.
 //!
-//! All work-items of the sub-group take part. A shuffle asks for a work-item by its number, which is computed here:
+//! All work-items of the sub-group or work-group take part. A shuffle asks for a work-item by its number, which is computed here:
 //! where there is none of that number the IR says that the value is the own one, and SPIR-V says nothing.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{Capability, GroupOperation, Op as Code, Scope, Word};
 
 use super::emitter::Emitter;
-use crate::ir::{Id, ShuffleOp, Type, Value, VoteOp};
+use crate::ir::{GroupVoteOp, Id, ReduceOp, ShuffleOp, Type, Value, VoteOp};
 
 impl Emitter<'_> {
     /// The value of another work-item of the sub-group.
@@ -77,5 +77,62 @@ impl Emitter<'_> {
                 self.module.make(Code::GroupIAdd, int, operands)
             }
         }
+    }
+
+    /// What the values of the sub-group are together.
+    pub(super) fn reduce(&mut self, op: ReduceOp, value: Value) -> Word {
+        let value = self.id(value);
+        let (code, capability) = match op {
+            ReduceOp::Add => (Code::GroupIAdd, Capability::Groups),
+            ReduceOp::MinS => (Code::GroupSMin, Capability::Groups),
+            ReduceOp::MinU => (Code::GroupUMin, Capability::Groups),
+            ReduceOp::MaxS => (Code::GroupSMax, Capability::Groups),
+            ReduceOp::MaxU => (Code::GroupUMax, Capability::Groups),
+            ReduceOp::And => (
+                Code::GroupNonUniformBitwiseAnd,
+                Capability::GroupNonUniformArithmetic,
+            ),
+            ReduceOp::Or => (
+                Code::GroupNonUniformBitwiseOr,
+                Capability::GroupNonUniformArithmetic,
+            ),
+            ReduceOp::Xor => (
+                Code::GroupNonUniformBitwiseXor,
+                Capability::GroupNonUniformArithmetic,
+            ),
+        };
+        self.module.needs(capability);
+        self.reduced(code, Scope::Subgroup, value)
+    }
+
+    fn reduced(&mut self, code: Code, scope: Scope, value: Word) -> Word {
+        let int = self.module.int(32);
+        let scope = self.module.constant(32, scope as u64);
+        let operands = vec![
+            Operand::IdScope(scope),
+            Operand::GroupOperation(GroupOperation::Reduce),
+            Operand::IdRef(value),
+        ];
+        self.module.make(code, int, operands)
+    }
+
+    /// What a truth value is for the work-group, which meets here: shared and global memory are ordered.
+    pub(super) fn group_vote(&mut self, op: GroupVoteOp, value: Value) -> Word {
+        self.barrier();
+        self.module.needs(Capability::Groups);
+        let value = self.id(value);
+        let code = match op {
+            GroupVoteOp::Any => Code::GroupAny,
+            GroupVoteOp::All => Code::GroupAll,
+            GroupVoteOp::Count => {
+                let int = self.module.int(32);
+                let [one, zero] = [1, 0].map(|bit| self.module.constant(32, bit));
+                let own = self.module.ins(Code::Select, int, &[value, one, zero]);
+                return self.reduced(Code::GroupIAdd, Scope::Workgroup, own);
+            }
+        };
+        let boolean = self.module.boolean();
+        let scope = self.module.constant(32, Scope::Workgroup as u64);
+        self.module.ins(code, boolean, &[scope, value])
     }
 }

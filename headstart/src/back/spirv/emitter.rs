@@ -293,11 +293,9 @@ impl<'k> Emitter<'k> {
             OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => {
                 unreachable!("structure is written by its region")
             }
-            OpKind::Depend(_)
-            | OpKind::Active
-            | OpKind::Reduce(..)
-            | OpKind::GroupVote(..)
-            | OpKind::Opaque(..) => {
+            OpKind::Reduce(reduce, value, _) => Some(self.reduce(*reduce, *value)),
+            OpKind::GroupVote(vote, value) => Some(self.group_vote(*vote, *value)),
+            OpKind::Depend(_) | OpKind::Active | OpKind::Opaque(..) => {
                 unreachable!("`check` refuses it")
             }
             OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return | OpKind::Trap => {

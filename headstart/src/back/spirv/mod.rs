@@ -214,7 +214,7 @@ pub fn uses_sub_groups(kernel: &Kernel) -> bool {
     let mut uses = false;
     kernel.body.walk(&mut |op| {
         uses |= match &op.kind {
-            OpKind::Shuffle { .. } | OpKind::Vote(..) => true,
+            OpKind::Shuffle { .. } | OpKind::Vote(..) | OpKind::Reduce(..) => true,
             OpKind::Load { cache, .. } | OpKind::Store { cache, .. } => *cache == CacheUse::Block,
             OpKind::Id(id) => !matches!(
                 id,

@@ -298,11 +298,14 @@ pub(super) struct Kernel {
 }
 
 /// An argument of a launch.
+#[derive(Clone)]
 pub(super) enum Given<'a> {
     /// A buffer.
     Memory(&'a Memory),
     /// A number's bytes.
     Bytes(Vec<u8>),
+    /// So many bytes of memory of the work-group.
+    Local(usize),
 }
 
 impl Kernel {
@@ -320,8 +323,10 @@ impl Kernel {
             let (size, value): (usize, *const c_void) = match argument {
                 Given::Memory(memory) => (size_of::<cl_mem>(), std::ptr::from_ref(&memory.memory).cast()),
                 Given::Bytes(bytes) => (bytes.len(), bytes.as_ptr().cast()),
+                Given::Local(bytes) => (*bytes, std::ptr::null()),
             };
-            // SAFETY: `value` points to `size` bytes, which the runtime copies.
+            // SAFETY: `value` points to `size` bytes, which the runtime copies; or it is null, for memory of the
+            // work-group of that size.
             unsafe { kernel::set_kernel_arg(kernel.0, index, size, value) }
                 .map_err(|code| failure(&format!("passing argument {index}"), code))?;
         }

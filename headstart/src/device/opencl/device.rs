@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::context::{self, Context, Given, Interval, Lane};
+use super::own::OwnEntry;
 use super::platform::{self, OpenClFacts};
 use crate::back::spirv::{self, Options, Spirv};
 use crate::device::{
@@ -45,6 +46,8 @@ pub struct OpenClProgram {
     /// Whose machine code is taken, and what there is of it.
     images: (String, Images),
     built: Mutex<HashMap<u32, Arc<Built>>>,
+    /// The entry as its author wrote it, where that is what runs.
+    own: Option<OwnEntry>,
 }
 
 /// A buffer's memory.
@@ -118,6 +121,19 @@ impl OpenClProgram {
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = built.get(&size.unwrap_or(0)) {
             return Ok(Arc::clone(known));
+        }
+        if let Some(own) = &self.own {
+            let kernel = self.context.build(&own.module, &self.build_options, &own.entry)?;
+            let (words, _) = own.module.as_chunks::<4>();
+            let spirv = Spirv {
+                words: words.iter().map(|word| u32::from_le_bytes(*word)).collect(),
+                text: String::new(),
+                entry: own.entry.clone(),
+                hints: Vec::new(),
+            };
+            let made = Arc::new(Built { spirv, kernel });
+            built.insert(size.unwrap_or(0), Arc::clone(&made));
+            return Ok(made);
         }
         let options = Options {
             sub_group_size: size,
@@ -229,6 +245,7 @@ impl Device for OpenClDevice {
             build_options: self.build_options.clone(),
             images: (device, images.clone()),
             built: Mutex::default(),
+            own: None,
         };
         // What the device cannot run is found here, and not at the first launch.
         program.built(self.usual_sub_group(kernel))?;
@@ -249,6 +266,24 @@ impl Device for OpenClDevice {
 }
 
 impl OpenClDevice {
+    /// An entry of a module as its author wrote it, to be launched with the arguments of a kernel that was read from it.
+    ///
+    /// # Errors
+    /// The device does not take the module.
+    pub fn own_entry(&self, kernel: &Arc<Kernel>, own: OwnEntry) -> Result<Program> {
+        let program = OpenClProgram {
+            kernel: Arc::clone(kernel),
+            context: Arc::clone(&self.context),
+            options: Options::new(self.facts.target()),
+            build_options: self.build_options.clone(),
+            images: (String::new(), Images::new()),
+            built: Mutex::default(),
+            own: Some(own),
+        };
+        program.built(self.usual_sub_group(kernel))?;
+        Ok(Program::new(Arc::clone(kernel), program))
+    }
+
     /// The sub-group size of a launch that asks for none.
     fn usual_sub_group(&self, kernel: &Kernel) -> u32 {
         let usual = self.description.default_sub_group_size;
@@ -422,6 +457,10 @@ impl Serving {
                 (Argument::Buffer(_) | Argument::Part(..), None) => Given::Bytes(vec![0; 8]),
             })
             .collect();
+        let given = match &compiled.own {
+            Some(own) => own.pass(&given, &launch.arguments)?,
+            None => given,
+        };
         let kernel = &built.kernel;
         kernel.run(&self.lane, launch.groups, launch.group, &given, self.limit)
     }

@@ -8,4 +8,5 @@
 mod context;
 pub mod device;
 mod failure;
+pub mod own;
 pub mod platform;

@@ -167,6 +167,14 @@ pub(super) fn ids<'w>(instruction: &Instruction<'w>) -> Vec<u32> {
             | Op::GroupFMax
             | Op::GroupUMax
             | Op::GroupSMax
+            | Op::GroupIMulKHR
+            | Op::GroupFMulKHR
+            | Op::GroupBitwiseAndKHR
+            | Op::GroupBitwiseOrKHR
+            | Op::GroupBitwiseXorKHR
+            | Op::GroupLogicalAndKHR
+            | Op::GroupLogicalOrKHR
+            | Op::GroupLogicalXorKHR
             | Op::GroupNonUniformIAdd
             | Op::GroupNonUniformFAdd
             | Op::GroupNonUniformIMul
@@ -319,7 +327,9 @@ impl<'w> Expander<'_, 'w> {
                 }
                 Some(Op::Function) => {}
                 _ => {
-                    let Some(id) = instruction.result() else { continue };
+                    let Some(id) = instruction.result().filter(|_| instruction.has_type()) else {
+                        continue;
+                    };
                     let held = self.hold(instruction.word(0)?).map_err(at)?;
                     frame.insert(id, held);
                     if instruction.op == Some(Op::FunctionParameter) {

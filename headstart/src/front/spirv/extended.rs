@@ -104,6 +104,18 @@ impl Translator<'_, '_> {
         let few = || Error::input(format!("`OpExtInst {std:?}` has too few operands"));
         let [x, y, z] = [0, 1, 2].map(|number| own.get(number).copied());
         let x = x.ok_or_else(few)?;
+        // Functions that devices approximate are those of `f32`, rounded once more.
+        if b.kernel.ty(x) == Type::F16 && (is_left_to_devices(std) || function_of(std).is_some()) {
+            let mut wide = Vec::with_capacity(own.len());
+            for &one in own {
+                wide.push(match b.kernel.ty(one) {
+                    Type::F16 => b.convert(ConvertOp::FloatToFloat, Type::F32, one),
+                    _ => one,
+                });
+            }
+            let made = self.standard_of_parts(b, at, std, &wide, Type::F32)?;
+            return Ok(b.convert(ConvertOp::FloatToFloat, to, made));
+        }
         let made = match (y, z) {
             (Some(y), Some(z)) => self.of_three(b, at, std, x, y, z)?,
             (Some(y), None) => self.of_two(b, at, std, x, y)?,
@@ -754,6 +766,28 @@ fn shuffled(b: &mut Builder<'_>, parts: &[Value], mask: &[Value]) -> Vec<Value> 
         made.push(one);
     }
     made
+}
+
+/// Functions beside those of [`function_of`] whose last bits OpenCL leaves to devices.
+fn is_left_to_devices(std: Std) -> bool {
+    matches!(
+        std,
+        Std::rsqrt
+            | Std::half_rsqrt
+            | Std::native_rsqrt
+            | Std::exp10
+            | Std::log1p
+            | Std::expm1
+            | Std::erfc
+            | Std::atan2
+            | Std::pow
+            | Std::powr
+            | Std::pown
+            | Std::hypot
+            | Std::fmod
+            | Std::ldexp
+            | Std::round
+    )
 }
 
 /// The function of ours that stands for one of OpenCL's.

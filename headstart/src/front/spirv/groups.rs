@@ -526,19 +526,28 @@ fn neutral_of(b: &mut Builder<'_>, ty: Type, neutral: Neutral) -> Value {
 fn combination(op: Op) -> Option<(BinaryOp, Neutral)> {
     Some(match op {
         Op::GroupIAdd | Op::GroupNonUniformIAdd => (BinaryOp::Add, Neutral::Zero),
-        Op::GroupNonUniformIMul => (BinaryOp::Mul, Neutral::One),
+        Op::GroupNonUniformIMul | Op::GroupIMulKHR => (BinaryOp::Mul, Neutral::One),
         // The sum of nothing is a zero that changes no other one: the negative one.
         Op::GroupFAdd | Op::GroupNonUniformFAdd => (BinaryOp::FAdd, Neutral::Zero),
-        Op::GroupNonUniformFMul => (BinaryOp::FMul, Neutral::One),
+        Op::GroupNonUniformFMul | Op::GroupFMulKHR => (BinaryOp::FMul, Neutral::One),
         Op::GroupSMin | Op::GroupNonUniformSMin => (BinaryOp::MinS, Neutral::MostSigned),
         Op::GroupUMin | Op::GroupNonUniformUMin => (BinaryOp::MinU, Neutral::All),
         Op::GroupFMin | Op::GroupNonUniformFMin => (BinaryOp::FMin, Neutral::MostFloat),
         Op::GroupSMax | Op::GroupNonUniformSMax => (BinaryOp::MaxS, Neutral::LeastSigned),
         Op::GroupUMax | Op::GroupNonUniformUMax => (BinaryOp::MaxU, Neutral::Zero),
         Op::GroupFMax | Op::GroupNonUniformFMax => (BinaryOp::FMax, Neutral::LeastFloat),
-        Op::GroupNonUniformBitwiseAnd | Op::GroupNonUniformLogicalAnd => (BinaryOp::And, Neutral::All),
-        Op::GroupNonUniformBitwiseOr | Op::GroupNonUniformLogicalOr => (BinaryOp::Or, Neutral::Zero),
-        Op::GroupNonUniformBitwiseXor | Op::GroupNonUniformLogicalXor => (BinaryOp::Xor, Neutral::Zero),
+        Op::GroupNonUniformBitwiseAnd
+        | Op::GroupNonUniformLogicalAnd
+        | Op::GroupBitwiseAndKHR
+        | Op::GroupLogicalAndKHR => (BinaryOp::And, Neutral::All),
+        Op::GroupNonUniformBitwiseOr
+        | Op::GroupNonUniformLogicalOr
+        | Op::GroupBitwiseOrKHR
+        | Op::GroupLogicalOrKHR => (BinaryOp::Or, Neutral::Zero),
+        Op::GroupNonUniformBitwiseXor
+        | Op::GroupNonUniformLogicalXor
+        | Op::GroupBitwiseXorKHR
+        | Op::GroupLogicalXorKHR => (BinaryOp::Xor, Neutral::Zero),
         _ => return None,
     })
 }

@@ -33,7 +33,7 @@ mod translate;
 mod types;
 pub(crate) mod words;
 
-pub use parameters::Origin;
+pub use parameters::{Argument, Origin};
 
 use std::sync::Arc;
 
@@ -83,10 +83,14 @@ pub struct Original {
     pub entry: String,
     /// The id of its function.
     pub function: u32,
+    /// The id of the function whose body a rewritten kernel takes: the entry's own, or the one that it only calls.
+    pub body: u32,
     /// Where each of the kernel's parameters comes from.
     pub parameters: Vec<Origin>,
     /// Where its shared arrays come from, by name.
     pub arrays: Vec<(String, Origin)>,
+    /// What the host passes as each of its parameters.
+    pub arguments: Vec<Argument>,
     /// Why no kernel can be put in the entry's place, if none can.
     pub undecided: Option<Error>,
 }
@@ -186,6 +190,7 @@ impl Module {
         let region = builder.finish();
         let undecided = translator.undecided.take();
         kernel.body = region;
+        let arguments = parameters::arguments(&translator, &given, &kernel)?;
         parameters::learn(&mut kernel);
         cleanup::own_exits(&mut kernel);
         cleanup::tidy(&mut kernel);
@@ -203,8 +208,10 @@ impl Module {
                 file: self.file.clone(),
                 entry: name.to_owned(),
                 function,
+                body: module.wrapped(function, name)?.unwrap_or(function),
                 parameters: given.parameters,
                 arrays: given.arrays,
+                arguments,
                 undecided,
             },
         })

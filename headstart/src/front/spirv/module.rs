@@ -270,4 +270,49 @@ impl<'w> Module<'w> {
             _ => Err(refused(&instruction).accepted("a constant here")),
         }
     }
+
+    /// The function that an entry is a wrapper of, as LLVM's translator makes them: it calls that function with its own
+    /// parameters, and does nothing else; the function has the entry's name, and nobody else calls it. Compilers take one
+    /// or the other for the kernel.
+    ///
+    /// # Errors
+    /// An instruction is cut off.
+    pub fn wrapped(&self, entry: u32, name: &str) -> Result<Option<u32>> {
+        let Some(function) = self.functions.get(&entry) else {
+            return Ok(None);
+        };
+        let (mut parameters, mut callee) = (Vec::new(), None);
+        for one in words::instructions(self.words, function.start) {
+            let one = one?;
+            match one.op {
+                Some(Op::FunctionParameter) => parameters.push(one.word(1)?),
+                Some(Op::FunctionCall) if callee.is_none() && one.rest(3) == parameters => {
+                    callee = Some(one.word(2)?);
+                }
+                Some(Op::Function | Op::Label | Op::Return | Op::Line | Op::NoLine) => {}
+                Some(Op::FunctionEnd) => break,
+                _ => return Ok(None),
+            }
+        }
+        let Some(callee) = callee.filter(|callee| self.exported(*callee).as_deref() == Some(name)) else {
+            return Ok(None);
+        };
+        let calls = words::instructions(self.words, 0).filter(|one| {
+            matches!(one, Ok(one) if one.op == Some(Op::FunctionCall) && one.words.get(2) == Some(&callee))
+        });
+        Ok((calls.count() == 1).then_some(callee))
+    }
+
+    /// What other modules call a function or variable, if they may.
+    fn exported(&self, id: u32) -> Option<String> {
+        let linkage = self.decorated(id, Decoration::LinkageAttributes).next()?;
+        let text = Instruction {
+            op: None,
+            code: 0,
+            words: linkage,
+            at: 0,
+        };
+        let (name, behind) = text.string(0);
+        (linkage.get(behind) == Some(&0)).then_some(name)
+    }
 }

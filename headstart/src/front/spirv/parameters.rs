@@ -33,6 +33,22 @@ pub enum Origin {
     },
 }
 
+/// What the host passes as a parameter of the entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// What the kernel's parameter of this number gets.
+    Whole(usize),
+    /// A vector or a structure.
+    Parts {
+        /// Its size in bytes.
+        bytes: u64,
+        /// Where parameters of the kernel start in it, in bytes, and their numbers.
+        parts: Vec<(u64, usize)>,
+    },
+    /// So many bytes of memory of the work-group.
+    Local(u64),
+}
+
 /// What the kernel was given.
 #[derive(Debug, Default)]
 pub(super) struct Given {
@@ -386,6 +402,42 @@ impl Translator<'_, '_> {
         });
         Ok(())
     }
+}
+
+/// What the host passes as each parameter of the entry.
+pub(super) fn arguments(
+    translator: &Translator<'_, '_>,
+    given: &Given,
+    kernel: &Kernel,
+) -> Result<Vec<Argument>> {
+    let mut arguments = Vec::with_capacity(translator.body.parameters.len());
+    for (number, parameter) in translator.body.parameters.iter().enumerate() {
+        let own = |origin: &Origin| *origin == Origin::Parameter(number);
+        if let Some(whole) = given.parameters.iter().position(own) {
+            arguments.push(Argument::Whole(whole));
+            continue;
+        }
+        if let Some((name, _)) = given.arrays.iter().find(|(_, origin)| own(origin)) {
+            let array = kernel.arrays.values().find(|array| array.name == *name);
+            arguments.push(Argument::Local(array.map_or(0, |array| array.bytes())));
+            continue;
+        }
+        let module = translator.module;
+        let ty = match module.pointer(parameter.held.ty) {
+            Ok((_, pointee)) => pointee,
+            Err(_) => parameter.held.ty,
+        };
+        let parts = given.parameters.iter().enumerate();
+        let parts = parts.filter_map(|(own, origin)| match origin {
+            Origin::Part(of, offset) if *of == number => Some((*offset, own)),
+            _ => None,
+        });
+        arguments.push(Argument::Parts {
+            bytes: module.size(ty)?.0,
+            parts: parts.collect(),
+        });
+    }
+    Ok(arguments)
 }
 
 /// Names loads by what they read, and says of buffers of bytes what their elements are: what most accesses are of.

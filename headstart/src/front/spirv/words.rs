@@ -66,6 +66,11 @@ impl<'w> Instruction<'w> {
         string(self.rest(from), from)
     }
 
+    /// Whether it has a result type.
+    pub fn has_type(&self) -> bool {
+        shape(self.code).0
+    }
+
     /// The id that it defines.
     pub fn result(&self) -> Option<u32> {
         let (has_type, has_result) = shape(self.code);

@@ -1,0 +1,322 @@
+//! Every entry of `corpus/spirv/`, as clang and LLVM's translator compiled it: it is read and runs on the simulator; put
+//! back into its module, plain and with plans, the module is valid, reads the same, and computes the same bits on an OpenCL
+//! device as the one that it came from.
+//!
+//! `HEADSTART_CORPUS=TEXT` picks the entries whose `FILE:ENTRY` contains it; `HEADSTART_PLANS=all` takes every plan of the
+//! default space that is legal, where a few stand for them otherwise.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use headstart::back::spirv::{Options, Spirv, Target};
+use headstart::device::opencl::device::OpenClDevice;
+use headstart::device::sim::Simulator;
+use headstart::device::sim::functional;
+use headstart::device::{Command, Device, Program, model};
+use headstart::front::spirv::{Imported, Module};
+use headstart::ir::{CacheLevel, Kernel};
+use headstart::prefetch::{self, Plan};
+use headstart::testing::ocloc::Ocloc;
+use headstart::testing::spirv_val::SpirvVal;
+use headstart::testing::tools;
+use headstart::tune::{self, FileSubject, LaunchFile, Subject, Workload};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/spirv")
+}
+
+/// An entry of a module, with its launch.
+struct Case {
+    name: String,
+    file: String,
+    entry: String,
+    bytes: Vec<u8>,
+    launch: LaunchFile,
+}
+
+/// The launch of an entry, on few work-groups.
+fn launch(entry: &str) -> LaunchFile {
+    let path = folder().join("launch").join(format!("{entry}.toml"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let few = |line: &str| match line.split_once(" = ") {
+        Some(("groups", groups)) if groups.parse::<u32>().is_ok() => "groups = 2".to_owned(),
+        _ => line.to_owned(),
+    };
+    let text: Vec<String> = text.lines().map(few).collect();
+    LaunchFile::parse(&text.join("\n"), &path.to_string_lossy()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn cases() -> Vec<Case> {
+    let wanted = std::env::var("HEADSTART_CORPUS").unwrap_or_default();
+    let mut files: Vec<PathBuf> = fs::read_dir(folder())
+        .expect("the corpus is there")
+        .map(|entry| entry.expect("its entries can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "spv"))
+        .collect();
+    files.sort();
+    let mut cases = Vec::new();
+    for path in files {
+        let bytes = fs::read(&path).expect("readable");
+        let file = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let module = Module::new(&bytes, &file).unwrap_or_else(|error| panic!("{file}: {error}"));
+        for entry in module.entries() {
+            let name = format!("{file}:{entry}");
+            if name.contains(&wanted) {
+                cases.push(Case {
+                    launch: launch(entry),
+                    file: file.clone(),
+                    bytes: bytes.clone(),
+                    entry: entry.to_owned(),
+                    name,
+                });
+            }
+        }
+    }
+    cases
+}
+
+impl Case {
+    fn read(&self, bytes: &[u8]) -> Imported {
+        let module = Module::new(bytes, &self.file);
+        let imported = module.and_then(|module| module.import(Some(&self.entry), &self.launch.facts()));
+        imported.unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+
+    fn subject(&self, bytes: &[u8]) -> FileSubject {
+        FileSubject::of_spirv(self.read(bytes), self.launch.clone())
+    }
+}
+
+fn simulator() -> Simulator {
+    let model = model::built_in("pvc-1550", &[]).expect("a model");
+    Simulator::new(model.description(), functional::Options::CHECKING, None)
+}
+
+fn simulated(case: &Case, workload: &Workload, kernel: &Arc<Kernel>) -> Vec<Vec<u8>> {
+    let simulator = simulator();
+    let bound = workload.bind(&simulator).expect("bound");
+    let run = bound.run(&simulator, kernel);
+    run.unwrap_or_else(|error| panic!("{}: {error}", case.name)).1
+}
+
+/// What an entry of a module computes on an OpenCL device.
+fn run(
+    device: &OpenClDevice,
+    workload: &Workload,
+    imported: &Imported,
+    words: &[u32],
+) -> headstart::Result<Vec<Vec<u8>>> {
+    let own = tune::own_entry(&imported.original, words);
+    let program: Program = device.own_entry(&workload.kernel, own)?;
+    let queue = device.queue()?;
+    let prepared = workload.bind(device)?.prepare(device)?;
+    queue
+        .submit(Command::Launch(program, prepared.launch), &[])
+        .wait()?;
+    prepared
+        .outputs
+        .iter()
+        .map(|output| output.read(queue.as_ref()))
+        .collect()
+}
+
+/// The plans that are tried: one for each strategy that is legal, or all of the default space.
+fn plans(workload: &Workload) -> Vec<Plan> {
+    let target = prefetch::Target {
+        group_size: Some(workload.group),
+        ..prefetch::Target::default()
+    };
+    let loads = tune::search::main_loads(&workload.kernel);
+    let legal = |plan: &Plan| !plan.is_none() && prefetch::apply(&workload.kernel, plan, &target).is_ok();
+    if std::env::var("HEADSTART_PLANS").is_ok_and(|plans| plans == "all") {
+        let levels = [CacheLevel::L1, CacheLevel::L3];
+        let plans = tune::space::default_plans(&loads, &levels).expect("plans");
+        return plans.into_iter().filter(legal).collect();
+    }
+    let strategies = [
+        "rolling-registers:3",
+        "cache:L3:4",
+        "cache:L1:2",
+        "batched-registers:4",
+        "batched-shared:2",
+        "rolling-shared:3",
+    ];
+    let first = |strategy: &&str| {
+        let each: Vec<String> = loads.iter().map(|name| format!("{name}={strategy}")).collect();
+        std::iter::once(each.join(","))
+            .chain(each)
+            .filter_map(|plan| plan.parse::<Plan>().ok())
+            .find(legal)
+    };
+    strategies.iter().filter_map(first).collect()
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn every_entry_is_read_run_written_and_runs_as_it_did() {
+    let validator = SpirvVal::find();
+    let device = match OpenClDevice::open(0) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            tools::skip("opencl", &error.to_string());
+            None
+        }
+    };
+    let (mut entries, mut planned, mut complaints) = (0, 0, Vec::new());
+    for case in cases() {
+        let imported = case.read(&case.bytes);
+        let workload = case
+            .subject(&case.bytes)
+            .workload()
+            .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        let right = simulated(&case, &workload, &workload.kernel);
+        let before = device.as_ref().map(|device| {
+            let found = run(device, &workload, &imported, &imported.original.words);
+            found.unwrap_or_else(|error| panic!("{}: {error}", case.name))
+        });
+        if before.as_ref().is_some_and(|found| *found != right) {
+            complaints.push(format!(
+                "{}: other bits on the device than on the simulator",
+                case.name
+            ));
+        }
+        let plans = plans(&workload);
+        println!("{}: {} plans", case.name, plans.len());
+        planned += usize::from(!plans.is_empty());
+        for plan in std::iter::once(Plan::none()).chain(plans) {
+            let target = prefetch::Target {
+                group_size: Some(workload.group),
+                ..prefetch::Target::default()
+            };
+            let applied = prefetch::apply(&workload.kernel, &plan, &target);
+            let kernel = applied
+                .unwrap_or_else(|error| panic!("{}, {plan}: {error}", case.name))
+                .kernel;
+            let options = Options::new(Target::Portable);
+            let words = match tune::exchanged(&imported.original, &kernel, &options) {
+                Ok(words) => words,
+                Err(error) => {
+                    complaints.push(format!("{}, {plan}: {error}", case.name));
+                    continue;
+                }
+            };
+            if let Some(Err(said)) = validator.as_ref().map(|validator| validator.check_words(&words)) {
+                complaints.push(format!("{}, {plan}: {said}", case.name));
+                continue;
+            }
+            let again = case.subject(&bytes(&words)).workload().expect("it is read again");
+            if simulated(&case, &again, &again.kernel) != right {
+                complaints.push(format!("{}, {plan}: other bits when it is read again", case.name));
+            }
+            if let (Some(device), Some(before)) = (&device, &before) {
+                match run(device, &workload, &imported, &words) {
+                    Ok(found) if found == *before => {}
+                    Ok(_) => complaints.push(format!("{}, {plan}: other bits on the device", case.name)),
+                    Err(error) => complaints.push(format!("{}, {plan}: {error}", case.name)),
+                }
+            }
+        }
+        entries += 1;
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    if std::env::var_os("HEADSTART_CORPUS").is_none() {
+        assert!(
+            entries >= 25 && planned >= 15,
+            "{entries} entries, {planned} with a plan"
+        );
+    }
+}
+
+/// Everything but the entry's body, and what was said of its ids, stays word for word.
+#[test]
+fn nothing_else_is_touched() {
+    let bytes = fs::read(folder().join("memory.spv")).expect("readable");
+    let module = Module::new(&bytes, "memory.spv").expect("a module");
+    let imported = module
+        .import(Some("gather"), &launch("gather").facts())
+        .expect("an entry");
+    let old = &imported.original.words;
+    let plan: Plan = "values=cache:L1:4".parse().expect("a plan");
+    let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::Target::default()).expect("legal");
+    let new = tune::exchanged(
+        &imported.original,
+        &applied.kernel,
+        &Options::new(Target::IntelLsc),
+    );
+    let new = new.expect("it is written");
+    let split = |words: &[u32]| {
+        let (mut functions, mut rest, mut at) = (Vec::new(), Vec::new(), 5);
+        while at < words.len() {
+            let (count, code) = ((words[at] >> 16) as usize, words[at] & 0xffff);
+            let instruction = words[at..at + count].to_vec();
+            at += count;
+            match code {
+                // OpFunction
+                54 => functions.push(vec![instruction]),
+                _ => match functions.last_mut() {
+                    Some(function) => function.push(instruction),
+                    None => rest.push(instruction),
+                },
+            }
+        }
+        (functions, rest)
+    };
+    let ((old_functions, old_rest), (new_functions, new_rest)) = (split(old), split(&new));
+    let own = |function: &&Vec<Vec<u32>>| function[0][2] == imported.original.body;
+    for function in &old_functions {
+        let kept = new_functions.contains(function);
+        assert_eq!(kept, !own(&function), "function {}", function[0][2]);
+    }
+    let entry = new_functions.iter().find(own).expect("the entry");
+    let before = old_functions.iter().find(own).expect("the entry");
+    // `OpFunction` and its four parameters.
+    assert_eq!(entry[..5], before[..5]);
+    let lost: Vec<_> = old_rest.iter().filter(|one| !new_rest.contains(one)).collect();
+    // The entry point lists more variables, perhaps; names and decorations of the old body are gone.
+    let allowed = |one: &&&Vec<u32>| matches!(one[0] & 0xffff, 5 | 15 | 71);
+    assert!(lost.iter().all(|one| allowed(&one)), "{lost:?}");
+}
+
+/// Hints are there in the machine code of Intel's GPUs.
+#[test]
+fn hints_reach_the_machine_code() {
+    let Some(ocloc) = Ocloc::newest() else { return };
+    let bytes = fs::read(folder().join("memory.spv")).expect("readable");
+    let module = Module::new(&bytes, "memory.spv").expect("a module");
+    for (plan, hints) in [
+        ("none", 0),
+        ("values=cache:L1:4", 1),
+        ("indices=cache:L3:8,values=cache:L1:4", 2),
+    ] {
+        let imported = module
+            .import(Some("gather"), &launch("gather").facts())
+            .expect("an entry");
+        let plan: Plan = plan.parse().expect("a plan");
+        let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::Target::default()).expect("legal");
+        let words = tune::exchanged(
+            &imported.original,
+            &applied.kernel,
+            &Options::new(Target::IntelLsc),
+        );
+        let spirv = Spirv {
+            words: words.expect("it is written"),
+            text: String::new(),
+            entry: "gather".to_owned(),
+            hints: Vec::new(),
+        };
+        let assembly = ocloc
+            .compile(&spirv, "pvc")
+            .unwrap_or_else(|said| panic!("{plan}: {said}"));
+        let found: u32 = assembly.prefetches().values().sum();
+        println!("{plan}: {:?}", assembly.prefetches());
+        assert!(
+            (found > 0) == (hints > 0) && found >= hints,
+            "{plan}: {:?}",
+            assembly.prefetches()
+        );
+    }
+}

@@ -200,8 +200,11 @@ fn spirv_target(options: &Tune) -> Result<Target> {
 /// Work-items of a captured launch up to which it is run again on the simulator before it is tuned.
 const MOST_ITEMS: u64 = 1 << 22;
 
-/// Runs a captured launch again on the simulator: a sentence about what came of it.
+/// Runs a captured launch again on the simulator: a sentence about what came of it, where it is known what it left.
 pub fn replayed(captured: &Captured) -> Result<String> {
+    if !captured.has_run {
+        return Ok(String::new());
+    }
     let product = |sizes: [u32; 3]| {
         sizes
             .iter()

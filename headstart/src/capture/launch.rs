@@ -50,6 +50,8 @@ pub struct Captured {
     pub memory: Vec<Allocation>,
     /// Variables of the module.
     pub variables: Vec<Variable>,
+    /// Whether it is known what the launch left in its memory; otherwise `after` is what was there before.
+    pub has_run: bool,
     /// The module's text, for [the device](retargeted) that it ran on; nothing if its image has only machine code.
     pub module: Option<String>,
 }
@@ -184,6 +186,11 @@ impl Captured {
                 memory: read(own)?,
             })
         };
+        let has_run = manifest
+            .memory
+            .iter()
+            .chain(&manifest.variables)
+            .all(|own| own.after.is_some());
         Ok(Captured {
             folder: folder.to_owned(),
             kernel: manifest.kernel,
@@ -201,6 +208,7 @@ impl Captured {
             layout,
             memory,
             variables: manifest.variables.iter().map(variable).collect::<Result<_>>()?,
+            has_run,
             module: module.map(|text| retargeted(text, manifest.capability)),
         })
     }
@@ -235,15 +243,16 @@ impl Captured {
 
 fn allocation(buffers: &Path, memory: &Memory) -> Result<Allocation> {
     let is_name = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    for name in [&memory.before, &memory.after] {
+    let after = memory.after.as_ref().unwrap_or(&memory.before);
+    for name in [&memory.before, after] {
         if !is_name(name) {
             return Err(Error::input(format!("{} names no captured memory", quoted(name))));
         }
     }
     let before: Arc<[u8]> = stored::read(&buffers.join(&memory.before), memory.bytes)?.into();
-    let after = match memory.after == memory.before {
+    let after = match *after == memory.before {
         true => Arc::clone(&before),
-        false => stored::read(&buffers.join(&memory.after), memory.bytes)?.into(),
+        false => stored::read(&buffers.join(after), memory.bytes)?.into(),
     };
     if memory.address.checked_add(memory.bytes).is_none() || memory.address == 0 {
         return Err(Error::input(format!(

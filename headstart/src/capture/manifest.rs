@@ -56,7 +56,9 @@ pub(super) struct Memory {
     pub bytes: u64,
     pub kind: String,
     pub before: String,
-    pub after: String,
+    /// Left out where the launch was written down, and did not run.
+    #[serde(default)]
+    pub after: Option<String>,
 }
 
 /// How the capture went.

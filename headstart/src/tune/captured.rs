@@ -489,6 +489,7 @@ mod tests {
                 .collect(),
             memory,
             variables: Vec::new(),
+            has_run: true,
             module: Some(module.to_owned()),
         }
     }

@@ -19,6 +19,7 @@ pub mod launch;
 pub mod memory;
 pub mod module;
 pub mod placed;
+mod ptxas;
 mod queue;
 pub mod timing;
 pub mod worker;

@@ -11,6 +11,7 @@ use sys::CUfunction_attribute_enum as Attribute;
 use super::elf;
 use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
+use super::ptxas;
 
 /// Room for each of the compiler's two logs, in bytes. Longer logs are cut by the driver.
 const LOG_BYTES: usize = 16 << 10;
@@ -60,6 +61,9 @@ impl Gpu {
         let text = CString::new(ptx).map_err(bad_text)?;
         let entry = CString::new(name).map_err(bad_text)?;
 
+        if let Some(code) = ptxas::assembled(self, ptx)? {
+            return self.load_image(&code, name);
+        }
         let start = Instant::now();
         let (module, log) = compile(&text)?;
         self.take(module, log, entry, start)
@@ -85,6 +89,9 @@ impl Gpu {
     /// Compiles PTX to machine code for this GPU's architecture, and does not load it.
     pub fn assemble(&self, ptx: &str) -> Result<Vec<u8>, Failure> {
         self.enter()?;
+        if let Some(code) = ptxas::assembled(self, ptx)? {
+            return Ok(code);
+        }
         let text =
             CString::new(ptx).map_err(|_| Failure::new(FailureKind::Request, "PTX holds a zero byte"))?;
         assemble(&text)

@@ -1,0 +1,41 @@
+"""Headstart: should this GPU kernel prefetch, how, how far ahead, and what does that gain?
+
+`advise` reports on a kernel of Triton's, Numba's or CuPy's, on CUDA C or PTX, without a GPU. `install` and `tuned` look at
+Triton's kernels as they are launched, and launch better ones in their place.
+
+Nothing prints: warnings go through `warnings`, what happens is logged to the logger `headstart`.
+"""
+
+from __future__ import annotations
+
+from headstart._advise import advise
+from headstart._command import command
+from headstart.data import Pattern, indices, shape
+from headstart.errors import (
+    CommandMissing,
+    DeviceError,
+    HeadstartBug,
+    HeadstartError,
+    KernelError,
+    UsageError,
+)
+from headstart.report import Choice, Report, Step
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Choice",
+    "CommandMissing",
+    "DeviceError",
+    "HeadstartBug",
+    "HeadstartError",
+    "KernelError",
+    "Pattern",
+    "Report",
+    "Step",
+    "UsageError",
+    "advise",
+    "command",
+    "indices",
+    "shape",
+]

@@ -1,0 +1,151 @@
+"""`headstart.advise`: the report on a launch, simulated, without a GPU."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from headstart import _arguments, _command, _cuda, _numba, _ptx, _triton
+from headstart._capture import Launch
+from headstart.errors import UsageError
+from headstart.report import Report, of_advice
+
+#: Compute capability by words in a device's name; others are taken for the newest that is simulated.
+_CAPABILITY = {"a100": 80, "a10": 86, "l4": 89, "h100": 90, "h200": 90}
+
+
+def advise(
+    kernel: Any,
+    *,
+    grid: int | Sequence[int] | Callable[[dict[str, Any]], Sequence[int]],
+    args: Sequence[Any] = (),
+    block: int | Sequence[int] | None = None,
+    device: str = "sim:h200",
+    budget: float | None = 60.0,
+    name: str | None = None,
+    shared_bytes: int = 0,
+    arch: int | None = None,
+    **constants: Any,
+) -> Report:
+    """Should this kernel prefetch? Compiles it for a named GPU, simulates the launch, tries the likely plans.
+
+    No GPU is needed. Simulation takes time in proportion to the launch: a launch of a few hundred work-groups, with data
+    beyond the GPU's cache, says what one of many thousands does.
+
+    Args:
+        kernel: a kernel of Triton's (with its decorators); a `RawKernel` of CuPy's; a kernel of Numba's; CUDA C, or PTX, as
+            a string.
+        grid: work-groups, in up to three dimensions; for Triton also a function of the arguments by name.
+        args: an argument for each parameter: arrays of NumPy's or PyTorch's on the CPU, `headstart.shape(…)`,
+            `headstart.indices(…)`, numbers.
+        block: work-items of a work-group; Triton's kernels say that themselves.
+        device: a simulated device, as `headstart devices` lists them.
+        budget: seconds after which no further plan is begun; `None` for no limit.
+        name: the kernel's name, where a module has several.
+        shared_bytes: dynamic shared memory of a work-group; Triton's kernels say that themselves.
+        arch: the compute capability to compile for, 90 for `sm_90`; by the device where it is left out.
+        constants: arguments by name, and for Triton `num_warps`, `num_stages` and the like.
+
+    Raises:
+        KernelError: the kernel cannot be compiled, read, or run.
+        UsageError: grid, block or arguments do not suit it.
+        DeviceError: there is no such device.
+    """
+    arch = arch or next((own for word, own in _CAPABILITY.items() if word in device), 90)
+    scratch = 0
+    if _triton.is_kernel(kernel):
+        made = _triton.compiled(kernel, tuple(args), constants, arch)
+        if block is not None:
+            raise UsageError("Triton's kernels say themselves how large work-groups are; leave `block` out, or set `num_warps`")
+        if callable(grid):
+            grid = grid(made.call)
+        entry = _ptx.entry(made.ptx, made.name)
+        ptx, values, shared_bytes = made.ptx, made.arguments, made.shared_bytes
+        group = entry.group or (32 * made.num_warps, 1, 1)
+        scratch = len(entry.sizes) - len(values)
+    else:
+        if callable(grid):
+            raise UsageError("`grid` is a function for Triton's kernels only; give numbers")
+        if constants:
+            raise UsageError(f"arguments by name are for Triton's kernels: {', '.join(constants)}")
+        values = list(args)
+        if _numba.is_kernel(kernel):
+            ptx, name, values = _numba.compiled(kernel, values, arch)
+        elif isinstance(kernel, str) and ".entry" in kernel:
+            ptx = kernel
+        elif isinstance(kernel, str):
+            ptx = _cuda.compiled(kernel, arch)
+        elif _cuda.is_raw_kernel(kernel):
+            ptx = _cuda.compiled(kernel.code, arch, tuple(kernel.options or ()))
+            name = name or kernel.name
+        else:
+            raise UsageError(
+                f"no kernel: {type(kernel).__name__!r}; expected is one of Triton's, Numba's or CuPy's, CUDA C, or PTX"
+            )
+        entry = _ptx.entry(ptx, name)
+        if block is None and entry.group is None:
+            raise UsageError("`block` is missing: how many work-items has a work-group?")
+        group = extents("block", block) if block is not None else entry.group or (1, 1, 1)
+    parameters, memory = _arguments.laid_out(entry, values, scratch)
+    launch = Launch(
+        kernel=entry.name,
+        ptx=ptx,
+        groups=extents("grid", grid),
+        group=group,
+        parameters=parameters,
+        layout=entry.layout,
+        memory=memory,
+        shared_bytes=shared_bytes,
+        capability=arch,
+    )
+    return report_of(launch, kernel, device, budget)
+
+
+def extents(what: str, given: Any) -> tuple[int, int, int]:
+    """Three numbers, each at least 1.
+
+    Raises:
+        UsageError: they are not.
+    """
+    numbers = (given,) if isinstance(given, int) else tuple(given)
+    if not 1 <= len(numbers) <= 3 or not all(isinstance(number, int) and number >= 1 for number in numbers):
+        raise UsageError(f"`{what}` is {given!r}; expected are one to three whole numbers, each at least 1")
+    x, y, z = (*numbers, 1, 1)[:3]
+    return x, y, z
+
+
+def report_of(launch: Launch, kernel: Any, device: str, budget: float | None) -> Report:
+    """Writes a launch, asks the command, and reads its answer."""
+    kept = tempfile.TemporaryDirectory(prefix="headstart-")
+    folder = Path(kept.name) / "launch"
+    launch.write(folder)
+    words = ["advise", str(folder), "--device", device, "--json", "-"]
+    if budget is not None:
+        words += ["--budget", str(budget)]
+    found = of_advice(kernel, json.loads(_command.run(words)))
+    for warning in found.warnings:
+        warnings.warn(f"headstart: {launch.kernel}: {warning}", stacklevel=3)
+
+    # The folder lives as long as somebody may ask for more.
+    def page() -> str:
+        assert kept is not None
+        plan = found.plan or "none"
+        words = ["tune", str(folder), "--device", device, "--plans", plan, "--html", "-"]
+        return _command.run(words)
+
+    def module() -> str:
+        assert kept is not None
+        if found.plan is None:
+            return launch.ptx
+        output = folder / "planned.ptx"
+        _command.run(["tune", str(folder), "--device", device, "--plans", found.plan, "--output", str(output)])
+        return output.read_text()
+
+    return replace(found, make_page=page, make_module=module)
+
+

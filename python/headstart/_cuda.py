@@ -1,0 +1,84 @@
+"""CUDA C: NVIDIA's runtime compiler, NVRTC, which needs no GPU; and CuPy's kernels from source."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import functools
+import glob
+import importlib.util
+import os
+from typing import Any
+
+from headstart.errors import DeviceError, KernelError
+
+
+def is_raw_kernel(value: Any) -> bool:
+    """Whether a value is a `RawKernel` of CuPy's, or has what one has: source, name and options."""
+    return isinstance(getattr(value, "code", None), str) and isinstance(getattr(value, "name", None), str)
+
+
+@functools.lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL:
+    names: list[str] = []
+    if importlib.util.find_spec("cuda") and importlib.util.find_spec("cuda.pathfinder"):
+        from cuda.pathfinder import load_nvidia_dynamic_lib  # pyright: ignore[reportMissingImports]
+
+        try:
+            path = load_nvidia_dynamic_lib("nvrtc").abs_path
+            if path:
+                names.append(path)
+        except Exception:  # What cannot be found there may be found below.
+            pass
+    spec = importlib.util.find_spec("nvidia")
+    for folder in spec.submodule_search_locations or [] if spec else []:
+        names += sorted(glob.glob(os.path.join(folder, "*", "lib", "libnvrtc.so.*")), reverse=True)
+    names += [name for name in (ctypes.util.find_library("nvrtc"), "libnvrtc.so") if name]
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    raise DeviceError("CUDA C needs NVRTC, which is not there; `pip install nvidia-cuda-nvrtc`, or give PTX")
+
+
+def _include_folders() -> list[str]:
+    spec = importlib.util.find_spec("nvidia")
+    found: list[str] = []
+    for folder in spec.submodule_search_locations or [] if spec else []:
+        found += glob.glob(os.path.join(folder, "*", "include"))
+    return found
+
+
+def compiled(source: str, arch: int, options: tuple[str, ...] = ()) -> str:
+    """PTX of CUDA C for `compute_<arch>`.
+
+    Multiplications and additions are not fused (`--fmad=false`), so that nothing is left open to the assembler.
+
+    Raises:
+        KernelError: NVRTC refuses the source; with its log.
+        DeviceError: there is no NVRTC.
+    """
+    library = _library()
+    words = [f"--gpu-architecture=compute_{arch}", "--fmad=false", "-lineinfo"]
+    words += [f"-I{folder}" for folder in _include_folders()]
+    words += list(options)
+    program = ctypes.c_void_p()
+    made = library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
+    if made != 0:
+        raise DeviceError(f"NVRTC cannot start: error {made}")
+    try:
+        list_of = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
+        status = library.nvrtcCompileProgram(program, len(words), list_of)
+        size = ctypes.c_size_t()
+        if status != 0:
+            library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+            text = ctypes.create_string_buffer(size.value)
+            library.nvrtcGetProgramLog(program, text)
+            raise KernelError(f"NVRTC refuses the source:\n{text.value.decode(errors='replace').strip()}")
+        library.nvrtcGetPTXSize(program, ctypes.byref(size))
+        text = ctypes.create_string_buffer(size.value)
+        library.nvrtcGetPTX(program, text)
+        return text.value.decode()
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))

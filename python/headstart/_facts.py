@@ -1,0 +1,67 @@
+"""What a better kernel rests on, looked at for a launch.
+
+Facts are lines of words, as `headstart tune` writes them: `group X Y Z`, `shared BYTES`, `apart I IN J IN`,
+`ends I IN LENGTH SIZE`, `aligned I IN BYTES`. I and J count the entry's parameters; IN is a byte inside of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Where a parameter leads: its value, and the allocation around it."""
+
+    address: int
+    start: int
+    end: int
+
+
+def pointers_of(facts: Sequence[str]) -> set[int]:
+    """The parameters whose allocations facts are about."""
+    found: set[int] = set()
+    for fact in facts:
+        kind, *words = fact.split()
+        if kind in ("ends", "aligned"):
+            found.add(int(words[0]))
+        elif kind == "apart":
+            found.update((int(words[0]), int(words[2])))
+    return found
+
+
+def unmet(
+    facts: Sequence[str], group: tuple[int, int, int], shared_bytes: int, pointers: Mapping[int, Pointer]
+) -> str | None:
+    """The first fact that a launch does not meet; `None` where it meets all. What is not understood is not met."""
+    for fact in facts:
+        kind, *words = fact.split()
+        numbers = [int(word) for word in words]
+        if kind == "group":
+            met = tuple(numbers) == group
+        elif kind == "shared":
+            met = numbers == [shared_bytes]
+        elif kind == "apart":
+            one, other = pointers.get(numbers[0]), pointers.get(numbers[2])
+            met = one is not None and other is not None and numbers[1] == numbers[3] == 0
+            # Nothing is accessed through a null pointer.
+            met = met and _apart(one, other)
+        elif kind == "ends":
+            own = pointers.get(numbers[0])
+            met = own is not None and numbers[1] == 0 and own.address == own.start
+            met = met and own is not None and (own.end - own.address) // numbers[3] == numbers[2]
+        elif kind == "aligned":
+            own = pointers.get(numbers[0])
+            met = own is not None and numbers[1] == 0 and own.address % numbers[2] == 0
+        else:
+            met = False
+        if not met:
+            return fact
+    return None
+
+
+def _apart(one: Pointer | None, other: Pointer | None) -> bool:
+    if one is None or other is None:
+        return False
+    return one.address == 0 or other.address == 0 or one.end <= other.start or other.end <= one.start

@@ -1,0 +1,484 @@
+"""Triton's kernels, looked at as they are launched: `install` and `tuned`.
+
+A compiled kernel of Triton's has a launcher, `CompiledKernel._run`, which gets the function to launch among its arguments.
+The launcher is wrapped: for a launch that meets what a better kernel rests on, that kernel's function is handed over in the
+place of the original's. Triton's own caches see nothing of it: the better kernel is assembled by Triton's assembler and
+loaded beside the original, and neither is ever found under the other's key.
+
+What a launch is decided by is looked up by its grid, its scalars, and addresses and sizes of the tensors that facts are about.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import shutil
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from headstart import _capture, _command, _facts
+from headstart._launches import Shape, Unsuitable
+from headstart.cache import Answer, Cache
+from headstart.errors import CacheError, HeadstartError, UsageError
+from headstart.report import Report, of_tune
+
+log = logging.getLogger("headstart")
+
+#: Part of every key: an answer of another version is not used.
+VERSION = "1"
+#: Launches whose decision is remembered, per compiled kernel.
+REMEMBERED = 4096
+MODES = ("now", "background", "cached", "collect", "off")
+
+_Kernel = TypeVar("_Kernel")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How kernels are looked at."""
+
+    mode: str = "now"
+    cache: Cache = field(default_factory=Cache)
+    budget: float = 120.0
+    """Seconds after which a search begins no further plan."""
+    max_bytes: int = 4 << 30
+    """A launch that reaches more memory is left as it is."""
+    least: float = 1.02
+    """A better kernel is taken from this speedup on."""
+
+
+@dataclass
+class Kernel:
+    """What is known of an answer in this process: the loaded function, and what it rests on."""
+
+    answer: Answer
+    function: Any = None
+    needed: frozenset[int] = frozenset()
+
+
+class _State:
+    def __init__(self) -> None:
+        self.settings: Settings | None = None
+        """Of all kernels, where `install` was called."""
+        self.marked: dict[int, Settings] = {}
+        """Of single kernels, by the `id` of their function, which `kept` keeps."""
+        self.kept: list[Any] = []
+        self.originals: list[tuple[Any, str, Any]] = []
+        self.trials = threading.local()
+        self.reports: dict[str, list[Report]] = {}
+        self.lock = threading.Lock()
+        self.writable: set[str] = set()
+        self.unwritable: set[str] = set()
+
+
+_state = _State()
+
+
+def install(
+    *,
+    mode: str = "background",
+    cache: str | None = None,
+    budget: float = 120.0,
+    max_bytes: int = 4 << 30,
+    least: float = 1.02,
+) -> None:
+    """Looks at every Triton kernel that this process compiles from now on, Inductor's among them.
+
+    Args:
+        mode: `background`: the first launch of its size is copied and tuned in a process of its own, meanwhile the original
+            is launched. `now`: the first launch waits for that. `cached`: only answers that the cache has are used.
+            `collect`: launches are copied into the cache, for `python -m headstart tune-cache`. `off`: nothing.
+        cache: the folder of answers; `HEADSTART_CACHE`, or one in the user's folder for caches.
+        budget: seconds after which a search begins no further plan.
+        max_bytes: a launch that reaches more memory is left as it is.
+        least: a better kernel is taken from this speedup on.
+
+    Raises:
+        UsageError: no such mode; Triton is not there, or older than 3.5.
+        CacheError: `cache` was named and cannot be used.
+    """
+    _state.settings = _settings(mode, cache, budget, max_bytes, least)
+    _patch()
+
+
+def uninstall() -> None:
+    """Leaves Triton as it was. Kernels that were already looked at launch their originals."""
+    _state.settings = None
+    _state.marked.clear()
+    _state.kept.clear()
+    for owner, name, original in reversed(_state.originals):
+        setattr(owner, name, original)
+    _state.originals.clear()
+
+
+def tuned(
+    kernel: Any = None,
+    *,
+    mode: str = "now",
+    cache: str | None = None,
+    budget: float = 120.0,
+    max_bytes: int = 4 << 30,
+    least: float = 1.02,
+) -> Any:
+    """Has one kernel of Triton's looked at: `@headstart.tuned` above `@triton.jit`, above or below `@triton.autotune`.
+
+    The kernel itself is returned, and is launched as before. In Triton's interpreter nothing happens. Arguments are those of
+    `install`; the first launch of its size waits for its answer unless `mode` says otherwise.
+
+    Raises:
+        UsageError: it is no kernel of Triton's; what `install` raises.
+    """
+    if kernel is None:
+        return lambda own: tuned(own, mode=mode, cache=cache, budget=budget, max_bytes=max_bytes, least=least)
+    kinds = {kind.__name__ for kind in type(kernel).__mro__}
+    if "InterpretedFunction" in kinds:
+        return kernel
+    inner = kernel
+    while not hasattr(inner, "device_caches") and hasattr(inner, "fn"):
+        inner = inner.fn
+    if "InterpretedFunction" in {kind.__name__ for kind in type(inner).__mro__}:
+        return kernel
+    if not hasattr(inner, "device_caches"):
+        raise UsageError(
+            f"`headstart.tuned` is for kernels of Triton's, and this is {type(kernel).__name__!r}; "
+            "put it above `@triton.jit`"
+        )
+    _state.marked[id(inner)] = _settings(mode, cache, budget, max_bytes, least)
+    _state.kept.append(inner)
+    _patch()
+    return kernel
+
+
+def reports(kernel: str | None = None) -> list[Report]:
+    """What was found in this process, of a kernel of this name or of all."""
+    with _state.lock:
+        if kernel is not None:
+            return list(_state.reports.get(kernel, []))
+        return [report for own in _state.reports.values() for report in own]
+
+
+def _settings(mode: str, cache: str | None, budget: float, max_bytes: int, least: float) -> Settings:
+    if mode not in MODES:
+        raise UsageError(f"no mode {mode!r}; there are {', '.join(MODES)}")
+    folder = Cache(cache)
+    if cache is not None and mode in ("now", "background", "collect"):
+        folder.check_writable()
+    return Settings(mode, folder, budget, max_bytes, least)
+
+
+def _patch() -> None:
+    if _state.originals:
+        return
+    try:
+        from triton.compiler.compiler import CompiledKernel
+        from triton.runtime.autotuner import Autotuner
+    except ImportError as error:
+        raise UsageError(f"Triton 3.5 or later is needed: {error}; `pip install triton`") from error
+    if not hasattr(CompiledKernel, "_init_handles"):
+        raise UsageError("this Triton is not known: its compiled kernels have no `_init_handles`; 3.5 to 3.9 are")
+
+    def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        original = getattr(owner, name)
+        _state.originals.append((owner, name, original))
+        setattr(owner, name, make(original))
+
+    def with_launcher(original: Any) -> Any:
+        def _init_handles(self: Any) -> None:
+            fresh = self.module is None
+            original(self)
+            if fresh and self.module is not None:
+                settings = _settings_of(self)
+                if settings is not None and settings.mode != "off":
+                    self._run = _wrapped(self, settings)
+
+        return _init_handles
+
+    def as_trial(original: Any) -> Any:
+        def _bench(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with left_alone():
+                return original(self, *args, **kwargs)
+
+        return _bench
+
+    replace(CompiledKernel, "_init_handles", with_launcher)
+    replace(Autotuner, "_bench", as_trial)
+
+
+def _settings_of(compiled: Any) -> Settings | None:
+    own = getattr(compiled.src, "fn", None)
+    return _state.marked.get(id(own), _state.settings)
+
+
+@contextlib.contextmanager
+def left_alone() -> Iterator[None]:
+    """Launches of this thread are the originals inside of it, and nothing is looked at: for trials of whatever kind."""
+    trials = _state.trials
+    trials.depth = getattr(trials, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        trials.depth -= 1
+
+
+def _wrapped(compiled: Any, settings: Settings) -> Any:
+    """The launcher in the place of `compiled._run`; that itself, where the kernel is left as it is."""
+    try:
+        shape = Shape.of(compiled)
+    except (Unsuitable, HeadstartError) as why:
+        log.info("kernel %s is left as it is: %s", compiled.name, why)
+        return compiled._run
+    return Launcher(compiled, shape, settings).launch
+
+
+class Launcher:
+    """Launches a compiled kernel, or the better one in its place."""
+
+    def __init__(self, compiled: Any, shape: Shape, settings: Settings) -> None:
+        self.compiled = compiled
+        self.shape = shape
+        self.settings = settings
+        self.name = shape.entry.name
+        self.device, self.device_number, self.capability = _device(compiled)
+        self.answers: dict[str, Kernel] = {}
+        self.busy: set[str] = set()
+        self.original = compiled._run
+        self.needed: set[int] = set()
+        self.launch = self._made()
+
+    def _made(self) -> Callable[..., Any]:
+        """The function that is called for each launch; made anew where facts are about more parameters."""
+        fingerprint = self.shape.fingerprint(self.needed)
+        known: dict[tuple[Any, ...], Any] = {}
+        self.known = known
+        original, look, trials = self.original, self._look, _state.trials
+
+        # Where a launch was seen before, this is all that it takes longer.
+        def launch(x: int, y: int, z: int, stream: Any, function: Any, *rest: Any) -> Any:
+            try:
+                better = known[fingerprint(x, y, z, rest[4:])]
+            except (KeyError, TypeError, AttributeError):
+                better = look(x, y, z, rest[4:])
+            if better is None or getattr(trials, "depth", 0):
+                return original(x, y, z, stream, function, *rest)
+            return original(x, y, z, stream, better, *rest)
+
+        return launch
+
+    def _look(self, x: int, y: int, z: int, args: tuple[Any, ...]) -> Any:
+        """The function for a launch that was not seen before; nothing for the original."""
+        if getattr(_state.trials, "depth", 0) or _is_capturing():
+            return None
+        grid = (int(x), int(y), int(z))
+        if 0 in grid:
+            return None
+        try:
+            key = self.shape.key(grid, args, self.device, VERSION)
+            kernel = self._answer(key, grid, args)
+            if kernel is None:
+                return None
+            better = self._function(kernel, args)
+        except (Unsuitable, HeadstartError) as why:
+            log.info("kernel %s is left as it is: %s", self.name, why)
+            better = None
+        if len(self.known) >= REMEMBERED:
+            self.known.clear()
+        with contextlib.suppress(TypeError, AttributeError):
+            self.known[self.shape.fingerprint(self.needed)(x, y, z, args)] = better
+        return better
+
+    def _answer(self, key: str, grid: tuple[int, int, int], args: tuple[Any, ...]) -> Kernel | None:
+        """The answer of this key; nothing while there is none."""
+        if key in self.answers:
+            return self.answers[key]
+        if key in self.busy:
+            return None
+        settings = self.settings
+        if found := settings.cache.get(self.device, key):
+            return self._learn(key, found)
+        if settings.mode == "cached":
+            return self._learn(key, _left(self.name, self.device, "the cache has no answer for it"))
+        reached = self.shape.bytes_reached(args)
+        if reached > settings.max_bytes:
+            why = f"it reaches {reached} bytes, more than `max_bytes`"
+            return self._learn(key, _left(self.name, self.device, why))
+        launch = self.shape.snapshot(grid, args, self.device, self.capability)
+        if settings.mode == "collect":
+            folder = settings.cache.folder / "pending" / key / "launch"
+            launch.write(folder)
+            note = {"device": self.device, "key": key, **_assembler(self.compiled)}
+            (folder / "note.json").write_text(json.dumps(note))
+            return self._learn(key, _left(self.name, self.device, "it is collected, and not tuned yet"))
+        if settings.mode == "now":
+            return self._learn(key, self._tuned(key, launch))
+        self.busy.add(key)
+        threading.Thread(target=self._in_background, args=(key, launch), daemon=True).start()
+        return None
+
+    def _in_background(self, key: str, launch: _capture.Launch) -> None:
+        try:
+            found = self._tuned(key, launch)
+        except Exception as error:  # A thread has nobody else to tell.
+            log.warning("kernel %s could not be tuned: %s", self.name, error)
+            found = _left(self.name, self.device, str(error))
+        self._learn(key, found)
+        self.busy.discard(key)
+
+    def _tuned(self, key: str, launch: _capture.Launch) -> Answer:
+        """Looks for an answer, with nobody else looking for it, and keeps it."""
+        cache = self.settings.cache
+        try:
+            with cache.lock(self.device, key):
+                if found := cache.get(self.device, key):
+                    return found
+                answer = search(
+                    launch, self.device, f"cuda:{self.device_number}", self.settings.budget, _assembler(self.compiled)
+                )
+                cache.put(self.device, key, answer)
+                return answer
+        except CacheError as error:
+            warnings.warn(
+                f"headstart: {error}; answers are lost with this process. Name a folder in HEADSTART_CACHE, "
+                'or use only what there is: mode="cached"',
+                stacklevel=2,
+            )
+            device = f"cuda:{self.device_number}"
+            return search(launch, self.device, device, self.settings.budget, _assembler(self.compiled))
+
+    def _learn(self, key: str, answer: Answer) -> Kernel:
+        kernel = Kernel(answer)
+        if answer.ptx is not None and answer.speedup >= self.settings.least:
+            kernel.needed = frozenset(_facts.pointers_of(answer.facts))
+            new = kernel.needed - self.needed
+            if new:
+                self.needed |= new
+                self.launch = self._made()
+                self.compiled._run = self.launch
+        log.info("kernel %s: %s", self.name, answer.plan or answer.why)
+        self.answers[key] = kernel
+        if answer.report:
+            with _state.lock:
+                own = getattr(self.compiled.src, "fn", self.compiled)
+                found = of_tune(own, json.loads(answer.report))
+                _state.reports.setdefault(self.name, []).append(found)
+        return kernel
+
+    def _function(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
+        """The better function, where this launch meets what it rests on."""
+        answer = kernel.answer
+        if answer.ptx is None or answer.speedup < self.settings.least:
+            return None
+        pointers = self.shape.pointers(args)
+        unmet = _facts.unmet(answer.facts, self.shape.group, self.shape.shared_bytes, pointers)
+        if unmet is not None:
+            log.info("a launch of %s does not meet `%s`, and takes the original", self.name, unmet)
+            return None
+        if kernel.function is None:
+            kernel.function = _loaded(self.compiled, answer.ptx, self.device_number)
+        return kernel.function[0]
+
+
+def _left(name: str, device: str, why: str) -> Answer:
+    return Answer(name, device, None, 1.0, None, (), why, "")
+
+
+def search(
+    launch: _capture.Launch, device: str, ordinal: str, budget: float, assembler: dict[str, str]
+) -> Answer:
+    """Tunes a launch on a GPU, in a process of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="headstart-"))
+    try:
+        launch.write(folder / "launch")
+        return search_in(folder / "launch", device, ordinal, budget, assembler)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def search_in(folder: Path, device: str, ordinal: str, budget: float, assembler: dict[str, str]) -> Answer:
+    """Tunes the launch that a folder holds. A kernel that cannot be read or bettered has an answer, too."""
+    output = folder / "report.json"
+    words = ["tune", str(folder), "--device", ordinal, "--budget", str(budget), "--json", str(output)]
+    environment = {name: value for name, value in assembler.items() if name.startswith("HEADSTART_")}
+    name = folder.name
+    try:
+        _command.run(words, environment=environment, timeout=60 + 10 * budget)
+    except HeadstartError as error:
+        if not output.exists():
+            return _left(name, device, str(error))
+    text = output.read_text()
+    raw = json.loads(text)
+    name, best = raw["kernel"], raw["best"]
+    if best["plan"] == "none" or not (folder / "tuned.toml").exists():
+        return Answer(name, device, None, 1.0, None, (), "; ".join(raw["reasons"][:1]), text)
+    tuned = _capture.tuned_facts(folder)
+    facts = tuned.get("facts", [])
+    sentences = tuned.get("rests_on", [])
+    return Answer(
+        kernel=name,
+        device=device,
+        plan=best["plan"],
+        speedup=float(best["speedup"]),
+        ptx=(folder / "tuned.ptx").read_text(),
+        facts=tuple(facts),
+        why="; ".join(sentences),
+        report=text,
+    )
+
+
+def _device(compiled: Any) -> tuple[str, int, int]:
+    import torch
+
+    number = torch.cuda.current_device()
+    return torch.cuda.get_device_name(number), number, int(compiled.metadata.target.arch)
+
+
+def _is_capturing() -> bool:
+    import torch
+
+    return torch.cuda.is_current_stream_capturing()
+
+
+def _backend(compiled: Any) -> tuple[Any, Any]:
+    from triton.compiler.compiler import make_backend
+
+    backend = make_backend(compiled.metadata.target)
+    metadata = compiled.metadata._asdict()
+    names = backend.parse_options({}).__dict__.keys()
+    return backend, backend.parse_options({name: metadata[name] for name in names if name in metadata})
+
+
+def _assembler(compiled: Any) -> dict[str, str]:
+    """The assembler that Triton uses for this kernel, as the command is told of it."""
+    arch = int(compiled.metadata.target.arch)
+    program = None
+    try:
+        from triton.backends.nvidia.compiler import get_ptxas
+
+        program = get_ptxas(arch).path
+    except (ImportError, TypeError, AttributeError):
+        with contextlib.suppress(Exception):
+            from triton import knobs
+
+            program = knobs.nvidia.ptxas.path
+    if not program:
+        return {}
+    options = f"--gpu-name=sm_{arch}{'a' if arch >= 90 else ''}"
+    if not getattr(compiled.metadata, "enable_fp_fusion", True):
+        options += " --fmad=false"
+    return {"HEADSTART_PTXAS": str(program), "HEADSTART_PTXAS_OPTIONS": options}
+
+
+def _loaded(compiled: Any, ptx: str, device: int) -> tuple[Any, Any]:
+    """The function of a better kernel, and its module, assembled and loaded as Triton does it."""
+    from triton.runtime import driver
+
+    backend, options = _backend(compiled)
+    target = compiled.metadata.target
+    cubin = backend.make_cubin(ptx, {}, options, target.arch)
+    module, function, *_ = driver.active.utils.load_binary(compiled.name, cubin, compiled.metadata.shared, device)
+    return function, module

@@ -1,0 +1,70 @@
+"""What is needed of a module's text: its entries, and their parameters in order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from headstart.errors import KernelError
+
+_ENTRY = re.compile(r"\.entry\s+([A-Za-z_$%][\w$]*)\s*(?:\(([^)]*)\))?([^{;]*)", re.DOTALL)
+_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\b([^\[\],]*)(?:\[(\d+)\])?")
+_BITS = re.compile(r"(\d+)$")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of a module: its name, and size in bytes of each parameter."""
+
+    name: str
+    sizes: tuple[int, ...]
+    group: tuple[int, int, int] | None
+    """Work-items of a work-group, where the module requires so many (`.reqntid`)."""
+
+    @property
+    def layout(self) -> list[tuple[int, int]]:
+        """Offset and size of each parameter in bytes, each at a multiple of its size."""
+        layout: list[tuple[int, int]] = []
+        end = 0
+        for size in self.sizes:
+            align = size if size in (1, 2, 4, 8) else 8
+            end = -(-end // align) * align
+            layout.append((end, size))
+            end += size
+        return layout
+
+
+def entries(text: str) -> list[Entry]:
+    """All entries of a module."""
+    plain = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+    plain = re.sub(r"//[^\n]*", "", plain)
+    found: list[Entry] = []
+    for name, parameters, directives in _ENTRY.findall(plain):
+        sizes: list[int] = []
+        for kind, _, length in _PARAMETER.findall(parameters):
+            bits = _BITS.search(kind)
+            sizes.append((int(bits[1]) // 8 if bits else 1) * (int(length) if length else 1))
+        group = None
+        if required := re.search(r"\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", directives):
+            x, y, z = (int(number or 1) for number in required.groups())
+            group = (x, y, z)
+        found.append(Entry(name, tuple(sizes), group))
+    return found
+
+
+def entry(text: str, name: str | None = None) -> Entry:
+    """The entry of this name, or the only one.
+
+    Raises:
+        KernelError: there is none, or several and no name.
+    """
+    found = entries(text)
+    if name is not None:
+        # C++ mangles names: `gather` is in `_Z6gatherPKiPf`.
+        exact = [own for own in found if own.name == name]
+        found = exact or [own for own in found if f"{len(name)}{name}" in own.name]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(own.name for own in entries(text)) or "none"
+    what = f"no kernel {name!r}" if name else "several kernels, or none"
+    raise KernelError(f"the module has {what}; it has {names}; give `name=`")

@@ -1,0 +1,209 @@
+"""What `headstart` found of a kernel, as an object."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headstart.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas
+
+__all__ = ["Choice", "Report", "Step"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One thing that could be done about the kernel."""
+
+    what: str
+    """`leave it`, `unroll`, `prefetch`, or another geometry."""
+    plan: str | None
+    """The plan, as the command spells it."""
+    time_ns: float
+    """The kernel's time with it, in nanoseconds."""
+    speedup: float
+    """The plain kernel's time divided by it."""
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question of the procedure, its answer, and what was found."""
+
+    question: str
+    answer: str
+    """`yes` speaks for prefetching, `no` against it; or `unknown`."""
+    finding: str
+    place: str | None
+    """File, line and column of the source that it is about."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found of a launch: should the kernel prefetch, how, and what that gains."""
+
+    kernel: Any
+    """Launches like the original: `report.kernel[grid](…)`. The kernel that was asked about."""
+    name: str
+    """The entry's name."""
+    device: str
+    verdict: str
+    """`prefetch`, `unroll`, `leave it`, …"""
+    conclusion: str
+    """The verdict in a sentence with its numbers."""
+    speedup: float
+    """The plain kernel's time divided by that of the plan; 1 where the kernel is best left as it is."""
+    plan: str | None
+    """The plan to use, as the command spells it; `None` where the kernel is best left as it is."""
+    time_ns: float
+    """The plain kernel's time in nanoseconds: simulated, or measured on the GPU that `device` names."""
+    reasons: list[str]
+    """Why, with numbers."""
+    choices: list[Choice]
+    steps: list[Step]
+    warnings: list[str]
+    """Why the launch shows little of the kernel."""
+    doubt: str | None
+    """Why the verdict is in doubt, where its times are simulated."""
+    raw: dict[str, Any] = field(repr=False)
+    """The command's JSON."""
+    make_page: Callable[[], str] | None = field(repr=False, compare=False, default=None)
+    make_module: Callable[[], str] | None = field(repr=False, compare=False, default=None)
+
+    def page(self) -> str:
+        """The command's page of this launch: one self-contained HTML document with all figures.
+
+        Raises:
+            UsageError: the launch is no longer at hand.
+        """
+        if self.make_page is None:
+            raise UsageError("the launch of this report is not at hand; ask `headstart.advise` again")
+        return self.make_page()
+
+    def ptx(self) -> str:
+        """The module with the plan carried out, as PTX; as it was where there is no plan.
+
+        Raises:
+            UsageError: the launch is no longer at hand.
+        """
+        if self.make_module is None:
+            raise UsageError("the launch of this report is not at hand; ask `headstart.advise` again")
+        return self.make_module()
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """What could be done, a row each: `what`, `plan`, `time_ns`, `speedup`, `chosen`. Needs pandas."""
+        import pandas
+
+        rows = [vars(choice) for choice in self.choices]
+        return pandas.DataFrame(rows, columns=["what", "plan", "time_ns", "speedup", "chosen"])
+
+    def __str__(self) -> str:
+        lines = [f"{self.name} on {self.device}: {self.verdict}", f"  {self.conclusion}"]
+        if self.plan:
+            lines.append(f"  plan: {self.plan}")
+        lines += [f"  {reason}" for reason in self.reasons]
+        if self.doubt:
+            lines.append(f"  In doubt: {self.doubt}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The report as a notebook shows it: verdict, a bar for each choice, the procedure."""
+        say = html.escape
+        parts = [
+            '<div style="font-family:sans-serif;max-width:60em">',
+            f"<h3><code>{say(self.name)}</code> on {say(self.device)}: {say(self.verdict)}</h3>",
+            f"<p>{say(self.conclusion)}</p>",
+        ]
+        if self.plan:
+            parts.append(f"<p>Plan: <code>{say(self.plan)}</code></p>")
+        if self.doubt:
+            parts.append(f"<p><em>In doubt: {say(self.doubt)}</em></p>")
+        parts += [f"<p><strong>{say(warning)}</strong></p>" for warning in self.warnings]
+        parts.append(self._bars())
+        parts.append("<table><tr><th>question</th><th>answer</th><th>what was found</th></tr>")
+        for step in self.steps:
+            cells = [step.question, step.answer, step.finding]
+            parts.append("<tr>" + "".join(f'<td style="text-align:left">{say(cell)}</td>' for cell in cells) + "</tr>")
+        parts.append("</table></div>")
+        return "".join(parts)
+
+    def _bars(self) -> str:
+        longest = max((choice.time_ns for choice in self.choices), default=0.0)
+        if longest <= 0.0:
+            return ""
+        height = 24 * len(self.choices)
+        parts = [f'<svg width="760" height="{height}" role="img" aria-label="time of each choice">']
+        for number, choice in enumerate(self.choices):
+            width = 260.0 * choice.time_ns / longest
+            colour = "#2a7" if choice.chosen else "#9ab"
+            label = f"{choice.time_ns / 1000:.3g} µs, {choice.speedup:.2f}×, {choice.plan or choice.what}"
+            parts.append(
+                f'<rect x="0" y="{24 * number + 4}" width="{width:.1f}" height="16" fill="{colour}"/>'
+                f'<text x="{width + 6:.1f}" y="{24 * number + 17}" font-size="12">{html.escape(label)}</text>'
+            )
+        return "".join(parts) + "</svg>"
+
+
+def of_advice(kernel: Any, raw: dict[str, Any]) -> Report:
+    """A report of what `headstart advise --json` says."""
+    choices = [
+        Choice(own["what"], own.get("plan"), own["time_ns"], own["speedup"], own["chosen"])
+        for own in raw["choices"]
+    ]
+    steps = [Step(own["question"], own["answer"], own["finding"], own.get("place")) for own in raw["steps"]]
+    chosen = next((choice for choice in choices if choice.chosen), None)
+    return Report(
+        kernel=kernel,
+        name=raw["kernel"],
+        device=raw["device"],
+        verdict=raw["verdict"],
+        conclusion=raw["conclusion"],
+        speedup=chosen.speedup if chosen else 1.0,
+        plan=raw.get("plan"),
+        time_ns=raw["time_ns"],
+        reasons=[step.finding for step in steps] + [own["finding"] for own in raw["instead"]],
+        choices=choices,
+        steps=steps,
+        warnings=raw.get("warnings", []),
+        doubt=raw.get("doubt"),
+        raw=raw,
+    )
+
+
+def of_tune(kernel: Any, raw: dict[str, Any]) -> Report:
+    """A report of what `headstart tune --json` says."""
+    best = raw["best"]
+    choices = [
+        Choice(
+            "leave it" if own["plan"] == "none" else "plan",
+            None if own["plan"] == "none" else own["plan"],
+            own["outcome"]["time_ns"],
+            own["outcome"]["speedup"],
+            own["plan"] == best["plan"],
+        )
+        for own in raw["trials"]
+        if own["outcome"]["status"] == "ok"
+    ]
+    plan = None if best["plan"] == "none" else best["plan"]
+    speedup = best["speedup"] if plan else 1.0
+    return Report(
+        kernel=kernel,
+        name=raw["kernel"],
+        device=raw["device"],
+        verdict=raw["verdict"],
+        conclusion=f"{speedup:.2f}× the speed of the plain kernel." if plan else "No plan is worth it.",
+        speedup=speedup,
+        plan=plan,
+        time_ns=raw["baseline_ns"],
+        reasons=raw["reasons"],
+        choices=choices,
+        steps=[],
+        warnings=raw.get("warnings", []),
+        doubt=raw.get("doubt"),
+        raw=raw,
+    )

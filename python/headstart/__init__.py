@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from headstart._advise import advise
 from headstart._command import command
+from headstart._hook import install, left_alone, reports, tuned, uninstall
+from headstart.cache import Answer, Cache
 from headstart.data import Pattern, indices, shape
 from headstart.errors import (
+    CacheError,
     CommandMissing,
     DeviceError,
     HeadstartBug,
@@ -24,6 +27,9 @@ from headstart.report import Choice, Report, Step
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
+    "Cache",
+    "CacheError",
     "Choice",
     "CommandMissing",
     "DeviceError",
@@ -37,5 +43,10 @@ __all__ = [
     "advise",
     "command",
     "indices",
+    "install",
+    "left_alone",
+    "reports",
     "shape",
+    "tuned",
+    "uninstall",
 ]

@@ -13,10 +13,12 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import shutil
 import tempfile
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,8 +75,7 @@ class _State:
         self.trials = threading.local()
         self.reports: dict[str, list[Report]] = {}
         self.lock = threading.Lock()
-        self.writable: set[str] = set()
-        self.unwritable: set[str] = set()
+        self.launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
 
 
 _state = _State()
@@ -103,6 +104,8 @@ def install(
         UsageError: no such mode; Triton is not there, or older than 3.5.
         CacheError: `cache` was named and cannot be used.
     """
+    if os.environ.get("HEADSTART") == "off":
+        return
     _state.settings = _settings(mode, cache, budget, max_bytes, least)
     _patch()
 
@@ -115,6 +118,8 @@ def uninstall() -> None:
     for owner, name, original in reversed(_state.originals):
         setattr(owner, name, original)
     _state.originals.clear()
+    for launcher in list(_state.launchers):
+        launcher.compiled._run = launcher.original
 
 
 def tuned(
@@ -137,7 +142,7 @@ def tuned(
     if kernel is None:
         return lambda own: tuned(own, mode=mode, cache=cache, budget=budget, max_bytes=max_bytes, least=least)
     kinds = {kind.__name__ for kind in type(kernel).__mro__}
-    if "InterpretedFunction" in kinds:
+    if "InterpretedFunction" in kinds or os.environ.get("HEADSTART") == "off":
         return kernel
     inner = kernel
     while not hasattr(inner, "device_caches") and hasattr(inner, "fn"):
@@ -250,6 +255,7 @@ class Launcher:
         self.original = compiled._run
         self.needed: set[int] = set()
         self.launch = self._made()
+        _state.launchers.add(self)
 
     def _made(self) -> Callable[..., Any]:
         """The function that is called for each launch; made anew where facts are about more parameters."""
@@ -280,24 +286,25 @@ class Launcher:
         try:
             key = self.shape.key(grid, args, self.device, VERSION)
             kernel = self._answer(key, grid, args)
-            if kernel is None:
-                return None
             better = self._function(kernel, args)
         except (Unsuitable, HeadstartError) as why:
-            log.info("kernel %s is left as it is: %s", self.name, why)
-            better = None
+            log.info("a launch of %s is left as it is: %s", self.name, why)
+            return None
         if len(self.known) >= REMEMBERED:
             self.known.clear()
         with contextlib.suppress(TypeError, AttributeError):
             self.known[self.shape.fingerprint(self.needed)(x, y, z, args)] = better
+        # The answer may have come in the meantime.
+        if self.answers.get(key, kernel) is not kernel:
+            self.known.clear()
         return better
 
-    def _answer(self, key: str, grid: tuple[int, int, int], args: tuple[Any, ...]) -> Kernel | None:
-        """The answer of this key; nothing while there is none."""
+    def _answer(self, key: str, grid: tuple[int, int, int], args: tuple[Any, ...]) -> Kernel:
+        """The answer of this key: to leave the kernel as it is while it is looked for."""
         if key in self.answers:
             return self.answers[key]
         if key in self.busy:
-            return None
+            return Kernel(_left(self.name, self.device, "it is being tuned"))
         settings = self.settings
         if found := settings.cache.get(self.device, key):
             return self._learn(key, found)
@@ -318,7 +325,7 @@ class Launcher:
             return self._learn(key, self._tuned(key, launch))
         self.busy.add(key)
         threading.Thread(target=self._in_background, args=(key, launch), daemon=True).start()
-        return None
+        return Kernel(_left(self.name, self.device, "it is being tuned"))
 
     def _in_background(self, key: str, launch: _capture.Launch) -> None:
         try:
@@ -361,6 +368,8 @@ class Launcher:
                 self.compiled._run = self.launch
         log.info("kernel %s: %s", self.name, answer.plan or answer.why)
         self.answers[key] = kernel
+        # What is known is no longer so: launches of a kernel that was being tuned took the original.
+        self.known.clear()
         if answer.report:
             with _state.lock:
                 own = getattr(self.compiled.src, "fn", self.compiled)

@@ -78,15 +78,17 @@ class Shape:
     def fingerprint(self, needed: set[int]) -> Callable[[int, int, int, tuple[Any, ...]], tuple[Any, ...]]:
         """A function of grid and arguments: equal results mean launches that do not differ in what facts are about.
 
-        `needed` are the parameters whose allocations facts are about; of other pointers nothing is asked. Scalars and grid
-        are part of it, since answers are for launches of a size.
+        `needed` are the parameters whose allocations facts are about; of other tensors only the number of elements counts.
+        That, scalars and grid are part of it since answers are for launches of a size.
         """
         parts = ["x", "y", "z"]
         for number, argument in enumerate(self.arguments):
             own = f"a[{argument.index}]"
             if argument.kind[0] != "*":
                 parts.append(own)
-            elif number in needed:
+                continue
+            parts.append(f"{own}.numel()")
+            if number in needed:
                 parts += [f"{own}.data_ptr()", f"{own}.storage_offset()", f"{own}.untyped_storage().nbytes()"]
         return eval(f"lambda x, y, z, a: ({', '.join(parts)},)")  # noqa: S307 - made of numbers alone
 

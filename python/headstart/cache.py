@@ -105,7 +105,7 @@ class Cache:
                 return None
             raw["facts"] = tuple(raw["facts"])
             return Answer(**raw)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
             log.warning("the answer %s cannot be read, and is looked for again: %s", path, error)

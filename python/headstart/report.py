@@ -182,12 +182,12 @@ def of_tune(kernel: Any, raw: dict[str, Any]) -> Report:
         Choice(
             "leave it" if own["plan"] == "none" else "plan",
             None if own["plan"] == "none" else own["plan"],
-            own["outcome"]["time_ns"],
-            own["outcome"]["speedup"],
+            own["time_ns"],
+            own["speedup"],
             own["plan"] == best["plan"],
         )
         for own in raw["trials"]
-        if own["outcome"]["status"] == "ok"
+        if own["status"] == "ok"
     ]
     plan = None if best["plan"] == "none" else best["plan"]
     speedup = best["speedup"] if plan else 1.0

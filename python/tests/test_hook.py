@@ -1,0 +1,325 @@
+"""What happens at launches, with a kernel that is compiled for real and a driver that only writes down what it launches."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+triton = pytest.importorskip("triton")
+
+import headstart  # noqa: E402
+import kernels  # noqa: E402
+from headstart import _hook  # noqa: E402
+from headstart.cache import Answer, Cache  # noqa: E402
+
+DEVICE = "A GPU 9000"
+
+
+class Storage:
+    def __init__(self, address: int, data: np.ndarray) -> None:
+        self.address, self.data, self.device = address, data, "cuda"
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def nbytes(self) -> int:
+        return self.data.nbytes
+
+
+class Tensor:
+    """As much of a tensor as launches look at."""
+
+    def __init__(self, address: int, data: np.ndarray, offset: int = 0) -> None:
+        self.storage, self.offset, self.dtype = Storage(address, data), offset, data.dtype
+
+    def data_ptr(self) -> int:
+        return self.storage.address + self.offset * self.storage.data.itemsize
+
+    def numel(self) -> int:
+        return self.storage.data.size - self.offset
+
+    def storage_offset(self) -> int:
+        return self.offset
+
+    def untyped_storage(self) -> Storage:
+        return self.storage
+
+    def set_(self, storage: Storage) -> Tensor:
+        self.storage = storage
+        return self
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def numpy(self) -> np.ndarray:
+        return self.storage.data
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
+    fake = types.ModuleType("torch")
+    fake.capturing = False  # type: ignore[attr-defined]
+    fake.uint8 = np.uint8  # type: ignore[attr-defined]
+    fake.empty = lambda *_, **__: Tensor(0, np.zeros(0, np.uint8))  # type: ignore[attr-defined]
+    fake.cuda = types.SimpleNamespace(  # type: ignore[attr-defined]
+        current_device=lambda: 0,
+        get_device_name=lambda _: DEVICE,
+        is_current_stream_capturing=lambda: fake.capturing,
+    )
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    yield fake
+    headstart.uninstall()
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The gather-reduce kernel, compiled; its launcher writes down the functions that it launches."""
+    from headstart import _triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    signature = {"indices": "*i32", "values": "*fp32", "out": "*fp32", "n": "i32", "count": "i32", "BLOCK": "constexpr"}
+    inner = _triton.unwrapped(kernels.gather_reduce)
+    made = triton.compile(
+        ASTSource(fn=inner, signature=signature, constexprs={"BLOCK": 128}), target=GPUTarget("cuda", 90, 32)
+    )
+    made.launched = []
+
+    def init(self: Any) -> None:
+        if self.module is None:
+            self._run = lambda x, y, z, stream, function, *rest: self.launched.append(function)
+            self.module, self.function = "module", "original"
+
+    monkeypatch.setattr(type(made), "_init_handles", init)
+    monkeypatch.setattr(_hook, "_loaded", lambda compiled, ptx, device: ("better", "module"))
+    return made
+
+
+def launch(compiled: Any, args: tuple[Any, ...], grid: int = 4) -> str:
+    compiled.run(grid, 1, 1, 0, compiled.function, None, None, None, None, *args)
+    return compiled.launched[-1]
+
+
+def forget(compiled: Any) -> None:
+    """As a new process has it."""
+    compiled.module, compiled._run = None, None
+
+
+def arguments(values: int = 64, at: int = 0x20_0000) -> tuple[Any, ...]:
+    return (
+        Tensor(0x10_0000, np.zeros(64, np.int32)),
+        Tensor(at, np.zeros(values, np.float32)),
+        Tensor(0x30_0000, np.zeros(64, np.float32)),
+        64,
+        2,
+        128,
+    )
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, *facts: str, speedup: float = 1.5) -> list[Any]:
+    """Every search finds a plan that rests on these facts; the launches that were searched for."""
+    seen: list[Any] = []
+
+    def search(launch: Any, device: str, *_: Any) -> Answer:
+        seen.append(launch)
+        return Answer(launch.kernel, device, "unroll:2", speedup, "ptx", facts, "because", "")
+
+    monkeypatch.setattr(_hook, "search", search)
+    return seen
+
+
+def test_a_launch_is_tuned_once_and_takes_the_better_kernel(torch, compiled, monkeypatch) -> None:
+    seen = answers(monkeypatch, "group 128 1 1")
+    headstart.install(mode="now")
+    assert [launch(compiled, arguments()) for _ in range(3)] == ["better"] * 3
+    assert len(seen) == 1
+    own = seen[0]
+    assert own.kernel == "gather_reduce" and own.groups == (4, 1, 1) and own.group == (128, 1, 1)
+    assert int.from_bytes(own.parameters[8:16], "little") == 0x20_0000
+    assert own.parameters[24:32] == bytes([64, 0, 0, 0, 2, 0, 0, 0])
+    assert [memoryview(memory.contents).nbytes for memory in own.memory][:3] == [256, 256, 256]
+    # Another size is another question; about the same size is not.
+    launch(compiled, arguments(values=100))
+    assert len(seen) == 1
+    launch(compiled, arguments(values=5000))
+    assert len(seen) == 2
+
+
+def test_an_answer_survives_the_process(torch, compiled, monkeypatch) -> None:
+    seen = answers(monkeypatch, "group 128 1 1")
+    headstart.install(mode="now")
+    launch(compiled, arguments())
+    headstart.uninstall()
+    forget(compiled)
+    headstart.install(mode="cached")
+    assert launch(compiled, arguments()) == "better"
+    assert len(seen) == 1
+    # What the cache does not have is left as it is.
+    assert launch(compiled, arguments(values=5000)) == "original"
+    assert len(seen) == 1
+
+
+def test_facts_are_looked_at_for_each_launch(torch, compiled, monkeypatch) -> None:
+    answers(monkeypatch, "ends 1 0 64 4", "apart 1 0 2 0")
+    headstart.install(mode="now")
+    assert launch(compiled, arguments()) == "better"
+    # The memory is longer, the view begins inside, both are one allocation: with the same address.
+    assert launch(compiled, arguments(values=65)) == "original"
+    assert launch(compiled, arguments()) == "better"
+    inside = list(arguments())
+    inside[1] = Tensor(0x20_0000 - 4, np.zeros(65, np.float32), offset=1)
+    assert launch(compiled, tuple(inside)) == "original"
+    shared = list(arguments())
+    shared[2] = shared[1]
+    assert launch(compiled, tuple(shared)) == "original"
+    assert launch(compiled, arguments(at=0x50_0000)) == "better"
+
+
+@pytest.mark.parametrize("fact", ["group 64 1 1", "shared 8", "aligned 1 0 4194304", "moon full"])
+def test_what_is_not_met_or_not_understood_takes_the_original(torch, compiled, monkeypatch, fact) -> None:
+    if fact.startswith("moon"):
+        fact = "moon 1"
+    answers(monkeypatch, fact)
+    headstart.install(mode="now")
+    assert launch(compiled, arguments()) == "original"
+
+
+def test_trials_and_captures_are_left_alone(torch, compiled, monkeypatch) -> None:
+    seen = answers(monkeypatch)
+    headstart.install(mode="now")
+    with headstart.left_alone():
+        assert launch(compiled, arguments()) == "original"
+    torch.capturing = True
+    assert launch(compiled, arguments()) == "original"
+    assert seen == []
+    torch.capturing = False
+    assert launch(compiled, arguments()) == "better"
+    with headstart.left_alone():
+        assert launch(compiled, arguments()) == "original"
+
+
+def test_a_gain_that_is_too_small_is_left(torch, compiled, monkeypatch) -> None:
+    answers(monkeypatch, speedup=1.01)
+    headstart.install(mode="now")
+    assert launch(compiled, arguments()) == "original"
+
+
+def test_background_launches_the_original_meanwhile(torch, compiled, monkeypatch) -> None:
+    answers(monkeypatch)
+    headstart.install(mode="background")
+    taken = launch(compiled, arguments())
+    for _ in range(200):
+        if taken == "better":
+            break
+        time.sleep(0.01)
+        taken = launch(compiled, arguments())
+    assert compiled.launched[0] == "original" and taken == "better"
+
+
+def test_uninstall_leaves_the_original(torch, compiled, monkeypatch) -> None:
+    answers(monkeypatch)
+    headstart.install(mode="now")
+    assert launch(compiled, arguments()) == "better"
+    headstart.uninstall()
+    assert launch(compiled, arguments()) == "original"
+
+
+def test_only_marked_kernels_are_looked_at(torch, compiled, monkeypatch) -> None:
+    seen = answers(monkeypatch)
+    headstart.tuned(kernels.spmv)
+    assert launch(compiled, arguments()) == "original" and seen == []
+    forget(compiled)
+    assert headstart.tuned(kernels.gather_reduce, mode="now") is kernels.gather_reduce
+    assert launch(compiled, arguments()) == "better"
+
+
+def test_what_is_no_tensor_takes_the_original(torch, compiled, monkeypatch) -> None:
+    answers(monkeypatch)
+    headstart.install(mode="now")
+    raw = list(arguments())
+    raw[0] = types.SimpleNamespace(data_ptr=lambda: 0x10_0000)
+    assert launch(compiled, tuple(raw)) == "original"
+
+
+def test_launches_are_collected(torch, compiled, monkeypatch, own_cache: Path) -> None:
+    headstart.install(mode="collect")
+    assert launch(compiled, arguments()) == "original"
+    (folder,) = (own_cache / "pending").iterdir()
+    assert json.loads((folder / "launch" / "note.json").read_text())["device"] == DEVICE
+    assert (folder / "launch" / "launch.toml").is_file()
+
+
+def test_a_read_only_cache_is_refused_by_name_and_warned_of_otherwise(torch, compiled, monkeypatch, tmp_path) -> None:
+    # A file where the folder should be: root may write into folders without a write bit.
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(headstart.CacheError, match="HEADSTART_CACHE"):
+        headstart.install(cache=str(blocked / "cache"))
+    headstart.install(cache=str(blocked / "cache"), mode="cached")
+    assert launch(compiled, arguments()) == "original"
+    headstart.uninstall()
+    forget(compiled)
+    answers(monkeypatch)
+    monkeypatch.setenv("HEADSTART_CACHE", str(blocked / "cache"))
+    headstart.install(mode="now")
+    with pytest.warns(UserWarning, match="answers are lost"):
+        assert launch(compiled, arguments()) == "better"
+
+
+def test_a_cache_of_another_gpu_says_so(own_cache: Path) -> None:
+    cache = Cache()
+    cache.put("NVIDIA H200", "ab", Answer("k", "NVIDIA H200", None, 1.0, None, (), "", ""))
+    cache.check_device("NVIDIA H200")
+    with pytest.raises(headstart.CacheError, match="nvidia-h200, and none for NVIDIA A100"):
+        cache.check_device("NVIDIA A100")
+
+
+def test_an_answer_that_is_cut_off_is_looked_for_again(own_cache: Path) -> None:
+    cache = Cache()
+    cache.put("d", "k", Answer("k", "d", "unroll:2", 1.5, "ptx", ("group 1 1 1",), "", ""))
+    found = cache.get("d", "k")
+    assert found is not None and found.facts == ("group 1 1 1",)
+    path = own_cache / "d" / "k.json"
+    path.write_text(path.read_text()[:40])
+    assert cache.get("d", "k") is None
+
+
+def _looks(folder: str, out: Any) -> None:
+    cache = Cache(folder)
+    with cache.lock("d", "k"):
+        if cache.get("d", "k") is None:
+            time.sleep(0.2)
+            cache.put("d", "k", Answer(str(os.getpid()), "d", None, 1.0, None, (), "", ""))
+            out.put(os.getpid())
+
+
+def test_processes_do_not_look_for_the_same_answer_twice(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    out = context.Queue()
+    all_of_them = [context.Process(target=_looks, args=(str(tmp_path), out)) for _ in range(6)]
+    for process in all_of_them:
+        process.start()
+    for process in all_of_them:
+        process.join()
+    assert out.get(timeout=5) and out.empty()
+
+
+def test_interpreted_functions_and_strangers(monkeypatch) -> None:
+    class InterpretedFunction:
+        pass
+
+    own = InterpretedFunction()
+    assert headstart.tuned(own) is own
+    with pytest.raises(headstart.UsageError, match="above `@triton.jit`"):
+        headstart.tuned(len)
+    with pytest.raises(headstart.UsageError, match="no mode 'soon'"):
+        headstart.install(mode="soon")

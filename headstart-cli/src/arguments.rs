@@ -217,7 +217,7 @@ pub struct Tune {
     /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
-    /// Try these plans only, set apart by semicolons
+    /// Try these plans only, set apart by semicolons, or the few that are `likely` to help
     #[arg(long, value_name = "PLAN;…")]
     pub plans: Option<String>,
     /// On a GPU whose kind is simulated, too: measure so many plans, those that the simulator proposes, or `all`

@@ -119,7 +119,7 @@ def uninstall() -> None:
         setattr(owner, name, original)
     _state.originals.clear()
     for launcher in list(_state.launchers):
-        launcher.compiled._run = launcher.original
+        launcher.undo()
 
 
 def tuned(
@@ -198,7 +198,7 @@ def _patch() -> None:
             fresh = self.module is None
             original(self)
             if fresh and self.module is not None:
-                settings = _settings_of(self)
+                settings = settings_of(getattr(self.src, "fn", None))
                 if settings is not None and settings.mode != "off":
                     self._run = _wrapped(self, settings)
 
@@ -213,11 +213,14 @@ def _patch() -> None:
 
     replace(CompiledKernel, "_init_handles", with_launcher)
     replace(Autotuner, "_bench", as_trial)
+    from headstart import _inductor
+
+    _inductor.patch(replace, as_trial)
 
 
-def _settings_of(compiled: Any) -> Settings | None:
-    own = getattr(compiled.src, "fn", None)
-    return _state.marked.get(id(own), _state.settings)
+def settings_of(function: Any) -> Settings | None:
+    """How a kernel is looked at, by its `JITFunction`; nothing where it is not."""
+    return _state.marked.get(id(function), _state.settings)
 
 
 @contextlib.contextmanager
@@ -231,18 +234,58 @@ def left_alone() -> Iterator[None]:
         trials.depth -= 1
 
 
+def trials() -> threading.local:
+    """Its `depth` is above 0 in threads whose launches are left alone."""
+    return _state.trials
+
+
 def _wrapped(compiled: Any, settings: Settings) -> Any:
     """The launcher in the place of `compiled._run`; that itself, where the kernel is left as it is."""
+    launcher = made_for(compiled, settings)
+    if launcher is None:
+        return compiled._run
+    original = compiled._run
+    launcher.undo = lambda: setattr(compiled, "_run", original)
+    seen, look, trials = launcher.seen, launcher.look, _state.trials
+
+    # Where a launch was seen before, this is all that it takes longer.
+    def launch(x: int, y: int, z: int, stream: Any, function: Any, *rest: Any) -> Any:
+        args = rest[4:]
+        try:
+            better = seen.known[seen.fingerprint(x, y, z, args)]
+        except (KeyError, TypeError, AttributeError):
+            better = look(x, y, z, args)
+        if better is None or getattr(trials, "depth", 0):
+            return original(x, y, z, stream, function, *rest)
+        return original(x, y, z, stream, better, *rest)
+
+    return launch
+
+
+def made_for(compiled: Any, settings: Settings) -> Launcher | None:
+    """A launcher of a compiled kernel; nothing where that is left as it is."""
     try:
-        shape = Shape.of(compiled)
+        return Launcher(compiled, Shape.of(compiled), settings)
     except (Unsuitable, HeadstartError) as why:
         log.info("kernel %s is left as it is: %s", compiled.name, why)
-        return compiled._run
-    return Launcher(compiled, shape, settings).launch
+        return None
+
+
+class Seen:
+    """Launches that were seen: the function for each, by its fingerprint. Launch after launch reads it."""
+
+    __slots__ = ("fingerprint", "known")
+
+    def __init__(self, fingerprint: Callable[..., tuple[Any, ...]]) -> None:
+        self.fingerprint = fingerprint
+        self.known: dict[tuple[Any, ...], Any] = {}
 
 
 class Launcher:
-    """Launches a compiled kernel, or the better one in its place."""
+    """Decides for launches of a compiled kernel: the original, or a better one.
+
+    `compiled` is a `CompiledKernel` of Triton's, or has what of it is used: `name`, `asm`, `metadata`, `src`.
+    """
 
     def __init__(self, compiled: Any, shape: Shape, settings: Settings) -> None:
         self.compiled = compiled
@@ -252,31 +295,14 @@ class Launcher:
         self.device, self.device_number, self.capability = _device(compiled)
         self.answers: dict[str, Kernel] = {}
         self.busy: set[str] = set()
-        self.original = compiled._run
         self.needed: set[int] = set()
-        self.launch = self._made()
+        self.seen = Seen(shape.fingerprint(set()))
+        self.undo: Callable[[], None] = lambda: None
+        self.adapted: Callable[[Any], Any] = lambda function: function
+        """What `look` gives for a better function."""
         _state.launchers.add(self)
 
-    def _made(self) -> Callable[..., Any]:
-        """The function that is called for each launch; made anew where facts are about more parameters."""
-        fingerprint = self.shape.fingerprint(self.needed)
-        known: dict[tuple[Any, ...], Any] = {}
-        self.known = known
-        original, look, trials = self.original, self._look, _state.trials
-
-        # Where a launch was seen before, this is all that it takes longer.
-        def launch(x: int, y: int, z: int, stream: Any, function: Any, *rest: Any) -> Any:
-            try:
-                better = known[fingerprint(x, y, z, rest[4:])]
-            except (KeyError, TypeError, AttributeError):
-                better = look(x, y, z, rest[4:])
-            if better is None or getattr(trials, "depth", 0):
-                return original(x, y, z, stream, function, *rest)
-            return original(x, y, z, stream, better, *rest)
-
-        return launch
-
-    def _look(self, x: int, y: int, z: int, args: tuple[Any, ...]) -> Any:
+    def look(self, x: int, y: int, z: int, args: tuple[Any, ...]) -> Any:
         """The function for a launch that was not seen before; nothing for the original."""
         if getattr(_state.trials, "depth", 0) or _is_capturing():
             return None
@@ -290,13 +316,14 @@ class Launcher:
         except (Unsuitable, HeadstartError) as why:
             log.info("a launch of %s is left as it is: %s", self.name, why)
             return None
-        if len(self.known) >= REMEMBERED:
-            self.known.clear()
+        seen = self.seen
+        if len(seen.known) >= REMEMBERED:
+            seen.known.clear()
         with contextlib.suppress(TypeError, AttributeError):
-            self.known[self.shape.fingerprint(self.needed)(x, y, z, args)] = better
+            seen.known[seen.fingerprint(x, y, z, args)] = better
         # The answer may have come in the meantime.
         if self.answers.get(key, kernel) is not kernel:
-            self.known.clear()
+            seen.known.clear()
         return better
 
     def _answer(self, key: str, grid: tuple[int, int, int], args: tuple[Any, ...]) -> Kernel:
@@ -364,12 +391,12 @@ class Launcher:
             new = kernel.needed - self.needed
             if new:
                 self.needed |= new
-                self.launch = self._made()
-                self.compiled._run = self.launch
+                self.seen.known.clear()
+                self.seen.fingerprint = self.shape.fingerprint(self.needed)
         log.info("kernel %s: %s", self.name, answer.plan or answer.why)
         self.answers[key] = kernel
         # What is known is no longer so: launches of a kernel that was being tuned took the original.
-        self.known.clear()
+        self.seen.known.clear()
         if answer.report:
             with _state.lock:
                 own = getattr(self.compiled.src, "fn", self.compiled)
@@ -389,7 +416,7 @@ class Launcher:
             return None
         if kernel.function is None:
             kernel.function = _loaded(self.compiled, answer.ptx, self.device_number)
-        return kernel.function[0]
+        return self.adapted(kernel.function[0])
 
 
 def _left(name: str, device: str, why: str) -> Answer:
@@ -411,7 +438,8 @@ def search(
 def search_in(folder: Path, device: str, ordinal: str, budget: float, assembler: dict[str, str]) -> Answer:
     """Tunes the launch that a folder holds. A kernel that cannot be read or bettered has an answer, too."""
     output = folder / "report.json"
-    words = ["tune", str(folder), "--device", ordinal, "--budget", str(budget), "--json", str(output)]
+    words = ["tune", str(folder), "--device", ordinal, "--plans", "likely"]
+    words += ["--budget", str(budget), "--json", str(output)]
     environment = {name: value for name, value in assembler.items() if name.startswith("HEADSTART_")}
     name = folder.name
     try:

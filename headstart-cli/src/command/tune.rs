@@ -25,7 +25,8 @@ use crate::terminal;
 /// Runs the command.
 pub fn run(options: &Tune) -> Result<()> {
     // Whatever can be wrong is found before the long work starts.
-    let plans = options.plans.as_deref().map(read_plans).transpose()?;
+    let named = options.plans.as_deref().filter(|text| *text != LIKELY);
+    let plans = named.map(read_plans).transpose()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
     let measure = measure(options)?;
     let budget = budget(options.budget)?;
@@ -37,6 +38,12 @@ pub fn run(options: &Tune) -> Result<()> {
         ))
         .accepted("leave it out, or name the plans with `--plans`"));
     }
+    let plans = match options.plans.as_deref() {
+        Some(LIKELY) => {
+            Some(tune::likely(subject.as_ref(), bench.as_ref())?).filter(|plans| !plans.is_empty())
+        }
+        _ => plans,
+    };
     let json = options
         .json
         .as_deref()
@@ -197,6 +204,8 @@ fn spirv_target(options: &Tune) -> Result<Target> {
     })
 }
 
+/// The word for the plans that are likely to help, in the place of their names.
+const LIKELY: &str = "likely";
 /// Work-items of a captured launch up to which it is run again on the simulator before it is tuned.
 const MOST_ITEMS: u64 = 1 << 22;
 

@@ -78,7 +78,7 @@ pub use modules::{
 };
 pub use opencl::OpenClBench;
 pub use proposals::{BATCH, MEASURED, Proposals};
-pub use search::{Asked, Bench, Found, Progress, Right, Timed, derive, plain, search, tune};
+pub use search::{Asked, Bench, Found, Progress, Right, Timed, derive, likely, plain, search, tune};
 pub use several::SeveralBench;
 pub use simulated::SimulatedBench;
 pub use spirv_modules::{PlannedSpirv, best_spirv, own_entry, planned_spirv};

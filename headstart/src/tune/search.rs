@@ -231,6 +231,16 @@ pub(super) fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::Ta
     }
 }
 
+/// The few plans that are likely to help a kernel on a device: those to measure where nothing predicts, or time is short.
+///
+/// # Errors
+/// The kernel's data cannot be made, or a wish of its author cannot be carried out.
+pub fn likely(subject: &dyn Subject, bench: &dyn Bench) -> Result<Vec<Plan>> {
+    let kernel = plain(bench, &subject.workload()?)?;
+    let plans = likely_plans_of(&kernel, &bench.levels())?;
+    Ok(without_shared_copies(&kernel, plans))
+}
+
 /// Tries plans for a kernel and chooses one. `plans` are those to try; none asks for the default space.
 ///
 /// # Errors

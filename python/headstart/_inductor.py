@@ -1,0 +1,115 @@
+"""Inductor's kernels: `torch.compile` launches most of them by a launcher of its own, of which Triton knows nothing.
+
+Its workers compile in other processes and hand machine code over; the PTX lies beside that in Triton's cache. Kernels that
+Inductor does not launch so go through Triton's compiled kernels, as all others.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+log = logging.getLogger("headstart")
+
+Replace = Callable[[Any, str, Callable[[Any], Any]], None]
+
+
+def patch(replace: Replace, as_trial: Callable[[Any], Any]) -> None:
+    """Has launchers that Inductor makes from now on looked at, and its autotuner's trials left alone."""
+    try:
+        from torch._inductor.runtime import triton_heuristics
+    except ImportError as error:
+        log.info("Inductor is not there: %s", error)
+        return
+    if hasattr(triton_heuristics, "CachingAutotuner"):
+        replace(triton_heuristics.CachingAutotuner, "bench", as_trial)
+    name = next((own for own in ("StaticTritonCompileResult",) if hasattr(triton_heuristics, own)), None)
+    if name is None:
+        return
+
+    def with_launcher(original: Any) -> Any:
+        def make_launcher(self: Any) -> Any:
+            try:
+                wrapped = _wrapped(self)
+            except Exception as error:  # Whatever is new in Inductor must not keep it from its work.
+                log.info("kernel %s of Inductor's is left as it is: %s", getattr(self.kernel, "name", "?"), error)
+                wrapped = None
+            if wrapped is None:
+                return original(self)
+            # The launcher keeps what it finds there; the kernel itself is pickled, and must not.
+            self.kernel.run = wrapped
+            try:
+                return original(self)
+            finally:
+                del self.kernel.run
+
+        return make_launcher
+
+    replace(getattr(triton_heuristics, name), "make_launcher", with_launcher)
+
+
+def _wrapped(result: Any) -> Callable[..., None] | None:
+    """What is called in the place of the static kernel's `run`; nothing where the kernel is left as it is."""
+    from headstart import _hook
+
+    settings = _hook.settings_of(None)
+    if settings is None or settings.mode == "off":
+        return None
+    kernel = result.kernel
+    if not kernel.cubin_path:
+        result.reload_cubin_path()
+    code = Path(kernel.cubin_path)
+    text, manifest = code.with_suffix(".ptx"), code.with_suffix(".json")
+    if not text.is_file() or not manifest.is_file():
+        log.info("kernel %s of Inductor's is left as it is: there is no PTX of it", kernel.name)
+        return None
+    metadata = json.loads(manifest.read_text())
+    from triton.backends.compiler import GPUTarget
+
+    target = metadata["target"]
+    metadata["target"] = GPUTarget(target["backend"], target["arch"], target["warp_size"])
+    signature = result.compile_meta["signature"]
+    arguments = [
+        name
+        for number, name in enumerate(kernel.arg_names)
+        if number not in kernel.full_constexprs and signature.get(name, "constexpr") != "constexpr"
+    ]
+    fields = types.SimpleNamespace(**metadata)
+    fields._asdict = lambda: metadata
+    compiled = types.SimpleNamespace(
+        name=metadata["name"],
+        asm={"ptx": text.read_text()},
+        metadata=fields,
+        src=types.SimpleNamespace(signature={name: signature[name] for name in arguments}, fn=None),
+    )
+    launcher = _hook.made_for(compiled, settings)
+    if launcher is None:
+        return None
+    original = kernel.run
+
+    def adapted(function: Any) -> Callable[..., None]:
+        better = copy.copy(kernel)
+        better.function = function
+        return better.run
+
+    launcher.adapted = adapted
+    seen, look, trials = launcher.seen, launcher.look, _hook.trials()
+    active = [True]
+    launcher.undo = active.clear
+
+    def run(x: int, y: int, z: int, stream: Any, *args: Any) -> None:
+        try:
+            better = seen.known[seen.fingerprint(x, y, z, args)]
+        except (KeyError, TypeError, AttributeError):
+            better = look(x, y, z, args) if active else None
+        if better is None or not active or getattr(trials, "depth", 0):
+            original(x, y, z, stream, *args)
+        else:
+            better(x, y, z, stream, *args)
+
+    return run

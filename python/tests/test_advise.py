@@ -1,0 +1,271 @@
+"""Advice without a GPU: what goes in, what comes out, and what is refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import headstart
+import numpy as np
+import pytest
+from headstart import _arguments, _ptx
+
+GATHER = """
+extern "C" __global__ void gather(const int* indices, const float* values, float* out, int n, int count) {
+    int item = blockIdx.x * blockDim.x + threadIdx.x;
+    float total = 0;
+    for (int step = 0; step < count; step++) total += values[indices[step * n + item]];
+    out[item] = total;
+}
+"""
+
+
+def gathers(**more):
+    """Arguments of a gather by 16 work-groups of 64."""
+    n, count, values = 16 * 64, 8, 1 << 16
+    arrays = (
+        headstart.indices((count, n), uniform=values, seed=1),
+        headstart.shape(values),
+        headstart.shape(n, fill="zero"),
+        n,
+        count,
+    )
+    return {"grid": 16, "args": arrays, "budget": 2, **more}
+
+
+needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs Triton")
+
+
+@needs_triton
+def test_a_triton_kernel_has_a_report() -> None:
+    import kernels
+
+    launch = kernels.gathers(16 * 128, 1 << 16, count=16)
+    report = headstart.advise(
+        launch.kernel, grid=lambda call: (call["n"] // call["BLOCK"],), args=launch.args, budget=5, **launch.constants
+    )
+    assert report.name == "gather_reduce" and report.device == "sim:h200"
+    assert report.verdict in ("prefetch", "unroll") and report.speedup > 1.1 and report.plan
+    assert report.kernel is launch.kernel
+    assert any("waiting for loads" in reason for reason in report.reasons)
+    assert [choice.chosen for choice in report.choices].count(True) == 1
+    # Places are lines of the Python file.
+    assert any(step.place and "kernels.py" in step.place for step in report.steps)
+    shown = report._repr_html_()
+    assert "<svg" in shown and report.plan in shown and "<script" not in shown
+    assert report.conclusion in str(report)
+    if importlib.util.find_spec("pandas"):
+        frame = report.to_dataframe()
+        assert list(frame.columns) == ["what", "plan", "time_ns", "speedup", "chosen"]
+        assert len(frame) == len(report.choices)
+
+
+@needs_triton
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"args": (1,)}, "argument `values` is missing"),
+        ({"args": "abcdefgh"}, "takes 6 arguments"),
+        ({"grid": 0}, "`grid` is 0"),
+        ({"grid": (1, 1, 1, 1)}, "one to three whole numbers"),
+        ({"block": 128}, "leave `block` out"),
+        ({"WIDTH": 3}, "no argument `WIDTH`"),
+        ({"num_ctas": 2}, "clusters"),
+    ],
+)
+def test_wrong_launches_of_triton_kernels_are_refused(change, message) -> None:
+    import kernels
+
+    launch = kernels.gathers(128, 64, count=2)
+    with pytest.raises(headstart.UsageError, match=message):
+        headstart.advise(launch.kernel, **{"grid": launch.grid, "args": launch.args, "BLOCK": 128, **change})
+
+
+@needs_triton
+def test_what_triton_refuses_is_told_in_its_words(tmp_path: Path) -> None:
+    source = tmp_path / "wrong.py"
+    source.write_text(
+        "import triton, triton.language as tl\n\n@triton.jit\ndef wrong(out, BLOCK: tl.constexpr):\n"
+        "    tl.store(out + tl.arange(0, BLOCK), 1.0)\n"
+    )
+    spec = importlib.util.spec_from_file_location("wrong", source)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["wrong"] = module
+    spec.loader.exec_module(module)
+    with pytest.raises(headstart.KernelError, match=r"(?s)Triton refuses kernel `wrong`.*power of 2") as refused:
+        headstart.advise(module.wrong, grid=1, args=(headstart.shape(100),), BLOCK=100)
+    assert refused.value.__cause__ is not None
+
+
+PTX = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry sums(.param .u64 table, .param .u64 out, .param .u32 n)
+{
+.reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<8>;
+ld.param.u64 %rd1, [table]; ld.param.u64 %rd2, [out]; ld.param.u32 %r1, [n];
+mov.u32 %r2, 0; mov.u32 %r3, 0;
+L: mul.wide.s32 %rd3, %r2, 4; add.s64 %rd4, %rd1, %rd3; ld.global.u32 %r4, [%rd4];
+add.s32 %r3, %r3, %r4; add.s32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, %r1; @%p1 bra L;
+mov.u32 %r5, %tid.x; mul.wide.u32 %rd5, %r5, 4; add.s64 %rd6, %rd2, %rd5; st.global.u32 [%rd6], %r3; ret;
+}
+"""
+
+
+def test_ptx_and_its_module_with_the_plan() -> None:
+    args = (np.arange(64, dtype=np.int32), np.zeros(32, np.int32), 64)
+    report = headstart.advise(PTX, grid=1, block=32, args=args, budget=5)
+    assert report.name == "sums" and report.time_ns > 0
+    assert ".entry sums" in report.ptx()
+    assert report.page().lower().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"block": None}, "`block` is missing"),
+        ({"args": (1, 2)}, "3 parameters, and 2 arguments"),
+        ({"args": (np.zeros(4), np.zeros(4), np.zeros(4))}, "a number is expected"),
+        ({"args": (np.zeros(4), np.zeros(4), "four")}, "is 'str'"),
+        ({"args": (np.zeros(4), np.zeros(4), 1 << 40)}, "does not fit"),
+        ({"name": "other"}, "no kernel 'other'; it has sums"),
+        ({"n": 5}, "by name are for Triton"),
+        ({"device": "sim:h20"}, "h200"),
+    ],
+)
+def test_wrong_launches_of_ptx_are_refused(change, message) -> None:
+    args = (np.arange(64, dtype=np.int32), np.zeros(32, np.int32), 64)
+    with pytest.raises(headstart.HeadstartError, match=message):
+        headstart.advise(PTX, **{"grid": 1, "block": 32, "args": args, **change})
+
+
+def test_a_launch_out_of_bounds_is_the_kernels_fault() -> None:
+    args = (np.arange(8, dtype=np.int32), np.zeros(32, np.int32), 64)
+    with pytest.raises(headstart.KernelError):
+        headstart.advise(PTX, grid=1, block=32, args=args)
+    with pytest.raises(headstart.UsageError, match="no kernel: 'int'"):
+        headstart.advise(3, grid=1)
+
+
+def test_cuda_tensors_are_not_simulated() -> None:
+    class Tensor:
+        is_cuda = True
+
+        def data_ptr(self) -> int:
+            return 16
+
+    with pytest.raises(headstart.UsageError, match=r"tensor.cpu\(\)"):
+        headstart.advise(PTX, grid=1, block=32, args=(Tensor(), Tensor(), 64))
+
+
+def nvrtc() -> bool:
+    from headstart import _cuda
+
+    try:
+        _cuda._library()
+    except headstart.DeviceError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not nvrtc(), reason="needs NVRTC")
+def test_cuda_c_and_raw_kernels() -> None:
+    report = headstart.advise(GATHER, **gathers(block=64))
+    assert report.name == "gather"
+
+    class RawKernel:
+        code, name, options = GATHER, "gather", ("-DUNUSED=1",)
+
+    assert headstart.advise(RawKernel(), **gathers(block=64)).time_ns == report.time_ns
+    with pytest.raises(headstart.KernelError, match="NVRTC refuses"):
+        headstart.advise(GATHER.replace("float total", "flat total"), **gathers(block=64))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs Numba with its CUDA target")
+def test_numba_kernels() -> None:
+    from numba import cuda
+
+    @cuda.jit
+    def gather(indices, values, out, count):
+        item = cuda.grid(1)
+        total = np.float32(0)
+        for step in range(count):
+            total += values[indices[step, item]]
+        out[item] = total
+
+    own = gathers(block=64)
+    own["args"] = (*own["args"][:3], own["args"][4])
+    report = headstart.advise(gather, **own)
+    assert "gather" in report.name and report.time_ns > 0
+
+
+def test_patterns_are_what_they_say() -> None:
+    zipf = _arguments.filled(headstart.indices(10_000, zipf=1000))
+    assert zipf.dtype == np.int32 and zipf.min() == 0 and zipf.max() < 1000
+    assert (zipf == 0).sum() > 5 * max(1, (zipf == 50).sum())
+    uniform = _arguments.filled(headstart.indices((10, 10), uniform=7, dtype=np.int64))
+    assert uniform.dtype == np.int64 and len(uniform) == 100 and uniform.max() == 6
+    assert sorted(_arguments.filled(headstart.indices(50, permutation=True))) == list(range(50))
+    one, other = (_arguments.filled(headstart.indices(99, uniform=99, seed=seed)) for seed in (1, 2))
+    assert (one != other).any()
+    fractions = _arguments.filled(headstart.shape(100, dtype="float16"))
+    assert fractions.dtype == np.float16 and 1 <= fractions.min() and fractions.max() <= 2
+    with pytest.raises(headstart.UsageError, match="exactly one"):
+        headstart.indices(4, uniform=3, zipf=3)
+    with pytest.raises(headstart.UsageError, match="no type 'float12'"):
+        headstart.shape(4, dtype="float12")
+
+
+def test_entries_are_found_with_their_parameters() -> None:
+    text = """
+    .visible .entry one(.param .u64 .ptr .global .align 1 one_param_0, .param .u32 b, .param .align 8 .b8 c[24])
+    .reqntid 128, 1, 1 // .entry not(
+    { .entry }
+    .entry _Z5otherPf(.param .u64 a) { }
+    """
+    one = _ptx.entry(text, "one")
+    assert one.sizes == (8, 4, 24) and one.layout == [(0, 8), (8, 4), (16, 24)] and one.group == (128, 1, 1)
+    assert _ptx.entry(text, "other").name == "_Z5otherPf"
+    with pytest.raises(headstart.KernelError, match="it has one, _Z5otherPf"):
+        _ptx.entry(text)
+
+
+def test_the_command_is_found_and_its_absence_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = subprocess.run([headstart.command(), "--version"], check=True, capture_output=True, text=True).stdout
+    assert said.strip() == f"headstart-cli {headstart.__version__}" or headstart.__version__ in said
+    monkeypatch.setenv("HEADSTART_COMMAND", "/nowhere/headstart")
+    with pytest.raises(headstart.CommandMissing, match="/nowhere/headstart"):
+        headstart.command()
+
+
+NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "python" / "advise.ipynb"
+
+
+@needs_triton
+def test_the_notebook_runs_and_shows_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs the cells in order in one namespace, as a kernel of Jupyter's does, and asks the last value of each for HTML."""
+    import linecache
+
+    monkeypatch.chdir(NOTEBOOK.parent)
+    names: dict[str, object] = {}
+    shown: list[str] = []
+    for number, cell in enumerate(json.loads(NOTEBOOK.read_text())["cells"]):
+        if cell["cell_type"] != "code":
+            continue
+        source = "".join(cell["source"])
+        *first, last = source.rstrip().split("\n")
+        name = f"<cell {number}>"
+        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+        if last[:1] in (" ", ")", "#") or "=" in last.split("(")[0] or last.startswith(("import", "from", "for")):
+            exec(compile(source, name, "exec"), names)
+            continue
+        exec(compile("\n".join(first), name, "exec"), names)
+        value = eval(compile(last, name, "eval"), names)
+        shown.append(value._repr_html_() if hasattr(value, "_repr_html_") else repr(value))
+    assert any("<svg" in own for own in shown)
+    assert any("<table" in own for own in shown)

@@ -2,10 +2,8 @@
 //!
 //!     cargo run --release --example gather
 
-use std::sync::Arc;
-
 use headstart::device::sim::Simulator;
-use headstart::device::{Device, Event, Pattern, TypedBuffer, model};
+use headstart::device::{Device, Event, Pattern, TypedBuffer};
 use headstart::prelude::*;
 
 /// Adds up what the indices point to, `items` for each work-item.
@@ -35,7 +33,7 @@ fn nanoseconds(launch: &Event) -> headstart::Result<f64> {
 }
 
 fn main() -> headstart::Result<()> {
-    let device = Simulator::of(&Arc::new(model::built_in("h200", &[])?));
+    let device = Simulator::new("h200")?;
     let queue = device.queue()?;
 
     // A work-group for each core: too few to hide the memory's latency.

@@ -2,10 +2,8 @@
 //!
 //!     cargo run --release --example saxpy
 
-use std::sync::Arc;
-
 use headstart::device::sim::Simulator;
-use headstart::device::{Device, TypedBuffer, model};
+use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
 
 /// Each work-item computes one element. The last work-group has more work-items than elements are left.
@@ -20,7 +18,7 @@ fn saxpy(x: &[f32], y: &mut [f32], a: f32) {
 fn main() -> headstart::Result<()> {
     // A simulated GPU. It runs the kernel under checks, and tells how long the GPU would take.
     // `headstart::device::cuda` and `headstart::device::opencl` open real ones; the rest is the same.
-    let device = Simulator::of(&Arc::new(model::built_in("h200", &[])?));
+    let device = Simulator::new("h200")?;
     let queue = device.queue()?;
 
     let length = 1_000_000;

@@ -47,7 +47,8 @@ const EXPECTED: &[(&str, &str)] = &[
         "from:    Searched\n\
          verdict: prefetch\n\
          plan:    …values=…\n\
-         gain:    … times as fast as the plain kernel\n",
+         gain:    … times as fast as the plain kernel\n\
+         the same bits: true\n",
     ),
 ];
 

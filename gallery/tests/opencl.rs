@@ -211,7 +211,7 @@ impl Subjected {
             line: 64,
         };
         let plain = Arc::new(prefetch::carry_out_wishes(&workload.kernel, &target)?);
-        let simulator = Simulator::new(device.description().clone(), Options::FAST, None);
+        let simulator = Simulator::custom(device.description().clone(), Options::FAST, None);
         let (_, right) = workload
             .bind(&simulator)
             .and_then(|bound| bound.run(&simulator, &plain))?;

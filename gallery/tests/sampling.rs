@@ -24,7 +24,7 @@ fn times(case: &str, seeds: std::ops::Range<u64>) -> (LaunchTime, Vec<LaunchTime
         ..prefetch::Target::default()
     };
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes");
-    let device = Simulator::new(model.description(), Options::FAST, None);
+    let device = Simulator::custom(model.description(), Options::FAST, None);
     let bound = workload.bind(&device).expect("it fits");
     // Kernels that write where they read need their inputs as they were.
     let launch = || bound.prepare(&device).expect("it fits").launch;

@@ -48,7 +48,7 @@ fn planned(name: &str, settings: &str, plan: &str) -> (Workload, Arc<Kernel>) {
 }
 
 fn timed(model: &Arc<DeviceModel>, cores: Cores, (workload, kernel): &(Workload, Arc<Kernel>)) -> LaunchTime {
-    let device = Simulator::new(model.description(), Options::FAST, None);
+    let device = Simulator::custom(model.description(), Options::FAST, None);
     let launch = workload
         .bind(&device)
         .and_then(|bound| bound.prepare(&device))
@@ -172,7 +172,7 @@ fn the_same_bits_on_one_thread_and_on_two() {
             "items=16 groups=8",
             "values=rolling-async:4/interleaved",
         );
-        let functional = Simulator::new(device.description(), Options::checking(&device), None);
+        let functional = Simulator::custom(device.description(), Options::checking(&device), None);
         let bound = planned.0.bind(&functional).expect("it fits");
         let (_, outputs) = bound.run(&functional, &planned.1).expect("it runs");
         (outputs, timed(&device, Cores::Sampled, &planned))
@@ -200,7 +200,7 @@ fn speed_and_growth() {
         let begun = Instant::now();
         let time = timed(&device, Cores::All, &(workload.clone(), Arc::clone(&kernel)));
         let timer = 32.0 * time.instructions / begun.elapsed().as_secs_f64();
-        let functional = Simulator::new(device.description(), Options::FAST, None);
+        let functional = Simulator::custom(device.description(), Options::FAST, None);
         let bound = workload.bind(&functional).expect("it fits");
         let begun = Instant::now();
         bound.launch(&functional, &kernel).expect("it runs");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use headstart::tune::perturb::Settings;
 
-use crate::terminal::Colour;
+use crate::terminal::{Colour, Words};
 
 /// Prefetching for GPU kernels: say it, derive it, decide it, measure it.
 #[derive(Debug, Parser)]
@@ -17,6 +17,9 @@ pub struct Arguments {
     /// Colour headings, verdicts and warnings
     #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
     pub color: Colour,
+    /// Whose words to use for threads and cores [default: those of the device's maker]
+    #[arg(long, value_enum, value_name = "WHOSE", global = true)]
+    pub terms: Option<Words>,
     /// Say nothing on standard error but errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
@@ -39,16 +42,16 @@ pub struct KernelOptions {
 /// The data that a kernel runs on.
 #[derive(Args, Clone, Debug)]
 pub struct DataOptions {
-    /// Set a parameter of a gallery kernel; may be given several times
+    /// Set a parameter of a gallery kernel; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Take the indices from an application's trace in Spatter's JSON, entry N of it
+    /// Take the indices from an application's trace in Spatter's JSON, entry N
     #[arg(long, value_name = "FILE[#N]")]
     pub trace: Option<String>,
-    /// For a kernel from a file: its geometry and what its parameters get
+    /// For a kernel from a file: its geometry and arguments
     #[arg(long, value_name = "FILE.toml")]
     pub launch: Option<PathBuf>,
-    /// For a kernel in PTX: carry instructions that are not understood as text, with nothing taken for granted of them
+    /// For a kernel in PTX: carry unknown instructions as text, assuming nothing about them
     #[arg(long)]
     pub as_opaque: bool,
 }
@@ -56,7 +59,7 @@ pub struct DataOptions {
 /// On what plans are checked besides the launch at hand.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct CheckOptions {
-    /// Check plans on other launches derived from this one; the seed in a report gives its launches again
+    /// Seed of the launches, derived from this one, that plans are also checked on; a report names its seed
     #[arg(long, value_name = "N", default_value_t = Settings::SEED)]
     pub seed: u64,
 }
@@ -71,9 +74,9 @@ impl CheckOptions {
 /// What outputs of a whole launch on a GPU are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AtFullSize {
-    /// What the kernel as it is leaves on the GPU; and that, on some work-groups, with the simulator
+    /// The plain kernel's outputs on the GPU, which are compared with the simulator's on some work-groups
     Own,
-    /// What the simulator computes for all of the launch, however long that takes
+    /// The simulator's outputs for the whole launch, however long that takes
     Full,
 }
 
@@ -82,31 +85,31 @@ pub enum AtFullSize {
 pub enum Command {
     /// Try the plans for a kernel, choose one, say why
     Tune(Tune),
-    /// Should this kernel be prefetched? The documents' procedure, step by step, with numbers
+    /// Should this kernel be prefetched? NVIDIA's and Intel's checklist, with numbers
     Advise(Advise),
-    /// Put the logs of several searches, or of the parts of one, together
+    /// Merge the logs of several searches, or of the shards of one
     Merge(Merge),
-    /// Run one plan: its time, what was counted, a checksum of each output
+    /// Run one plan: time, counters, a checksum of each output
     Run(Run),
     /// Time a kernel at every combination of some settings: what if memory were slower, or the distance larger?
     Sweep(Sweep),
-    /// Print a kernel, with a plan carried out or as it is
+    /// Print a kernel, plain or with a plan applied
     Emit(Emit),
-    /// List the devices here, simulated ones included, and what becomes of prefetches on each
+    /// List the devices, real and simulated, and what a prefetch does on each
     Devices(Devices),
     /// List the kernels of the gallery and their parameters, or the entries of a module
     Kernels(Kernels),
     /// Print a launch file to start from, for a kernel from a file
     LaunchTemplate(LaunchTemplate),
-    /// Say how many work-groups fit into a core, and what limits it
+    /// Work-groups per core for a geometry, and what limits them
     Occupancy(Occupancy),
-    /// Run a CUDA program: which kernels it launches, how long they take, and copies of the launches that matter
+    /// Run a CUDA program: list its kernels and their times, and copy the launches that matter
     Capture(Capture),
-    /// Run a CUDA program with the better kernels of a capture in place
+    /// Run a CUDA program with the tuned kernels of a capture
     Exec(Exec),
-    /// Measure the gallery's kernels under many plans on a GPU, beside CUDA written by hand
+    /// Measure the gallery on a GPU beside hand-written CUDA
     Bench(Bench),
-    /// Measure a device with the microbenchmarks, write its model, or compare one with it
+    /// Measure a device with microbenchmarks; write its model or compare one with it
     Calibrate(Calibrate),
     /// How a plan is written: the language of --plan, --plans and #[prefetch("…")]
     #[command(long_about = PLANS)]
@@ -115,7 +118,7 @@ pub enum Command {
     Completions(Completions),
     /// Write the manual pages to a folder
     Man(Man),
-    /// Measure a folder of PTX modules on a GPU: each entry as it was, as it is written again, and tuned
+    /// Measure a folder of PTX modules on a GPU: original, round trip, tuned
     Corpus(Corpus),
     /// Try kernels on a GPU for the process that started this one
     #[command(hide = true)]
@@ -163,7 +166,7 @@ A plan says which load is fetched early, by which strategy, how many iterations 
   D         the distance: 1 to 4096 iterations ahead of the use; with unroll:N a multiple of N
 
 What a plan does not name it carries as it must: the indices that lead to a load are fetched
-earlier than the load. Plans in a list are set apart by semicolons.
+earlier than the load. Plans in a list are separated by semicolons.
 
   unroll:8,values=rolling-async:16/interleaved,indices=rolling-registers:24
 ";
@@ -183,10 +186,10 @@ pub struct Capture {
     /// Capture this launch of each kernel, counted from 0 [default: the longest]
     #[arg(long, value_name = "N")]
     pub launch: Option<u64>,
-    /// Give up a launch that reaches more memory than this, in bytes
+    /// Skip a launch that reaches more than this much memory, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
     pub max_bytes: u64,
-    /// Give up a launch that is not done, or finds the device busy, after so many seconds
+    /// Skip a launch that does not end within this time, or finds the device busy
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub patience: u64,
     /// The program and its arguments, after `--`
@@ -214,32 +217,32 @@ pub struct Tune {
     /// [default: the first GPU, or else sim:h200]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
+    /// Change one number of the simulated device's model, in the model's unit; may be repeated
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
-    /// Try these plans only, set apart by semicolons, or the few that are `likely` to help
+    /// Try only these plans, separated by semicolons, or the few that are `likely` to help
     #[arg(long, value_name = "PLAN;…")]
     pub plans: Option<String>,
-    /// On a GPU whose kind is simulated, too: measure so many plans, those that the simulator proposes, or `all`
+    /// On a GPU that has a model: measure only the N plans that the simulator ranks best, or `all`
     /// [default: 12, and all of --plans or of a --shard]
     #[arg(long, value_name = "N|all")]
     pub measure: Option<String>,
-    /// Simulate every plan to its end: otherwise a plan that is surely slower than the fastest so far is dropped on the way,
-    /// but for those of --plans
+    /// Simulate every plan to its end. Without it, a plan that is surely slower than the fastest so far is dropped early,
+    /// except those of --plans
     #[arg(long)]
     pub every_plan: bool,
-    /// Write each trial to FILE when it ends, and do not make again those that it has: a killed search goes on
+    /// Write each trial to FILE as it ends and skip trials already there, so an interrupted search resumes
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// Try only part I of N of the plans, counted from 1; `headstart merge` puts the logs together
     #[arg(long, value_name = "I/N", requires = "log")]
     pub shard: Option<String>,
-    /// Stop after this time: begin no further plan, and report what was tried
+    /// Start no plan after this time, and report what was tried
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<f64>,
     #[command(flatten)]
     pub check: CheckOptions,
-    /// On a GPU: what outputs of the whole launch are compared with
+    /// On a GPU: the reference for outputs of the whole launch
     #[arg(long = "check", value_enum, default_value_t = AtFullSize::Own, value_name = "HOW")]
     pub at_full_size: AtFullSize,
     /// Write the report as JSON to FILE, `-` for standard output
@@ -251,7 +254,7 @@ pub struct Tune {
     /// Add the answer to FILE, for a program to ship: `headstart::tune::tuned` reads it
     #[arg(long, value_name = "FILE")]
     pub ship: Option<PathBuf>,
-    /// For a kernel from a module of PTX: write that module with the best plan carried out, to be loaded in place of the
+    /// For a kernel from a module: write the module with the best plan applied, to load in place of the
     /// old one; `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -268,8 +271,8 @@ pub struct LaunchTemplate {
 /// The options of `headstart advise`.
 #[derive(Args, Debug)]
 pub struct Advise {
-    /// A kernel of the gallery (see `headstart kernels`), or a file, `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`; may be left out
-    /// where a profile is given
+    /// A gallery kernel (see `headstart kernels`) or a file, `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`; optional
+    /// with a profile
     #[arg(value_name = "KERNEL", required_unless_present_any = ["ncu", "vtune"])]
     pub kernel: Option<String>,
     #[command(flatten)]
@@ -284,13 +287,13 @@ pub struct Advise {
     /// sim:h200; what a profile was made on, simulated]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
+    /// Change one number of the simulated device's model, in the model's unit; may be repeated
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
-    /// The share of a program's time that the kernel takes, above 0 and at most 1: says what the program gains
+    /// The kernel's share of the program's time, above 0 and at most 1, to say what the program gains
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,
-    /// Stop after this time: begin no further plan, and report what was tried
+    /// Start no plan after this time, and report what was tried
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<f64>,
     /// Write the advice as JSON to FILE, `-` for standard output
@@ -301,7 +304,7 @@ pub struct Advise {
 /// The options of `headstart merge`.
 #[derive(Args, Debug)]
 pub struct Merge {
-    /// Logs that `headstart tune --log` wrote; of trials that several have, the last one counts
+    /// Logs of `headstart tune --log`; where several have a trial, the last one counts
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Write the merged log to FILE, `-` for standard output
@@ -314,13 +317,13 @@ pub struct Merge {
 pub struct Run {
     #[command(flatten)]
     pub kernel: KernelOptions,
-    /// The plan to carry out, such as `values=rolling-async:4`
+    /// The plan to apply, such as `values=rolling-async:4`
     #[arg(long, value_name = "PLAN", default_value = "none")]
     pub plan: String,
     /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else sim:h200]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
+    /// Change one number of the simulated device's model, in the model's unit; may be repeated
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     #[command(flatten)]
@@ -338,7 +341,7 @@ pub struct Sweep {
     pub kernel: KernelOptions,
     /// What to vary, and through which values: a number of the device's model (`dram.latency`), a parameter of the kernel
     /// (`items`), `distance`, `strategy` or `plan`. A..B:N are N values from A to B, A..B doubles from A to B, A,B,C is a
-    /// list; plans are set apart by semicolons. May be given several times
+    /// list; plans are separated by semicolons. May be repeated
     #[arg(long, value_name = "NAME=VALUES", required = true)]
     pub over: Vec<String>,
     /// The plan to run, or whose distance or strategy is varied: its first load gets the distance, the others keep their lead
@@ -348,7 +351,7 @@ pub struct Sweep {
     /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else sim:h200]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Change one number of the simulated device's model at every point; may be given several times
+    /// Change one number of the simulated device's model at every point; may be repeated
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     #[command(flatten)]
@@ -375,7 +378,7 @@ Examples:
 pub struct Emit {
     #[command(flatten)]
     pub kernel: KernelOptions,
-    /// The plan to carry out, such as `values=rolling-async:4`
+    /// The plan to apply, such as `values=rolling-async:4`
     #[arg(long, value_name = "PLAN", default_value = "none")]
     pub plan: String,
     /// The language
@@ -384,7 +387,7 @@ pub struct Emit {
     /// The device to emit for [default: sim:h200, and sim:pvc-1550 for SPIR-V]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
+    /// Change one number of the simulated device's model, in the model's unit; may be repeated
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     /// In PTX, tell NVIDIA's compiler that a core is to hold N work-groups, and so how many registers it may use; the number of
@@ -417,7 +420,7 @@ pub struct Occupancy {
     /// The device, as `headstart devices` lists them, or a model file
     #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
     pub device: String,
-    /// Change one number of the simulated device's model, in the unit that the model uses there; may be given several times
+    /// Change one number of the simulated device's model, in the model's unit; may be repeated
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     /// Work-items of a work-group
@@ -496,7 +499,7 @@ pub struct Corpus {
     /// The GPU
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     pub device: String,
-    /// Only the entries whose `MODULE:ENTRY` contains this; may be given several times
+    /// Only the entries whose `MODULE:ENTRY` contains this; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub case: Vec<String>,
     /// Measure the entries as they were and as they are written again; try no plans
@@ -513,7 +516,7 @@ pub struct Calibrate {
     /// The device: a GPU, or a simulated one, which must give its own numbers back [default: the first GPU]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Change one number of the simulated device's model; may be given several times
+    /// Change one number of the simulated device's model; may be repeated
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     /// Take what an earlier run measured, instead of measuring
@@ -530,7 +533,7 @@ pub struct Calibrate {
     /// changed numbers follow from, unless it is `--compare=all`
     #[arg(long, value_name = "all", num_args = 0..=1, require_equals = true, default_missing_value = "changed")]
     pub compare: Option<Rows>,
-    /// Only the microbenchmarks whose name and settings contain this; may be given several times
+    /// Only the microbenchmarks whose name and settings contain this; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub case: Vec<String>,
     /// Write what was measured as JSON to FILE, after each microbenchmark, and what it was compared with; `-` for standard
@@ -572,10 +575,10 @@ pub struct Bench {
     /// techniques of the host; or the simulator's answers against the GPU's
     #[arg(long, value_enum, default_value_t = Suite::All)]
     pub suite: Suite,
-    /// Only the cases whose names contain this; may be given several times
+    /// Only the cases whose names contain this; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub case: Vec<String>,
-    /// Without the plans that contain this; may be given several times
+    /// Without the plans that contain this; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub except: Vec<String>,
     /// A folder of CUDA programs to compare with: each .cu file is built and run, and the times that it prints
@@ -604,7 +607,7 @@ pub struct Bench {
     /// Of the accuracy suite and of the workloads: begin no case after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub limit: Option<u64>,
-    /// Of the accuracy suite and of the workloads: take what these files have first; may be given several times
+    /// Of the accuracy suite and of the workloads: take what these files have first; may be repeated
     #[arg(long, value_name = "FILE")]
     pub from: Vec<PathBuf>,
     /// Of the accuracy suite: write what was found as a page of Markdown to FILE

@@ -4,9 +4,12 @@ use headstart::back::{ptx, spirv};
 use headstart::device::cuda::gpu::{self, GpuFacts};
 use headstart::device::model::{self, DeviceModel, Reached, Registers, Vendor};
 use headstart::device::opencl::platform::{self, OpenClFacts};
+use headstart::report::terms::Terms;
 use headstart::tune::gpu::promised;
 use headstart::tune::{Bench, MeasuredBench, OpenClBench, SeveralBench, SimulatedBench, Workload};
 use headstart::{Error, Result};
+
+use crate::terminal;
 
 /// A device that kernels are run on or emitted for.
 pub enum Chosen {
@@ -33,15 +36,30 @@ impl Chosen {
             ))
             .accepted("a simulated device, such as `--device sim:h200`"));
         }
-        match name.split_once(':') {
-            Some(("sim", _)) | None => Ok(Chosen::Simulated(Box::new(model::find(name, overrides)?))),
-            Some((kind @ "cuda", _)) => Ok(Chosen::Gpu(gpu::facts(ordinal(kind, name)?)?)),
-            Some((kind @ "opencl", _)) => Ok(Chosen::OpenCl(platform::facts(ordinal(kind, name)?)?)),
-            Some(_) => Err(
-                Error::usage(format!("there is no device {}", headstart::suggest::quoted(name))).accepted(
+        let found = match name.split_once(':') {
+            Some(("sim", _)) | None => Chosen::Simulated(Box::new(model::find(name, overrides)?)),
+            Some((kind @ "cuda", _)) => Chosen::Gpu(gpu::facts(ordinal(kind, name)?)?),
+            Some((kind @ "opencl", _)) => Chosen::OpenCl(platform::facts(ordinal(kind, name)?)?),
+            Some(_) => {
+                let what = format!("there is no device {}", headstart::suggest::quoted(name));
+                return Err(Error::usage(what).accepted(
                     "`sim:NAME`, `cuda:N` or `opencl:N`, as `headstart devices` lists them, or a model file",
-                ),
-            ),
+                ));
+            }
+        };
+        terminal::use_terms(found.terms());
+        Ok(found)
+    }
+
+    /// The words of those who use such devices.
+    fn terms(&self) -> Terms {
+        match self {
+            Chosen::Gpu(_) => Terms::Cuda,
+            Chosen::OpenCl(_) => Terms::Sycl,
+            Chosen::Simulated(model) => match model.vendor {
+                Vendor::Nvidia => Terms::Cuda,
+                Vendor::Intel => Terms::Sycl,
+            },
         }
     }
 

@@ -25,6 +25,9 @@ fn main() -> ExitCode {
     // clap prints help and its own errors, and ends with status 0 or 2.
     let arguments = Arguments::parse();
     terminal::set_up(arguments.color, arguments.quiet);
+    if let Some(words) = arguments.terms {
+        terminal::use_terms(words.into());
+    }
     // A bug of ours is said in one line, like everything else; RUST_BACKTRACE asks for more.
     if std::env::var_os("RUST_BACKTRACE").is_none() {
         panic::set_hook(Box::new(|_| ()));

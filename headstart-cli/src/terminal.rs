@@ -1,6 +1,6 @@
-//! What standard output and standard error are: how wide, and whether colours and progress are wanted there.
+//! What standard output and standard error are: how wide, whether colours and progress are wanted there, and whose words.
 //!
-//! It is found out once, before a command runs.
+//! It is found out once, before a command runs; whose words, as soon as there is a device.
 
 use std::io::IsTerminal;
 use std::sync::OnceLock;
@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 use headstart::report::columns::Columns;
+use headstart::report::terms::Terms;
 
 /// When to colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -31,6 +32,38 @@ struct Terminal {
 }
 
 static TERMINAL: OnceLock<Terminal> = OnceLock::new();
+
+static TERMS: OnceLock<Terms> = OnceLock::new();
+
+/// Whose words to use, as an option spells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Words {
+    /// Threads, warps, blocks, SMs
+    Cuda,
+    /// Work-items, sub-groups, work-groups, Xe-cores
+    Sycl,
+}
+
+impl From<Words> for Terms {
+    fn from(words: Words) -> Terms {
+        match words {
+            Words::Cuda => Terms::Cuda,
+            Words::Sycl => Terms::Sycl,
+        }
+    }
+}
+
+/// Says whose words to use. Who says it first decides: an option does before any device.
+pub fn use_terms(terms: Terms) {
+    TERMS.get_or_init(|| terms);
+}
+
+/// A page in the words of the device's users.
+pub fn page(page: &str) -> String {
+    TERMS
+        .get()
+        .map_or_else(|| page.to_owned(), |terms| terms.in_page(page))
+}
 
 /// Finds out; `is_quiet` keeps everything but errors from standard error. Later calls change nothing.
 pub fn set_up(colour: Colour, is_quiet: bool) {
@@ -58,14 +91,14 @@ fn columns(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Colum
         .map_or(Columns::UNLIMITED, Columns::new)
 }
 
-/// The width of standard output.
+/// The width of standard output, and whose words are used there.
 pub fn output() -> Columns {
     TERMINAL
         .get()
         .map_or(Columns::UNLIMITED, |terminal| terminal.output)
 }
 
-/// The width of standard error.
+/// The same of standard error.
 pub fn errors() -> Columns {
     TERMINAL
         .get()
@@ -93,7 +126,7 @@ fn line(text: &str) -> String {
     let coloured = if let Some(verdict) = line.strip_prefix("Verdict: ") {
         let colour = match verdict {
             "prefetch" | "unroll" => AnsiColor::Green,
-            "more work-groups" => AnsiColor::Yellow,
+            "more work-groups" | "more blocks" => AnsiColor::Yellow,
             _ => AnsiColor::Cyan,
         };
         format!(

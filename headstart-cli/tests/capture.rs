@@ -214,7 +214,7 @@ fn a_program_becomes_a_better_one() {
         "--plans",
         "unroll:4",
     ]);
-    assert!(tuned.contains("work-groups have 128×1×1 work-items"), "{tuned}");
+    assert!(tuned.contains("blocks have 128×1×1 threads"), "{tuned}");
 
     let exec = run(with(&["exec", "--with", "cap"]));
     let told = text(&exec.stderr);

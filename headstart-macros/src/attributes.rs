@@ -7,6 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token};
 
 use crate::lower::record_path;
+use crate::plan;
 
 /// What stands between the parentheses of `#[kernel(...)]`.
 #[derive(Default)]
@@ -119,7 +120,7 @@ impl LoopAttributes {
                         "a plan is a string: `#[prefetch(\"values=rolling-async:4\")]`",
                     )
                 })?;
-                check_plan(&plan)?;
+                plan::check(&plan)?;
                 read.plan = Some(plan);
             } else if is_ours(attribute) {
                 return Err(Error::new(attribute.span(), "this attribute is given twice"));
@@ -148,32 +149,6 @@ impl LoopAttributes {
         }
         tokens
     }
-}
-
-/// The parts of a plan that can be checked without the kernel: every part is `unroll:N` or `LOAD=STRATEGY`.
-///
-/// The whole grammar is the library's; it is applied when the kernel is built.
-fn check_plan(plan: &LitStr) -> Result<()> {
-    let text = plan.value();
-    if text.trim() == "none" {
-        return Ok(());
-    }
-    for part in text.split(',').map(str::trim) {
-        let known = part.starts_with("unroll:")
-            || part
-                .split_once('=')
-                .is_some_and(|(load, strategy)| !load.is_empty() && !strategy.is_empty());
-        if !known {
-            return Err(Error::new(
-                plan.span(),
-                format!(
-                    "`{part}` is no part of a plan; accepted: `none`, `unroll:N`, `LOAD=STRATEGY:DISTANCE`, joined \
-                     by commas"
-                ),
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Whether an expression is an integer literal without a type of its own.

@@ -12,6 +12,7 @@ mod diverge;
 mod expand;
 mod lower;
 mod methods;
+mod plan;
 mod scope;
 mod signature;
 mod verbatim;

@@ -61,9 +61,7 @@ pub fn state() -> MutexGuard<'static, State> {
             }
         });
         let is_timed = model.is_some();
-        let device = model.map_or_else(Simulator::untimed, |model| {
-            Simulator::of(&std::sync::Arc::new(model))
-        });
+        let device = model.map_or_else(Simulator::untimed, |model| Simulator::of(model));
         let queue = device.queue().unwrap_or_else(|error| panic!("{error}"));
         Mutex::new(State {
             queue: Box::new(Kept(queue)),

@@ -71,7 +71,7 @@ fn cases() -> Vec<Case> {
 
 fn simulator() -> Simulator {
     let model = model::built_in("h200", &[]).expect("a model");
-    Simulator::new(model.description(), Options::CHECKING, None)
+    Simulator::custom(model.description(), Options::CHECKING, None)
 }
 
 fn workload(case: &Case, text: &str) -> Workload {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use headstart::prefetch::Plan;
 use headstart::report::columns::Columns;
 use headstart::report::number::{duration, speedup};
+use headstart::report::terms::Terms;
 use headstart::report::{Report, table};
 use serde_json::Value;
 
@@ -159,9 +160,14 @@ fn measured(case: &Value) -> String {
     text
 }
 
+/// As the command prints what it found on an NVIDIA device into a pipe.
+fn in_a_pipe() -> Columns {
+    Columns::UNLIMITED.in_terms(Some(Terms::Cuda))
+}
+
 /// The report from its fastest plans to the plan's meaning: what a reader looks at first.
 fn in_short(report: &Report) -> String {
-    let text = table::text(report, Columns::UNLIMITED);
+    let text = table::text(report, in_a_pipe());
     let from = text.find("Verdict: ").expect("a verdict");
     let to = text.find("\nWhy\n").expect("reasons");
     let heading = text.lines().next().expect("a heading");
@@ -214,7 +220,7 @@ fn gather_s_page_and_picture_are_of_one_run() {
     compare(
         "docs/gather.md",
         "tune-gather-sim-h200.json",
-        &as_code(&table::text(&report, Columns::UNLIMITED)),
+        &as_code(&table::text(&report, in_a_pipe())),
     );
     let advised = results("advise-gather-sim-h200.json");
     let text = advised["text"].as_str().expect("the advice as text");

@@ -90,7 +90,7 @@ impl Case {
 
 fn simulator() -> Simulator {
     let model = model::built_in("pvc-1550", &[]).expect("a model");
-    Simulator::new(model.description(), functional::Options::CHECKING, None)
+    Simulator::custom(model.description(), functional::Options::CHECKING, None)
 }
 
 fn simulated(case: &Case, workload: &Workload, kernel: &Arc<Kernel>) -> Vec<Vec<u8>> {

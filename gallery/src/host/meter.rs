@@ -116,7 +116,7 @@ impl Host {
     /// It cannot be opened.
     pub fn open(&self) -> Result<Counting> {
         match &self.kind {
-            Kind::Simulated(model) => Ok(self.counting(Box::new(Simulator::of(model)), false)),
+            Kind::Simulated(model) => Ok(self.counting(Box::new(Simulator::of(Arc::clone(model))), false)),
             Kind::Gpu(ordinal) => Ok(self.counting(Box::new(CudaDevice::open(*ordinal)?), false)),
         }
     }
@@ -128,7 +128,7 @@ impl Host {
     /// It cannot be opened.
     pub fn open_apart(&self) -> Result<Counting> {
         match &self.kind {
-            Kind::Simulated(model) => Ok(self.counting(Box::new(Simulator::of(model)), true)),
+            Kind::Simulated(model) => Ok(self.counting(Box::new(Simulator::of(Arc::clone(model))), true)),
             Kind::Gpu(ordinal) => Ok(self.counting(Box::new(CudaDevice::open_apart(*ordinal)?), true)),
         }
     }
@@ -156,7 +156,7 @@ impl Host {
         let mut candidates = vec![self.open()?];
         if self.is_simulated() {
             let model = Arc::new(model::built_in("pvc-1550", &[])?);
-            candidates.push(self.counting(Box::new(Simulator::of(&model)), false));
+            candidates.push(self.counting(Box::new(Simulator::of(model)), false));
         }
         for device in candidates {
             let parts = device.sub_devices()?;

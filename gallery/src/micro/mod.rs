@@ -165,7 +165,7 @@ impl Micro {
     /// The model cannot run it.
     pub fn on_model(&self, settings: &Settings, model: &Arc<DeviceModel>) -> Result<f64> {
         let pair = self.pair(settings)?;
-        let device = Simulator::new(model.description(), Options::FAST, None);
+        let device = Simulator::custom(model.description(), Options::FAST, None);
         let bound = pair.workload.bind(&device)?;
         let cores = match (self.shares)(settings) {
             true => Cores::All,

@@ -48,7 +48,7 @@ static PARAMETERS: [Parameter; 4] = [
 /// `binary-search`.
 pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     name: "binary-search",
-    summary: "many numbers looked for in a sorted list",
+    summary: "binary search: many keys in one sorted list",
     parameters: &PARAMETERS,
     takes_trace: None,
     iterations: Iterations::Given {

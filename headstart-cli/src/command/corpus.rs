@@ -296,7 +296,7 @@ fn said(compared: Result<Outputs>) -> String {
 /// What the simulator computes.
 fn simulated(gpu: &GpuBench, workload: &Workload) -> Result<Vec<Vec<u8>>> {
     let device = headstart::device::cuda::device::describe(gpu.facts());
-    let simulator = Simulator::new(device, Options::FAST, None);
+    let simulator = Simulator::custom(device, Options::FAST, None);
     Ok(workload.bind(&simulator)?.run(&simulator, &workload.kernel)?.1)
 }
 

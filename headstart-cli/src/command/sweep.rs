@@ -48,7 +48,7 @@ pub fn run(options: &Sweep) -> Result<()> {
         check: options.check.settings(),
     })?;
     let texts: [&dyn Fn() -> Result<String>; 3] = [&|| json_line(&swept), &|| sweep::csv(&swept), &|| {
-        Ok(sweep::html(&swept))
+        Ok(terminal::page(&sweep::html(&swept)))
     }];
     for (destination, text) in destinations.iter().zip(texts) {
         if let Some(destination) = destination {

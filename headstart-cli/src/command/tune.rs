@@ -117,7 +117,7 @@ pub fn run(options: &Tune) -> Result<()> {
             detail: tune::detail(subject.as_ref(), bench.as_ref(), &report)?,
             ..report.clone()
         };
-        html.write(&page::html(&shown))?;
+        html.write(&terminal::page(&page::html(&shown)))?;
     }
     if let Some(json) = &json {
         json.write(&json_line(&report)?)?;

@@ -89,6 +89,7 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
         }
     }
     let (device, geometry, required) = (mixed("device"), mixed("geometry"), mixed("required"));
+    let tuned_arguments = mixed("arguments");
     let work_group = arguments.work_group.as_deref().unwrap_or_default();
     let sub_group = match &arguments.sub_group {
         Some(size) => quote!(::core::option::Option::Some((#size) as u64)),
@@ -131,6 +132,25 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
             #(#constants),*
         ) -> ::headstart::Result<#lang::over_range::OverRange<fn(#(#types),*)>> #clause {
             #lang::over_range::OverRange::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
+        }
+
+        /// The best form of the kernel for a launch with these arguments, which are read and left as they are: found
+        /// once, remembered after. See `headstart::tune::tuned_launch`.
+        ///
+        /// # Errors
+        /// The device tells no times, an input was not written, or the plain kernel goes wrong.
+        pub fn tuned #parameters_of (
+            #device: &dyn ::headstart::device::Device,
+            #geometry: #lang::launch::Geometry,
+            #tuned_arguments: #lang::launch::Arguments<fn(#(#types),*)>,
+            #(#constants),*
+        ) -> ::headstart::Result<::headstart::tune::Best<fn(#(#types),*)>> #clause {
+            ::headstart::tune::tuned_launch(
+                #device,
+                Self::kernel #turbofish (#(#constant_names),*)?,
+                #geometry,
+                &#tuned_arguments,
+            )
         }
 
         /// Arguments for a launch.

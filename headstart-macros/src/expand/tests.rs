@@ -86,6 +86,7 @@ fn loops_run_over_ranges() {
         "#[prefetch(«\"a=cache:L1:4,b\")]\nloop { }",
         "`b` is no part of a plan",
     );
+    refused("#[prefetch(«\"a=roling:4\")]\nloop { }", "did you mean `rolling-");
 }
 
 #[test]

@@ -160,20 +160,20 @@ fn in_flight(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     Some(flying(in_flight, needed))
 }
 
-/// Less on its way than this share of what keeps memory busy is nothing.
+/// Less in flight than this share of what saturates memory is nothing.
 const NOTHING: f64 = 0.01;
 
-/// How many bytes are on their way from device memory, and how many would keep it busy.
+/// How many bytes are in flight from device memory, and how many would saturate it.
 pub(super) fn flying(in_flight: f64, needed: f64) -> String {
     if in_flight < NOTHING * needed {
         return format!(
-            "Hardly anything is on its way from device memory: caches have what the kernel loads. {} would keep memory \
-             busy (bandwidth × latency).",
+            "Hardly anything is in flight from device memory: the kernel's loads hit in caches. Saturating memory needs {} in \
+             flight (bandwidth × latency).",
             bytes(needed)
         );
     }
     format!(
-        "On average {} are on their way from device memory; {} keep it busy (bandwidth × latency).",
+        "On average {} are in flight from device memory; saturating it needs {} in flight (bandwidth × latency).",
         bytes(in_flight),
         bytes(needed)
     )
@@ -194,7 +194,7 @@ fn unrolling(findings: &Findings<'_>) -> Option<String> {
 fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     let (plan, factor) = findings.best;
     let within = if evidence.is_starved() {
-        "Within this geometry"
+        "In this geometry"
     } else {
         "Here"
     };
@@ -214,14 +214,14 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
         )),
         Verdict::MoreWorkGroups => Some(match fastest(findings, |plan| !plan.is_none()) {
             Some((plan, factor)) => {
-                format!("Within this geometry the fastest plan that was tried, `{plan}`, reaches {factor}.")
+                format!("In this geometry the fastest plan, `{plan}`, reaches {factor}.")
             }
-            None => "Within this geometry no plan was timed.".to_owned(),
+            None => "In this geometry no plan was timed.".to_owned(),
         }),
         Verdict::LeaveIt => {
             let (plan, factor) = fastest(findings, |plan| !plan.is_none())?;
             Some(format!(
-                "The fastest plan, `{plan}`, reaches {factor}; it takes {} to be worth the change.",
+                "The fastest plan, `{plan}`, reaches {factor}; a change is worth it from {} on.",
                 speedup(findings.threshold)
             ))
         }
@@ -260,7 +260,7 @@ fn hints(findings: &Findings<'_>) -> Option<String> {
     let (plan, factor) = fastest(findings, is_hint)?;
     let (Reached::Exactly(most) | Reached::AtMost(most)) = factor;
     (most < 2.0 - findings.threshold)
-        .then(|| format!("Cache hints would slow it down: the best of them, `{plan}`, to {factor}."))
+        .then(|| format!("Cache hints would slow it down: the best, `{plan}`, runs at {factor}."))
 }
 
 /// How fast a plan is.
@@ -360,11 +360,11 @@ mod tests {
              core (6.2 % occupancy), where 64 would fit. More of them would do better still, where the caller can combine \
              their results: the plain kernel does the same work as 2,112 work-groups of 128 work-items in 423 µs, 3.01×",
             "83 % of their time waiting for loads from global memory, and device memory delivers 489 of 4,540 GB/s (11 %)",
-            "159 kB are on their way from device memory; 1.47 MB keep it busy",
+            "159 kB are in flight from device memory; saturating it needs 1.47 MB in flight",
             "Unrolling alone reaches 1.36×, with `unroll:16`.",
-            "Within this geometry a ring in shared memory that asynchronous copies fill, 8 iterations at a time, is the \
+            "In this geometry a ring in shared memory that asynchronous copies fill, 8 iterations at a time, is the \
              answer: 2.99×",
-            "Cache hints would slow it down: the best of them, `values=cache:L2:16`, to 0.75×.",
+            "Cache hints would slow it down: the best, `values=cache:L2:16`, runs at 0.75×.",
         ];
         for (reason, expected) in reasons.iter().zip(expected) {
             assert!(reason.contains(expected), "{expected}\n{reason}");
@@ -398,10 +398,10 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("The fastest plan, `unroll:8`, reaches 1.01×; it takes 1.03×"),
+            text.contains("The fastest plan, `unroll:8`, reaches 1.01×; a change is worth it from 1.03×"),
             "{text}"
         );
-        assert!(text.contains("to 0.56×"), "{text}");
+        assert!(text.contains("runs at 0.56×"), "{text}");
     }
 
     #[test]

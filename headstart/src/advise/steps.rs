@@ -1,4 +1,4 @@
-//! The documents' procedure, question by question: should this kernel be prefetched?
+//! NVIDIA's and Intel's checklist, question by question: should this kernel be prefetched?
 //!
 //! NVIDIA's article asks whether memory bandwidth is to spare, whether warps mostly wait for device memory, whether they
 //! do so in sizeable loops of independent iterations, and whether registers or shared memory are to spare; Intel's guide
@@ -129,9 +129,9 @@ fn bandwidth_to_spare(case: &Case<'_>) -> Step {
             (used < USED_UP * attainable, format!("{}.", sentence(&text)))
         });
     step(
-        "Is memory bandwidth to spare?",
+        "Is there spare memory bandwidth?",
         found,
-        "Nothing tells how much of the bandwidth is used.",
+        "The profile does not say how much of the bandwidth is used.",
     )
     .with("delivered by device memory", evidence.delivered(), "GB/s")
     .with("bandwidth of device memory", evidence.bandwidth, "GB/s")
@@ -154,7 +154,10 @@ fn waits_for_loads(case: &Case<'_>) -> Step {
         .and_then(|profile| profile.loads.first())
         .filter(|load| load.waiting > 0.0 && !load.place.is_empty());
     let found = case.evidence.waiting_for_loads.map(|share| {
-        let mut text = format!("They spend {} of their time waiting for loads", percent(share));
+        let mut text = format!(
+            "Sub-groups spend {} of their time waiting for loads",
+            percent(share)
+        );
         if let Some(load) = load {
             text.push_str(&format!(
                 ", {} of that for `{}`",
@@ -185,7 +188,7 @@ fn waits_for_loads(case: &Case<'_>) -> Step {
     step(
         "Do sub-groups mostly wait for loads from device memory?",
         found,
-        "Nothing tells what sub-groups wait for.",
+        "The profile does not say what sub-groups wait for.",
     )
     .at(load.map(|load| load.place.as_str()))
     .with(
@@ -200,7 +203,7 @@ fn in_a_sizeable_loop(case: &Case<'_>) -> Step {
     let found = main.map(|main| {
         let sizeable = main.waiting >= 0.5 && main.iterations >= SIZEABLE;
         let text = format!(
-            "{} of the waiting is in one loop of {} instructions, which a sub-group goes through {} times.",
+            "{} of the waiting is in one loop of {} instructions; a sub-group runs {} iterations of it.",
             percent(main.waiting),
             figures(f64::from(main.instructions)),
             figures(main.iterations)
@@ -213,14 +216,14 @@ fn in_a_sizeable_loop(case: &Case<'_>) -> Step {
         is_empty.then(|| {
             (
                 false,
-                "The kernel loads from global memory in no loop.".to_owned(),
+                "No loop of the kernel loads from global memory.".to_owned(),
             )
         })
     });
     step(
         "Is the waiting in a sizeable loop?",
         found,
-        "Nothing tells where it is.",
+        "The profile does not say where they wait.",
     )
     .at(main.map(|main| main.place.as_str()))
     .with("iterations of the loop", main.map(|main| main.iterations), "")
@@ -282,7 +285,7 @@ fn independent(case: &Case<'_>) -> Step {
         }),
         (Some(_), None) => Some((
             false,
-            "The kernel loads from global memory in no loop.".to_owned(),
+            "No loop of the kernel loads from global memory.".to_owned(),
         )),
         (None, None) => None,
     };
@@ -299,15 +302,15 @@ fn registers_to_spare(case: &Case<'_>) -> Step {
     let found = resources.map(|own| {
         let spare = own.registers_possible.saturating_sub(own.registers);
         let text = format!(
-            "A work-item has {} registers; up to {} leave as many work-groups resident.",
+            "A work-item has {} registers; it can have up to {} without losing occupancy.",
             own.registers, own.registers_possible
         );
         (spare >= REGISTERS, text)
     });
     step(
-        "Are registers to spare, for unrolling or a ring of registers?",
+        "Are there spare registers, for unrolling or a ring of registers?",
         found,
-        "Nothing tells how many registers the kernel has.",
+        "The profile does not say how many registers the kernel uses.",
     )
     .with(
         "registers of a work-item",
@@ -341,9 +344,9 @@ fn shared_memory_to_spare(case: &Case<'_>) -> Step {
         (spare >= least, text)
     });
     step(
-        "Is shared memory to spare, for a ring there?",
+        "Is there spare shared memory, for a ring?",
         found,
-        "Nothing tells how much shared memory the kernel has.",
+        "The profile does not say how much shared memory the kernel uses.",
     )
     .with(
         "shared memory of a work-group",
@@ -360,11 +363,7 @@ fn shared_memory_to_spare(case: &Case<'_>) -> Step {
 fn larger_than_the_cache(case: &Case<'_>) -> Step {
     let cache = case.profile.and_then(|profile| profile.cache.as_ref());
     let found = cache.map(|cache| {
-        let found = format!(
-            "{} of what is asked of {} is there",
-            percent(cache.hits),
-            cache.name
-        );
+        let found = format!("{} hit rate {}", cache.name, percent(cache.hits));
         match case.footprint {
             Some(footprint) => (
                 // Data that is read once is not there however small it is.
@@ -380,24 +379,24 @@ fn larger_than_the_cache(case: &Case<'_>) -> Step {
         }
     });
     step(
-        "Does its data come from beyond the cache?",
+        "Do its loads miss in the cache?",
         found,
-        "Nothing tells what the cache holds.",
+        "The profile does not give the hit rate.",
     )
     .with("buffers", case.footprint.map(|bytes| bytes as f64), "bytes")
     .with("cache", cache.map(|cache| cache.bytes as f64), "bytes")
-    .with("found in the cache", cache.map(|cache| 100.0 * cache.hits), "%")
+    .with("hit rate", cache.map(|cache| 100.0 * cache.hits), "%")
 }
 
 fn too_little_in_flight(case: &Case<'_>) -> Step {
     let known = case.evidence.in_flight();
     let found = known.map(|(in_flight, needed)| (in_flight < 0.8 * needed, flying(in_flight, needed)));
     step(
-        "Is too little on its way from memory?",
+        "Is too little data in flight from memory?",
         found,
-        "Nothing tells how much is on its way.",
+        "The profile does not say how much is in flight.",
     )
-    .with("on its way", known.map(|(in_flight, _)| in_flight), "bytes")
+    .with("in flight", known.map(|(in_flight, _)| in_flight), "bytes")
     .with("bandwidth × latency", known.map(|(_, needed)| needed), "bytes")
 }
 
@@ -410,7 +409,7 @@ fn too_few_sub_groups(case: &Case<'_>) -> Step {
     step(
         "Are there too few sub-groups to hide the latency?",
         found,
-        "Nothing tells how many sub-groups are resident.",
+        "The profile does not say how many sub-groups are resident.",
     )
     .with("occupancy", evidence.occupancy().map(|share| 100.0 * share), "%")
 }

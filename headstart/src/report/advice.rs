@@ -109,10 +109,10 @@ fn choices(choices: &[Choice], columns: Columns) -> String {
             (None, _) => String::new(),
         };
         table.add_row([
-            format!("{mark}{}", choice.what),
+            columns.said(&format!("{mark}{}", choice.what)),
             duration(choice.time_ns),
             speedup(choice.speedup),
-            broken(&how, width, &[',', ' ']),
+            broken(&columns.said(&how), width, &[',', ' ']),
         ]);
     }
     align_numbers(&mut table);

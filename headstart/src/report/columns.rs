@@ -1,38 +1,61 @@
-//! Text laid out for a terminal of some width.
+//! Text laid out for a terminal of some width, in the words of whoever reads it.
 //!
 //! Words are never split: a line with one that is longer than the terminal stays as long.
+
+use super::terms::Terms;
 
 /// Characters in a line of running text: longer lines are hard to read, however wide the terminal is.
 const RUNNING: usize = 100;
 /// Narrower terminals are treated as this wide: nothing would fit.
 const NARROWEST: usize = 40;
 
-/// How wide the terminal is, in characters.
+/// How wide the terminal is, in characters, and whose words are used there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Columns(usize);
+pub struct Columns {
+    width: usize,
+    terms: Option<Terms>,
+}
 
 impl Columns {
     /// For a file or a pipe: tables are as wide as they are.
-    pub const UNLIMITED: Columns = Columns(usize::MAX);
+    pub const UNLIMITED: Columns = Columns {
+        width: usize::MAX,
+        terms: None,
+    };
 
     /// A terminal of this width.
     pub fn new(width: usize) -> Columns {
-        Columns(width.max(NARROWEST))
+        Columns {
+            width: width.max(NARROWEST),
+            terms: None,
+        }
+    }
+
+    /// The same for readers who use these words.
+    #[must_use]
+    pub fn in_terms(self, terms: Option<Terms>) -> Columns {
+        Columns { terms, ..self }
     }
 
     /// The width, in characters.
     pub fn width(self) -> usize {
-        self.0
+        self.width
+    }
+
+    /// A text in the reader's words.
+    pub fn said(self, text: &str) -> String {
+        self.terms
+            .map_or_else(|| text.to_owned(), |terms| terms.said(text))
     }
 
     /// Running text broken into lines at spaces, the first and the following ones with their indentation. Control characters
     /// are replaced.
     pub fn wrapped(self, text: &str, first: &str, following: &str) -> String {
-        let width = self.0.min(RUNNING);
+        let width = self.width.min(RUNNING);
         let mut lines = String::new();
         let mut line = first.to_owned();
         let mut empty = true;
-        for word in on_one_line(text).split(' ') {
+        for word in self.said(&on_one_line(text)).split(' ') {
             if !empty && length(&line) + 1 + length(word) > width {
                 lines.push_str(line.trim_end());
                 lines.push('\n');
@@ -53,13 +76,14 @@ impl Columns {
     /// A text whose lines that are too long are broken at spaces. What follows is indented to where the line's second part
     /// begins, which stands behind two spaces or more, or else by two more than the line.
     pub fn fitted(self, text: &str) -> String {
-        if text.lines().all(|line| length(line) <= self.0) {
-            return text.to_owned();
+        let text = self.said(text);
+        if text.lines().all(|line| length(line) <= self.width) {
+            return text;
         }
         let mut fitted = String::with_capacity(text.len() + text.len() / 8);
         for line in text.split_inclusive('\n') {
             let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-            match length(line) <= self.0 {
+            match length(line) <= self.width {
                 true => fitted.push_str(line),
                 false => fitted.push_str(self.hanging(line).trim_end()),
             }
@@ -75,12 +99,14 @@ impl Columns {
             let gap = content[at..].len() - content[at..].trim_start().len();
             start + length(&content[..at]) + gap
         });
-        let indent = second.filter(|&second| second <= self.0 / 2).unwrap_or(start + 2);
+        let indent = second
+            .filter(|&second| second <= self.width / 2)
+            .unwrap_or(start + 2);
         let mut lines = String::new();
         let mut here = String::new();
         // Spaces inside the line stay: only those at which it breaks are dropped.
         for part in line.split_inclusive(' ') {
-            if !here.trim().is_empty() && length(&here) + length(part.trim_end()) > self.0 {
+            if !here.trim().is_empty() && length(&here) + length(part.trim_end()) > self.width {
                 lines.push_str(here.trim_end());
                 lines.push('\n');
                 here = " ".repeat(indent);

@@ -21,7 +21,7 @@ pub fn plan(plan: &Plan) -> Vec<(String, String)> {
 
 fn unrolling(unroll: Unroll, with_loads: bool) -> String {
     let group = match unroll {
-        Unroll::By(count) => format!("The loop takes {count} iterations at a time"),
+        Unroll::By(count) => format!("The loop runs {count} iterations at a time"),
         Unroll::Full => "The loop becomes straight code".to_owned(),
     };
     let effect = if with_loads {

@@ -13,7 +13,7 @@ pub fn sentences(bounds: &Bounds, reached: Option<f64>) -> Vec<String> {
     if let Some(roof) = bounds.roofs.first() {
         let reached = reached.map_or(String::new(), |reached| {
             let share = (reached / bounds.best_speedup).min(1.0);
-            format!("; what is advised reaches {} of it", percent(share))
+            format!("; the advice reaches {} of it", percent(share))
         });
         sentences.push(format!(
             "At most about {}: {} alone takes {}{reached}.",
@@ -45,12 +45,12 @@ pub fn sentences(bounds: &Bounds, reached: Option<f64>) -> Vec<String> {
     sentences.extend(bounds.distance.map(|distance| {
         match (distance, bounds.iterations) {
             (_, Some(iterations)) if f64::from(distance) >= iterations => format!(
-                "A load would have to start {distance} iterations ahead to be there in time. The loop has {}: a plan hides a \
+                "To arrive in time, a load would have to start {distance} iterations ahead. The loop has {}: a plan hides a \
                  part of the latency.",
                 figures(iterations)
             ),
-            (1, _) => "A load has to start at least 1 iteration ahead to be there in time.".to_owned(),
-            _ => format!("A load has to start at least {distance} iterations ahead to be there in time."),
+            (1, _) => "To arrive in time, a load has to start at least 1 iteration ahead.".to_owned(),
+            _ => format!("To arrive in time, a load has to start at least {distance} iterations ahead."),
         }
     }));
     sentences
@@ -80,10 +80,10 @@ mod tests {
         assert_eq!(
             sentences(&bounds, Some(2.78)),
             [
-                "At most about 2.78×: bandwidth of device memory alone takes 441 µs; what is advised reaches 100 % of it.",
+                "At most about 2.78×: bandwidth of device memory alone takes 441 µs; the advice reaches 100 % of it.",
                 "The next limits: issue of instructions 55 µs.",
                 "If no sub-group waited for a load and nothing else changed: 5.81× (Amdahl).",
-                "A load has to start at least 1 iteration ahead to be there in time.",
+                "To arrive in time, a load has to start at least 1 iteration ahead.",
             ]
         );
     }

@@ -15,6 +15,7 @@ pub mod series;
 pub mod short;
 pub mod sweep;
 pub mod table;
+pub mod terms;
 
 use std::fmt;
 

@@ -215,7 +215,7 @@ fn fastest(report: &Report, columns: Columns) -> String {
         ]);
     }
     let mut other = |plan: &Plan, geometry, time_ns, speedup| {
-        let named = format!("{}, as {geometry}", short.plan(plan, width));
+        let named = columns.said(&format!("{}, as {geometry}", short.plan(plan, width)));
         table.add_row([
             broken(&named, width, &[' ']),
             number::duration(time_ns),

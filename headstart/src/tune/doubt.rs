@@ -30,16 +30,16 @@ pub fn doubt(verdict: Verdict, best: &Best, trials: &[Trial], bounds: Option<&Bo
                 .max_by(|(_, one), (_, other)| one.total_cmp(other))
                 .filter(|(_, reached)| reached * UNDERRATED >= TO_BE_HAD)?;
             Some(format!(
-                "This is within what a simulation can tell: {} would allow {}, and `{plan}` is expected to reach {}, where \
-                 one plan of twenty runs at more than {UNDERRATED} times what is expected. Measure it on the device.",
+                "The simulator cannot settle this: {} would allow {}, `{plan}` is predicted to reach {}, and 5 % of plans beat \
+                 the prediction by over {UNDERRATED}×. Measure it on the device.",
                 roof.name,
                 speedup(bounds.best_speedup),
                 speedup(reached),
             ))
         }
         Verdict::Unroll | Verdict::Prefetch if best.speedup < OVERRATED => Some(format!(
-            "This is within what a simulation can tell: a gain of {} is expected, where one plan of ten falls short of what \
-             is expected by more than {}. Measure it on the device.",
+            "The simulator cannot settle this: it predicts a gain of {}, and 10 % of plans fall short of the prediction by \
+             more than {}. Measure it on the device.",
             percent(best.speedup - 1.0),
             percent(1.0 - 1.0 / OVERRATED),
         )),
@@ -86,7 +86,7 @@ mod tests {
     fn a_no_is_in_doubt_only_where_the_device_has_room_and_a_plan_may_use_it() {
         let text = doubted(Verdict::LeaveIt, 0.9, 2.04).expect("a doubt");
         assert!(
-            text.contains("would allow 2.04×, and `unroll:2` is expected to reach 0.90×"),
+            text.contains("would allow 2.04×, `unroll:2` is predicted to reach 0.90×"),
             "{text}"
         );
         assert_eq!(doubted(Verdict::LeaveIt, 0.9, 1.04), None);

@@ -137,7 +137,7 @@ impl MeasuredBench {
         let model = model_of(&facts)?.map(|model| Arc::new(SimulatedBench::new(model)));
         Ok(MeasuredBench {
             hurried: model.clone().map(Hurried::new),
-            device: Simulator::new(describe(&facts), Options::CHECKING, None),
+            device: Simulator::custom(describe(&facts), Options::CHECKING, None),
             model,
             facts,
             gpu: Mutex::new(gpu),
@@ -154,7 +154,7 @@ impl MeasuredBench {
 
     /// What the plain kernel computes at full size.
     fn right(&self, workload: &Workload, plain: &Arc<Kernel>) -> Result<Arc<Vec<Vec<u8>>>> {
-        let simulator = Simulator::new(describe(&self.facts), Options::FAST, None);
+        let simulator = Simulator::custom(describe(&self.facts), Options::FAST, None);
         let (_, outputs) = workload.bind(&simulator)?.run(&simulator, plain)?;
         Ok(Arc::new(outputs))
     }
@@ -289,7 +289,7 @@ impl MeasuredBench {
         ));
         if let Some(delivered) = evidence.delivered() {
             counted.push((
-                "moved by device memory, in bytes that the simulator counts",
+                "device memory throughput, in bytes that the simulator counts",
                 "GB/s",
                 delivered,
             ));

@@ -14,7 +14,7 @@
 //! | `simulated`, `measured`, `gpu`, `opencl` | what times a kernel: a model, a GPU, an OpenCL device |
 //! | `several` | several GPUs at once |
 //! | `detail` | both kernels side by side, for a page |
-//! | `tuned` | the best form of a kernel at program start, remembered |
+//! | `tuned`, `launched` | the best form of a kernel at program start, remembered; the same for a launch at hand |
 //! | `drop_in`, `granted`, `modules` | a module of PTX with one entry exchanged, and what that takes for granted |
 //! | `exchanged`, `spirv_modules` | a module of SPIR-V with one entry exchanged |
 //! | `choose` | the verdict, the cheap answer first |
@@ -39,6 +39,7 @@ mod hashed;
 mod idle;
 pub mod launch_file;
 mod launch_template;
+mod launched;
 pub mod log;
 pub mod measured;
 mod modules;
@@ -71,6 +72,7 @@ pub use file_subject::FileSubject;
 pub use granted::Granted;
 pub use launch_file::LaunchFile;
 pub use launch_template::launch_template;
+pub use launched::{Best, bench_for, tuned_launch, tuned_launch_with};
 pub use log::{Log, Shard};
 pub use measured::MeasuredBench;
 pub use modules::{
@@ -83,5 +85,5 @@ pub use several::SeveralBench;
 pub use simulated::SimulatedBench;
 pub use spirv_modules::{PlannedSpirv, best_spirv, own_entry, planned_spirv};
 pub use subject::{Reshaped, Subject};
-pub use tuned::{Answers, Tuned, tuned, tuned_with};
+pub use tuned::{Answers, Tuned, tuned, tuned_telling, tuned_with};
 pub use workload::{Bound, Given, Placed, PlacedMemory, Workload};

@@ -54,7 +54,7 @@ impl OpenClBench {
     /// There is no such device.
     pub fn open(ordinal: usize) -> Result<OpenClBench> {
         let opencl = OpenClDevice::open(ordinal)?;
-        let simulator = Simulator::new(opencl.description().clone(), Options::CHECKING, None);
+        let simulator = Simulator::custom(opencl.description().clone(), Options::CHECKING, None);
         Ok(OpenClBench {
             opencl,
             simulator,
@@ -72,7 +72,7 @@ impl OpenClBench {
         if let Some(last) = last.as_ref().filter(|last| Arc::ptr_eq(&last.plain, plain)) {
             return Ok(Arc::clone(&last.outputs));
         }
-        let simulator = Simulator::new(self.opencl.description().clone(), Options::FAST, None);
+        let simulator = Simulator::custom(self.opencl.description().clone(), Options::FAST, None);
         let outputs = Arc::new(workload.bind(&simulator)?.run(&simulator, plain)?.1);
         *last = Some(Right {
             plain: Arc::clone(plain),

@@ -36,7 +36,7 @@ impl SimulatedBench {
     /// The simulated device of this model.
     pub fn new(model: DeviceModel) -> SimulatedBench {
         let model = Arc::new(model);
-        let device = Simulator::new(model.description(), Options::checking(&model), None);
+        let device = Simulator::custom(model.description(), Options::checking(&model), None);
         SimulatedBench {
             device,
             timer: Timer::new(Arc::clone(&model)),
@@ -193,19 +193,19 @@ fn counted(time: &LaunchTime) -> Vec<(&'static str, &'static str, f64)> {
     let mut counted = vec![
         ("sub-groups resident on a busy core", "", time.resident_sub_groups),
         ("issue slots used", "%", 100.0 * time.issued),
-        ("moved by device memory", "GB/s", time.bandwidth),
+        ("device memory throughput", "GB/s", time.bandwidth),
         (
-            "on its way to a busy core, on average",
+            "in flight to a busy core, on average",
             "bytes",
             time.bytes_in_flight,
         ),
         (
-            "found in L1",
+            "L1 hit rate",
             "%",
             share(time.memory.l1_hits, time.memory.l1_sectors),
         ),
         (
-            "found in L2",
+            "L2 hit rate",
             "%",
             share(time.memory.l2_hits, time.memory.l2_sectors),
         ),

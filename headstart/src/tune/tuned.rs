@@ -229,11 +229,27 @@ pub fn tuned(subject: &dyn Subject, bench: &dyn Bench) -> Result<Tuned> {
 /// # Errors
 /// As for [`tuned`].
 pub fn tuned_with(subject: &dyn Subject, bench: &dyn Bench, answers: &Answers) -> Result<Tuned> {
-    struct Quiet;
-    impl Progress for Quiet {
-        fn begin(&self, _plans: usize) {}
-        fn done(&self, _trial: &Trial) {}
-    }
+    tuned_telling(subject, bench, answers, &Quiet)
+}
+
+/// Whoever wants to hear nothing.
+pub(super) struct Quiet;
+
+impl Progress for Quiet {
+    fn begin(&self, _plans: usize) {}
+    fn done(&self, _trial: &Trial) {}
+}
+
+/// The same with somebody who is told how the search goes, where one is made.
+///
+/// # Errors
+/// As for [`tuned`].
+pub fn tuned_telling(
+    subject: &dyn Subject,
+    bench: &dyn Bench,
+    answers: &Answers,
+    progress: &dyn Progress,
+) -> Result<Tuned> {
     let workload = subject.workload()?;
     let kernel = plain(bench, &workload)?;
     let key = key(bench, &workload, &kernel);
@@ -284,7 +300,7 @@ pub fn tuned_with(subject: &dyn Subject, bench: &dyn Bench, answers: &Answers) -
         measure: Some(MEASURED),
         ..Asked::default()
     };
-    let report = search(subject, bench, &asked, &Quiet)?.report;
+    let report = search(subject, bench, &asked, progress)?.report;
     let answer = answer(key, &report);
     let found = carried_out(&answer)?;
     let not_kept = answers.keep(&answer).err();

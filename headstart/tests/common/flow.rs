@@ -187,7 +187,7 @@ pub fn check(bytes: &[u8]) -> Checked {
     let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
     let workload = launch.workload(&kernel).expect("a workload");
     let model = model::built_in("h200", &[]).expect("a model");
-    let simulator = Simulator::new(model.description(), Options::CHECKING, None);
+    let simulator = Simulator::custom(model.description(), Options::CHECKING, None);
     let (_, outputs) = workload
         .bind(&simulator)
         .and_then(|bound| bound.run(&simulator, &kernel))

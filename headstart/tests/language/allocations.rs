@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use headstart::device::sim::Simulator;
-use headstart::device::{Allocation, Command, Device, Queue, Telling, Times, TypedBuffer, model};
+use headstart::device::{Allocation, Command, Device, Queue, Telling, Times, TypedBuffer};
 use headstart::prelude::*;
 
 use crate::agree::{devices, lowers};
@@ -26,7 +26,7 @@ fn added(start: u32, rounds: u32) -> u32 {
 
 /// The simulator of a device, which tells times.
 fn timed(name: &str) -> Simulator {
-    Simulator::of(&Arc::new(model::find(name, &[]).expect("a built-in model")))
+    Simulator::new(name).expect("a built-in model")
 }
 
 /// Kernels read and write every kind; the host reaches its own and the shared kind at once, and not the device's.

@@ -1,9 +1,7 @@
 //! Devices that are parts of others, a job on several devices, and code that was compiled before.
 
-use std::sync::Arc;
-
 use headstart::device::sim::Simulator;
-use headstart::device::{Bundle, Device, Library, TypedBuffer, model};
+use headstart::device::{Bundle, Device, Library, TypedBuffer};
 use headstart::front::lang::launch::Compiled;
 use headstart::front::lang::split::Split;
 use headstart::prelude::*;
@@ -28,7 +26,7 @@ fn expected(values: &[u32], rounds: u32) -> Vec<u32> {
 }
 
 fn pvc() -> Simulator {
-    Simulator::of(&Arc::new(model::find("pvc-1550", &[]).expect("a built-in model")))
+    Simulator::new("pvc-1550").expect("a built-in model")
 }
 
 #[test]
@@ -44,7 +42,7 @@ fn the_stacks_of_a_card_are_devices() {
         stacks[0].sub_devices().expect("it says").is_empty(),
         "a stack has no stacks"
     );
-    let h200 = Simulator::of(&Arc::new(model::find("h200", &[]).expect("a built-in model")));
+    let h200 = Simulator::new("h200").expect("a built-in model");
     assert!(h200.sub_devices().expect("it says").is_empty());
     // Each has memory of its own.
     let room = stacks[0].description().memory_bytes;

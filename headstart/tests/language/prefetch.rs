@@ -48,7 +48,7 @@ fn simulator(name: &str) -> Simulator {
     let model = std::sync::Arc::new(model::find(name, &[]).expect("a built-in model"));
     let options = headstart::device::sim::functional::Options::checking(&model);
     let clock = std::sync::Arc::new(Timer::new(std::sync::Arc::clone(&model)));
-    Simulator::new(model.description(), options, Some(clock))
+    Simulator::custom(model.description(), options, Some(clock))
 }
 
 /// Runs a kernel of this signature on one work-group of 64.

@@ -9,7 +9,7 @@ use super::queue::SimulatorQueue;
 use super::timeline::Timeline;
 use super::timer::Timer;
 use crate::back::hints::HintReached;
-use crate::device::model::{DeviceModel, Way};
+use crate::device::model::{self, DeviceModel, Way};
 use crate::device::{
     Allocation, Argument, Buffer, Counters, Description, Device, Fill, HostSide, Launch, Program, Queue,
 };
@@ -136,17 +136,34 @@ struct Compiled {
 }
 
 impl Simulator {
+    /// The simulated device of this name, `h200` or a model file, which checks what it runs and tells times.
+    ///
+    /// ```
+    /// use headstart::device::Device;
+    /// use headstart::device::sim::Simulator;
+    /// let device = Simulator::new("h200")?;
+    /// assert_eq!(device.description().cores, 132);
+    /// # Ok::<(), headstart::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no such model.
+    pub fn new(name: &str) -> Result<Simulator> {
+        Ok(Simulator::of(model::find(name, &[])?))
+    }
+
     /// A device that runs kernels as `options` say and takes its times from `clock`; without one, every
-    /// launch takes no time.
-    pub fn new(description: Description, options: Options, clock: Option<Arc<dyn Clock>>) -> Simulator {
+    /// launch takes no time. For tools that check in a way of their own.
+    pub fn custom(description: Description, options: Options, clock: Option<Arc<dyn Clock>>) -> Simulator {
         Simulator::on_card(description, options, clock, 1)
     }
 
-    /// A device of this model, which checks what it runs and tells times. A card's further stacks are among
-    /// [`Device::sub_devices`]; it is itself the first.
-    pub fn of(model: &Arc<DeviceModel>) -> Simulator {
-        let timer: Arc<dyn Clock> = Arc::new(Timer::new(Arc::clone(model)));
-        let options = Options::checking(model);
+    /// The same for a model that is read already. A card's further stacks are among [`Device::sub_devices`]; it is itself
+    /// the first.
+    pub fn of(model: impl Into<Arc<DeviceModel>>) -> Simulator {
+        let model = model.into();
+        let timer: Arc<dyn Clock> = Arc::new(Timer::new(Arc::clone(&model)));
+        let options = Options::checking(&model);
         Simulator::on_card(model.description(), options, Some(timer), model.stacks())
     }
 
@@ -184,7 +201,7 @@ impl Simulator {
             max_shared_bytes: 227 << 10,
             memory_bytes: 1 << 38,
         };
-        Simulator::new(description, Options::CHECKING, None)
+        Simulator::custom(description, Options::CHECKING, None)
     }
 }
 
@@ -619,7 +636,7 @@ mod tests {
     #[test]
     fn the_clock_sees_the_inputs_and_changes_nothing() {
         let description = Simulator::untimed().description().clone();
-        let device = Simulator::new(description, Options::FAST, Some(Arc::new(Spoiling)));
+        let device = Simulator::custom(description, Options::FAST, Some(Arc::new(Spoiling)));
         let program = program(&device, INCREMENT);
         let queue = device.queue().expect("a thread");
         let data = TypedBuffer::from_slice(&device, &[5i32]).expect("fits");

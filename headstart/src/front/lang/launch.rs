@@ -165,6 +165,11 @@ impl<S> Compiled<S> {
 }
 
 impl<S> Arguments<S> {
+    /// The arguments without their signature, in the order of the kernel's parameters.
+    pub fn list(&self) -> &[Argument] {
+        &self.list
+    }
+
     /// None yet; the macro adds one for each parameter.
     #[doc(hidden)]
     pub fn none() -> Arguments<S> {

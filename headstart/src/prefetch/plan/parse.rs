@@ -276,7 +276,7 @@ fn distance(head: Part, settings: &[Part]) -> Result<Distance, Fault> {
     match whole_number(setting.text) {
         Some(iterations) => Distance::new(iterations).map_err(|error| setting.fault(error)),
         None => {
-            let error = Error::usage(format!("{} is no distance", quoted(setting.text)));
+            let error = Error::usage(format!("invalid distance {}", quoted(setting.text)));
             Err(setting.fault(error.accepted(Distance::accepted())))
         }
     }

@@ -20,7 +20,7 @@ impl Bench {
     fn new(name: &str, overrides: &[&str]) -> Bench {
         let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
         let model = Arc::new(built_in(name, &overrides).expect("a built-in model"));
-        let device = Simulator::new(model.description(), Options::FAST, None);
+        let device = Simulator::custom(model.description(), Options::FAST, None);
         Bench {
             device,
             timer: Timer::new(model).with_results().with_cache(CacheState::Flushed),

@@ -59,10 +59,15 @@ fn each_message_names_the_part_its_column_and_what_is_accepted() {
         (
             "values=rolling-async:99999999999",
             22,
-            "`99999999999` is no distance",
+            "invalid distance `99999999999`",
             "1 to 4096",
         ),
-        ("values=rolling-async:-1", 22, "`-1` is no distance", "1 to 4096"),
+        (
+            "values=rolling-async:-1",
+            22,
+            "invalid distance `-1`",
+            "1 to 4096",
+        ),
         (
             "values=rolling-async",
             8,
@@ -210,4 +215,17 @@ proptest! {
             prop_assert!(!error.to_string().contains(['\n', '\r']));
         }
     }
+}
+
+#[test]
+fn the_macro_knows_every_strategy() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../headstart-macros/src/plan.rs");
+    let Ok(source) = std::fs::read_to_string(path) else {
+        eprintln!("SKIPPED: the macro's sources are not beside the library's");
+        return;
+    };
+    let list = source.split("STRATEGIES: [&str; ").nth(1).expect("the list");
+    let list = list.split("];").next().expect("its end");
+    let known: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
+    assert_eq!(known, Kind::names());
 }

@@ -1,0 +1,220 @@
+//! The best form of a kernel for a launch with real arguments: what `NAME::tuned` of a `#[kernel]` calls.
+//!
+//! ```no_run
+//! use headstart::device::{TypedBuffer, sim::Simulator, Device};
+//! use headstart::prelude::*;
+//!
+//! #[kernel(work_group = 32)]
+//! fn gather(indices: &[u32], values: &[f32], sums: &mut [f32], items: u32) {
+//!     let mut sum = 0.0;
+//!     for j in 0..items as usize {
+//!         sum += values[indices[j * global_size() + global_id()] as usize];
+//!     }
+//!     sums[global_id()] = sum;
+//! }
+//!
+//! let device = Simulator::new("h200")?;
+//! let indices: Vec<u32> = (0..64 * 32).map(|i| i * 7919 % 4096).collect();
+//! let indices = TypedBuffer::from_slice(&device, &indices)?;
+//! let values = TypedBuffer::from_slice(&device, &[1.0; 4096])?;
+//! let mut sums = TypedBuffer::uninitialized(&device, 64)?;
+//!
+//! let geometry = Geometry::new(2, 32);
+//! let best = gather::tuned(&device, geometry, gather::arguments(&indices, &values, &mut sums, 32))?;
+//! println!("{}: {}", best.found.verdict, best.found.plan);
+//!
+//! let queue = device.queue()?;
+//! let arguments = gather::arguments(&indices, &values, &mut sums, 32);
+//! best.compiled.launch(&*queue, geometry, arguments).wait()?;
+//! assert_eq!(sums.read(&*queue)?, [32.0; 64]);
+//! # Ok::<(), headstart::Error>(())
+//! ```
+//!
+//! The arguments are those of the launch at hand: their contents are read, the kernel is tuned on copies, and the answer is
+//! [remembered](super::tuned) for launches whose arguments have the same sizes up to the next power of two.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::search::{Bench, Progress};
+use super::tuned::{Answers, Quiet, Tuned, tuned_telling};
+use super::{Given, MeasuredBench, OpenClBench, SimulatedBench, Workload};
+use crate::device::{Argument, Command, Device, Fill, Queue, model};
+use crate::error::{Error, Fault, Result};
+use crate::front::lang::launch::{Arguments, Compiled, Geometry};
+use crate::ir::{Kernel, Param};
+use crate::suggest::quoted;
+
+/// The best form of a kernel with the signature `S`, ready to launch.
+#[derive(Debug)]
+pub struct Best<S> {
+    /// The kernel with its plan carried out, or the plain one where none wins.
+    pub compiled: Compiled<S>,
+    /// The plan, the verdict, and where they are from.
+    pub found: Tuned,
+}
+
+/// The best form of a kernel for a launch: remembered, or searched for now and remembered for the next time.
+///
+/// What the queues of the device have to do must be done: the arguments are read as they are.
+///
+/// # Errors
+/// The device has no times to compare plans by; an input was not written; the plain kernel goes wrong.
+pub fn tuned_launch<S>(
+    device: &dyn Device,
+    kernel: Kernel,
+    geometry: Geometry,
+    arguments: &Arguments<S>,
+) -> Result<Best<S>> {
+    let bench = bench_for(device)?;
+    tuned_launch_with(
+        device,
+        bench.as_ref(),
+        kernel,
+        geometry,
+        arguments,
+        &Answers::of_user(),
+        &Quiet,
+    )
+}
+
+/// The same with a bench, answers from elsewhere, and somebody who is told how the search goes.
+///
+/// # Errors
+/// As for [`tuned_launch`].
+pub fn tuned_launch_with<S>(
+    device: &dyn Device,
+    bench: &dyn Bench,
+    kernel: Kernel,
+    geometry: Geometry,
+    arguments: &Arguments<S>,
+    answers: &Answers,
+    progress: &dyn Progress,
+) -> Result<Best<S>> {
+    let queue = device.queue()?;
+    let workload = workload(kernel, geometry, arguments.list(), queue.as_ref())?;
+    let found = tuned_telling(&workload, bench, answers, progress)?;
+    Ok(Best {
+        compiled: Compiled::of(device.compile(&found.kernel)?),
+        found,
+    })
+}
+
+/// What times plans for a device, by its name: a model for a simulated one, the device itself for others.
+///
+/// Plans for a GPU are tried in processes of their own, which the `headstart` command serves.
+///
+/// # Errors
+/// The device has no times, or its bench cannot be opened.
+pub fn bench_for(device: &dyn Device) -> Result<Box<dyn Bench>> {
+    let name = &device.description().name;
+    let ordinal = |text: &str| text.parse::<usize>().ok();
+    match name.split_once(':') {
+        Some(("sim", rest)) => {
+            let mut parts = rest.split(" --model ");
+            let bare = parts.next().unwrap_or_default();
+            let changed: Vec<String> = parts.map(str::to_owned).collect();
+            Ok(Box::new(SimulatedBench::new(model::find(bare, &changed)?)))
+        }
+        Some(("cuda", rest)) if let Some(ordinal) = ordinal(rest) => {
+            let started = MeasuredBench::start(Path::new("headstart"), &["worker".into()], ordinal);
+            Ok(Box::new(started.map_err(|error| {
+                error.or_accepted("the `headstart` command in PATH: it tries plans in processes of its own")
+            })?))
+        }
+        Some(("opencl", rest)) if let Some(ordinal) = ordinal(rest) => {
+            Ok(Box::new(OpenClBench::open(ordinal)?))
+        }
+        _ => Err(Error::usage(format!(
+            "{} tells no times, so no plan can be chosen on it",
+            quoted(name)
+        ))
+        .accepted("`Simulator::new(\"h200\")`, a GPU, or `tuned_launch_with` with a bench")),
+    }
+}
+
+/// A launch as a workload: its buffers with what they hold.
+fn workload(
+    kernel: Kernel,
+    geometry: Geometry,
+    arguments: &[Argument],
+    queue: &dyn Queue,
+) -> Result<Workload> {
+    let mut kernel = match kernel.has_default_level() {
+        true => kernel.with_default_level(geometry.default_level),
+        false => kernel,
+    };
+    if let (None, Some(size)) = (kernel.sub_group_size, geometry.sub_group_size) {
+        kernel.sub_group_size = Some(size);
+    }
+    if kernel.params.len() != arguments.len() {
+        return Err(Error::bug(format!(
+            "kernel `{}` has {} parameters and {} arguments",
+            kernel.name,
+            kernel.params.len(),
+            arguments.len()
+        )));
+    }
+    let pairs = kernel.params.iter().zip(arguments).enumerate();
+    let given = pairs.map(|(position, (param, argument))| given(position, param, argument, arguments, queue));
+    Ok(Workload {
+        given: given.collect::<Result<_>>()?,
+        kernel: Arc::new(kernel),
+        groups: geometry.groups,
+        group: geometry.group,
+        original: None,
+        placed: None,
+    })
+}
+
+fn given(
+    position: usize,
+    param: &Param,
+    argument: &Argument,
+    all: &[Argument],
+    queue: &dyn Queue,
+) -> Result<Given> {
+    let (buffer, start) = match (argument, argument.buffer()) {
+        (_, Some(found)) => found,
+        (Argument::Scalar(ty, bits), None) => return Ok(Given::Scalar(*ty, *bits)),
+        (_, None) => {
+            return Err(Error::usage(format!(
+                "parameter `{}` gets an address outside of all buffers",
+                param.name
+            ))
+            .accepted("buffers and values"));
+        }
+    };
+    let earlier = all[..position].iter().position(|other| {
+        other
+            .buffer()
+            .is_some_and(|(other, start)| start == 0 && other.is_same(buffer))
+    });
+    if let Some(of) = earlier {
+        return Ok(Given::Part { of, start });
+    }
+    let Some(facts) = &param.facts else {
+        return Err(Error::bug(format!(
+            "parameter `{}` is a scalar and gets a buffer",
+            param.name
+        )));
+    };
+    if start > 0 {
+        return Err(
+            Error::usage(format!("parameter `{}` begins inside a buffer", param.name))
+                .accepted("the whole buffer as an earlier argument, or one of its own"),
+        );
+    }
+    let read = Command::Read {
+        buffer: buffer.clone(),
+        offset: 0,
+        length: buffer.bytes(),
+    };
+    let fill = match queue.submit(read, &[]).wait() {
+        Ok(outcome) => Fill::Bytes(outcome.bytes.as_slice().into()),
+        // An output need not have been written before.
+        Err(error) if !facts.read_only && error.fault() == Fault::Input => Fill::Uninitialized,
+        Err(error) => return Err(error.about(format!("parameter `{}`", param.name))),
+    };
+    Ok(Given::buffer(facts, buffer.length(), fill))
+}

@@ -102,3 +102,16 @@ kernel void search(global const int *restrict sorted, global const int *restrict
     }
     found[get_global_id(0)] = where;
 }
+
+// Functions of the device's own library.
+kernel void functions(global const float *restrict in, global const double *restrict wide, global float *restrict out,
+                      int n)
+{
+    size_t item = get_global_id(0);
+    float sum = 0.0f;
+    for (int k = 0; k < n; ++k) {
+        float x = in[item * n + k];
+        sum += exp(-x) * sin(x) + pow(x, 1.5f) + log(x) + rsqrt(x) + tanh(x) * (float)cos(wide[item + k]);
+    }
+    out[item] = sum;
+}

@@ -17,10 +17,14 @@ use headstart::device::{Command, Device, Program, model};
 use headstart::front::spirv::{Imported, Module};
 use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::{self, Plan};
+use headstart::testing;
 use headstart::testing::ocloc::Ocloc;
 use headstart::testing::spirv_val::SpirvVal;
 use headstart::testing::tools;
 use headstart::tune::{self, FileSubject, LaunchFile, Subject, Workload};
+
+/// Shared memory of a work-group that both devices have, in bytes.
+const MOST_SHARED: u64 = 128 << 10;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/spirv")
@@ -128,7 +132,10 @@ fn plans(workload: &Workload) -> Vec<Plan> {
         ..prefetch::Target::default()
     };
     let loads = tune::search::main_loads(&workload.kernel);
-    let legal = |plan: &Plan| !plan.is_none() && prefetch::apply(&workload.kernel, plan, &target).is_ok();
+    let legal = |plan: &Plan| {
+        let applied = prefetch::apply(&workload.kernel, plan, &target);
+        !plan.is_none() && applied.is_ok_and(|applied| applied.kernel.shared_bytes() <= MOST_SHARED)
+    };
     if std::env::var("HEADSTART_PLANS").is_ok_and(|plans| plans == "all") {
         let levels = [CacheLevel::L1, CacheLevel::L3];
         let plans = tune::space::default_plans(&loads, &levels).expect("plans");
@@ -149,7 +156,13 @@ fn plans(workload: &Workload) -> Vec<Plan> {
             .filter_map(|plan| plan.parse::<Plan>().ok())
             .find(legal)
     };
-    strategies.iter().filter_map(first).collect()
+    // A third of them in each part, so that all are tried in time.
+    let part = testing::base_seed() as usize;
+    let strategies = strategies.iter().enumerate();
+    strategies
+        .filter(|(number, _)| (number + part).is_multiple_of(3))
+        .filter_map(|(_, strategy)| first(&strategy))
+        .collect()
 }
 
 fn bytes(words: &[u32]) -> Vec<u8> {
@@ -178,7 +191,9 @@ fn every_entry_is_read_run_written_and_runs_as_it_did() {
             let found = run(device, &workload, &imported, &imported.original.words);
             found.unwrap_or_else(|error| panic!("{}: {error}", case.name))
         });
-        if before.as_ref().is_some_and(|found| *found != right) {
+        // A device's own functions have bits of their own.
+        let approximates = tune::check::approximates(&workload.kernel);
+        if !approximates && before.as_ref().is_some_and(|found| *found != right) {
             complaints.push(format!(
                 "{}: other bits on the device than on the simulator",
                 case.name
@@ -225,7 +240,7 @@ fn every_entry_is_read_run_written_and_runs_as_it_did() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
     if std::env::var_os("HEADSTART_CORPUS").is_none() {
         assert!(
-            entries >= 25 && planned >= 15,
+            entries >= 26 && planned >= 15,
             "{entries} entries, {planned} with a plan"
         );
     }
@@ -319,4 +334,91 @@ fn hints_reach_the_machine_code() {
             assembly.prefetches()
         );
     }
+}
+
+/// A module of so many bytes at least: the functions and entries of one again and again, each time with ids of their own.
+fn large(bytes: &[u8], least: usize) -> Vec<u8> {
+    let (words, _) = bytes.as_chunks::<4>();
+    let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let module = rspirv::dr::load_words(&words).expect("a module");
+    let bound = words[3];
+    let mut made = module.clone();
+    let mut inside: std::collections::HashSet<u32> = Default::default();
+    for function in &module.functions {
+        inside.extend(function.all_inst_iter().filter_map(|one| one.result_id));
+    }
+    let copies = least / (words.len() * 4 / 2) + 1;
+    for copy in 1..=copies as u32 {
+        let moved = |one: &rspirv::dr::Instruction| {
+            let mut one = one.clone();
+            let new = |id: u32| {
+                if inside.contains(&id) {
+                    id + copy * bound
+                } else {
+                    id
+                }
+            };
+            one.result_id = one.result_id.map(new);
+            for operand in &mut one.operands {
+                if let Some(id) = operand.id_ref_any_mut() {
+                    *id = new(*id);
+                }
+            }
+            one
+        };
+        for entry in &module.entry_points {
+            let mut entry = moved(entry);
+            if let rspirv::dr::Operand::LiteralString(name) = &mut entry.operands[2] {
+                name.push_str(&format!("_{copy}"));
+            }
+            made.entry_points.push(entry);
+        }
+        let of_inside = |one: &&rspirv::dr::Instruction| {
+            one.operands[0]
+                .id_ref_any()
+                .is_some_and(|id| inside.contains(&id))
+        };
+        made.annotations
+            .extend(module.annotations.iter().filter(of_inside).map(moved));
+        for function in &module.functions {
+            let mut function = function.clone();
+            let all = function.all_inst_iter_mut();
+            all.for_each(|one| *one = moved(one));
+            made.functions.push(function);
+        }
+    }
+    if let Some(header) = &mut made.header {
+        header.bound = bound * (copies as u32 + 1);
+    }
+    use rspirv::binary::Assemble;
+    made.assemble()
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect()
+}
+
+#[test]
+fn ten_megabytes_are_read_in_a_second() {
+    let bytes = fs::read(folder().join("memory.spv")).expect("readable");
+    let large = large(&bytes, 10 << 20);
+    assert!(large.len() >= 10 << 20, "{}", large.len());
+    if let Some(path) = std::env::var_os("HEADSTART_KEEP") {
+        fs::write(path, &large).expect("it can be kept");
+    }
+    let begun = std::time::Instant::now();
+    let module = Module::new(&large, "large.spv").expect("a module");
+    let last = module
+        .entries()
+        .last()
+        .map(|name| (*name).to_owned())
+        .expect("an entry");
+    let listed = begun.elapsed();
+    module.import(Some(&last), &Default::default()).expect("an entry");
+    let taken = begun.elapsed();
+    println!(
+        "{} bytes, {} entries: listed in {listed:?}, one read in {taken:?}",
+        large.len(),
+        module.entries().len()
+    );
+    assert!(taken.as_secs_f64() < 1.0, "{taken:?}");
 }

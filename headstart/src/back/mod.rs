@@ -3,6 +3,7 @@
 mod banked;
 mod commits;
 pub mod hints;
+mod library;
 pub mod machine;
 mod nan;
 pub mod ptx;

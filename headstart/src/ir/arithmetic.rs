@@ -76,11 +76,48 @@ family! {
         /// `F32`: tanh x, approximated. `F16`: within 2⁻¹⁰·⁹⁸⁷ of the exact result, `Bf16`: within 2⁻⁸ (PTX ISA 9.0,
         /// `tanh.approx`).
         ApproximateTanh = "approximate.tanh": F16Bf16OrF32;
+        /// eˣ by the device's own library, in imported kernels: within a few units in the last place, and which bits it has
+        /// depends on the device. So are those below.
+        LibraryExp = "library.exp": F32OrF64;
+        /// 2ˣ.
+        LibraryExp2 = "library.exp2": F32OrF64;
+        /// 10ˣ.
+        LibraryExp10 = "library.exp10": F32OrF64;
+        /// The natural logarithm.
+        LibraryLog = "library.log": F32OrF64;
+        /// The logarithm to base 2.
+        LibraryLog2 = "library.log2": F32OrF64;
+        /// The logarithm to base 10.
+        LibraryLog10 = "library.log10": F32OrF64;
+        /// The sine.
+        LibrarySin = "library.sin": F32OrF64;
+        /// The cosine.
+        LibraryCos = "library.cos": F32OrF64;
+        /// The tangent.
+        LibraryTan = "library.tan": F32OrF64;
+        /// The arc sine.
+        LibraryAsin = "library.asin": F32OrF64;
+        /// The arc cosine.
+        LibraryAcos = "library.acos": F32OrF64;
+        /// The arc tangent.
+        LibraryAtan = "library.atan": F32OrF64;
+        /// The hyperbolic sine.
+        LibrarySinh = "library.sinh": F32OrF64;
+        /// The hyperbolic cosine.
+        LibraryCosh = "library.cosh": F32OrF64;
+        /// The hyperbolic tangent.
+        LibraryTanh = "library.tanh": F32OrF64;
+        /// The error function.
+        LibraryErf = "library.erf": F32OrF64;
+        /// The cube root.
+        LibraryCbrt = "library.cbrt": F32OrF64;
+        /// 1 / √x.
+        LibraryRsqrt = "library.rsqrt": F32OrF64;
     }
 }
 
 impl UnaryOp {
-    /// What the hardware approximates: devices may differ in the bits.
+    /// What the hardware or the device's library approximates: devices may differ in the bits.
     pub fn is_approximation(self) -> bool {
         self >= UnaryOp::ApproximateReciprocal
     }
@@ -156,13 +193,19 @@ family! {
         ApproximateDiv = "approximate.div": F32, flushes F32;
         /// `F32`: a quotient within 2 ulp for divisors from 2⁻¹²⁶ to 2¹²⁶; beyond, devices may give 0 or NaN.
         ApproximateDivInRange = "approximate.div_in_range": F32, flushes F32;
+        /// The first to the power of the second by the device's own library, as [`UnaryOp::LibraryExp`]. So are those below.
+        LibraryPow = "library.pow": F32OrF64;
+        /// The angle of the point whose ordinate comes first.
+        LibraryAtan2 = "library.atan2": F32OrF64;
+        /// The length of a vector with these coordinates.
+        LibraryHypot = "library.hypot": F32OrF64;
     }
 }
 
 impl BinaryOp {
-    /// What the hardware approximates: devices may differ in the bits.
+    /// What the hardware or the device's library approximates: devices may differ in the bits.
     pub fn is_approximation(self) -> bool {
-        matches!(self, BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange)
+        self >= BinaryOp::ApproximateDiv
     }
 
     /// Gives the same bits, whichever operand comes first.

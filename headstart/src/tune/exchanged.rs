@@ -36,6 +36,9 @@ const LISTS_ALL: u32 = 0x0001_0400;
 /// The first version with instructions of sub-groups that not all need to reach.
 const NON_UNIFORM: u32 = 0x0001_0300;
 
+/// Ids of a module that something is put into are below: what the specification lets every consumer take.
+const MOST_IDS: Word = 4_194_303;
+
 /// The sections of a module that something is added to, as the words where they end.
 #[derive(Default)]
 struct Ends {
@@ -71,6 +74,8 @@ struct Module<'w> {
     has_sub_group: bool,
     /// Ids of the old body.
     inside: HashSet<Word>,
+    /// Ids of the module are below.
+    bound: Word,
 }
 
 /// Puts a kernel into the place of the entry that it was read from. What was there before is not looked at.
@@ -90,11 +95,11 @@ pub fn exchanged(original: &Original, kernel: &Kernel, options: &Options) -> Res
     let new = parts(kernel, &options)?;
     let old = Module::of(original)?;
     Writer {
+        bound: old.bound,
         old,
         new,
         original,
         ids: HashMap::new(),
-        bound: original.words[BOUND],
         globals: Vec::new(),
         annotations: Vec::new(),
         interface: Vec::new(),
@@ -128,6 +133,7 @@ impl<'w> Module<'w> {
             has_group: false,
             has_sub_group: false,
             inside: HashSet::new(),
+            bound: words[BOUND],
         };
         let mut built_ins: HashMap<Word, u32> = HashMap::new();
         let mut current: Option<Word> = None;
@@ -135,6 +141,9 @@ impl<'w> Module<'w> {
         for one in words::instructions(words, 0) {
             let one = one?;
             let end = one.at + 1 + one.words.len();
+            // Whatever the header says.
+            let next = one.result().map_or(0, |id| id.saturating_add(1));
+            module.bound = module.bound.max(next);
             let Some(op) = one.op else { continue };
             match op {
                 Op::Function => {
@@ -216,7 +225,39 @@ impl<'w> Module<'w> {
             let first = all.find(|one| one.name().starts_with("OpType"));
             module.ends.annotations = first.map_or(module.ends.globals, |one| one.at);
         }
-        Ok(module)
+        if module.bound > MOST_IDS {
+            return Err(Error::input("the module has too many ids").accepted(format!("ids below {MOST_IDS}")));
+        }
+        let Ends {
+            capabilities,
+            extensions,
+            sets,
+            modes,
+            annotations,
+            globals,
+        } = module.ends;
+        let (start, end) = module.function;
+        let entry = module.entry.at;
+        let behind = module.behind_parameters;
+        let order = [
+            5,
+            capabilities,
+            extensions,
+            sets,
+            entry,
+            modes,
+            annotations,
+            globals,
+            start,
+            behind,
+            end,
+        ];
+        match order.is_sorted() && entry < modes && start < behind {
+            true => Ok(module),
+            false => Err(Error::input(
+                "the module's sections are not in the order of the specification: nothing can be put into it",
+            )),
+        }
     }
 
     /// Notes a type, constant or variable.
@@ -484,7 +525,7 @@ impl Writer<'_> {
 
     /// What the kernel gets for a parameter, as a value of a type: instructions that make it, if it takes some.
     fn given(&mut self, origin: &Origin, ty: Word, into: &mut Vec<u32>) -> Result<Word> {
-        let lost = || Error::bug("a parameter of the entry is lost");
+        let lost = || Error::input("a parameter of the entry is defined in no way that can be written back");
         match *origin {
             Origin::Parameter(number) => {
                 let (id, own) = *self.old.parameters.get(number).ok_or_else(lost)?;
@@ -588,11 +629,7 @@ impl Writer<'_> {
             let Some(id) = id.filter(|&id| id != own_function) else {
                 continue;
             };
-            if self
-                .ids
-                .get(&id)
-                .is_some_and(|&id| id < self.original.words[BOUND])
-            {
+            if self.ids.get(&id).is_some_and(|&id| id < self.old.bound) {
                 continue;
             }
             let into = match function.blocks.is_empty() {
@@ -624,7 +661,7 @@ impl Writer<'_> {
             };
             // What was there has its decorations; what is nowhere needs none.
             let known = self.ids.get(&target).copied();
-            if known.is_none_or(|id| id < self.original.words[BOUND]) {
+            if known.is_none_or(|id| id < self.old.bound) {
                 continue;
             }
             let handed = self.new.arrays.iter().any(|(name, variable)| {
@@ -659,7 +696,7 @@ impl Writer<'_> {
         let mut sets = Vec::new();
         for one in self.new.module.ext_inst_imports.clone() {
             let known = one.result_id.and_then(|id| self.ids.get(&id).copied());
-            if known.is_none_or(|id| id >= self.original.words[BOUND]) {
+            if known.is_none_or(|id| id >= self.old.bound) {
                 self.renumbered(&one).assemble_into(&mut sets);
             }
         }

@@ -7,3 +7,4 @@ pub mod device;
 pub mod flow;
 pub mod modules;
 pub mod operations;
+pub mod spirv_modules;

@@ -394,6 +394,8 @@ fn binary_recipe(
         | BinaryOp::FMax
         | BinaryOp::FMinimum
         | BinaryOp::FMaximum => single(float_class(ty)),
+        // Written out before.
+        BinaryOp::LibraryPow | BinaryOp::LibraryAtan2 | BinaryOp::LibraryHypot => single(float_class(ty)),
     }
 }
 

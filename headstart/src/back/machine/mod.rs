@@ -70,6 +70,7 @@ pub fn lower_for_groups(
 pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     let mut kernel = kernel.clone();
     super::hints::expand(&mut kernel, &target.prefetches());
+    super::library::expand(&mut kernel);
     // As in the text that the device gets.
     if !target.has_tables {
         super::tables::expand(&mut kernel);

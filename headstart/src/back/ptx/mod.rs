@@ -33,7 +33,7 @@ use std::fmt::Write;
 use super::banked::BankedConstants;
 pub use super::hints::HintReached;
 use super::hints::{Form, expand};
-use super::tables;
+use super::{library, tables};
 use crate::cleanup;
 use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Type, UnaryOp, Value};
 use crate::{Error, Result};
@@ -159,6 +159,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     let hints = prefetch::report(kernel, options);
     let mut kernel = kernel.clone();
     expand(&mut kernel, &Form::nvidia(options.target == Target::Sm90));
+    library::expand(&mut kernel);
     if options.target < Target::Sm90 {
         tables::expand(&mut kernel);
     }

@@ -21,7 +21,7 @@ use super::emitter::Emitter;
 use super::{MOST_STATIC_SHARED, Options, Target, check, control, declare_arrays, prefetch};
 use crate::back::banked::BankedConstants;
 use crate::back::hints::{Form, HintReached, expand};
-use crate::back::tables;
+use crate::back::{library, tables};
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{Array, Kernel, OpKind, Space, Value};
@@ -94,6 +94,7 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     let hints = prefetch::report(kernel, options);
     let mut kernel = kernel.clone();
     expand(&mut kernel, &Form::nvidia(options.target == Target::Sm90));
+    library::expand(&mut kernel);
     if options.target < Target::Sm90 {
         tables::expand(&mut kernel);
     }

@@ -91,6 +91,24 @@ impl Emitter<'_> {
             UnaryOp::ApproximateCos => Std::native_cos,
             // OpenCL has no faster one.
             UnaryOp::ApproximateTanh => Std::tanh,
+            UnaryOp::LibraryExp => Std::exp,
+            UnaryOp::LibraryExp2 => Std::exp2,
+            UnaryOp::LibraryExp10 => Std::exp10,
+            UnaryOp::LibraryLog => Std::log,
+            UnaryOp::LibraryLog2 => Std::log2,
+            UnaryOp::LibraryLog10 => Std::log10,
+            UnaryOp::LibrarySin => Std::sin,
+            UnaryOp::LibraryCos => Std::cos,
+            UnaryOp::LibraryTan => Std::tan,
+            UnaryOp::LibraryAsin => Std::asin,
+            UnaryOp::LibraryAcos => Std::acos,
+            UnaryOp::LibraryAtan => Std::atan,
+            UnaryOp::LibrarySinh => Std::sinh,
+            UnaryOp::LibraryCosh => Std::cosh,
+            UnaryOp::LibraryTanh => Std::tanh,
+            UnaryOp::LibraryErf => Std::erf,
+            UnaryOp::LibraryCbrt => Std::cbrt,
+            UnaryOp::LibraryRsqrt => Std::rsqrt,
             _ => unreachable!("the verifier keeps integer operations away from floats"),
         };
         let made = self.module.opencl(id, function, &[x]);
@@ -168,6 +186,9 @@ impl Emitter<'_> {
             BinaryOp::FMul => Code::FMul,
             // OpenCL's `native_divide` promises nothing; a division by the instruction is as fast.
             BinaryOp::FDiv | BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange => Code::FDiv,
+            BinaryOp::LibraryPow => return self.module.opencl(id, Std::pow, &[x, y]),
+            BinaryOp::LibraryAtan2 => return self.module.opencl(id, Std::atan2, &[x, y]),
+            BinaryOp::LibraryHypot => return self.module.opencl(id, Std::hypot, &[x, y]),
             _ => return self.least_or_most(op, ty, x, y),
         };
         let made = self.module.ins(code, id, &[x, y]);

@@ -85,7 +85,7 @@ pub(in crate::front) fn write<I: Registers>(
         }
     }
     let mut regions = Regions {
-        parameters: parameters(flow, registers),
+        parameters: parameters(flow, registers)?,
         followers,
         label_of: vec![None; flow.blocks.len()],
         loop_of: vec![None; flow.blocks.len()],

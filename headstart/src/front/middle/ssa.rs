@@ -14,6 +14,10 @@ use std::collections::HashMap;
 
 use super::Register;
 use super::flow::{BlockId, End, Flow};
+use crate::error::{Error, Result};
+
+/// Most words that say in which block which register is used: half a gibibyte.
+const MOST_WORDS: usize = 1 << 26;
 
 /// What an instruction does with registers.
 pub(in crate::front) trait Registers {
@@ -25,8 +29,14 @@ pub(in crate::front) trait Registers {
 }
 
 /// The parameters of each block, each list in order.
-pub(in crate::front) fn parameters<I: Registers>(flow: &Flow<'_, I>, registers: usize) -> Vec<Vec<Register>> {
-    let facts = Facts::of(flow, registers);
+///
+/// # Errors
+/// Too many registers are used in too many blocks.
+pub(in crate::front) fn parameters<I: Registers>(
+    flow: &Flow<'_, I>,
+    registers: usize,
+) -> Result<Vec<Vec<Register>>> {
+    let facts = Facts::of(flow, registers)?;
     let frontiers = frontiers(flow);
     let exits = loop_exits(flow);
     let mut parameters: Vec<Vec<Register>> = vec![Vec::new(); flow.blocks.len()];
@@ -47,7 +57,7 @@ pub(in crate::front) fn parameters<I: Registers>(flow: &Flow<'_, I>, registers: 
         }
     }
     parameters.iter_mut().for_each(|list| list.sort_unstable());
-    parameters
+    Ok(parameters)
 }
 
 /// For each header, the blocks outside its loop that a block in the loop dominates most nearly: where code goes
@@ -105,7 +115,7 @@ struct Facts {
 }
 
 impl Facts {
-    fn of<I: Registers>(flow: &Flow<'_, I>, registers: usize) -> Facts {
+    fn of<I: Registers>(flow: &Flow<'_, I>, registers: usize) -> Result<Facts> {
         // Last block that defined a register, to tell whether a use sees a definition of its own block.
         let mut defined_at = vec![BlockId::MAX; registers];
         let mut crossing: HashMap<Register, u32> = HashMap::new();
@@ -133,6 +143,11 @@ impl Facts {
             }
         }
         let words = crossing.len().div_ceil(64);
+        if words.saturating_mul(flow.blocks.len()) > MOST_WORDS {
+            return Err(Error::input(
+                "the entry has too many registers that are used in too many blocks",
+            ));
+        }
         let mut facts = Facts {
             defined_in: vec![Vec::new(); crossing.len()],
             live: vec![0; words * flow.blocks.len()],
@@ -151,7 +166,7 @@ impl Facts {
             facts.live[block * words + local as usize / 64] |= 1 << (local % 64);
         }
         facts.spread(flow, &killed);
-        facts
+        Ok(facts)
     }
 
     /// What is used at the start of a block is used at the end of those before it.

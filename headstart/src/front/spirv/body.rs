@@ -26,7 +26,7 @@ use crate::ir::{Type, limits};
 use crate::suggest::quoted;
 
 /// Most registers of a body.
-const MOST_REGISTERS: usize = 1 << 22;
+const MOST_REGISTERS: usize = 1 << 18;
 
 /// An id as one call of its function has it; ids of the module are the same everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -214,7 +214,7 @@ pub(super) fn body<'w>(module: &Module<'w>, entry: u32) -> Result<Body<'w>> {
     };
     expander.function(entry, &[], 0, None)?;
     let blocks: Option<Vec<_>> = std::mem::take(&mut expander.slots).into_iter().collect();
-    expander.body.blocks = blocks.ok_or_else(|| Error::bug("a block was never written"))?;
+    expander.body.blocks = blocks.ok_or_else(|| Error::input("a block of a function is nowhere written"))?;
     Ok(expander.body)
 }
 
@@ -243,7 +243,6 @@ struct Open<'w> {
 
 /// A function that is being written.
 struct Call<'w> {
-    id: u32,
     frame: u32,
     continuation: Option<Continuation>,
     labels: HashMap<u32, BlockId>,
@@ -278,7 +277,6 @@ impl<'w> Expander<'_, 'w> {
             .take_while(|one| !matches!(one, Ok(one) if one.at >= function.end))
             .collect::<Result<_>>()?;
         let mut call = Call {
-            id,
             frame: self.body.frames.len() as u32,
             continuation,
             labels: HashMap::new(),
@@ -391,7 +389,7 @@ impl<'w> Expander<'_, 'w> {
         let parts = self.module.parts(ty)?;
         let first = self.body.registers.len();
         if first + parts.len() > MOST_REGISTERS {
-            return Err(Error::input("the entry has too many values"));
+            return Err(too_many_values());
         }
         self.body.registers.extend(parts.iter().map(|&(_, ty)| ty));
         Ok(Held {
@@ -483,7 +481,7 @@ impl<'w> Expander<'_, 'w> {
             Some(Op::Phi) => {
                 let held = self.hold(instruction.word(0)?)?;
                 let to = self.body.held(operand(instruction.word(1)?));
-                let to = to.ok_or_else(|| Error::bug("a phi has no registers"))?;
+                let to = to.ok_or_else(|| Error::input("`OpPhi` defines nothing"))?;
                 let copies = to.registers().zip(held.registers());
                 let copies = copies.map(|(to, from)| (to, Source::Register(from))).collect();
                 open.steps.push(copy(copies, instruction.at, line));
@@ -555,7 +553,7 @@ impl<'w> Expander<'_, 'w> {
 
     fn register(&mut self, ty: Type) -> Result<Register> {
         if self.body.registers.len() >= MOST_REGISTERS {
-            return Err(Error::input("the entry has too many values"));
+            return Err(too_many_values());
         }
         self.body.registers.push(ty);
         Ok((self.body.registers.len() - 1) as Register)
@@ -636,10 +634,10 @@ impl<'w> Expander<'_, 'w> {
         }
         // Cases that lead where everything leads need no test.
         chain.retain(|&(_, to)| to != otherwise);
-        let Some(((_, _), _)) = chain.split_first() else {
+        if chain.is_empty() {
             self.close(call, End::Jump(otherwise), instruction);
             return Ok(());
-        };
+        }
         let line = call.line;
         for (position, &(number, to)) in chain.iter().enumerate() {
             let register = self.register(Type::Bool)?;
@@ -728,9 +726,13 @@ impl<'w> Expander<'_, 'w> {
                 block.instructions.push(copy(copies, at, None));
             }
         }
-        let _ = call.id;
         Ok(())
     }
+}
+
+fn too_many_values() -> Error {
+    Error::input("the entry and what it calls have too many values")
+        .accepted(format!("at most {MOST_REGISTERS} numbers and pointers"))
 }
 
 /// A step that gives registers what others hold.

@@ -113,6 +113,7 @@ impl Translator<'_, '_> {
                     _ => one,
                 });
             }
+            self.left_to_devices(at, std);
             let made = self.standard_of_parts(b, at, std, &wide, Type::F32)?;
             return Ok(b.convert(ConvertOp::FloatToFloat, to, made));
         }
@@ -192,9 +193,11 @@ impl Translator<'_, '_> {
                 b.unary(UnaryOp::CountLeadingZeros, reversed)
             }
             _ => match function_of(std) {
-                Some(function) if matches!(ty, Type::F32 | Type::F64) => {
-                    self.left_to_devices(at, std);
-                    function.emit(b, &[x])
+                Some((function, is_very_one)) if matches!(ty, Type::F32 | Type::F64) => {
+                    if !is_very_one {
+                        self.left_to_devices(at, std);
+                    }
+                    b.unary(function, x)
                 }
                 _ => {
                     let _ = to;
@@ -218,26 +221,18 @@ impl Translator<'_, '_> {
         }
         let one = number(b, ty, 1.0);
         let made = match std {
-            Std::rsqrt | Std::half_rsqrt | Std::native_rsqrt => {
-                let root = b.unary(UnaryOp::Sqrt, x);
-                b.binary(BinaryOp::FDiv, one, root)
-            }
             Std::half_sqrt | Std::native_sqrt => b.unary(UnaryOp::Sqrt, x),
             Std::half_recip | Std::native_recip => b.binary(BinaryOp::FDiv, one, x),
-            Std::exp10 | Std::half_exp10 | Std::native_exp10 => {
-                let ten = number(b, ty, 10.0);
-                Function::Pow.emit(b, &[ten, x])
-            }
             Std::log1p => {
                 let sum = b.binary(BinaryOp::FAdd, one, x);
-                Function::Log.emit(b, &[sum])
+                b.unary(UnaryOp::LibraryLog, sum)
             }
             Std::expm1 => {
-                let power = Function::Exp.emit(b, &[x]);
+                let power = b.unary(UnaryOp::LibraryExp, x);
                 b.binary(BinaryOp::FSub, power, one)
             }
             Std::erfc => {
-                let own = Function::Erf.emit(b, &[x]);
+                let own = b.unary(UnaryOp::LibraryErf, x);
                 b.binary(BinaryOp::FSub, one, own)
             }
             _ => return Ok(None),
@@ -272,24 +267,20 @@ impl Translator<'_, '_> {
         if let Some(op) = exact {
             return Ok(Some(b.binary(op, x, y)));
         }
+        let is_wide = matches!(ty, Type::F32 | Type::F64);
         Ok(Some(match std {
             Std::fmod => Function::Rem.emit(b, &[x, y]),
-            Std::atan2 => {
+            Std::atan2 if is_wide => b.binary(BinaryOp::LibraryAtan2, x, y),
+            Std::hypot if is_wide => b.binary(BinaryOp::LibraryHypot, x, y),
+            Std::pow if is_wide => b.binary(BinaryOp::LibraryPow, x, y),
+            Std::powr | Std::half_powr | Std::native_powr if is_wide => {
                 self.left_to_devices(at, std);
-                Function::Atan2.emit(b, &[x, y])
+                b.binary(BinaryOp::LibraryPow, x, y)
             }
-            Std::pow | Std::powr | Std::half_powr | Std::native_powr => {
-                self.left_to_devices(at, std);
-                Function::Pow.emit(b, &[x, y])
-            }
-            Std::pown => {
+            Std::pown if is_wide => {
                 self.left_to_devices(at, std);
                 let power = b.convert(ConvertOp::SignedToFloat, ty, y);
-                Function::Pow.emit(b, &[x, power])
-            }
-            Std::hypot => {
-                self.left_to_devices(at, std);
-                Function::Hypot.emit(b, &[x, y])
+                b.binary(BinaryOp::LibraryPow, x, power)
             }
             Std::fdim => {
                 let difference = b.binary(BinaryOp::FSub, x, y);
@@ -532,7 +523,7 @@ impl Translator<'_, '_> {
                 }
                 _ => {
                     self.left_to_devices(at, std);
-                    (Function::Sin.emit(b, &[x]), Function::Cos.emit(b, &[x]))
+                    (b.unary(UnaryOp::LibrarySin, x), b.unary(UnaryOp::LibraryCos, x))
                 }
             };
             made.push(own);
@@ -772,11 +763,7 @@ fn shuffled(b: &mut Builder<'_>, parts: &[Value], mask: &[Value]) -> Vec<Value> 
 fn is_left_to_devices(std: Std) -> bool {
     matches!(
         std,
-        Std::rsqrt
-            | Std::half_rsqrt
-            | Std::native_rsqrt
-            | Std::exp10
-            | Std::log1p
+        Std::log1p
             | Std::expm1
             | Std::erfc
             | Std::atan2
@@ -790,25 +777,44 @@ fn is_left_to_devices(std: Std) -> bool {
     )
 }
 
-/// The function of ours that stands for one of OpenCL's.
-fn function_of(std: Std) -> Option<Function> {
-    Some(match std {
-        Std::exp | Std::half_exp | Std::native_exp => Function::Exp,
-        Std::exp2 | Std::half_exp2 | Std::native_exp2 => Function::Exp2,
-        Std::log | Std::half_log | Std::native_log => Function::Log,
-        Std::log2 | Std::half_log2 | Std::native_log2 => Function::Log2,
-        Std::log10 | Std::half_log10 | Std::native_log10 => Function::Log10,
-        Std::sin | Std::half_sin | Std::native_sin => Function::Sin,
-        Std::cos | Std::half_cos | Std::native_cos => Function::Cos,
-        Std::tan | Std::half_tan | Std::native_tan => Function::Tan,
-        Std::asin => Function::Asin,
-        Std::acos => Function::Acos,
-        Std::atan => Function::Atan,
-        Std::sinh => Function::Sinh,
-        Std::cosh => Function::Cosh,
-        Std::tanh => Function::Tanh,
-        Std::erf => Function::Erf,
-        Std::cbrt => Function::Cbrt,
-        _ => return None,
-    })
+/// The function of the device's library that an instruction is, and whether it is that very one: the faster forms have other
+/// bits.
+fn function_of(std: Std) -> Option<(UnaryOp, bool)> {
+    let very = match std {
+        Std::exp => UnaryOp::LibraryExp,
+        Std::exp2 => UnaryOp::LibraryExp2,
+        Std::exp10 => UnaryOp::LibraryExp10,
+        Std::log => UnaryOp::LibraryLog,
+        Std::log2 => UnaryOp::LibraryLog2,
+        Std::log10 => UnaryOp::LibraryLog10,
+        Std::sin => UnaryOp::LibrarySin,
+        Std::cos => UnaryOp::LibraryCos,
+        Std::tan => UnaryOp::LibraryTan,
+        Std::asin => UnaryOp::LibraryAsin,
+        Std::acos => UnaryOp::LibraryAcos,
+        Std::atan => UnaryOp::LibraryAtan,
+        Std::sinh => UnaryOp::LibrarySinh,
+        Std::cosh => UnaryOp::LibraryCosh,
+        Std::tanh => UnaryOp::LibraryTanh,
+        Std::erf => UnaryOp::LibraryErf,
+        Std::cbrt => UnaryOp::LibraryCbrt,
+        Std::rsqrt => UnaryOp::LibraryRsqrt,
+        _ => {
+            let near = match std {
+                Std::half_exp | Std::native_exp => UnaryOp::LibraryExp,
+                Std::half_exp2 | Std::native_exp2 => UnaryOp::LibraryExp2,
+                Std::half_exp10 | Std::native_exp10 => UnaryOp::LibraryExp10,
+                Std::half_log | Std::native_log => UnaryOp::LibraryLog,
+                Std::half_log2 | Std::native_log2 => UnaryOp::LibraryLog2,
+                Std::half_log10 | Std::native_log10 => UnaryOp::LibraryLog10,
+                Std::half_sin | Std::native_sin => UnaryOp::LibrarySin,
+                Std::half_cos | Std::native_cos => UnaryOp::LibraryCos,
+                Std::half_tan | Std::native_tan => UnaryOp::LibraryTan,
+                Std::half_rsqrt | Std::native_rsqrt => UnaryOp::LibraryRsqrt,
+                _ => return None,
+            };
+            return Some((near, false));
+        }
+    };
+    Some((very, true))
 }

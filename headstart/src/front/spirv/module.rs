@@ -3,6 +3,7 @@
 //! One pass over the words notes where each of these stands. Nothing is interpreted before an entry needs it, and what lies
 //! inside functions is passed over.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use rspirv::spirv::{Decoration, ExecutionModel, Op};
@@ -52,6 +53,8 @@ pub(super) struct Module<'w> {
     strings: HashMap<u32, usize>,
     decorations: HashMap<u32, Vec<&'w [u32]>>,
     members: HashMap<(u32, u32), Vec<&'w [u32]>>,
+    /// Size and alignment of the types that were asked for.
+    pub(super) sizes: RefCell<HashMap<u32, (u64, u64)>>,
 }
 
 impl<'w> Module<'w> {
@@ -72,6 +75,7 @@ impl<'w> Module<'w> {
             strings: HashMap::new(),
             decorations: HashMap::new(),
             members: HashMap::new(),
+            sizes: RefCell::default(),
         };
         let mut open: Option<(u32, Function)> = None;
         let mut groups: Vec<(u32, u32)> = Vec::new();
@@ -83,7 +87,9 @@ impl<'w> Module<'w> {
                     Some(Op::Label) => function.has_body = true,
                     Some(Op::FunctionEnd) => {
                         function.end = instruction.at + 1;
-                        module.functions.insert(*id, *function);
+                        if module.functions.insert(*id, *function).is_some() {
+                            return Err(defined_twice(*id, &instruction));
+                        }
                         open = None;
                     }
                     _ => {}
@@ -178,7 +184,9 @@ impl<'w> Module<'w> {
                     if op == Op::Variable {
                         self.variables.push(id);
                     }
-                    self.defined.insert(id, instruction.at);
+                    if self.defined.insert(id, instruction.at).is_some() {
+                        return Err(defined_twice(id, &instruction));
+                    }
                 }
             }
         }
@@ -294,6 +302,18 @@ impl<'w> Module<'w> {
                 _ => return Ok(None),
             }
         }
+        let same = |callee: u32| -> Result<bool> {
+            let Some(inner) = self.functions.get(&callee) else {
+                return Ok(false);
+            };
+            let all = words::instructions(self.words, inner.start);
+            let inside = all.take_while(|one| matches!(one, Ok(one) if one.at < inner.end));
+            let own = inside.filter(|one| matches!(one, Ok(one) if one.op == Some(Op::FunctionParameter)));
+            Ok(inner.has_body && own.count() == parameters.len())
+        };
+        if !callee.map_or(Ok(false), same)? {
+            return Ok(None);
+        }
         let Some(callee) = callee.filter(|callee| self.exported(*callee).as_deref() == Some(name)) else {
             return Ok(None);
         };
@@ -315,4 +335,8 @@ impl<'w> Module<'w> {
         let (name, behind) = text.string(0);
         (linkage.get(behind) == Some(&0)).then_some(name)
     }
+}
+
+fn defined_twice(id: u32, instruction: &Instruction<'_>) -> Error {
+    Error::input(format!("id %{id} is defined twice")).at(format!("byte {}", instruction.byte()))
 }

@@ -344,12 +344,15 @@ impl Translator<'_, '_> {
             return Err(Error::input("a variable is too large").accepted(format!("at most {MOST} bytes")));
         }
         let mut held = vec![0; bytes as usize];
-        self.put(id, 0, &mut held, 0)?;
+        // Parts of no bytes are visited, too.
+        let mut left = bytes.saturating_add(1 << 16);
+        self.put(id, 0, &mut held, (0, &mut left))?;
         Ok(held)
     }
 
-    fn put(&self, id: u32, start: u64, held: &mut [u8], depth: u32) -> Result<()> {
-        if depth > 32 {
+    fn put(&self, id: u32, start: u64, held: &mut [u8], (depth, left): (u32, &mut u64)) -> Result<()> {
+        *left = left.saturating_sub(1);
+        if depth > 32 || *left == 0 {
             return Err(Error::input("constants are nested too deeply"));
         }
         let constant = self.module.global(id)?;
@@ -359,10 +362,10 @@ impl Translator<'_, '_> {
             Some(Op::ConstantComposite | Op::SpecConstantComposite) => {
                 for (number, &part) in constant.rest(2).iter().enumerate() {
                     let offset = match self.module.element(ty)? {
-                        Some(element) => self.module.size(element)?.0 * number as u64,
+                        Some(element) => self.module.size(element)?.0.saturating_mul(number as u64),
                         None => self.module.member(ty, number as u64)?.0,
                     };
-                    self.put(part, start.saturating_add(offset), held, depth + 1)?;
+                    self.put(part, start.saturating_add(offset), held, (depth + 1, left))?;
                 }
                 Ok(())
             }

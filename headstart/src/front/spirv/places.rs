@@ -22,6 +22,9 @@ use crate::error::Result;
 use crate::front::middle::Register;
 use crate::ir::Type;
 
+/// Most times that all steps are gone through; then variables stay in memory.
+const MOST_PASSES: u32 = 64;
+
 /// Most parts of a variable that become registers.
 const MOST_PARTS: usize = 64;
 
@@ -117,9 +120,14 @@ impl Finder {
                 *written.entry(register).or_default() += 1;
             }
         }
-        let mut changed = true;
+        let (mut changed, mut passes) = (true, 0);
         while changed {
             changed = false;
+            passes += 1;
+            if passes > MOST_PASSES {
+                self.bad.extend(self.roots.keys());
+                return;
+            }
             for step in body.steps() {
                 let mut found: Vec<(Register, (Register, u64))> = Vec::new();
                 match &step.what {

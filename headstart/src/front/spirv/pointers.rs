@@ -17,6 +17,9 @@ use crate::error::Result;
 use crate::front::middle::Register;
 use crate::ir::{Space, Type};
 
+/// Most times that all steps are gone through; then generic pointers stay what they are.
+const MOST_PASSES: u32 = 64;
+
 const GENERIC: Type = Type::Ptr(Space::Generic);
 
 /// Gives registers that hold generic pointers the space that these lead into.
@@ -43,9 +46,13 @@ pub(super) fn find_spaces(module: &Module<'_>, body: &mut Body<'_>) -> Result<()
         let ty = module.one(instruction.word(0)?).unwrap_or(GENERIC);
         Ok(Some(ty.space().unwrap_or(Space::Generic)))
     };
-    let mut changed = true;
+    let (mut changed, mut passes) = (true, 0);
     while changed {
         changed = false;
+        passes += 1;
+        if passes > MOST_PASSES {
+            return Ok(());
+        }
         for step in body.steps() {
             let mut given: Vec<(Register, Option<Space>)> = Vec::new();
             match &step.what {

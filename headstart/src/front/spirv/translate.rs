@@ -13,8 +13,11 @@ use crate::front::middle::facts::Facts;
 use crate::front::middle::flow::Block;
 use crate::front::middle::regions::Front;
 use crate::front::middle::{Register, Values};
-use crate::ir::{Array, Builder, CompareOp, ConvertOp, Kernel, Place, PlaceData, Type, Value};
+use crate::ir::{Array, Builder, CompareOp, ConvertOp, Kernel, Place, PlaceData, Type, Value, limits};
 use crate::suggest::quoted;
+
+/// Most values of a kernel before it is tidied.
+const MOST_VALUES: usize = 4 * limits::OPERATIONS;
 
 /// Turns an entry into a kernel.
 pub(super) struct Translator<'a, 'w> {
@@ -155,11 +158,14 @@ impl<'a, 'w> Translator<'a, 'w> {
             Some(Op::ConstantNull | Op::Undef) => nothing(b, self.module),
             Some(Op::ConstantComposite | Op::SpecConstantComposite) => {
                 let mut all = Vec::new();
+                let most = self.module.count(instruction.word(0)?)?;
+                if instruction.rest(2).len() > most {
+                    return Err(Error::input("a constant has other parts than its type"));
+                }
                 for &part in instruction.rest(2) {
                     all.extend(self.constants(b, part, depth + 1)?);
                 }
-                let count = self.module.count(instruction.word(0)?)?;
-                match all.len() == count {
+                match all.len() == most {
                     true => Ok(all),
                     false => Err(Error::input("a constant has other parts than its type")),
                 }
@@ -312,6 +318,10 @@ impl<'a, 'w> Translator<'a, 'w> {
     // Steps.
 
     fn step(&mut self, b: &mut Builder<'_>, values: &mut Values, step: &Step<'w>) -> Result<()> {
+        if b.kernel.values.len() > MOST_VALUES {
+            return Err(Error::input("the entry becomes too many operations")
+                .accepted(format!("at most {}", limits::OPERATIONS)));
+        }
         match &step.what {
             What::Plain(instruction, frame) => {
                 let at = At {

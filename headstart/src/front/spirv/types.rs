@@ -53,6 +53,16 @@ impl Module<'_> {
     }
 
     fn size_within(&self, ty: u32, depth: u32) -> Result<(u64, u64)> {
+        // Types share parts: each is looked at once.
+        if let Some(&known) = self.sizes.borrow().get(&ty) {
+            return Ok(known);
+        }
+        let found = self.size_of(ty, depth)?;
+        self.sizes.borrow_mut().insert(ty, found);
+        Ok(found)
+    }
+
+    fn size_of(&self, ty: u32, depth: u32) -> Result<(u64, u64)> {
         let instruction = self.global(ty)?;
         let too_large = || Error::input("a type is too large");
         if depth > DEEPEST {
@@ -61,7 +71,7 @@ impl Module<'_> {
         match instruction.op {
             Some(Op::TypeVector) => {
                 let (size, _) = self.size_within(instruction.word(1)?, depth + 1)?;
-                let count = u64::from(instruction.word(2)?);
+                let count = self.vector_length(&instruction)?;
                 let count = if count == 3 { 4 } else { count };
                 let bytes = size.checked_mul(count).ok_or_else(too_large)?;
                 Ok((bytes, bytes.clamp(1, 1 << 16)))
@@ -73,12 +83,23 @@ impl Module<'_> {
             }
             Some(Op::TypeStruct) => {
                 let (members, align) = self.members(ty, &instruction, depth)?;
-                let end = members.last().map_or(0, |&(start, size, _)| start + size);
+                let end = members.iter().map(|&(start, size, _)| start + size).max();
+                let end = end.unwrap_or(0);
                 Ok((end.checked_next_multiple_of(align).ok_or_else(too_large)?, align))
             }
             _ => {
                 let bytes = u64::from(self.scalar(&instruction)?.bytes());
                 Ok((bytes, bytes))
+            }
+        }
+    }
+
+    fn vector_length(&self, instruction: &Instruction<'_>) -> Result<u64> {
+        match instruction.word(2)? {
+            count @ 2..=16 => Ok(u64::from(count)),
+            count => {
+                Err(Error::input(format!("a vector of {count} is not supported"))
+                    .accepted("vectors of 2 to 16"))
             }
         }
     }
@@ -99,7 +120,7 @@ impl Module<'_> {
             let said = self.member_decorated(ty, number, Decoration::Offset);
             let start = match said.and_then(|words| words.first()) {
                 Some(&offset) => u64::from(offset),
-                None => end.next_multiple_of(own),
+                None => end.next_multiple_of(own.max(1)),
             };
             end = start
                 .checked_add(size)
@@ -141,12 +162,20 @@ impl Module<'_> {
     /// It is made of something else, or of too many.
     pub fn parts(&self, ty: u32) -> Result<Vec<Part>> {
         let mut parts = Vec::new();
-        self.add_parts(ty, 0, 0, &mut parts)?;
+        self.add_parts(ty, (0, 0), &mut 0, &mut parts)?;
         Ok(parts)
     }
 
-    fn add_parts(&self, ty: u32, start: u64, depth: u32, parts: &mut Vec<Part>) -> Result<()> {
-        if depth > DEEPEST || parts.len() > MOST_PARTS {
+    fn add_parts(
+        &self,
+        ty: u32,
+        (start, depth): (u64, u32),
+        visited: &mut usize,
+        parts: &mut Vec<Part>,
+    ) -> Result<()> {
+        // What is made of nothing has no parts, and is visited all the same.
+        *visited += 1;
+        if depth > DEEPEST || parts.len() > MOST_PARTS || *visited > 8 * MOST_PARTS {
             return Err(Error::input("a value is made of too many parts")
                 .accepted(format!("at most {MOST_PARTS} numbers and pointers")));
         }
@@ -156,7 +185,7 @@ impl Module<'_> {
             Some(Op::TypeVector | Op::TypeArray) => {
                 let element = instruction.word(1)?;
                 let count = match instruction.op {
-                    Some(Op::TypeVector) => u64::from(instruction.word(2)?),
+                    Some(Op::TypeVector) => self.vector_length(&instruction)?,
                     _ => self.number(instruction.word(2)?)?,
                 };
                 // A vector's truth values take no memory.
@@ -166,12 +195,13 @@ impl Module<'_> {
                         .accepted(format!("at most {MOST_PARTS} numbers and pointers")));
                 }
                 for number in 0..count {
-                    self.add_parts(element, start + number * stride, depth + 1, parts)?;
+                    let start = start.saturating_add(number.saturating_mul(stride));
+                    self.add_parts(element, (start, depth + 1), visited, parts)?;
                 }
             }
             Some(Op::TypeStruct) => {
                 for (offset, _, member) in self.members(ty, &instruction, depth)?.0 {
-                    self.add_parts(member, start + offset, depth + 1, parts)?;
+                    self.add_parts(member, (start.saturating_add(offset), depth + 1), visited, parts)?;
                 }
             }
             _ => parts.push((start, self.scalar(&instruction)?)),

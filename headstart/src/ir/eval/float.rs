@@ -185,7 +185,38 @@ pub(super) fn approximate_unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
             UnaryOp::ApproximateSin => libm::sin(x),
             UnaryOp::ApproximateCos => libm::cos(x),
             UnaryOp::ApproximateTanh => libm::tanh(x),
+            UnaryOp::LibraryExp => libm::exp(x),
+            UnaryOp::LibraryExp2 => libm::exp2(x),
+            UnaryOp::LibraryExp10 => libm::exp10(x),
+            UnaryOp::LibraryLog => libm::log(x),
+            UnaryOp::LibraryLog2 => libm::log2(x),
+            UnaryOp::LibraryLog10 => libm::log10(x),
+            UnaryOp::LibrarySin => libm::sin(x),
+            UnaryOp::LibraryCos => libm::cos(x),
+            UnaryOp::LibraryTan => libm::tan(x),
+            UnaryOp::LibraryAsin => libm::asin(x),
+            UnaryOp::LibraryAcos => libm::acos(x),
+            UnaryOp::LibraryAtan => libm::atan(x),
+            UnaryOp::LibrarySinh => libm::sinh(x),
+            UnaryOp::LibraryCosh => libm::cosh(x),
+            UnaryOp::LibraryTanh => libm::tanh(x),
+            UnaryOp::LibraryErf => libm::erf(x),
+            UnaryOp::LibraryCbrt => libm::cbrt(x),
+            UnaryOp::LibraryRsqrt => 1.0 / x.sqrt(),
             _ => 0.0,
+        },
+    )
+}
+
+/// What a device's library computes of two numbers: as [`approximate_unary`].
+pub(super) fn library_binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
+    let (x, y) = (to_double(ty, a), to_double(ty, b));
+    from_double(
+        ty,
+        match op {
+            BinaryOp::LibraryPow => libm::pow(x, y),
+            BinaryOp::LibraryAtan2 => libm::atan2(x, y),
+            _ => libm::hypot(x, y),
         },
     )
 }

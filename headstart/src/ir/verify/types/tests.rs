@@ -64,6 +64,7 @@ fn arithmetic_takes_its_types() {
             "approximate.rsqrt" => &machine,
             "approximate.exp2" => &half_or_single,
             "approximate.tanh" => &at_most_single,
+            _ if name.starts_with("library.") => &machine,
             _ if op.is_approximation() => &single,
             "normal.rcp" | "normal.sqrt" | "table.exp2" | "table.log2" | "table.rcp" => &single,
             "table.row" => &longs,
@@ -79,6 +80,7 @@ fn arithmetic_takes_its_types() {
             "fadd" | "fsub" | "fmul" | "fdiv" | "fmin" | "fmax" | "fminimum" | "fmaximum" | "copysign" => {
                 &floats
             }
+            _ if name.starts_with("library.") => &machine,
             _ if op.is_approximation() => &single,
             "dot4.s" | "dot4.u" | "dot4.su" => &words,
             _ => &integers,

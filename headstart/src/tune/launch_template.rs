@@ -40,7 +40,7 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
     if !written.is_empty() {
         let _ = write!(
             text,
-            "\n# Of a kernel in PTX one may say, and more plans are possible then:\n\
+            "\n# Of a kernel in PTX or SPIR-V one may say, and more plans are possible then:\n\
              # readonly = [{written}]      # those of them that nothing writes while the kernel runs\n\
              # unaliased = [{written}]     # those that share no memory with another parameter\n\
              # no_overflow = true          # the module's signed loop counters do not overflow\n"

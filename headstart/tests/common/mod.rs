@@ -7,4 +7,3 @@ pub mod device;
 pub mod flow;
 pub mod modules;
 pub mod operations;
-pub mod spirv_modules;

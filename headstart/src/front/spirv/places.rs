@@ -11,6 +11,7 @@
 //! So it is where every access names whole parts at places that follow from the text. Elsewhere a variable is an array of
 //! the work-item's own.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::{MemoryAccess, Op, StorageClass};
@@ -160,8 +161,8 @@ impl Finder {
                     // A register that is given several addresses is one for memory.
                     if written.get(&to).is_some_and(|&count| count > 1) {
                         self.bad.insert(place.0);
-                    } else if !self.leads.contains_key(&to) {
-                        self.leads.insert(to, place);
+                    } else if let Entry::Vacant(vacant) = self.leads.entry(to) {
+                        vacant.insert(place);
                         changed = true;
                     }
                 }

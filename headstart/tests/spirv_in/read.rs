@@ -73,7 +73,7 @@ fn random_kernels_come_back() {
 #[test]
 fn hints_and_controls_come_back() {
     let text = "hsir 1\nkernel @k(%p: ptr.global i32[] align 64, %q: ptr.global i32[] align 4) {\n\
-                %x = load i32 %p L1S_L3C\nprefetch L1 64 at %p\nprefetch L3 4 at %p\nstore %q, %x\nreturn\n}\n";
+                %x = load i32 %p, @p L1S_L3C\nprefetch L1 64 at %p\nprefetch L3 4 at %p\nstore %q, %x\nreturn\n}\n";
     let kernel = ir::parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
     let emitted = emit(&kernel, &Options::new(Target::IntelLsc)).expect("emitted");
     let imported = import(&emitted.bytes(), &Facts::default()).unwrap_or_else(|error| panic!("{error}"));

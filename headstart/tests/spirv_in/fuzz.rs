@@ -1,14 +1,13 @@
 //! SPIR-V from nobody: broken copies of the corpus through the reader and back into their modules.
 //! `HEADSTART_FUZZ_SECONDS=600` runs for so long; the seed is that of the other random tests.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::spirv_modules;
 use headstart::testing::{self, Random};
+
+use crate::spirv_modules;
 
 /// Longest that one broken module may take, in an unoptimised build.
 const PATIENCE: Duration = Duration::from_secs(30);

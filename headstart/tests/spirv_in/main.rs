@@ -1,0 +1,7 @@
+//! SPIR-V as a way in: the kernels of `corpus/spirv/`, what our own back end writes, broken modules.
+
+mod corpus;
+mod fuzz;
+mod read;
+#[path = "../common/spirv_modules.rs"]
+mod spirv_modules;

@@ -107,8 +107,7 @@ mod tests {
     #[test]
     fn every_function_is_written_out() {
         for ty in ["f32", "f64"] {
-            let mut text =
-                format!("hsir 1\nkernel @k(%p: ptr.global {ty}[] align 8, %v0: {ty}) {{\n");
+            let mut text = format!("hsir 1\nkernel @k(%p: ptr.global {ty}[] align 8, %v0: {ty}) {{\n");
             let (unary, binary) = (UnaryOp::ALL.iter(), BinaryOp::ALL.iter());
             let unary = unary
                 .filter(|op| **op >= UnaryOp::LibraryExp)

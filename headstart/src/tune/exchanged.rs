@@ -282,8 +282,8 @@ impl<'w> Module<'w> {
                     self.pointers.insert(id, (one.word(1)?, one.word(2)?));
                 }
                 let key: Vec<u32> = match is_type {
-                    true => one.words[1..].to_vec(),
-                    false => one.words[..1].iter().chain(&one.words[2..]).copied().collect(),
+                    true => one.rest(1).to_vec(),
+                    false => one.words.iter().take(1).chain(one.rest(2)).copied().collect(),
                 };
                 self.known.entry((one.code, key)).or_insert(id);
             }
@@ -746,7 +746,7 @@ impl Writer<'_> {
         copy_to(&mut out, ends.sets);
         out.extend(&sets);
         copy_to(&mut out, entry.at);
-        let listed = &entry.words[entry.string(2).1..];
+        let listed = entry.rest(entry.string(2).1);
         let new: Vec<Word> = self
             .interface
             .iter()

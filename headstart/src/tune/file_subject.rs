@@ -7,7 +7,7 @@ use super::modules::granted_for;
 use super::subject::{Reshaped, Subject};
 use super::workload::Workload;
 use crate::error::{Error, Result};
-use crate::front::ptx::{Facts, Imported, Original};
+use crate::front::ptx::{Facts, Imported, Origin, Original};
 use crate::front::spirv;
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
@@ -135,6 +135,10 @@ impl Subject for FileSubject {
                 let granted = granted_for(self, plan)?;
                 Ok(granted.iter().map(ToString::to_string).collect())
             }
+            // What cannot be written back takes nothing for granted.
+            None if self.spirv.is_some() && !plan.is_none() => {
+                Ok(super::spirv_modules::granted_for(self, plan).unwrap_or_default())
+            }
             _ => Ok(Vec::new()),
         }
     }
@@ -152,12 +156,26 @@ impl Subject for FileSubject {
     }
 
     fn unlocking(&self) -> Vec<String> {
-        match (&self.original, self.workload()) {
-            (Some(original), Ok(workload)) => {
-                let facts = self.launch.facts();
-                super::statements::unlocking(original, &self.kernel, &facts, workload.group)
-            }
-            _ => Vec::new(),
+        let Ok(workload) = self.workload() else {
+            return Vec::new();
+        };
+        let (facts, group) = (self.launch.facts(), workload.group);
+        match (&self.original, &self.spirv) {
+            (Some(original), _) => super::statements::unlocking(
+                &|facts| original.again(facts).map(|imported| imported.kernel),
+                &|number| matches!(original.parameters.get(number), Some(Origin::Parameter { .. })),
+                &self.kernel,
+                &facts,
+                group,
+            ),
+            (None, Some(original)) => super::statements::unlocking(
+                &|facts| original.again(facts).map(|imported| imported.kernel),
+                &|number| matches!(original.parameters.get(number), Some(spirv::Origin::Parameter(_))),
+                &self.kernel,
+                &facts,
+                group,
+            ),
+            (None, None) => Vec::new(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::exchanged::exchanged;
 use super::file_subject::FileSubject;
+use super::granted::Granted;
 use super::perturb::{self, Engine, Settings};
 use super::subject::Subject;
 use crate::back::spirv::{Options, Target};
@@ -13,7 +14,7 @@ use crate::front::ptx::Facts;
 use crate::front::spirv::{Argument, Original};
 use crate::ir::Kernel;
 use crate::prefetch::{self, Plan};
-use crate::report::{Perturbed, Report};
+use crate::report::Report;
 
 /// A module of SPIR-V with a plan carried out on one of its entries.
 #[derive(Clone, Debug)]
@@ -47,7 +48,7 @@ pub fn planned_spirv(
 ) -> Result<PlannedSpirv> {
     planned(subject, plan, target, |plain, group, plan, derived| {
         let engine = Engine::of_no_device(group);
-        perturb::check(subject, plain, engine, plan, derived, settings)
+        perturb::check(subject, plain, engine, plan, derived, settings).map(drop)
     })
 }
 
@@ -67,8 +68,17 @@ pub fn best_spirv(subject: &FileSubject, report: &Report, target: Target) -> Res
     planned(subject, plan, target, |plain, group, plan, derived| {
         let engine = Engine::of_no_device(group);
         let known = report.perturbed.as_ref();
-        perturb::check_unless_known(subject, plain, engine, plan, derived, known)
+        perturb::check_unless_known(subject, plain, engine, plan, derived, known).map(drop)
     })
+}
+
+/// What every launch of an entry with a plan must fulfil.
+///
+/// # Errors
+/// The plan is not legal, or its kernel cannot stand in the module.
+pub(super) fn granted_for(subject: &FileSubject, plan: &Plan) -> Result<Vec<String>> {
+    let planned = planned(subject, plan, Target::Portable, |_, _, _, _| Ok(()))?;
+    Ok(planned.granted)
 }
 
 fn original(subject: &FileSubject) -> Result<&Arc<Original>> {
@@ -80,7 +90,7 @@ fn planned(
     subject: &FileSubject,
     plan: &Plan,
     target: Target,
-    check: impl Fn(&Arc<Kernel>, [u32; 3], &Plan, &Arc<Kernel>) -> Result<Perturbed>,
+    check: impl Fn(&Arc<Kernel>, [u32; 3], &Plan, &Arc<Kernel>) -> Result<()>,
 ) -> Result<PlannedSpirv> {
     let original = original(subject)?;
     let workload = subject.workload()?;
@@ -142,9 +152,9 @@ pub fn own_entry(original: &Original, words: &[u32]) -> OwnEntry {
 fn granted(facts: &Facts, words: &[u32], with: impl Fn(&Facts) -> Result<Vec<u32>>) -> Vec<String> {
     let mut left = facts.clone();
     let mut granted = Vec::new();
-    let mut needed = |left: &mut Facts, without: Facts, sentence: String| match with(&without) {
+    let mut needed = |left: &mut Facts, without: Facts, fact: Granted| match with(&without) {
         Ok(other) if other == words => *left = without,
-        _ => granted.push(sentence),
+        _ => granted.push(fact.to_string()),
     };
     for name in facts.parameters.keys() {
         let own = facts.parameters[name];
@@ -158,27 +168,15 @@ fn granted(facts: &Facts, words: &[u32], with: impl Fn(&Facts) -> Result<Vec<u32
         };
         if own.read_only {
             let without = change(&left, &|own| own.read_only = false);
-            needed(
-                &mut left,
-                without,
-                format!("nothing writes, while the kernel runs, what is read through `{name}`"),
-            );
+            needed(&mut left, without, Granted::ReadOnly(name.clone()));
         }
         if own.unaliased {
             let without = change(&left, &|own| own.unaliased = false);
-            needed(
-                &mut left,
-                without,
-                format!("what is accessed through `{name}` is accessed through no other parameter"),
-            );
+            needed(&mut left, without, Granted::Unaliased(name.clone()));
         }
         if let Some(length) = own.length {
             let without = change(&left, &|own| own.length = None);
-            needed(
-                &mut left,
-                without,
-                format!("`{name}` has at least {length} elements"),
-            );
+            needed(&mut left, without, Granted::Length(name.clone(), length));
         }
     }
     if facts.no_overflow {
@@ -186,11 +184,7 @@ fn granted(facts: &Facts, words: &[u32], with: impl Fn(&Facts) -> Result<Vec<u32
             no_overflow: false,
             ..left.clone()
         };
-        needed(
-            &mut left,
-            without,
-            "the module's signed loop counters do not overflow".to_owned(),
-        );
+        needed(&mut left, without, Granted::NoOverflow);
     }
     granted
 }

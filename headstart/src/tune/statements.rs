@@ -1,21 +1,29 @@
-//! What a launch file could say of a PTX entry that would make more plans possible.
+//! What a launch file could say of a module's entry that would make more plans possible.
 //!
-//! PTX does not say which memory nothing writes, which parameters share none, or that a counter does not overflow. Each
+//! PTX does not say, and SPIR-V need not say, which memory nothing writes, which parameters share none, or that a counter does not overflow. Each
 //! statement that is not there is tried: the entry is read again as if it were, and counted is how many of its loads can be
 //! fetched early then.
 
-use crate::front::ptx::{Facts, Origin, Original};
+use crate::error::Result;
+use crate::front::ptx::Facts;
 use crate::ir::Kernel;
 use crate::prefetch::{self, Plan};
 
 /// Most parameters that statements are tried for.
 const MOST_TRIED: usize = 16;
 
-/// The statements that unlock something, a sentence each.
-pub(super) fn unlocking(original: &Original, kernel: &Kernel, facts: &Facts, group: [u32; 3]) -> Vec<String> {
+/// The statements that unlock something, a sentence each. `again` reads the entry with other facts; `is_given` says which of
+/// the kernel's parameters the host passes.
+pub(super) fn unlocking(
+    again: &dyn Fn(&Facts) -> Result<Kernel>,
+    is_given: &dyn Fn(usize) -> bool,
+    kernel: &Kernel,
+    facts: &Facts,
+    group: [u32; 3],
+) -> Vec<String> {
     let read = |facts: &Facts| -> Option<Vec<String>> {
-        let imported = original.again(facts).ok()?;
-        Some(fetched_early(&imported.kernel, group))
+        let kernel = again(facts).ok()?;
+        Some(fetched_early(&kernel, group))
     };
     let now = fetched_early(kernel, group);
     let more = |facts: &Facts| -> Option<String> {
@@ -39,11 +47,12 @@ pub(super) fn unlocking(original: &Original, kernel: &Kernel, facts: &Facts, gro
             ));
         }
     }
-    let pointers = kernel.params.iter().zip(&original.parameters);
-    let pointers = pointers.filter(|(param, origin)| {
-        matches!(origin, Origin::Parameter { .. }) && param.facts.is_some_and(|facts| !facts.read_only)
-    });
-    for (param, _) in pointers.take(MOST_TRIED) {
+    let pointers = kernel
+        .params
+        .iter()
+        .enumerate()
+        .filter(|(number, param)| is_given(*number) && param.facts.is_some_and(|facts| !facts.read_only));
+    for (_, param) in pointers.take(MOST_TRIED) {
         for (word, meaning) in [
             (
                 "readonly",

@@ -160,7 +160,7 @@ fn plans(workload: &Workload, part: usize) -> Vec<Plan> {
     let strategies = strategies.iter().enumerate();
     strategies
         .filter(|(number, _)| (number + part).is_multiple_of(3))
-        .filter_map(|(_, strategy)| first(&strategy))
+        .filter_map(|(_, strategy)| first(strategy))
         .collect()
 }
 

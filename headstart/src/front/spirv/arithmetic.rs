@@ -264,7 +264,7 @@ impl Translator<'_, '_> {
                 let sum = b.add(rest, y);
                 b.select(corrects, sum, rest)
             }
-            Op::FRem => Function::Rem.emit(b, &[x, y]),
+            Op::FRem if matches!(b.kernel.ty(x), Type::F32 | Type::F64) => Function::Rem.emit(b, &[x, y]),
             Op::LogicalEqual => {
                 let differ = b.binary(BinaryOp::Xor, x, y);
                 let yes = b.bool(true);
@@ -429,6 +429,12 @@ impl Translator<'_, '_> {
         let next = if inserted.is_some() { 4 } else { 3 };
         let from = self.value(b, values, at.operand(next)?)?;
         let count = self.value(b, values, at.operand(next + 1)?)?;
+        if inserted
+            .as_ref()
+            .is_some_and(|inserted| inserted.len() != base.len())
+        {
+            return Err(Error::input("its operands have different numbers of parts"));
+        }
         let mut made = Vec::with_capacity(base.len());
         for (part, &base) in base.iter().enumerate() {
             let ty = b.kernel.ty(base);

@@ -104,6 +104,7 @@ impl Translator<'_, '_> {
         let few = || Error::input(format!("`OpExtInst {std:?}` has too few operands"));
         let [x, y, z] = [0, 1, 2].map(|number| own.get(number).copied());
         let x = x.ok_or_else(few)?;
+        check_type(std, b.kernel.ty(x))?;
         // Functions that devices approximate are those of `f32`, rounded once more.
         if b.kernel.ty(x) == Type::F16 && (is_left_to_devices(std) || function_of(std).is_some()) {
             let mut wide = Vec::with_capacity(own.len());
@@ -169,7 +170,7 @@ impl Translator<'_, '_> {
             }
         }
         Ok(Some(match std {
-            Std::round => Function::Round.emit(b, &[x]),
+            Std::round if matches!(ty, Type::F32 | Type::F64) => Function::Round.emit(b, &[x]),
             Std::degrees => self.times(b, x, 180.0 / std::f64::consts::PI),
             Std::radians => self.times(b, x, std::f64::consts::PI / 180.0),
             Std::sign => {
@@ -269,7 +270,7 @@ impl Translator<'_, '_> {
         }
         let is_wide = matches!(ty, Type::F32 | Type::F64);
         Ok(Some(match std {
-            Std::fmod => Function::Rem.emit(b, &[x, y]),
+            Std::fmod if is_wide => Function::Rem.emit(b, &[x, y]),
             Std::atan2 if is_wide => b.binary(BinaryOp::LibraryAtan2, x, y),
             Std::hypot if is_wide => b.binary(BinaryOp::LibraryHypot, x, y),
             Std::pow if is_wide => b.binary(BinaryOp::LibraryPow, x, y),
@@ -501,6 +502,7 @@ impl Translator<'_, '_> {
         let (mut made, mut stored) = (Vec::new(), Vec::new());
         for x in x {
             let ty = b.kernel.ty(x);
+            check_type(std, ty)?;
             let (own, other) = match std {
                 Std::fract => {
                     let floor = b.unary(UnaryOp::Floor, x);
@@ -748,7 +750,7 @@ fn shuffled(b: &mut Builder<'_>, parts: &[Value], mask: &[Value]) -> Vec<Value> 
         let ty = b.kernel.ty(number);
         let low = b.constant(ty, (parts.len().next_power_of_two() - 1) as u64);
         let number = b.and(number, low);
-        let mut one = parts[0];
+        let Some(&(mut one)) = parts.first() else { break };
         for (position, &part) in parts.iter().enumerate().skip(1) {
             let wanted = b.constant(ty, position as u64);
             let is = b.compare(CompareOp::Eq, number, wanted);
@@ -757,6 +759,21 @@ fn shuffled(b: &mut Builder<'_>, parts: &[Value], mask: &[Value]) -> Vec<Value> 
         made.push(one);
     }
     made
+}
+
+/// Refuses a function of floats that is given integers, and the other way around.
+fn check_type(std: Std, ty: Type) -> Result<()> {
+    let name = format!("{std:?}");
+    let fits = match std {
+        Std::bitselect | Std::select => true,
+        Std::clz | Std::ctz | Std::popcount | Std::rotate => ty.is_integer(),
+        _ if name.starts_with("s_") || name.starts_with("u_") => ty.is_integer(),
+        _ => ty.is_float(),
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(Error::input(format!("`OpExtInst {name}` of values of type {ty}"))),
+    }
 }
 
 /// Functions beside those of [`function_of`] whose last bits OpenCL leaves to devices.

@@ -212,8 +212,10 @@ impl<'a, 'w> Translator<'a, 'w> {
                 let steps_over = matches!(op, Op::InBoundsPtrAccessChain | Op::PtrAccessChain);
                 let base = instruction.word(3)?;
                 let base_type = self.module.global(base)?.word(0)?;
-                let indices: Vec<Value> = operands[1..].iter().flatten().copied().collect();
-                self.chain(b, operands[0][0], base_type, steps_over, &indices)
+                let indices: Vec<Value> = operands.iter().skip(1).flatten().copied().collect();
+                let start = operands.first().and_then(|base| base.first());
+                let start = *start.ok_or_else(odd)?;
+                self.chain(b, start, base_type, steps_over, &indices)
                     .map(|pointer| vec![pointer])
             }
             (Op::Bitcast | Op::PtrCastToGeneric | Op::GenericCastToPtr, [x]) if x.len() == 1 => {

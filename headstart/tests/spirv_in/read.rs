@@ -72,7 +72,7 @@ fn random_kernels_come_back() {
 
 #[test]
 fn hints_and_controls_come_back() {
-    let text = "hsir 1\nkernel @k(%p: ptr.global i32[] align 64, %q: ptr.global i32[] align 4) {\n\
+    let text = "hsir 1\nkernel @k(%p: ptr.global i32[] align 64, %q: ptr.global i32[] align 4) {\nload @p\n\
                 %x = load i32 %p, @p L1S_L3C\nprefetch L1 64 at %p\nprefetch L3 4 at %p\nstore %q, %x\nreturn\n}\n";
     let kernel = ir::parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
     let emitted = emit(&kernel, &Options::new(Target::IntelLsc)).expect("emitted");

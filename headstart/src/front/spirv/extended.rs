@@ -2,18 +2,14 @@
 
 use rspirv::spirv::OpenclStd100Op as Std;
 
-use super::arithmetic::{integer_of, resized};
+use super::arithmetic::integer_of;
+use super::steps::{saturated, scaled, shuffled};
 use super::translate::{At, Translator};
 use crate::error::{Error, Result};
 use crate::front::middle::Values;
-use crate::ir::{
-    BinaryOp, Builder, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Type, UnaryOp, Value,
-};
+use crate::ir::{BinaryOp, Builder, CacheUse, CompareOp, ConvertOp, Type, UnaryOp, Value};
 use crate::math::Function;
 use crate::suggest::quoted;
-
-/// Most bytes of one prefetch.
-const MOST_PREFETCHED: u64 = crate::ir::limits::PREFETCH_BYTES as u64;
 
 impl Translator<'_, '_> {
     /// `OpExtInst`.
@@ -538,109 +534,6 @@ impl Translator<'_, '_> {
         Ok(made)
     }
 
-    // Vectors in memory.
-
-    /// How far a vector in memory is from the pointer: its number times its size, in bytes.
-    fn vector_offset(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        offset: usize,
-        bytes: u32,
-    ) -> Result<Value> {
-        let pointer = self.value(b, values, at.operand(offset + 1)?)?;
-        let index = self.value(b, values, at.operand(offset)?)?;
-        let index = resized(b, index, Type::I64);
-        Ok(self.shapes.address(b, pointer, index, bytes, 0))
-    }
-
-    /// `vloadn` and those that load halves: aligned to one element only.
-    fn load_vector(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        std: Std,
-    ) -> Result<Vec<Value>> {
-        let ty = at.ty()?;
-        let parts = self.module.parts(ty)?;
-        let element = parts.first().ok_or_else(|| Error::input("it loads nothing"))?.1;
-        let count = parts.len() as u32;
-        if std == Std::vloadn {
-            let pointer = self.vector_offset(b, values, at, 4, count * element.bytes())?;
-            let align = u64::from(element.bytes());
-            return self.load_parts(b, pointer, ty, align, CacheUse::Default);
-        }
-        let stride = if std == Std::vloada_halfn && count == 3 {
-            4
-        } else {
-            count
-        };
-        let pointer = self.vector_offset(b, values, at, 4, stride * 2)?;
-        let id = self.new_load(b);
-        let mut made = Vec::new();
-        for part in 0..count {
-            let own = self.shapes.offset(b, pointer, i64::from(part) * 2);
-            let half = b.load(Type::F16, own, id);
-            made.push(b.convert(ConvertOp::FloatToFloat, element, half));
-        }
-        Ok(made)
-    }
-
-    fn store_vector(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        std: Std,
-    ) -> Result<()> {
-        let data = at.operand(4)?;
-        let held = self.values(b, values, data)?;
-        let ty = self.type_of(data)?;
-        let element = self.module.parts(ty)?.first().map_or(Type::I32, |part| part.1);
-        let count = held.len() as u32;
-        if std == Std::vstoren {
-            let pointer = self.vector_offset(b, values, at, 5, count * element.bytes())?;
-            let align = u64::from(element.bytes());
-            return self.store_parts(b, pointer, ty, &held, align, CacheUse::Default);
-        }
-        let stride = if std == Std::vstorea_halfn && count == 3 {
-            4
-        } else {
-            count
-        };
-        let pointer = self.vector_offset(b, values, at, 5, stride * 2)?;
-        for (part, value) in (0..).zip(held) {
-            let half = b.convert(ConvertOp::FloatToFloat, Type::F16, value);
-            let own = self.shapes.offset(b, pointer, part * 2);
-            b.store(own, half);
-        }
-        Ok(())
-    }
-
-    /// OpenCL's `prefetch(p, n)`: to the last level, which is as far as it goes on Intel's GPUs.
-    fn standard_prefetch(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<()> {
-        let pointer = at.operand(4)?;
-        let (_, pointee) = self.module.pointer(self.type_of(pointer)?)?;
-        let each = self.module.size(pointee)?.0;
-        let count = self.value(b, values, at.operand(5)?)?;
-        let pointer = self.value(b, values, pointer)?;
-        let hint = CacheHint::to(CacheLevel::L3);
-        let bytes = u32::try_from(each.min(MOST_PREFETCHED)).unwrap_or(1).max(1);
-        match b.kernel.as_constant(count) {
-            Some(count) => {
-                let bytes = count.saturating_mul(each).min(MOST_PREFETCHED) as u32;
-                if bytes > 0 {
-                    b.prefetch(pointer, bytes, hint, None);
-                }
-            }
-            // How many only the run tells: a hint for the first.
-            None => b.prefetch(pointer, bytes, hint, None),
-        }
-        Ok(())
-    }
-
     // Help.
 
     /// A function whose bits OpenCL leaves to devices became one of ours.
@@ -669,96 +562,6 @@ fn number(b: &mut Builder<'_>, ty: Type, number: f64) -> Value {
             b.convert(ConvertOp::FloatToFloat, ty, single)
         }
     }
-}
-
-/// A signed sum or difference, as near as its type has it.
-fn saturated(b: &mut Builder<'_>, sum: bool, x: Value, y: Value) -> Value {
-    let ty = b.kernel.ty(x);
-    let zero = b.constant(ty, 0);
-    let most = b.constant(ty, ty.mask() >> 1);
-    let made = if sum { b.add(x, y) } else { b.sub(x, y) };
-    // It went over where the signs of the operands let it, and the sign of the result is not that of the first.
-    let same = b.binary(BinaryOp::Xor, x, y);
-    let same = match sum {
-        true => b.unary(UnaryOp::Not, same),
-        false => same,
-    };
-    let turned = b.binary(BinaryOp::Xor, x, made);
-    let over = b.and(same, turned);
-    let over = b.compare(CompareOp::LtS, over, zero);
-    let last = b.constant(ty, u64::from(ty.bits() - 1));
-    let sign = b.binary(BinaryOp::ShrS, x, last);
-    let limit = b.binary(BinaryOp::Xor, sign, most);
-    b.select(over, limit, made)
-}
-
-/// `x × 2ⁿ`, in steps that are exact but for the last.
-fn scaled(b: &mut Builder<'_>, x: Value, n: Value) -> Value {
-    let ty = b.kernel.ty(x);
-    let (integer, bias, fraction, far) = match ty {
-        Type::F64 => (Type::I64, 1023i64, 52u64, 2200i64),
-        _ => (Type::I32, 127, 23, 300),
-    };
-    let n = match integer {
-        Type::I64 => b.convert(ConvertOp::ExtendS, integer, n),
-        _ => n,
-    };
-    let (low, high) = (
-        b.constant(integer, (-far) as u64),
-        b.constant(integer, far as u64),
-    );
-    let n = b.binary(BinaryOp::MaxS, n, low);
-    let mut left = b.binary(BinaryOp::MinS, n, high);
-    let mut made = x;
-    // What is left after two full steps is at most one more; a step down stays clear of subnormals until the last.
-    let (down, up) = (
-        b.constant(integer, (-(bias - 1 - fraction as i64)) as u64),
-        b.constant(integer, (bias - 1) as u64),
-    );
-    for last in [false, false, false, true] {
-        let step = match last {
-            true => {
-                let least = b.constant(integer, (1 - bias) as u64);
-                let step = b.binary(BinaryOp::MaxS, left, least);
-                b.binary(BinaryOp::MinS, step, up)
-            }
-            false => {
-                // A step is only taken as far as one step alone cannot go.
-                let least = b.constant(integer, (1 - bias) as u64);
-                let inside = b.binary(BinaryOp::MaxS, left, least);
-                let inside = b.binary(BinaryOp::MinS, inside, up);
-                let over = b.sub(left, inside);
-                let over = b.binary(BinaryOp::MaxS, over, down);
-                b.binary(BinaryOp::MinS, over, up)
-            }
-        };
-        left = b.sub(left, step);
-        let bias = b.constant(integer, bias as u64);
-        let exponent = b.add(step, bias);
-        let count = b.constant(integer, fraction);
-        let bits = b.binary(BinaryOp::Shl, exponent, count);
-        let factor = b.convert(ConvertOp::Bits, ty, bits);
-        made = b.binary(BinaryOp::FMul, made, factor);
-    }
-    made
-}
-
-/// The parts that a mask's numbers choose, by their low bits.
-fn shuffled(b: &mut Builder<'_>, parts: &[Value], mask: &[Value]) -> Vec<Value> {
-    let mut made = Vec::with_capacity(mask.len());
-    for &number in mask {
-        let ty = b.kernel.ty(number);
-        let low = b.constant(ty, (parts.len().next_power_of_two() - 1) as u64);
-        let number = b.and(number, low);
-        let Some(&(mut one)) = parts.first() else { break };
-        for (position, &part) in parts.iter().enumerate().skip(1) {
-            let wanted = b.constant(ty, position as u64);
-            let is = b.compare(CompareOp::Eq, number, wanted);
-            one = b.select(is, part, one);
-        }
-        made.push(one);
-    }
-    made
 }
 
 /// Refuses a function of floats that is given integers, and the other way around.

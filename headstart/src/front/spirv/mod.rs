@@ -21,6 +21,7 @@ mod arithmetic;
 mod atomics;
 mod body;
 mod composite;
+mod convert;
 mod extended;
 mod groups;
 mod identity;
@@ -29,8 +30,10 @@ mod module;
 mod parameters;
 mod places;
 mod pointers;
+mod steps;
 mod translate;
 mod types;
+mod vectors;
 pub(crate) mod words;
 
 pub use parameters::{Argument, Origin};

@@ -15,6 +15,8 @@
 //! said of the ids of the old body goes with it; everything else stays word for word. Types are looked for among those
 //! that are there, for a module has each once.
 
+mod old;
+
 use std::collections::{HashMap, HashSet};
 
 use rspirv::binary::Assemble;
@@ -23,60 +25,17 @@ use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op, StorageClass, Word};
 
 use crate::back::spirv::{Options, Parts, parts};
 use crate::error::{Error, Result};
-use crate::front::spirv::words::{self, Instruction as Old};
+use crate::front::spirv::words;
 use crate::front::spirv::{Origin, Original};
 use crate::ir::Kernel;
+use old::Module;
 
-/// The byte of the header that has the version, as a word.
+/// The word of the header that has the version.
 const VERSION: usize = 1;
-/// The word of the header that says how many ids there are.
-const BOUND: usize = 3;
 /// The first version in which an entry point lists all variables.
 const LISTS_ALL: u32 = 0x0001_0400;
 /// The first version with instructions of sub-groups that not all need to reach.
 const NON_UNIFORM: u32 = 0x0001_0300;
-
-/// Ids of a module that something is put into are below: what the specification lets every consumer take.
-const MOST_IDS: Word = 4_194_303;
-
-/// The sections of a module that something is added to, as the words where they end.
-#[derive(Default)]
-struct Ends {
-    capabilities: usize,
-    extensions: usize,
-    sets: usize,
-    modes: usize,
-    annotations: usize,
-    globals: usize,
-}
-
-/// What is known of the old module.
-struct Module<'w> {
-    words: &'w [u32],
-    ends: Ends,
-    entry: Old<'w>,
-    function: (usize, usize),
-    /// The first instruction of the function behind its parameters, as a word.
-    behind_parameters: usize,
-    parameters: Vec<(Word, Word)>,
-    capabilities: HashSet<u32>,
-    extensions: HashSet<String>,
-    sets: HashMap<String, Word>,
-    /// Types and constants: code, type and operands, without the id.
-    known: HashMap<(u16, Vec<u32>), Word>,
-    /// The pointee of pointer types, and their class.
-    pointers: HashMap<Word, (u32, Word)>,
-    types: HashMap<Word, Word>,
-    built_in: HashMap<(u32, Word), Word>,
-    imported: HashMap<String, Word>,
-    has_contraction_off: bool,
-    has_group: bool,
-    has_sub_group: bool,
-    /// Ids of the old body.
-    inside: HashSet<Word>,
-    /// Ids of the module are below.
-    bound: Word,
-}
 
 /// Puts a kernel into the place of the entry that it was read from. What was there before is not looked at.
 ///
@@ -105,191 +64,6 @@ pub fn exchanged(original: &Original, kernel: &Kernel, options: &Options) -> Res
         interface: Vec::new(),
     }
     .write()
-}
-
-impl<'w> Module<'w> {
-    fn of(original: &'w Original) -> Result<Module<'w>> {
-        let words = original.words.as_slice();
-        let entry = words::instructions(words, 0)
-            .filter_map(Result::ok)
-            .find(|one| one.op == Some(Op::EntryPoint) && one.words.get(1) == Some(&original.function))
-            .ok_or_else(|| Error::bug("an entry point that was found is lost"))?;
-        let mut module = Module {
-            words,
-            ends: Ends::default(),
-            entry,
-            function: (0, 0),
-            behind_parameters: 0,
-            parameters: Vec::new(),
-            capabilities: HashSet::new(),
-            extensions: HashSet::new(),
-            sets: HashMap::new(),
-            known: HashMap::new(),
-            pointers: HashMap::new(),
-            types: HashMap::new(),
-            built_in: HashMap::new(),
-            imported: HashMap::new(),
-            has_contraction_off: false,
-            has_group: false,
-            has_sub_group: false,
-            inside: HashSet::new(),
-            bound: words[BOUND],
-        };
-        let mut built_ins: HashMap<Word, u32> = HashMap::new();
-        let mut current: Option<Word> = None;
-        let mut seen_functions = false;
-        for one in words::instructions(words, 0) {
-            let one = one?;
-            let end = one.at + 1 + one.words.len();
-            // Whatever the header says.
-            let next = one.result().map_or(0, |id| id.saturating_add(1));
-            module.bound = module.bound.max(next);
-            let Some(op) = one.op else { continue };
-            match op {
-                Op::Function => {
-                    if !seen_functions {
-                        module.ends.globals = one.at;
-                        seen_functions = true;
-                    }
-                    current = one.result();
-                    if current == Some(original.body) {
-                        module.function.0 = one.at;
-                        module.behind_parameters = end;
-                    }
-                }
-                Op::FunctionEnd => {
-                    if current == Some(original.body) {
-                        module.function.1 = one.at;
-                    }
-                    current = None;
-                }
-                Op::FunctionParameter if current == Some(original.body) => {
-                    module.parameters.push((one.word(1)?, one.word(0)?));
-                    module.behind_parameters = end;
-                }
-                _ if current == Some(original.body) => module.inside.extend(one.result()),
-                _ if current.is_some() => {}
-                Op::Capability => {
-                    module.capabilities.insert(one.word(0)?);
-                    module.ends.capabilities = end;
-                }
-                Op::Extension => {
-                    module.extensions.insert(one.string(0).0);
-                    module.ends.extensions = end;
-                }
-                Op::ExtInstImport => {
-                    module.sets.insert(one.string(1).0, one.word(0)?);
-                    module.ends.sets = end;
-                }
-                Op::EntryPoint => module.ends.modes = end,
-                Op::ExecutionMode | Op::ExecutionModeId => {
-                    module.ends.modes = end;
-                    if one.word(0)? == original.function {
-                        let mode = ExecutionMode::from_u32(one.word(1)?);
-                        module.has_contraction_off |= mode == Some(ExecutionMode::ContractionOff);
-                        module.has_group |=
-                            matches!(mode, Some(ExecutionMode::LocalSize | ExecutionMode::LocalSizeId));
-                        module.has_sub_group |= mode == Some(ExecutionMode::SubgroupSize);
-                    }
-                }
-                Op::Decorate => {
-                    module.ends.annotations = end;
-                    let (target, decoration) = (one.word(0)?, one.word(1)?);
-                    if decoration == Decoration::BuiltIn as u32 {
-                        built_ins.insert(target, one.word(2)?);
-                    }
-                    if decoration == Decoration::LinkageAttributes as u32 {
-                        let (name, behind) = one.string(2);
-                        if one.words.get(behind) == Some(&1) {
-                            module.imported.insert(name, target);
-                        }
-                    }
-                }
-                Op::MemberDecorate
-                | Op::DecorateId
-                | Op::DecorateString
-                | Op::MemberDecorateString
-                | Op::DecorationGroup
-                | Op::GroupDecorate
-                | Op::GroupMemberDecorate => module.ends.annotations = end,
-                _ => module.global(&one, &built_ins)?,
-            }
-        }
-        let first = |end: usize, before: usize| if end == 0 { before } else { end };
-        module.ends.capabilities = first(module.ends.capabilities, 5);
-        module.ends.extensions = first(module.ends.extensions, module.ends.capabilities);
-        module.ends.sets = first(module.ends.sets, module.ends.extensions);
-        if module.ends.annotations == 0 {
-            // In front of the first type.
-            let mut all = words::instructions(words, 0).filter_map(Result::ok);
-            let first = all.find(|one| one.name().starts_with("OpType"));
-            module.ends.annotations = first.map_or(module.ends.globals, |one| one.at);
-        }
-        if module.bound > MOST_IDS {
-            return Err(Error::input("the module has too many ids").accepted(format!("ids below {MOST_IDS}")));
-        }
-        let Ends {
-            capabilities,
-            extensions,
-            sets,
-            modes,
-            annotations,
-            globals,
-        } = module.ends;
-        let (start, end) = module.function;
-        let entry = module.entry.at;
-        let behind = module.behind_parameters;
-        let order = [
-            5,
-            capabilities,
-            extensions,
-            sets,
-            entry,
-            modes,
-            annotations,
-            globals,
-            start,
-            behind,
-            end,
-        ];
-        match order.is_sorted() && entry < modes && start < behind {
-            true => Ok(module),
-            false => Err(Error::input(
-                "the module's sections are not in the order of the specification: nothing can be put into it",
-            )),
-        }
-    }
-
-    /// Notes a type, constant or variable.
-    fn global(&mut self, one: &Old<'_>, built_ins: &HashMap<Word, u32>) -> Result<()> {
-        let (Some(op), Some(id)) = (one.op, one.result()) else {
-            return Ok(());
-        };
-        let is_type = one.name().starts_with("OpType");
-        if !is_type {
-            self.types.insert(id, one.word(0)?);
-        }
-        match op {
-            Op::Variable => {
-                if let Some(&built_in) = built_ins.get(&id) {
-                    self.built_in.insert((built_in, one.word(0)?), id);
-                }
-            }
-            // Structures that look alike may be decorated differently.
-            Op::TypeStruct => {}
-            _ => {
-                if op == Op::TypePointer {
-                    self.pointers.insert(id, (one.word(1)?, one.word(2)?));
-                }
-                let key: Vec<u32> = match is_type {
-                    true => one.rest(1).to_vec(),
-                    false => one.words.iter().take(1).chain(one.rest(2)).copied().collect(),
-                };
-                self.known.entry((one.code, key)).or_insert(id);
-            }
-        }
-        Ok(())
-    }
 }
 
 struct Writer<'w> {
@@ -793,7 +567,7 @@ impl Writer<'_> {
         out.extend(&body);
         out.extend_from_slice(&words[function.1..]);
         out.extend(&defined);
-        out[BOUND] = self.bound;
+        out[old::BOUND] = self.bound;
         self.bound = 0;
         Ok(out)
     }

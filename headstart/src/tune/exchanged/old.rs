@@ -1,0 +1,242 @@
+//! What is known of a module into which a kernel is put.
+
+use std::collections::{HashMap, HashSet};
+
+use rspirv::spirv::{Decoration, ExecutionMode, Op, Word};
+
+use crate::error::{Error, Result};
+use crate::front::spirv::Original;
+use crate::front::spirv::words::{self, Instruction as Old};
+
+/// The word of the header that says how many ids there are.
+pub(super) const BOUND: usize = 3;
+/// Ids of a module that something is put into are below: what the specification lets every consumer take.
+const MOST_IDS: Word = 4_194_303;
+
+/// The sections of a module that something is added to, as the words where they end.
+#[derive(Default)]
+pub(super) struct Ends {
+    pub capabilities: usize,
+    pub extensions: usize,
+    pub sets: usize,
+    pub modes: usize,
+    pub annotations: usize,
+    pub globals: usize,
+}
+
+/// What is known of the old module.
+pub(super) struct Module<'w> {
+    pub words: &'w [u32],
+    pub ends: Ends,
+    pub entry: Old<'w>,
+    pub function: (usize, usize),
+    /// The first instruction of the function behind its parameters, as a word.
+    pub behind_parameters: usize,
+    pub parameters: Vec<(Word, Word)>,
+    pub capabilities: HashSet<u32>,
+    pub extensions: HashSet<String>,
+    pub sets: HashMap<String, Word>,
+    /// Types and constants: code, type and operands, without the id.
+    pub known: HashMap<(u16, Vec<u32>), Word>,
+    /// The pointee of pointer types, and their class.
+    pub pointers: HashMap<Word, (u32, Word)>,
+    pub types: HashMap<Word, Word>,
+    pub built_in: HashMap<(u32, Word), Word>,
+    pub imported: HashMap<String, Word>,
+    pub has_contraction_off: bool,
+    pub has_group: bool,
+    pub has_sub_group: bool,
+    /// Ids of the old body.
+    pub inside: HashSet<Word>,
+    /// Ids of the module are below.
+    pub bound: Word,
+}
+
+impl<'w> Module<'w> {
+    /// Goes over a module.
+    ///
+    /// # Errors
+    /// Its sections are not in the specification's order, or it has too many ids.
+    pub fn of(original: &'w Original) -> Result<Module<'w>> {
+        let words = original.words.as_slice();
+        let entry = words::instructions(words, 0)
+            .filter_map(Result::ok)
+            .find(|one| one.op == Some(Op::EntryPoint) && one.words.get(1) == Some(&original.function))
+            .ok_or_else(|| Error::bug("an entry point that was found is lost"))?;
+        let mut module = Module {
+            words,
+            ends: Ends::default(),
+            entry,
+            function: (0, 0),
+            behind_parameters: 0,
+            parameters: Vec::new(),
+            capabilities: HashSet::new(),
+            extensions: HashSet::new(),
+            sets: HashMap::new(),
+            known: HashMap::new(),
+            pointers: HashMap::new(),
+            types: HashMap::new(),
+            built_in: HashMap::new(),
+            imported: HashMap::new(),
+            has_contraction_off: false,
+            has_group: false,
+            has_sub_group: false,
+            inside: HashSet::new(),
+            bound: words[BOUND],
+        };
+        let mut built_ins: HashMap<Word, u32> = HashMap::new();
+        let mut current: Option<Word> = None;
+        let mut seen_functions = false;
+        for one in words::instructions(words, 0) {
+            let one = one?;
+            let end = one.at + 1 + one.words.len();
+            // Whatever the header says.
+            let next = one.result().map_or(0, |id| id.saturating_add(1));
+            module.bound = module.bound.max(next);
+            let Some(op) = one.op else { continue };
+            match op {
+                Op::Function => {
+                    if !seen_functions {
+                        module.ends.globals = one.at;
+                        seen_functions = true;
+                    }
+                    current = one.result();
+                    if current == Some(original.body) {
+                        module.function.0 = one.at;
+                        module.behind_parameters = end;
+                    }
+                }
+                Op::FunctionEnd => {
+                    if current == Some(original.body) {
+                        module.function.1 = one.at;
+                    }
+                    current = None;
+                }
+                Op::FunctionParameter if current == Some(original.body) => {
+                    module.parameters.push((one.word(1)?, one.word(0)?));
+                    module.behind_parameters = end;
+                }
+                _ if current == Some(original.body) => module.inside.extend(one.result()),
+                _ if current.is_some() => {}
+                Op::Capability => {
+                    module.capabilities.insert(one.word(0)?);
+                    module.ends.capabilities = end;
+                }
+                Op::Extension => {
+                    module.extensions.insert(one.string(0).0);
+                    module.ends.extensions = end;
+                }
+                Op::ExtInstImport => {
+                    module.sets.insert(one.string(1).0, one.word(0)?);
+                    module.ends.sets = end;
+                }
+                Op::EntryPoint => module.ends.modes = end,
+                Op::ExecutionMode | Op::ExecutionModeId => {
+                    module.ends.modes = end;
+                    if one.word(0)? == original.function {
+                        let mode = ExecutionMode::from_u32(one.word(1)?);
+                        module.has_contraction_off |= mode == Some(ExecutionMode::ContractionOff);
+                        module.has_group |=
+                            matches!(mode, Some(ExecutionMode::LocalSize | ExecutionMode::LocalSizeId));
+                        module.has_sub_group |= mode == Some(ExecutionMode::SubgroupSize);
+                    }
+                }
+                Op::Decorate => {
+                    module.ends.annotations = end;
+                    let (target, decoration) = (one.word(0)?, one.word(1)?);
+                    if decoration == Decoration::BuiltIn as u32 {
+                        built_ins.insert(target, one.word(2)?);
+                    }
+                    if decoration == Decoration::LinkageAttributes as u32 {
+                        let (name, behind) = one.string(2);
+                        if one.words.get(behind) == Some(&1) {
+                            module.imported.insert(name, target);
+                        }
+                    }
+                }
+                Op::MemberDecorate
+                | Op::DecorateId
+                | Op::DecorateString
+                | Op::MemberDecorateString
+                | Op::DecorationGroup
+                | Op::GroupDecorate
+                | Op::GroupMemberDecorate => module.ends.annotations = end,
+                _ => module.global(&one, &built_ins)?,
+            }
+        }
+        let first = |end: usize, before: usize| if end == 0 { before } else { end };
+        module.ends.capabilities = first(module.ends.capabilities, 5);
+        module.ends.extensions = first(module.ends.extensions, module.ends.capabilities);
+        module.ends.sets = first(module.ends.sets, module.ends.extensions);
+        if module.ends.annotations == 0 {
+            // In front of the first type.
+            let mut all = words::instructions(words, 0).filter_map(Result::ok);
+            let first = all.find(|one| one.name().starts_with("OpType"));
+            module.ends.annotations = first.map_or(module.ends.globals, |one| one.at);
+        }
+        if module.bound > MOST_IDS {
+            return Err(Error::input("the module has too many ids").accepted(format!("ids below {MOST_IDS}")));
+        }
+        let Ends {
+            capabilities,
+            extensions,
+            sets,
+            modes,
+            annotations,
+            globals,
+        } = module.ends;
+        let (start, end) = module.function;
+        let entry = module.entry.at;
+        let behind = module.behind_parameters;
+        let order = [
+            5,
+            capabilities,
+            extensions,
+            sets,
+            entry,
+            modes,
+            annotations,
+            globals,
+            start,
+            behind,
+            end,
+        ];
+        match order.is_sorted() && entry < modes && start < behind {
+            true => Ok(module),
+            false => Err(Error::input(
+                "the module's sections are not in the order of the specification: nothing can be put into it",
+            )),
+        }
+    }
+
+    /// Notes a type, constant or variable.
+    fn global(&mut self, one: &Old<'_>, built_ins: &HashMap<Word, u32>) -> Result<()> {
+        let (Some(op), Some(id)) = (one.op, one.result()) else {
+            return Ok(());
+        };
+        let is_type = one.name().starts_with("OpType");
+        if !is_type {
+            self.types.insert(id, one.word(0)?);
+        }
+        match op {
+            Op::Variable => {
+                if let Some(&built_in) = built_ins.get(&id) {
+                    self.built_in.insert((built_in, one.word(0)?), id);
+                }
+            }
+            // Structures that look alike may be decorated differently.
+            Op::TypeStruct => {}
+            _ => {
+                if op == Op::TypePointer {
+                    self.pointers.insert(id, (one.word(1)?, one.word(2)?));
+                }
+                let key: Vec<u32> = match is_type {
+                    true => one.rest(1).to_vec(),
+                    false => one.words.iter().take(1).chain(one.rest(2)).copied().collect(),
+                };
+                self.known.entry((one.code, key)).or_insert(id);
+            }
+        }
+        Ok(())
+    }
+}

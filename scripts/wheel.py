@@ -35,11 +35,20 @@ def main() -> None:
     files[f"{name}.data/data/lib/libheadstart_driver.so"] = stripped(binaries / "libheadstart_driver.so")
     project = (ROOT / "python" / "pyproject.toml").read_text()
     requires = [f"Requires-Dist: {own}" for own in listed(project, "dependencies")]
-    for extra, _ in re.findall(r"^(\w+) = (\[.*\])$", section(project, "project.optional-dependencies"), re.MULTILINE):
+    for extra, _ in re.findall(
+        r"^(\w+) = (\[.*\])$", section(project, "project.optional-dependencies"), re.MULTILINE
+    ):
         requires.append(f"Provides-Extra: {extra}")
         requires += [f'Requires-Dist: {own}; extra == "{extra}"' for own in listed(project, extra)]
     files[f"{name}.dist-info/METADATA"] = "\n".join(
-        ["Metadata-Version: 2.1", "Name: headstart", f"Version: {version[1]}", "Requires-Python: >=3.10", *requires, ""]
+        [
+            "Metadata-Version: 2.1",
+            "Name: headstart",
+            f"Version: {version[1]}",
+            "Requires-Python: >=3.10",
+            *requires,
+            "",
+        ]
     ).encode()
     files[f"{name}.dist-info/WHEEL"] = (
         f"Wheel-Version: 1.0\nGenerator: headstart\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()

@@ -94,7 +94,9 @@ def _fractions(random: np.random.Generator, *shape: int) -> np.ndarray:
 def embedding_bags(bags: int, rows: int, dim: int = 128, mean: int = 32, seed: int = 0) -> Launch:
     """`bags` bags of about `mean` rows each, of a table of `rows` rows of `dim` floats."""
     random = np.random.default_rng(seed)
-    offsets = np.concatenate([[0], np.cumsum(random.integers(mean // 2, mean * 3 // 2, bags))]).astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum(random.integers(mean // 2, mean * 3 // 2, bags))]).astype(
+        np.int32
+    )
     indices = random.integers(0, rows, offsets[-1]).astype(np.int32)
     table = _fractions(random, rows, dim)
     out = np.zeros((bags, dim), np.float32)
@@ -112,13 +114,17 @@ def gathers(n: int, values: int, count: int = 32, seed: int = 0) -> Launch:
     out = np.zeros(n, np.float32)
     expected = data[indices].sum(axis=0)
     block = 128
-    return Launch(gather_reduce, (-(-n // block),), (indices, data, out, n, count), {"BLOCK": block}, 2, expected)
+    return Launch(
+        gather_reduce, (-(-n // block),), (indices, data, out, n, count), {"BLOCK": block}, 2, expected
+    )
 
 
 def sparse(rows: int, columns: int, mean: int = 512, seed: int = 0) -> Launch:
     """A matrix of `rows` rows with about `mean` entries each."""
     random = np.random.default_rng(seed)
-    offsets = np.concatenate([[0], np.cumsum(random.integers(mean // 2, mean * 3 // 2, rows))]).astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum(random.integers(mean // 2, mean * 3 // 2, rows))]).astype(
+        np.int32
+    )
     column = random.integers(0, columns, offsets[-1]).astype(np.int32)
     value = _fractions(random, int(offsets[-1]))
     x = _fractions(random, columns)
@@ -127,7 +133,9 @@ def sparse(rows: int, columns: int, mean: int = 512, seed: int = 0) -> Launch:
     return Launch(spmv, (rows,), (offsets, column, value, x, y), {"BLOCK": 128}, 4, expected)
 
 
-def paged(sequences: int, pages: int, most_pages: int = 64, page: int = 16, dim: int = 64, seed: int = 0) -> Launch:
+def paged(
+    sequences: int, pages: int, most_pages: int = 64, page: int = 16, dim: int = 64, seed: int = 0
+) -> Launch:
     """`sequences` queries over up to `most_pages` pages each, of a cache of `pages` pages."""
     random = np.random.default_rng(seed)
     lengths = random.integers(most_pages * page // 2, most_pages * page + 1, sequences).astype(np.int32)

@@ -61,11 +61,15 @@ def advise(
     if _triton.is_kernel(kernel):
         made = _triton.compiled(kernel, tuple(args), constants, arch)
         if block is not None:
-            raise UsageError("Triton's kernels say themselves how large work-groups are; leave `block` out, or set `num_warps`")
+            raise UsageError(
+                "Triton's kernels say themselves how large work-groups are; leave `block` out, or set `num_warps`"
+            )
         if callable(grid):
             grid = grid(made.call)
-        entry = _ptx.entry(made.ptx, made.name)
-        ptx, values, shared_bytes = made.ptx, made.arguments, made.shared_bytes
+        # Plans and reasons name loads by parameters: by the kernel's own names.
+        ptx = _ptx.renamed(made.ptx, made.name, made.names)
+        entry = _ptx.entry(ptx, made.name)
+        values, shared_bytes = made.arguments, made.shared_bytes
         group = entry.group or (32 * made.num_warps, 1, 1)
         scratch = len(entry.sizes) - len(values)
     else:
@@ -143,9 +147,9 @@ def report_of(launch: Launch, kernel: Any, device: str, budget: float | None) ->
         if found.plan is None:
             return launch.ptx
         output = folder / "planned.ptx"
-        _command.run(["tune", str(folder), "--device", device, "--plans", found.plan, "--output", str(output)])
+        _command.run(
+            ["tune", str(folder), "--device", device, "--plans", found.plan, "--output", str(output)]
+        )
         return output.read_text()
 
     return replace(found, make_page=page, make_module=module)
-
-

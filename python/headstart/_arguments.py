@@ -79,7 +79,9 @@ def filled(pattern: Pattern) -> np.ndarray:
     if pattern.fill == "sorted":
         return np.sort(random.integers(0, below, count)).astype(kind)
     if pattern.fill == "zipf":
-        weights = 1.0 / np.arange(1, below + 1, dtype=np.float64) ** (1.0 if pattern.skew is None else pattern.skew)
+        weights = 1.0 / np.arange(1, below + 1, dtype=np.float64) ** (
+            1.0 if pattern.skew is None else pattern.skew
+        )
         bounds = np.cumsum(weights)
         return np.searchsorted(bounds, random.random(count) * bounds[-1], side="right").astype(kind)
     if pattern.fill == "bits":

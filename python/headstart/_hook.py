@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headstart import _capture, _command, _facts
+from headstart import _capture, _command, _facts, _inductor
 from headstart._launches import Shape, Unsuitable
 from headstart.cache import Answer, Cache
 from headstart.errors import CacheError, HeadstartError, UsageError
@@ -51,7 +51,7 @@ class Settings:
     """Seconds after which a search begins no further plan."""
     max_bytes: int = 4 << 30
     """A launch that reaches more memory is left as it is."""
-    least: float = 1.02
+    least: float = 1.05
     """A better kernel is taken from this speedup on."""
 
 
@@ -87,7 +87,7 @@ def install(
     cache: str | None = None,
     budget: float = 120.0,
     max_bytes: int = 4 << 30,
-    least: float = 1.02,
+    least: float = 1.05,
 ) -> None:
     """Looks at every Triton kernel that this process compiles from now on, Inductor's among them.
 
@@ -115,6 +115,7 @@ def uninstall() -> None:
     _state.settings = None
     _state.marked.clear()
     _state.kept.clear()
+    _inductor.unpatch()
     for owner, name, original in reversed(_state.originals):
         setattr(owner, name, original)
     _state.originals.clear()
@@ -129,7 +130,7 @@ def tuned(
     cache: str | None = None,
     budget: float = 120.0,
     max_bytes: int = 4 << 30,
-    least: float = 1.02,
+    least: float = 1.05,
 ) -> Any:
     """Has one kernel of Triton's looked at: `@headstart.tuned` above `@triton.jit`, above or below `@triton.autotune`.
 
@@ -186,7 +187,9 @@ def _patch() -> None:
     except ImportError as error:
         raise UsageError(f"Triton 3.5 or later is needed: {error}; `pip install triton`") from error
     if not hasattr(CompiledKernel, "_init_handles"):
-        raise UsageError("this Triton is not known: its compiled kernels have no `_init_handles`; 3.5 to 3.9 are")
+        raise UsageError(
+            "this Triton is not known: its compiled kernels have no `_init_handles`; 3.5 to 3.9 are"
+        )
 
     def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         original = getattr(owner, name)
@@ -213,8 +216,6 @@ def _patch() -> None:
 
     replace(CompiledKernel, "_init_handles", with_launcher)
     replace(Autotuner, "_bench", as_trial)
-    from headstart import _inductor
-
     _inductor.patch(replace, as_trial)
 
 
@@ -371,7 +372,11 @@ class Launcher:
                 if found := cache.get(self.device, key):
                     return found
                 answer = search(
-                    launch, self.device, f"cuda:{self.device_number}", self.settings.budget, _assembler(self.compiled)
+                    launch,
+                    self.device,
+                    f"cuda:{self.device_number}",
+                    self.settings.budget,
+                    _assembler(self.compiled),
                 )
                 cache.put(self.device, key, answer)
                 return answer
@@ -517,5 +522,7 @@ def _loaded(compiled: Any, ptx: str, device: int) -> tuple[Any, Any]:
     backend, options = _backend(compiled)
     target = compiled.metadata.target
     cubin = backend.make_cubin(ptx, {}, options, target.arch)
-    module, function, *_ = driver.active.utils.load_binary(compiled.name, cubin, compiled.metadata.shared, device)
+    module, function, *_ = driver.active.utils.load_binary(
+        compiled.name, cubin, compiled.metadata.shared, device
+    )
     return function, module

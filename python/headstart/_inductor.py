@@ -7,8 +7,11 @@ Inductor does not launch so go through Triton's compiled kernels, as all others.
 from __future__ import annotations
 
 import copy
+import importlib.abc
+import importlib.util
 import json
 import logging
+import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -16,20 +19,60 @@ from typing import Any
 
 log = logging.getLogger("headstart")
 
+MODULE = "torch._inductor.runtime.triton_heuristics"
+
 Replace = Callable[[Any, str, Callable[[Any], Any]], None]
+
+
+class _Afterwards(importlib.abc.MetaPathFinder):
+    """Calls a function after Inductor's module was imported, by whomever: importing it takes seconds."""
+
+    def __init__(self, then: Callable[[types.ModuleType], None]) -> None:
+        self.then = then
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        """The module's own, with our function called after it was executed."""
+        if fullname != MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return spec
+        loader, execute = spec.loader, spec.loader.exec_module
+
+        def exec_module(module: types.ModuleType) -> None:
+            execute(module)
+            try:
+                self.then(module)
+            except Exception as error:  # Whatever is new in Inductor must not keep it from its work.
+                log.info("Inductor's kernels are left as they are: %s", error)
+
+        loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
 
 
 def patch(replace: Replace, as_trial: Callable[[Any], Any]) -> None:
     """Has launchers that Inductor makes from now on looked at, and its autotuner's trials left alone."""
-    try:
-        from torch._inductor.runtime import triton_heuristics
-    except ImportError as error:
-        log.info("Inductor is not there: %s", error)
-        return
+
+    def then(module: types.ModuleType) -> None:
+        _patch(module, replace, as_trial)
+
+    unpatch()
+    if MODULE in sys.modules:
+        then(sys.modules[MODULE])
+    else:
+        sys.meta_path.insert(0, _Afterwards(then))
+
+
+def unpatch() -> None:
+    """Waits for the import no longer."""
+    sys.meta_path[:] = [own for own in sys.meta_path if not isinstance(own, _Afterwards)]
+
+
+def _patch(triton_heuristics: Any, replace: Replace, as_trial: Callable[[Any], Any]) -> None:
     if hasattr(triton_heuristics, "CachingAutotuner"):
         replace(triton_heuristics.CachingAutotuner, "bench", as_trial)
-    name = next((own for own in ("StaticTritonCompileResult",) if hasattr(triton_heuristics, own)), None)
-    if name is None:
+    if not hasattr(triton_heuristics, "StaticTritonCompileResult"):
         return
 
     def with_launcher(original: Any) -> Any:
@@ -37,7 +80,9 @@ def patch(replace: Replace, as_trial: Callable[[Any], Any]) -> None:
             try:
                 wrapped = _wrapped(self)
             except Exception as error:  # Whatever is new in Inductor must not keep it from its work.
-                log.info("kernel %s of Inductor's is left as it is: %s", getattr(self.kernel, "name", "?"), error)
+                log.info(
+                    "kernel %s of Inductor's is left as it is: %s", getattr(self.kernel, "name", "?"), error
+                )
                 wrapped = None
             if wrapped is None:
                 return original(self)
@@ -50,7 +95,7 @@ def patch(replace: Replace, as_trial: Callable[[Any], Any]) -> None:
 
         return make_launcher
 
-    replace(getattr(triton_heuristics, name), "make_launcher", with_launcher)
+    replace(triton_heuristics.StaticTritonCompileResult, "make_launcher", with_launcher)
 
 
 def _wrapped(result: Any) -> Callable[..., None] | None:

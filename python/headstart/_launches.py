@@ -87,9 +87,11 @@ class Shape:
             if argument.kind[0] != "*":
                 parts.append(own)
                 continue
-            parts.append(f"{own}.numel()")
-            if number in needed:
-                parts += [f"{own}.data_ptr()", f"{own}.storage_offset()", f"{own}.untyped_storage().nbytes()"]
+            if number not in needed:
+                parts.append(f"{own}.numel()")
+                continue
+            # The memory's start follows from address and offset, its end from its size.
+            parts += [f"{own}.data_ptr()", f"{own}.storage_offset()", f"{own}.untyped_storage().nbytes()"]
         return eval(f"lambda x, y, z, a: ({', '.join(parts)},)")  # noqa: S307 - made of numbers alone
 
     def pointers(self, args: Sequence[Any]) -> dict[int, Pointer]:
@@ -144,7 +146,9 @@ class Shape:
         parts: list[Any] = [version, device, self.hash, [about(own) for own in grid]]
         starts: dict[int, int] = {}
         for number, own in self.pointers(args).items():
-            parts.append((number, about(own.end - own.start), starts.setdefault(own.start, number), own.address % 16))
+            parts.append(
+                (number, about(own.end - own.start), starts.setdefault(own.start, number), own.address % 16)
+            )
         for argument in self.arguments:
             if argument.kind in _INTEGERS:
                 parts.append((argument.index, about(int(args[argument.index]))))
@@ -190,4 +194,10 @@ class Shape:
 
 def about(number: int) -> int:
     """A number for keys: itself if it is small, otherwise how many bits it has."""
-    return number if -16 <= number <= 16 else 1000 + number.bit_length() if number > 0 else -1000 - number.bit_length()
+    return (
+        number
+        if -16 <= number <= 16
+        else 1000 + number.bit_length()
+        if number > 0
+        else -1000 - number.bit_length()
+    )

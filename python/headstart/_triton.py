@@ -29,6 +29,8 @@ class Compiled:
     num_warps: int
     arguments: list[Any]
     """Those of the call that are parameters of the entry, in its order."""
+    names: list[str]
+    """Their names."""
     call: dict[str, Any]
     """All arguments by name, constants among them."""
 
@@ -62,7 +64,9 @@ def compiled(kernel: Any, args: tuple[Any, ...], meta: dict[str, Any], arch: int
     meta = dict(meta)
     names = [parameter.name for parameter in unwrapped(kernel).params]
     if len(args) > len(names):
-        raise UsageError(f"kernel takes {len(names)} arguments ({', '.join(names)}), and {len(args)} are given")
+        raise UsageError(
+            f"kernel takes {len(names)} arguments ({', '.join(names)}), and {len(args)} are given"
+        )
     while not hasattr(kernel, "params"):
         configs = getattr(kernel, "configs", None)
         if configs:
@@ -90,6 +94,7 @@ def compiled(kernel: Any, args: tuple[Any, ...], meta: dict[str, Any], arch: int
     constants: dict[str, Any] = {}
     attributes: dict[tuple[int, ...], Any] = {}
     arguments: list[Any] = []
+    entry_names: list[str] = []
     for number, parameter in enumerate(kernel.params):
         name = parameter.name
         if name not in call:
@@ -98,7 +103,12 @@ def compiled(kernel: Any, args: tuple[Any, ...], meta: dict[str, Any], arch: int
             call[name] = parameter.default
         value = call[name]
         fixed = parameter.is_constexpr or value is None
-        if not fixed and isinstance(value, int) and not isinstance(value, bool) and not parameter.do_not_specialize:
+        if (
+            not fixed
+            and isinstance(value, int)
+            and not isinstance(value, bool)
+            and not parameter.do_not_specialize
+        ):
             fixed = value == 1
         if fixed:
             signature[name] = "constexpr"
@@ -109,11 +119,14 @@ def compiled(kernel: Any, args: tuple[Any, ...], meta: dict[str, Any], arch: int
         if divisible and not parameter.do_not_specialize:
             attributes[(number,)] = [["tt.divisibility", 16]]
         arguments.append(value)
+        entry_names.append(name)
     try:
         source = ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=attributes)
         made = triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
     except Exception as refusal:
-        if type(refusal).__module__.startswith("triton") or isinstance(refusal, AssertionError | ValueError | TypeError):
+        if type(refusal).__module__.startswith("triton") or isinstance(
+            refusal, AssertionError | ValueError | TypeError
+        ):
             raise KernelError(f"Triton refuses kernel `{names and kernel.__name__}`: {refusal}") from refusal
         raise
     return Compiled(
@@ -122,6 +135,7 @@ def compiled(kernel: Any, args: tuple[Any, ...], meta: dict[str, Any], arch: int
         shared_bytes=int(made.metadata.shared),
         num_warps=int(made.metadata.num_warps),
         arguments=arguments,
+        names=entry_names,
         call=call,
     )
 

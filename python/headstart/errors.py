@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["CacheError", "CommandMissing", "DeviceError", "HeadstartBug", "HeadstartError", "KernelError", "UsageError"]
+__all__ = [
+    "CacheError",
+    "CommandMissing",
+    "DeviceError",
+    "HeadstartBug",
+    "HeadstartError",
+    "KernelError",
+    "UsageError",
+]
 
 
 class HeadstartError(Exception):

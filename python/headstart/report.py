@@ -128,7 +128,9 @@ class Report:
         parts.append("<table><tr><th>question</th><th>answer</th><th>what was found</th></tr>")
         for step in self.steps:
             cells = [step.question, step.answer, step.finding]
-            parts.append("<tr>" + "".join(f'<td style="text-align:left">{say(cell)}</td>' for cell in cells) + "</tr>")
+            parts.append(
+                "<tr>" + "".join(f'<td style="text-align:left">{say(cell)}</td>' for cell in cells) + "</tr>"
+            )
         parts.append("</table></div>")
         return "".join(parts)
 

@@ -45,10 +45,16 @@ def test_a_triton_kernel_has_a_report() -> None:
 
     launch = kernels.gathers(16 * 128, 1 << 16, count=16)
     report = headstart.advise(
-        launch.kernel, grid=lambda call: (call["n"] // call["BLOCK"],), args=launch.args, budget=5, **launch.constants
+        launch.kernel,
+        grid=lambda call: (call["n"] // call["BLOCK"],),
+        args=launch.args,
+        budget=5,
+        **launch.constants,
     )
     assert report.name == "gather_reduce" and report.device == "sim:h200"
     assert report.verdict in ("prefetch", "unroll") and report.speedup > 1.1 and report.plan
+    assert "values=" in report.plan or report.plan.startswith("unroll")
+    assert any("`values`" in reason for reason in report.reasons)
     assert report.kernel is launch.kernel
     assert any("waiting for loads" in reason for reason in report.reasons)
     assert [choice.chosen for choice in report.choices].count(True) == 1
@@ -96,7 +102,9 @@ def test_what_triton_refuses_is_told_in_its_words(tmp_path: Path) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules["wrong"] = module
     spec.loader.exec_module(module)
-    with pytest.raises(headstart.KernelError, match=r"(?s)Triton refuses kernel `wrong`.*power of 2") as refused:
+    with pytest.raises(
+        headstart.KernelError, match=r"(?s)Triton refuses kernel `wrong`.*power of 2"
+    ) as refused:
         headstart.advise(module.wrong, grid=1, args=(headstart.shape(100),), BLOCK=100)
     assert refused.value.__cause__ is not None
 
@@ -236,7 +244,9 @@ def test_entries_are_found_with_their_parameters() -> None:
 
 
 def test_the_command_is_found_and_its_absence_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = subprocess.run([headstart.command(), "--version"], check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(
+        [headstart.command(), "--version"], check=True, capture_output=True, text=True
+    ).stdout
     assert said.strip() == f"headstart-cli {headstart.__version__}" or headstart.__version__ in said
     monkeypatch.setenv("HEADSTART_COMMAND", "/nowhere/headstart")
     with pytest.raises(headstart.CommandMissing, match="/nowhere/headstart"):
@@ -261,7 +271,11 @@ def test_the_notebook_runs_and_shows_what_it_shows(tmp_path: Path, monkeypatch: 
         *first, last = source.rstrip().split("\n")
         name = f"<cell {number}>"
         linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-        if last[:1] in (" ", ")", "#") or "=" in last.split("(")[0] or last.startswith(("import", "from", "for")):
+        if (
+            last[:1] in (" ", ")", "#")
+            or "=" in last.split("(")[0]
+            or last.startswith(("import", "from", "for"))
+        ):
             exec(compile(source, name, "exec"), names)
             continue
         exec(compile("\n".join(first), name, "exec"), names)

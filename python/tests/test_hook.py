@@ -87,7 +87,14 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    signature = {"indices": "*i32", "values": "*fp32", "out": "*fp32", "n": "i32", "count": "i32", "BLOCK": "constexpr"}
+    signature = {
+        "indices": "*i32",
+        "values": "*fp32",
+        "out": "*fp32",
+        "n": "i32",
+        "count": "i32",
+        "BLOCK": "constexpr",
+    }
     inner = _triton.unwrapped(kernels.gather_reduce)
     made = triton.compile(
         ASTSource(fn=inner, signature=signature, constexprs={"BLOCK": 128}), target=GPUTarget("cuda", 90, 32)
@@ -258,7 +265,9 @@ def test_launches_are_collected(torch, compiled, monkeypatch, own_cache: Path) -
     assert (folder / "launch" / "launch.toml").is_file()
 
 
-def test_a_read_only_cache_is_refused_by_name_and_warned_of_otherwise(torch, compiled, monkeypatch, tmp_path) -> None:
+def test_a_read_only_cache_is_refused_by_name_and_warned_of_otherwise(
+    torch, compiled, monkeypatch, tmp_path
+) -> None:
     # A file where the folder should be: root may write into folders without a write bit.
     blocked = tmp_path / "file"
     blocked.write_text("")

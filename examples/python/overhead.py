@@ -1,0 +1,67 @@
+"""What a decorated launch takes longer than Triton's own: `python overhead.py`. Needs a GPU.
+
+The kernel has five arguments and next to nothing to do. The better kernel is the original's own PTX, resting on the ends and
+the distance of two tensors: what is looked at for each launch is as much as for a kernel that was tuned.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import headstart
+import torch
+import triton
+from headstart import _hook
+from headstart.cache import Answer
+from kernels import gather_reduce
+
+
+def main() -> None:
+    n, values = 128, 1024
+    indices = torch.zeros(n, dtype=torch.int32, device="cuda")
+    data, out = torch.zeros(values, device="cuda"), torch.zeros(n, device="cuda")
+
+    def run() -> None:
+        gather_reduce[(1,)](indices, data, out, n, 2, BLOCK=128)
+
+    def per_launch() -> float:
+        """Microseconds of the host, the median of 40 series of 200."""
+        series = []
+        for _ in range(40):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(200):
+                run()
+            series.append((time.perf_counter() - start) * 5e3)
+        return statistics.median(series)
+
+    def fresh() -> None:
+        gather_reduce.device_caches.clear()
+        run()
+
+    def search(launch, device, *_):
+        facts = ("group 128 1 1", f"ends 1 0 {values} 4", f"ends 0 0 {n} 4", "apart 1 0 2 0")
+        return Answer(launch.kernel, device, "unroll:2", 2.0, launch.ptx, facts, "", "")
+
+    def nothing(launch, device, *_):
+        return Answer(launch.kernel, device, None, 1.0, None, (), "", "")
+
+    print(f"{torch.cuda.get_device_name()}, Triton {triton.__version__}, PyTorch {torch.__version__}")
+    cases = {"Triton's own": None, "tuned": search, "nothing to gain": nothing}
+    found: dict[str, list[float]] = {name: [] for name in cases}
+    for _ in range(3):
+        for name, answer in cases.items():
+            if answer is not None:
+                _hook.search = answer
+                headstart.install(mode="now", cache=f"/tmp/headstart-overhead-{name.replace(' ', '-')}")
+            fresh()
+            found[name].append(per_launch())
+            headstart.uninstall()
+    own = min(found["Triton's own"])
+    for name, times in found.items():
+        print(f"{name}: {min(times):.2f} µs a launch ({min(times) - own:+.2f} µs)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""`python -m headstart`: the command; and `tune-cache`, which tunes the launches that `mode="collect"` has kept."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+
+from headstart import _command, _hook
+from headstart.cache import Cache
+from headstart.errors import HeadstartError
+
+
+def tune_cache(words: list[str]) -> int:
+    """Tunes what is pending in a cache; exit status 0 done, 3 one of them could not be."""
+    parser = argparse.ArgumentParser(prog="python -m headstart tune-cache", description=tune_cache.__doc__)
+    parser.add_argument("folder", nargs="?", help="the cache; HEADSTART_CACHE or the user's without it")
+    parser.add_argument("--device", default="cuda:0", help="the GPU to measure on")
+    parser.add_argument("--budget", type=float, default=120.0, help="seconds for each launch")
+    options = parser.parse_args(words)
+    cache = Cache(options.folder)
+    status = 0
+    for folder in sorted((cache.folder / "pending").glob("*/launch")):
+        note = json.loads((folder / "note.json").read_text())
+        device, key = note["device"], note["key"]
+        try:
+            with cache.lock(device, key):
+                if cache.get(device, key) is None:
+                    answer = _hook.search_in(folder, device, options.device, options.budget, note)
+                    cache.put(device, key, answer)
+                    print(f"{answer.kernel}: {answer.plan or 'left as it is'}, {answer.speedup:.2f}×")
+            shutil.rmtree(folder.parent)
+        except HeadstartError as error:
+            print(f"headstart: {folder}: {error}", file=sys.stderr)
+            status = 3
+    return status
+
+
+def main() -> int:
+    """Runs what the command line asks for."""
+    words = sys.argv[1:]
+    if words[:1] == ["tune-cache"]:
+        return tune_cache(words[1:])
+    os.execv(_command.command(), ["headstart", *words])
+    return 4
+
+
+if __name__ == "__main__":
+    sys.exit(main())

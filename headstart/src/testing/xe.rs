@@ -63,8 +63,8 @@ pub struct Message {
 pub struct Profile {
     /// Instructions by kind.
     pub counts: BTreeMap<Kind, u32>,
-    /// The messages of the whole kernel.
-    pub messages: BTreeMap<Message, u32>,
+    /// The messages of the whole kernel, in order.
+    pub messages: Vec<Message>,
     /// The messages of each innermost loop, in order.
     pub loops: Vec<Vec<Message>>,
     /// Registers of 64 bytes that hold something at the same time, at most.
@@ -98,7 +98,7 @@ pub fn profile(text: &str) -> Profile {
             *profile.counts.entry(kind).or_default() += 1;
         }
         if let Some(message) = line.message {
-            *profile.messages.entry(message).or_default() += 1;
+            profile.messages.push(message);
         }
     }
     let target = |name: &String| labels.get(name).copied();

@@ -354,12 +354,13 @@ fn binary_recipe(
         // The multiplication that is part of it decides the unit; a 64-bit sum comes with it.
         BinaryOp::Add | BinaryOp::Sub if multiplies => single(Class::IntMultiply),
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => integer(facts, wide),
+        BinaryOp::Mul if intel => intel_product(facts, whole, wide),
         BinaryOp::Mul if !wide => single(Class::IntMultiply),
         BinaryOp::Mul if is_wide_product(facts, whole) => single(Class::IntMultiply),
-        BinaryOp::Mul if intel => recipe_intel::MUL_64,
         BinaryOp::Mul if constant => recipe::SCALE_64,
         BinaryOp::Mul => recipe::MUL_64,
         BinaryOp::MulHighS | BinaryOp::MulHighU if whole_64 => recipe::MUL_HIGH_64,
+        BinaryOp::MulHighS | BinaryOp::MulHighU if intel => recipe_intel::MUL_HIGH_32,
         BinaryOp::MulHighS | BinaryOp::MulHighU => single(Class::IntMultiply),
         BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU if whole_64 => recipe::DIV_64,
         BinaryOp::DivU | BinaryOp::RemU | BinaryOp::DivS | BinaryOp::RemS if constant => {
@@ -399,6 +400,20 @@ fn binary_recipe(
     }
 }
 
+/// A product: a shift by a constant, one multiplication by one of 16 bits, or what `mul` and `macl` do in turns.
+fn intel_product(facts: &Facts<'_>, op: &Op, wide: bool) -> Recipe {
+    let mut constant = None;
+    op.kind
+        .for_each_operand(|operand| constant = constant.or(facts.kernel.as_constant(operand)));
+    match constant {
+        Some(factor) if factor.is_power_of_two() => integer(facts, wide),
+        Some(factor) if !wide && factor < 1 << 16 => single(Class::IntMultiply),
+        _ if !wide => recipe_intel::MUL_32,
+        _ if is_wide_product(facts, op) => recipe_intel::MUL_WIDE,
+        _ => recipe_intel::MUL_64,
+    }
+}
+
 /// Whether a 64-bit operation has work to do on one half only: the other is zero, or passes through.
 fn works_on_one_half(facts: &Facts<'_>, op: &Op) -> bool {
     let (OpKind::Binary(_, a, b) | OpKind::NoWrap(_, _, a, b)) = op.kind else {
@@ -427,12 +442,33 @@ fn compare_recipe(facts: &Facts<'_>, op: CompareOp, a: Value) -> Recipe {
         facts.kernel.ty(a),
         Type::I64 | Type::Ptr(Space::Global | Space::Generic)
     );
+    if wide && facts.target.family == Family::Intel {
+        return match facts.widened(a).is_some() || !facts.divergence.differs(a) {
+            true => recipe_intel::COMPARE_HALVES,
+            false => recipe_intel::COMPARE_64,
+        };
+    }
     integer(facts, wide)
 }
 
 fn convert_cost(facts: &Facts<'_>, op: ConvertOp, a: Value, result: Value) -> Cost {
     let from = facts.kernel.ty(a);
+    let wide = facts.kernel.ty(result) == Type::I64 && facts.needs_upper(result);
     match op {
+        // A move to every other word, or from there.
+        ConvertOp::ExtendU | ConvertOp::ExtendS
+            if facts.target.family == Family::Intel && wide && from != Type::Bool =>
+        {
+            Cost::Recipe(single(Class::Int64))
+        }
+        ConvertOp::Truncate
+            if facts.target.family == Family::Intel
+                && facts.divergence.differs(a)
+                && facts.needs_upper(a)
+                && facts.widened(a).is_none() =>
+        {
+            Cost::Recipe(single(Class::Int64))
+        }
         // The upper half is the zero register.
         ConvertOp::ExtendU if from == Type::I32 => Cost::Free,
         // A truth value becomes a number by a selection.
@@ -489,7 +525,8 @@ fn address_cost(
     let constant = facts.kernel.as_constant(index).is_some();
     let global = matches!(facts.kernel.ty(base), Type::Ptr(Space::Global | Space::Generic));
     if facts.target.family == Family::Intel {
-        return intel_address_cost(constant, global, scale, offset);
+        let fits = shifted_fits(facts, index, scale);
+        return intel_address_cost(constant, global, scale, offset, fits);
     }
     let in_loads = facts.uses[result]
         .iter()
@@ -506,12 +543,27 @@ fn address_cost(
     }
 }
 
+/// Whether an index was masked in 32 bits so that it can be scaled there, before it is widened.
+fn shifted_fits(facts: &Facts<'_>, index: Value, scale: u32) -> bool {
+    let Some((narrow, false)) = facts.widened(index) else {
+        return false;
+    };
+    let Some(OpKind::Binary(BinaryOp::And, a, b)) = facts.kind(narrow) else {
+        return false;
+    };
+    let mask = [*a, *b]
+        .into_iter()
+        .find_map(|operand| facts.kernel.as_constant(operand));
+    mask.is_some_and(|mask| mask.saturating_mul(u64::from(scale)) <= u64::from(u32::MAX))
+}
+
 /// Messages hold no constant: every address is computed.
-fn intel_address_cost(constant: bool, global: bool, scale: u32, offset: i64) -> Cost {
+fn intel_address_cost(constant: bool, global: bool, scale: u32, offset: i64, fits: bool) -> Cost {
     let class = if global { Class::Int64 } else { Class::Int32 };
     match (constant, scale) {
         (true, _) if offset == 0 => Cost::Free,
         (true, _) | (false, 1) => Cost::Recipe(single(class)),
+        (false, _) if global && fits => Cost::Recipe(recipe_intel::SHIFTED_ADDRESS_64),
         (false, _) if global => Cost::Recipe(recipe_intel::SCALED_ADDRESS_64),
         (false, _) => Cost::Recipe(recipe_intel::SCALED_ADDRESS_32),
     }

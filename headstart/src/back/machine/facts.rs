@@ -8,6 +8,7 @@ use super::target::{Family, Target};
 use crate::analysis::uniform::Divergence;
 use crate::back::banked::BankedConstants;
 use crate::back::commits::{commits, labelled};
+use crate::back::nan::NanPlan;
 use crate::ir::{
     BinaryOp, ConvertOp, Id, Kernel, Label, Op, OpClass, OpKind, Region, Space, Type, UnaryOp, Value,
 };
@@ -30,6 +31,8 @@ pub struct Facts<'k> {
     pub banked: BankedConstants,
     /// The tokens after whose operations a group of copies is closed.
     pub commits: HashSet<Value>,
+    /// Where NaNs are made canonical by instructions that the program shows.
+    pub nans: NanPlan,
     /// 64-bit values whose upper half somebody needs.
     upper: EntitySet<Value>,
 }
@@ -60,6 +63,10 @@ impl<'k> Facts<'k> {
             commits: match target.family {
                 Family::Nvidia => commits(kernel, &labelled(kernel)),
                 Family::Intel => HashSet::new(),
+            },
+            nans: match target.family.rules().canonical_nans {
+                true => NanPlan::of(kernel),
+                false => NanPlan::default(),
             },
             upper: EntitySet::new(),
         };
@@ -259,6 +266,13 @@ impl<'k> Facts<'k> {
     pub fn banked_constant(&self, value: Value) -> Option<usize> {
         self.banked
             .position(self.kernel.ty(value), self.kernel.as_constant(value)?)
+    }
+
+    /// Whether a constant is moved to a register once: no instruction of Intel's holds one of 64 bits.
+    pub fn is_moved_constant(&self, value: Value) -> bool {
+        self.target.family == Family::Intel
+            && self.kernel.ty(value) == Type::F64
+            && self.kernel.as_constant(value).is_some()
     }
 
     /// Whether a double-precision constant has to be built in registers: an instruction holds only

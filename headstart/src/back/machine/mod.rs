@@ -89,6 +89,9 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     let mut drafts = schedule::schedule(&kernel, target, drafts, &virtuals);
     coalesce::coalesce(&mut drafts, virtuals.len());
     spaced::space_copies(target, &mut drafts);
+    if target.family == Family::Intel {
+        isa::intel::join_once(&mut drafts);
+    }
     let estimate = registers::estimate(target, &drafts, &virtuals);
     layout::lay_out(kernel, drafts, &virtuals, estimate)
 }

@@ -4,6 +4,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 
 use super::draft::{Draft, Virtual, Virtuals};
 use super::intervals::Intervals;
+use super::isa;
 use super::liveness::visit_live;
 use super::program::{Register, RegisterEstimate};
 use super::target::{Family, OVERHEAD, Target};
@@ -35,7 +36,7 @@ pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> Regis
     });
     let needed = match target.family {
         Family::Nvidia => (most + OVERHEAD).max(LEAST),
-        Family::Intel => most + OVERHEAD,
+        Family::Intel => most + isa::intel::OVERHEAD,
     };
     // No order saves what is wanted on the other side of a jump. (Of 100 plans that ptxas 13.0 is to hold to fewer registers than
     // are counted here, 64 or more, it spills in 25 of the 26 in which that alone is more, at least 96 bytes, and in 9 of the others, at most

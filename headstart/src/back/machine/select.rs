@@ -44,6 +44,7 @@ pub fn select(facts: &Facts<'_>) -> Selected {
         scopes: Vec::new(),
         wide_constants: HashMap::new(),
         banked_constants: HashMap::new(),
+        moved_constants: HashMap::new(),
         jumps: 0,
         roots: SecondaryMap::new(),
         predicate: None,
@@ -83,6 +84,8 @@ struct Selector<'f, 'k> {
     wide_constants: HashMap<Value, (Virtual, u32)>,
     /// Registers of constants from constant memory, by position.
     banked_constants: HashMap<usize, Virtual>,
+    /// Registers of constants that were moved there once, by their bits.
+    moved_constants: HashMap<u64, Virtual>,
     /// How many jumps there were.
     jumps: u32,
     /// What pointers point into.
@@ -149,6 +152,9 @@ impl Selector<'_, '_> {
         if let Some(position) = self.facts.banked_constant(value) {
             return vec![self.banked_constant(position, place)];
         }
+        if self.facts.is_moved_constant(value) {
+            return vec![self.moved_constant(value, place)];
+        }
         if self.facts.is_wide_constant(value) {
             return vec![self.wide_constant(value, place)];
         }
@@ -182,6 +188,22 @@ impl Selector<'_, '_> {
             ..Draft::new(Class::LoadConstant, place)
         });
         self.banked_constants.insert(position, register);
+        register
+    }
+
+    /// A constant that an instruction cannot hold: one move for the whole sub-group, at the kernel's start.
+    fn moved_constant(&mut self, value: Value, place: Place) -> Virtual {
+        let bits = self.facts.kernel.as_constant(value).unwrap_or(0);
+        if let Some(&register) = self.moved_constants.get(&bits) {
+            return register;
+        }
+        let register = self.register(0);
+        self.numbers.push(Draft {
+            defines: vec![register],
+            share: Share::One,
+            ..Draft::new(Class::Int64, place)
+        });
+        self.moved_constants.insert(bits, register);
         register
     }
 
@@ -234,6 +256,33 @@ impl Selector<'_, '_> {
             cost(facts, &self.fused, op)
         };
         let operands = self.read_operands(op);
+        self.pure_at(op, cost, operands);
+        if self.facts.nans.after(result) {
+            self.registers[result] = self.canonical(result, op.place);
+        }
+    }
+
+    /// A value in a register of its own, its NaN made canonical: a comparison with itself, a choice.
+    fn canonical(&mut self, value: Value, place: Place) -> Vec<Virtual> {
+        let is_double = self.facts.kernel.ty(value) == Type::F64;
+        let uses = self.read(value, place);
+        let (is_nan, canonical) = (self.register(0), self.register(self.facts.width(value)));
+        self.emit(Draft {
+            defines: vec![is_nan],
+            uses: uses.clone(),
+            ..Draft::new(if is_double { Class::Fp64 } else { Class::Fp32 }, place)
+        });
+        self.emit(Draft {
+            defines: vec![canonical],
+            uses: uses.into_iter().chain([is_nan]).collect(),
+            ..Draft::new(if is_double { Class::Int64 } else { Class::Int32 }, place)
+        });
+        vec![canonical]
+    }
+
+    fn pure_at(&mut self, op: &Op, cost: Cost, operands: Vec<Vec<Virtual>>) {
+        let result = op.results[0];
+        let facts = self.facts;
         match cost {
             Cost::Free => {
                 let mut registers: Vec<Virtual> = operands.into_iter().flatten().collect();
@@ -323,11 +372,11 @@ impl Selector<'_, '_> {
         place: Place,
     ) {
         let sub_group = self.facts.target.sub_group;
-        let pieces = recipe
-            .at_a_time
-            .map_or(1, |at_a_time| sub_group.div_ceil(at_a_time).max(1));
+        let is_scalar = self.facts.is_scalar(value);
+        let at_a_time = recipe.at_a_time.filter(|_| !is_scalar);
+        let pieces = at_a_time.map_or(1, |at_a_time| sub_group.div_ceil(at_a_time).max(1));
         let whole = match pieces {
-            _ if self.facts.is_scalar(value) => Share::One,
+            _ if is_scalar => Share::One,
             1 => Share::Whole,
             _ => Share::Half,
         };

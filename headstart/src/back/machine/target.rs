@@ -4,6 +4,7 @@ use crate::back::hints::Form;
 use crate::device::model::occupancy::Footprint;
 use crate::device::model::{DeviceModel, PrefetchInstruction, Registers, Vendor};
 
+use super::isa::intel;
 use super::program::Class;
 
 /// Whose compiler is imitated.
@@ -117,7 +118,10 @@ impl Target {
     }
 
     fn new(family: Family, sub_group: u32, max_registers: u32, line: u32) -> Target {
-        let comfortable_registers = max_registers.saturating_sub(NOT_SEEN);
+        let comfortable_registers = match family {
+            Family::Nvidia => max_registers.saturating_sub(NOT_SEEN),
+            Family::Intel => max_registers * intel::COMFORTABLE.0 / intel::COMFORTABLE.1,
+        };
         Target {
             family,
             sub_group,
@@ -150,6 +154,16 @@ impl Target {
                 false => self.kept_registers + OVERHEAD,
             };
         }
+        self
+    }
+
+    /// The same where each sub-group has twice the registers (Intel's large register file).
+    #[must_use]
+    pub fn with_large_registers(mut self) -> Target {
+        let more = self.max_registers;
+        self.max_registers += more;
+        self.comfortable_registers += more;
+        self.kept_registers += more;
         self
     }
 

@@ -339,8 +339,8 @@ fn intel_has_64_bit_integers_and_no_offsets() {
          %g = float_to_float %s to f32\nstore %to, %g"
     ));
     let program = lower(&kernel, &Target::intel(16, 8 * 1024));
-    // A shift and an addition for each of two pointers, an addition for the offset.
-    assert_eq!(count(&program, Class::Int64), 5, "{program}");
+    // The index is widened; a shift and an addition for each of two pointers, an addition for the offset.
+    assert_eq!(count(&program, Class::Int64), 6, "{program}");
 }
 
 /// The estimate is near what ptxas reports for our PTX of the same kernel.

@@ -21,6 +21,9 @@ pub struct Rules {
     pub predicated_messages: bool,
     /// Whether what is the same for a whole sub-group is computed once, by an instruction for one work-item.
     pub scalar_instructions: bool,
+    /// Whether making NaNs canonical, where their bits are seen, is part of the program. (For NVIDIA's the text has it, and the
+    /// instructions are few beside what they were fitted with.)
+    pub canonical_nans: bool,
     /// Of so many instructions of a segment, the first in the source, the scheduler looks for the next one to issue.
     pub look_ahead: usize,
 }

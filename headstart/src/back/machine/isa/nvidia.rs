@@ -19,5 +19,6 @@ pub const RULES: Rules = Rules {
     predicated_messages: true,
     // Its uniform registers cost nothing here.
     scalar_instructions: false,
+    canonical_nans: false,
     look_ahead: LOOK_AHEAD,
 };

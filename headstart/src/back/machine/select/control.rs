@@ -175,8 +175,8 @@ impl Selector<'_, '_> {
         else {
             return;
         };
-        let parts = self.facts.divergence.parts(*label) && self.facts.target.family == Family::Nvidia;
-        if parts {
+        let parts = self.facts.divergence.parts(*label);
+        if parts && self.facts.target.family == Family::Nvidia {
             self.emit(Draft::new(Class::Reconverge, op.place));
         }
         let mut moves = Vec::new();
@@ -236,8 +236,10 @@ impl Selector<'_, '_> {
             self.registers[value] = registers;
         }
         self.continue_(*label, values, next.place);
+        // IGC leaves a loop by one jump, and goes back by another.
+        let jumps_back = self.facts.target.family == Family::Intel;
         if let Some(jump) = self.drafts.last_mut() {
-            jump.latched = true;
+            jump.latched = !jumps_back;
         }
     }
 

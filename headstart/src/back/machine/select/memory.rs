@@ -1,7 +1,7 @@
 //! Loads, stores, asynchronous copies and their tokens, hints, barriers; atomics and exchanges.
 
 use super::super::draft::{Draft, Location, MemoryUse, Virtual};
-use super::super::program::{Class, Step};
+use super::super::program::{Class, Share, Step};
 use super::Selector;
 use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Place, Space, Value};
 
@@ -21,14 +21,25 @@ impl Selector<'_, '_> {
                     writes: here.filter(|_| *cache == CacheUse::Volatile),
                 };
                 let draft = self.access(Class::Load { space, bytes }, op, uses, Some(memory));
-                self.emit(Draft { defines, ..draft });
+                let share = match self.facts.is_scalar(*ptr) {
+                    true => Share::One,
+                    false => Share::Whole,
+                };
+                self.emit(Draft {
+                    defines,
+                    share,
+                    ..draft
+                });
             }
             OpKind::Store { ptr, values, .. } => {
                 let space = self.space(*ptr);
                 let bytes = self.bytes(values);
                 let mut uses = self.read(*ptr, op.place);
                 for &value in values {
-                    uses.extend(self.in_register(value, op.place));
+                    uses.extend(match self.facts.nans.at_use(value) {
+                        true => self.canonical(value, op.place),
+                        false => self.in_register(value, op.place),
+                    });
                 }
                 let memory = MemoryUse {
                     reads: None,
@@ -87,7 +98,11 @@ impl Selector<'_, '_> {
                     });
                 }
                 let draft = self.access(Class::Prefetch, op, uses, None);
-                self.emit(draft);
+                let share = match self.facts.is_scalar(*ptr) {
+                    true => Share::One,
+                    false => Share::Whole,
+                };
+                self.emit(Draft { share, ..draft });
             }
             OpKind::Atomic {
                 ptr,

@@ -6,6 +6,8 @@
 pub mod recipe;
 
 use super::Rules;
+use crate::back::machine::draft::Draft;
+use crate::back::machine::program::Class;
 
 /// Its habits.
 pub const RULES: Rules = Rules {
@@ -20,6 +22,27 @@ pub const RULES: Rules = Rules {
     predicated_messages: false,
     // `(W) add (1|M0)`.
     scalar_instructions: true,
+    // A comparison and a choice (`cmp (ne)`, `sel`) in front of a store.
+    canonical_nans: true,
     // The whole of a basic block.
     look_ahead: usize::MAX,
 };
+
+/// 32-bit registers that IGC takes besides those that hold the kernel's values: the thread's header, addresses of messages, what
+/// pieces of 64 bytes waste. Fitted to the most registers alive in its listings for 146 kernels and plans of the gallery.
+pub const OVERHEAD: u32 = 4;
+
+/// Registers of 64 bytes, of the 128 that a thread has, up to which it schedules for latency (`-presched-rp 100`).
+pub const COMFORTABLE: (u32, u32) = (100, 128);
+
+/// Where several scopes end together, one `join` brings the lanes of all together.
+pub fn join_once(drafts: &mut [Draft]) {
+    let mut joins_behind = false;
+    for draft in drafts.iter_mut().rev() {
+        match draft.class {
+            Class::None => {}
+            Class::Reconverge if joins_behind && draft.fixed => draft.class = Class::None,
+            class => joins_behind = class == Class::Reconverge,
+        }
+    }
+}

@@ -108,18 +108,69 @@ pub const SQRT_F64: Recipe = macro_of_16(
     13,
 );
 
-/// 64-bit multiplication from 32-bit ones.
-pub const MUL_64: Recipe = recipe(&[
-    step(IntMultiply, &[O(0), O(1)]),
-    step(IntMultiply, &[O(0), O(1)]),
-    step(IntMultiply, &[O(0), O(1)]),
-    step(IntMultiply, &[O(0), O(1)]),
+/// 32-bit multiplication: `mul` of 16 bits into the accumulator, `macl` of the others.
+pub const MUL_32: Recipe = macro_of_16(
+    &[
+        step(IntMultiply, &[O(0), O(1)]),
+        step(IntMultiply, &[O(0), O(1), S(0)]),
+    ],
+    1,
+);
+
+/// The upper half of a 32-bit product: `mul`, `mach`.
+pub const MUL_HIGH_32: Recipe = MUL_32;
+
+/// The 64-bit product of two widened 32-bit values: `mul`, `macl` for the lower half, `mul`, `mach` for the upper one; both are put
+/// together by moves.
+pub const MUL_WIDE: Recipe = macro_of_16(
+    &[
+        step(IntMultiply, &[O(0), O(1)]),
+        step(IntMultiply, &[O(0), O(1), S(0)]),
+        step(IntMultiply, &[O(0), O(1)]),
+        step(IntMultiply, &[O(0), O(1), S(2)]),
+        step(Int32, &[S(1)]),
+        step(Int32, &[S(3), S(4)]),
+    ],
+    5,
+);
+
+/// 64-bit multiplication: the same, and the products of the other halves.
+pub const MUL_64: Recipe = macro_of_16(
+    &[
+        step(IntMultiply, &[O(0), O(1)]),
+        step(IntMultiply, &[O(0), O(1), S(0)]),
+        step(IntMultiply, &[O(0), O(1)]),
+        step(IntMultiply, &[O(0), O(1), S(2)]),
+        step(IntMultiply, &[O(0), O(1)]),
+        step(IntMultiply, &[O(0), O(1), S(4)]),
+        step(Int32, &[S(3), S(5)]),
+        step(Int32, &[S(1)]),
+        step(Int32, &[S(6), S(7)]),
+    ],
+    8,
+);
+
+/// Comparison of 64-bit integers: their halves are taken apart, the upper ones are equal, or decide.
+pub const COMPARE_64: Recipe = recipe(&[
+    step(Int64, &[O(0), O(1)]),
+    step(Int64, &[O(0), O(1)]),
+    step(Int32, &[S(0)]),
     step(Int32, &[S(1), S(2)]),
-    step(Int32, &[S(3), S(4)]),
+    step(Int32, &[S(1), S(3)]),
+]);
+
+/// The same where the halves are apart already: values that were widened, or that the whole sub-group has in common.
+pub const COMPARE_HALVES: Recipe = recipe(&[
+    step(Int32, &[O(0), O(1)]),
+    step(Int32, &[O(0), O(1), S(0)]),
+    step(Int32, &[O(0), O(1), S(1)]),
 ]);
 
 /// `base + index × scale` in 64 bits: a shift, an addition.
 pub const SCALED_ADDRESS_64: Recipe = recipe(&[step(Int64, &[O(1)]), step(Int64, &[O(0), S(0)])]);
+
+/// `base + index × scale` in 64 bits where the index is shifted before it is widened.
+pub const SHIFTED_ADDRESS_64: Recipe = recipe(&[step(Int32, &[O(1)]), step(Int64, &[O(0), S(0)])]);
 
 /// `base + index × scale` in shared memory: a shift, an addition.
 pub const SCALED_ADDRESS_32: Recipe = recipe(&[step(Int32, &[O(1)]), step(Int32, &[O(0), S(0)])]);

@@ -242,6 +242,22 @@ impl Subject for Chosen {
         self.workload_with(&settings).map(Some)
     }
 
+    fn regrouped(&self) -> Result<Vec<Reshaped>> {
+        // Each work-item has work of its own there.
+        if !matches!(self.kernel.iterations, Iterations::Are(_)) {
+            return Ok(Vec::new());
+        }
+        let (groups, group) = (self.settings.get("groups"), self.settings.get("group"));
+        let sizes = [32, 64, 128, 256, 512, 1024].into_iter();
+        let others = sizes.filter(|&size| size != group && (groups * group).is_multiple_of(size));
+        let settings = others.map(|size| {
+            let settings = self.settings.with("group", size);
+            self.reshaped(&settings.with("groups", groups * group / size))
+        });
+        // Some kernels take some sizes only.
+        Ok(settings.filter_map(Result::ok).collect())
+    }
+
     fn same_work(&self) -> Result<Vec<Reshaped>> {
         let (parameter, least) = match self.kernel.iterations {
             // Each work-group still has some iterations left.

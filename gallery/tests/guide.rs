@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use headstart::back::machine::{self, Class};
-use headstart::device::{CacheState, model};
+use headstart::device::sim::Simulator;
+use headstart::device::{CacheState, Command, Device as _, model};
 use headstart::ir::{Kernel, OpKind, print};
 use headstart::prefetch;
-use headstart::tune::{Bench, SimulatedBench, Subject, Workload};
+use headstart::tune::{Bench, SimulatedBench, Subject, Workload, ways};
 use headstart_gallery::{kernels, micro};
 
 /// Indices that each work-item follows.
@@ -157,15 +158,16 @@ fn a_core_has_the_bandwidth_of_the_page() {
             let (micro, settings) = micro::with(name, &settings).expect("right settings");
             micro.on_model(&settings, &model).expect("the model runs it")
         };
-        let inside = number("micro/bandwidth", "groups=1 footprint=16384 width=4 steps=64");
+        let inside = number("micro/bandwidth", "groups=1 footprint=16384 width=4 steps=256");
         let outside = number("micro/bandwidth", "groups=1 footprint=2^23 width=4 steps=64");
         let [one, four] = ["width=1", "width=4"].map(|width| number("micro/vectors", width));
         println!(
             "{device}: {inside:.0} B a cycle inside, {outside:.0} outside; {:.1} cycles more for four",
             four - one
         );
+        // The page says "about": of 128 a little is lost at the end of the launch.
         assert!(
-            (118.0..=256.0).contains(&inside),
+            (127.0..=256.0).contains(&inside),
             "{device}: {inside} bytes a cycle inside a core"
         );
         assert!(
@@ -178,6 +180,212 @@ fn a_core_has_the_bandwidth_of_the_page() {
             "{device}: {one} and {four} cycles"
         );
     }
+}
+
+/// What a microbenchmark gives on a device, some of whose numbers are changed.
+fn number(name: &str, settings: &str, device: &str, changes: &[&str]) -> f64 {
+    let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    let settings: Vec<String> = settings.split_whitespace().map(str::to_owned).collect();
+    let model = Arc::new(model::find(device, &changes).expect("a model"));
+    let (micro, settings) = micro::with(name, &settings).expect("right settings");
+    micro.on_model(&settings, &model).expect("the model runs it")
+}
+
+/// "Each address hashes to a unique bank", and hot-spotting reduces the bandwidth: what all cores ask for at once comes from one.
+#[test]
+fn a_line_that_all_cores_want_comes_from_one_slice() {
+    let [own, same] = ["lines=own steps=16", "lines=same steps=16"]
+        .map(|settings| number("micro/slices", settings, "pvc-1550", &[]));
+    println!("own lines {own:.1} cycles, the same {same:.1}");
+    // 64 cores take turns at one slice.
+    assert!(same > 50.0 && own < 0.8 * same, "{own} and {same} cycles");
+    let [own, same] = ["lines=own steps=16", "lines=same steps=16"]
+        .map(|settings| number("micro/slices", settings, "pvc-1550", &["l2.slices=0"]));
+    assert!(same < 1.1 * own, "without slices {own} and {same} cycles");
+}
+
+/// "Compression unit compresses adjacent cache lines. Also supports read/write of fast-clear surfaces. Improves bandwidth but also
+/// adds latency."
+#[test]
+fn compressed_memory_has_more_bandwidth_and_more_latency() {
+    let bandwidth = |data: &str, changes: &[&str]| {
+        number(
+            "micro/compression",
+            &format!("data={data} steps=8"),
+            "pvc-1550",
+            changes,
+        )
+    };
+    let on = ["dram.compression=2"];
+    let [random, alike, clear] = ["random", "alike", "clear"].map(|data| bandwidth(data, &on));
+    println!("random {random:.0}, alike {alike:.0}, clear {clear:.0} bytes a cycle");
+    assert!(
+        (1.5..2.2).contains(&(alike / random)),
+        "{random} and {alike} bytes a cycle"
+    );
+    assert!(clear > 1.1 * alike, "{alike} and {clear} bytes a cycle");
+    // Nobody asked for it: all data are kept as they are.
+    let off = bandwidth("alike", &[]);
+    assert!(
+        (off / random - 1.0).abs() < 0.1,
+        "{off} and {random} bytes a cycle"
+    );
+    let latency = |changes: &[&str]| {
+        number(
+            "micro/latency",
+            "footprint=2^28 order=random steps=512 group=1",
+            "pvc-1550",
+            changes,
+        )
+    };
+    let added = latency(&on) - latency(&[]);
+    assert!((added - 30.0).abs() < 10.0, "compression adds {added} cycles");
+}
+
+/// "Stacks accessing device memory on a different stack utilize a new … interface … . The bandwidth of this interface closely matches
+/// the memory bandwidth that can be handled by the device memory sub-system of any single stack."
+#[test]
+fn the_other_stacks_memory_comes_over_the_link() {
+    let stream = |part: &str, device: &str, changes: &[&str]| {
+        number("micro/stacks", &format!("part={part} steps=8"), device, changes)
+    };
+    let [own, other] = ["own", "other"].map(|part| stream(part, "pvc-1550-card", &[]));
+    println!("own {own:.0}, other {other:.0} bytes a cycle");
+    // Two stacks read at once, each over a link as wide as one memory: about as much as their own memories give.
+    assert!(
+        (0.8..1.05).contains(&(other / own)),
+        "{own} and {other} bytes a cycle"
+    );
+    let narrow = stream("other", "pvc-1550-card", &["card.stack-bandwidth=300"]);
+    assert!(narrow < 0.3 * own, "{narrow} and {own} bytes a cycle");
+    // One stack has no other.
+    let [own, other] = ["own", "other"].map(|part| stream(part, "pvc-1550", &[]));
+    assert!(
+        (other / own - 1.0).abs() < 0.03,
+        "{own} and {other} bytes a cycle"
+    );
+}
+
+/// Explicit scaling: a stack that reads a buffer in the other one's memory waits for the link; with one of its own it does not.
+#[test]
+fn a_buffer_in_the_other_stack_is_further_away() {
+    let model = Arc::new(model::find("pvc-1550", &[]).expect("a model"));
+    let card = Simulator::of(&model);
+    let stacks = card.sub_devices().expect("a card of two stacks");
+    let settings = ["groups=1", "items=64", "table=1048576", "work=1"].map(str::to_owned);
+    let chosen = kernels::find("gather")
+        .and_then(|kernel| kernel.with(&settings, None))
+        .expect("there");
+    let workload = chosen.workload().expect("a workload");
+    let kernel = Arc::clone(&workload.kernel);
+    let time = |home: usize| {
+        let bound = workload.bind(&*stacks[home]).expect("fits");
+        let launch = bound.prepare(&*stacks[home]).expect("prepared").launch;
+        let program = stacks[0].compile(&kernel).expect("compiles");
+        let queue = stacks[0].queue().expect("a queue");
+        let ran = queue.submit(Command::Launch(program, launch), &[]).wait();
+        ran.expect("it runs").times.elapsed_ns()
+    };
+    let [near, far] = [time(0), time(1)];
+    println!("near {near:.0} ns, far {far:.0} ns");
+    // Two loads of each item that wait for each other.
+    let expected = 64.0 * 2.0 * model.nanoseconds(300.0);
+    assert!(
+        (far - near - expected).abs() < 0.25 * expected,
+        "{near} and {far} ns, {expected} expected"
+    );
+}
+
+/// "TLB misses … may trigger more memory accesses and cache evictions": a walk reads the page table.
+#[test]
+fn walks_take_memory_accesses() {
+    let chain = |changes: &[&str]| {
+        number(
+            "micro/latency",
+            "footprint=2^33 order=random stride=65536 chains=work-item group=1 steps=1024",
+            "pvc-1550",
+            changes,
+        )
+    };
+    let [with, without] = [chain(&[]), chain(&["tlb.entry=0", "tlb.miss=0"])];
+    println!("{with:.0} cycles a load, {without:.0} without walks");
+    assert!(
+        (50.0..=150.0).contains(&(with - without)),
+        "{with} and {without} cycles"
+    );
+    // Where L2 cannot keep the tables, each walk waits for device memory; where it can, they are there the second time.
+    let near = chain(&["tlb.far-miss=50"]);
+    assert!(with - near > 30.0, "{with} and {near} cycles");
+}
+
+/// The notes: sub-group size, registers and work-group size decide beside the plan; each is tried, and what it gives is said apart.
+#[test]
+fn what_else_a_launch_decides_is_tried_beside_the_plan() {
+    let model = model::find("pvc-1550", &[]).expect("a model");
+    let ways = |name: &str, settings: &[&str], plan: &str| {
+        let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+        let chosen = kernels::find(name)
+            .and_then(|kernel| kernel.with(&settings, None))
+            .expect("there");
+        let plan = plan.parse().expect("a plan");
+        let found = ways::ways(&model, CacheState::Flushed, &chosen, Some(&plan)).expect("legal");
+        found.expect("Intel's")
+    };
+    let found = ways("triad", &["quads=1048576"], "unroll:4");
+    println!("{found}");
+    let changes: Vec<&str> = found
+        .ways
+        .iter()
+        .filter_map(|way| way.change.as_deref())
+        .collect();
+    assert!(
+        changes.contains(&"sub-groups of 16") && changes.contains(&"the large register file"),
+        "{changes:?}"
+    );
+    assert!(
+        found
+            .ways
+            .iter()
+            .all(|way| way.plain_ns > 0.0 && way.planned_ns.is_some())
+    );
+    assert!(
+        found.to_string().contains("Which gives what: the plan "),
+        "{found}"
+    );
+    // Its author asked for sub-groups of 32.
+    let found = ways(
+        "gather",
+        &["groups=4", "items=16", "table=65536"],
+        "indices=cache:L1:1",
+    );
+    println!("{found}");
+    assert_eq!(found.fixed, ["the kernel requires sub-groups of 32"]);
+    assert!(found.ways.iter().any(|way| {
+        way.change
+            .as_deref()
+            .is_some_and(|change| change.starts_with("work-groups of"))
+    }));
+    // The large register file takes a thread's place: what hides its latency by many threads has half of them.
+    let found = ways(
+        "micro/latency",
+        &[
+            "groups=256",
+            "group=1024",
+            "chains=work-item",
+            "footprint=2^20",
+            "order=random",
+            "steps=64",
+            "warm=0",
+        ],
+        "none",
+    );
+    println!("{found}");
+    let time = |change: Option<&str>| {
+        let way = found.ways.iter().find(|way| way.change.as_deref() == change);
+        way.expect("tried").plain_ns
+    };
+    let [usual, large] = [time(None), time(Some("the large register file"))];
+    assert!(large > 1.05 * usual, "{usual} and {large} ns");
 }
 
 /// Nanoseconds of a kernel on a device, as it is written.

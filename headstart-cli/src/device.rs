@@ -169,6 +169,20 @@ pub fn bench(name: Option<&str>, overrides: &[String]) -> Result<Box<dyn Bench>>
     Ok(Box::new(SeveralBench::new(benches)?))
 }
 
+/// The model of a device that is simulated; none for others.
+///
+/// # Errors
+/// As [`bench`].
+pub fn simulated(name: Option<&str>, overrides: &[String]) -> Result<Option<DeviceModel>> {
+    if name == Some("cuda:all") {
+        return Ok(None);
+    }
+    Ok(match Chosen::find_or_first(name, overrides)? {
+        Chosen::Simulated(model) => Some(DeviceModel::clone(&model)),
+        Chosen::Gpu(_) | Chosen::OpenCl(_) => None,
+    })
+}
+
 /// The number of a device of a kind: 0 of `cuda:0`, which is of kind `cuda`.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ pub mod arithmetic;
 pub mod atomics;
 pub mod code;
 pub mod copies;
+pub mod fabric;
 pub mod hints;
 pub mod launch;
 pub mod memory;
@@ -65,7 +66,7 @@ pub enum Timed {
 }
 
 /// Every microbenchmark.
-pub static MICRO: [&Micro; 16] = [
+pub static MICRO: [&Micro; 19] = [
     &launch::LAUNCH,
     &memory::LATENCY,
     &memory::BANDWIDTH,
@@ -80,6 +81,9 @@ pub static MICRO: [&Micro; 16] = [
     &copies::COPIES,
     &stores::STORES,
     &written::WRITTEN,
+    &fabric::SLICES,
+    &fabric::STACKS,
+    &fabric::COMPRESSION,
     &atomics::ATOMICS,
     &sub_groups::SUB_GROUPS,
 ];

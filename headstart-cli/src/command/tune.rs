@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use headstart::back::spirv::Target;
 use headstart::capture::Captured;
+use headstart::device::CacheState;
 use headstart::device::sim::Simulator;
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Report, page, table};
@@ -143,6 +144,18 @@ pub fn run(options: &Tune) -> Result<()> {
         .any(|destination| matches!(destination, Destination::Standard));
     if !taken {
         print(&table::text(&report, terminal::output()))?;
+        if let (Some(model), None) = (
+            device::simulated(options.device.as_deref(), &options.model)?,
+            &report.partial,
+        ) {
+            let ways = tune::ways::ways(
+                &model,
+                CacheState::default(),
+                subject.as_ref(),
+                report.best.plan.as_ref(),
+            )?;
+            print(&ways.map_or(String::new(), |ways| ways.to_string()))?;
+        }
         print(exchanged.as_deref().unwrap_or_default())?;
     }
     if let Some(partial) = &report.partial {

@@ -19,6 +19,7 @@
 //! | `exchanged`, `spirv_modules` | a module of SPIR-V with one entry exchanged |
 //! | `choose` | the verdict, the cheap answer first |
 //! | `elsewhere` | the same work in other geometries |
+//! | `ways` | what a launch on an Intel GPU decides beside the plan |
 //! | `doubt` | where a simulated answer is within the simulator's error |
 
 mod captured;
@@ -62,6 +63,7 @@ pub mod subject;
 pub mod threads;
 mod trying;
 pub mod tuned;
+pub mod ways;
 pub mod workload;
 
 pub use captured::{Exchange, Replay, captured_subject, exchange, replay};

@@ -52,6 +52,13 @@ impl SimulatedBench {
         self
     }
 
+    /// The same, where each sub-group has the large register file, and a core half as many of them (Intel).
+    #[must_use]
+    pub fn with_large_registers(mut self) -> SimulatedBench {
+        self.timer = self.timer.with_large_registers();
+        self
+    }
+
     /// The device's model.
     pub fn model(&self) -> &DeviceModel {
         &self.model

@@ -39,6 +39,14 @@ pub trait Subject: Sync {
         Ok(Vec::new())
     }
 
+    /// The same work-items in work-groups of other sizes, where that changes no results.
+    ///
+    /// # Errors
+    /// As for [`Subject::workload`].
+    fn regrouped(&self) -> Result<Vec<Reshaped>> {
+        Ok(Vec::new())
+    }
+
     /// What its author could say of it to make more plans possible, a sentence each.
     fn unlocking(&self) -> Vec<String> {
         Vec::new()

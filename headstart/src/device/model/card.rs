@@ -13,6 +13,16 @@ numbers! {
         link_bandwidth: Quantity<GigabytesPerSecond>;
         /// From the start of a copy over the link until its first byte arrives.
         link_latency: Quantity<Cycles>;
+        /// Bytes per second that a stack gets from the memory of another one on the card.
+        stack_bandwidth: Quantity<GigabytesPerSecond> = {
+        nvidia: 1 because "there is one stack: nothing crosses",
+        intel: 1475 because "Intel, GPU Memory System (oneAPI optimization guide): closely matches the bandwidth of the memory of one stack",
+    };
+        /// What that adds to a load's latency.
+        stack_latency: Quantity<Cycles> = {
+        nvidia: 0 because "there is one stack: nothing crosses",
+        intel: 300 because "assumed: as much as the way to the far half of an L2; Intel's guide gives none",
+    };
     }
 }
 

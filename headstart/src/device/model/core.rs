@@ -16,6 +16,11 @@ numbers! {
     pub struct Core in "core" {
         /// Cores of the device.
         count: Quantity<Count> [positive];
+        /// Stacks of a card that the device has: each has as many of the cores, and as much of the memory.
+        stacks: Quantity<Count> = {
+        nvidia: 1 because "one die",
+        intel: 1 because "one stack",
+    };
         /// Clock of the cores; every number in cycles counts these.
         clock: Quantity<Megahertz>;
         /// Schedulers (vector engines), each of which issues one instruction a cycle.

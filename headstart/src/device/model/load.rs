@@ -25,6 +25,7 @@ const BUILT_IN: &[(&str, &str)] = built_in_models!(
     "a100",
     "pvc-1550",
     "pvc-1550-documented",
+    "pvc-1550-card",
     "xe-lp",
     "gen11"
 );

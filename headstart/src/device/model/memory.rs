@@ -103,6 +103,11 @@ numbers! {
         line_requests_per_cycle: Quantity<PerCycle>;
         /// How long after fences of the device began the next ones do: those that all cores ask for until then begin together.
         fence_interval: Quantity<Cycles>;
+        /// Slices, each of which serves one request a cycle for the addresses that belong to it; 0 where only their sum is known.
+        slices: Quantity<Count> = {
+        nvidia: 0 because "a hash spreads addresses over them: requests-per-cycle is what was measured of all",
+        intel: 0 because "not known",
+    };
         /// What a read of a line that has just been written takes longer.
         read_after_write: Quantity<Cycles> = {
         nvidia: 0 because "not measured",
@@ -137,6 +142,16 @@ numbers! {
         refresh: Quantity<Cycles>;
         /// From one refresh of a bank to the next; 0 if refreshes are not modelled.
         refresh_interval: Quantity<Cycles>;
+        /// Adjacent lines that are kept as one where they are alike enough; 1 where memory is not compressed.
+        compression: Quantity<Count> = {
+        nvidia: 1 because "memory is compressed only where an allocation asks for it",
+        intel: 1 because "memory is compressed only where an allocation asks for it (Level Zero, ze_memory_compression_hints_ext_flags_t); 2 is what Intel's guide describes: adjacent cache lines",
+    };
+        /// What that adds to the latency of all that comes from device memory.
+        compression_latency: Quantity<Cycles> = {
+        nvidia: 0 because "memory is not compressed",
+        intel: 30 because "assumed: Intel, GPU Memory System (oneAPI optimization guide), says that it adds latency, and not how much",
+    };
     }
 }
 
@@ -168,8 +183,18 @@ numbers! {
         page: Quantity<Bytes> [power_of_two];
         /// Bytes whose translations are kept.
         reach: Quantity<Bytes>;
-        /// What a miss adds to a load's latency.
+        /// What a miss adds to a load's latency; where walks read memory, one whose entry of the page table L2 has.
         miss: Quantity<Cycles>;
+        /// What one adds whose entry comes from device memory.
+        far_miss: Quantity<Cycles> = {
+        nvidia: 0 because "walks are no accesses here: all misses take as long",
+        intel: 150 because "Intel, GPU Memory System (oneAPI optimization guide): a miss adds 50 to 150 cycles, and may take more memory accesses",
+    };
+        /// Bytes of an entry of the page table, which a walk reads through L2; 0 where walks are no accesses.
+        entry: Quantity<Bytes> = {
+        nvidia: 0 because "not measured",
+        intel: 8 because "Intel's page tables have 64-bit entries",
+    };
     }
 }
 

@@ -24,7 +24,7 @@ pub trait Clock: Send + Sync {
     /// The device cannot run the kernel, and why.
     fn compile(&self, kernel: &Arc<Kernel>) -> Result<Arc<dyn Any + Send + Sync>>;
 
-    /// How long a launch takes. It may write to the launch's buffers: they are copies. The launch has been
+    /// How long a launch takes on a stack of the card. It may write to the launch's buffers: they are copies. The launch has been
     /// checked, and has run to its end functionally.
     ///
     /// # Errors
@@ -34,6 +34,7 @@ pub trait Clock: Send + Sync {
         kernel: &Arc<Kernel>,
         compiled: &Arc<dyn Any + Send + Sync>,
         launch: &Launch,
+        stack: u32,
     ) -> Result<Timing>;
 
     /// How many work-groups of a launch the device has resident at once, where that is known.
@@ -231,7 +232,11 @@ impl Device for Simulator {
             ))
             .accepted(format!("it has {room} bytes for all buffers together"))
         })?;
-        let memory = Arc::new(BufferMemory::new(element, length, fill)?.reserved(taken));
+        let memory = Arc::new(
+            BufferMemory::new(element, length, fill)?
+                .reserved(taken)
+                .in_stack(shared.stack),
+        );
         let buffer = Buffer::new(element, length, Arc::clone(&memory) as Arc<dyn Any + Send + Sync>);
         Ok(match allocation {
             Allocation::Device => buffer,
@@ -322,7 +327,7 @@ impl Shared {
             notes,
         };
         if let Some((clock, timed, copy)) = timed {
-            let measured = clock.time(kernel, timed, &copy)?;
+            let measured = clock.time(kernel, timed, &copy, self.stack)?;
             timing.elapsed_ns = measured.elapsed_ns;
             timing.counters.merge(&measured.counters);
             timing.notes.extend(elsewhere(kernel, launch));
@@ -617,6 +622,7 @@ mod tests {
             _kernel: &Arc<Kernel>,
             compiled: &Arc<dyn Any + Send + Sync>,
             launch: &Launch,
+            _stack: u32,
         ) -> Result<Timing> {
             assert!(compiled.downcast_ref::<String>().is_some());
             let Some(Argument::Buffer(buffer)) = launch.arguments.first() else {

@@ -33,6 +33,8 @@ pub struct BufferMemory {
     reads: Box<[AtomicU32]>,
     /// The device's memory that it takes, if that is counted.
     reservation: Option<Reservation>,
+    /// The stack of a card in whose memory it lies.
+    stack: u32,
 }
 
 #[derive(Debug)]
@@ -57,6 +59,7 @@ impl BufferMemory {
             pages: (0..pages).map(|_| OnceLock::new()).collect(),
             reads: (0..pages).map(|_| AtomicU32::new(0)).collect(),
             reservation: None,
+            stack: 0,
         })
     }
 
@@ -64,6 +67,17 @@ impl BufferMemory {
     pub(in crate::device::sim) fn reserved(mut self, reservation: Reservation) -> BufferMemory {
         self.reservation = Some(reservation);
         self
+    }
+
+    /// The same in the memory of this stack of a card.
+    pub(in crate::device::sim) fn in_stack(mut self, stack: u32) -> BufferMemory {
+        self.stack = stack;
+        self
+    }
+
+    /// The stack of a card in whose memory it lies.
+    pub(in crate::device::sim) fn stack(&self) -> u32 {
+        self.stack
     }
 
     /// Type of the elements.
@@ -208,6 +222,7 @@ impl BufferMemory {
             pages: self.pages.iter().map(copy).collect(),
             reads: self.reads.iter().map(|_| AtomicU32::new(0)).collect(),
             reservation: None,
+            stack: self.stack,
         }
     }
 

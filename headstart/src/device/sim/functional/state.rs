@@ -133,6 +133,7 @@ pub struct LaunchState<'l> {
     /// What the work-items print.
     pub(super) printed: Printed,
     arguments: Vec<u64>,
+    groups: u64,
 }
 
 /// A buffer as a launch sees it.
@@ -305,6 +306,7 @@ impl<'l> LaunchState<'l> {
             atomics: (0..ATOMIC_LOCKS).map(|_| Mutex::default()).collect(),
             printed: Printed::default(),
             arguments,
+            groups: launch.group_count(),
         })
     }
 
@@ -313,10 +315,25 @@ impl<'l> LaunchState<'l> {
         &self.arguments
     }
 
+    /// Work-groups of the launch.
+    pub fn group_count(&self) -> u64 {
+        self.groups
+    }
+
     /// The addresses of each buffer.
     pub fn extents(&self) -> Vec<std::ops::Range<u64>> {
         let extent = |buffer: &BoundBuffer| buffer.start..buffer.start + buffer.memory.bytes();
         self.buffers.iter().map(extent).collect()
+    }
+
+    /// The stack of a card in whose memory each buffer lies.
+    pub fn stacks(&self) -> Vec<u32> {
+        self.buffers.iter().map(|buffer| buffer.memory.stack()).collect()
+    }
+
+    /// The memory of each buffer.
+    pub fn memories(&self) -> impl Iterator<Item = &BufferMemory> {
+        self.buffers.iter().map(|buffer| &*buffer.memory)
     }
 
     /// An address that is meant for no buffer, as the kernel has it.

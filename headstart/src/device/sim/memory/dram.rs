@@ -47,6 +47,11 @@ impl Dram {
         self.serve(now, line, bytes as f64, self.busy)
     }
 
+    /// A read of `bytes` of a line that is kept with others: it takes this part of the time that one to a line does.
+    pub(super) fn access_part(&mut self, now: Cycles, line: u64, bytes: u64, part: f64) -> Cycles {
+        self.serve(now, line, bytes as f64, self.busy * part)
+    }
+
     /// A read for a hint.
     pub(super) fn hint(&mut self, now: Cycles, line: u64, bytes: u64) -> Cycles {
         self.serve(now, line, bytes as f64, self.busy * self.hint_busy)

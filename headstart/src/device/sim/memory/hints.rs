@@ -39,7 +39,9 @@ impl MemorySystem {
         if self.is_walked(core, line, sectors, purpose) {
             return;
         }
-        let start = now + self.translate(core, line);
+        let start = now + self.translate(core, now, line);
+        let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
+        let start = start + self.cross(core, start, line, bytes);
         let served = self.hint_port.take(start, 1.0);
         self.queue(core, served);
         let key = self.l2.key(line);

@@ -23,6 +23,7 @@ mod atomics;
 mod banks;
 mod cache;
 mod code;
+mod compressed;
 mod counters;
 mod dram;
 mod hints;
@@ -33,8 +34,11 @@ mod others;
 mod port;
 mod recent;
 mod regions;
+mod slices;
+mod stacks;
 mod tlb;
 mod walk;
+mod walks;
 mod writes;
 
 #[cfg(test)]
@@ -47,6 +51,8 @@ use atomics::Changed;
 use banks::Banks;
 use cache::{Cache, Replaces, Victim};
 pub use code::CodeCache;
+pub use compressed::{Compressible, parts};
+use compressed::{Compression, Kept};
 pub use counters::MemoryCounters;
 use dram::Dram;
 use in_flight::InFlight;
@@ -60,6 +66,9 @@ use port::Port;
 pub(crate) use port::spread;
 use recent::Recent;
 use regions::Regions;
+use slices::Slices;
+use stacks::Link;
+pub use stacks::Placement;
 use tlb::Tlb;
 use walk::Walk;
 use writes::Fences;
@@ -95,6 +104,10 @@ pub struct Extent {
     pub buffers: Vec<Range<u64>>,
     /// What L2 holds of them at first.
     pub contents: Contents,
+    /// In which stacks they lie.
+    pub placement: Placement,
+    /// How they can be compressed, where memory is.
+    pub compressible: Vec<Compressible>,
 }
 
 /// The memory hierarchy as the simulated cores see it.
@@ -105,6 +118,11 @@ pub struct MemorySystem {
     cores: Vec<CoreMemory>,
     l2: L2,
     l2_port: Port,
+    /// Each takes the requests for its lines, where the model has them.
+    slices: Option<Slices>,
+    /// Between stacks, where what is asked for may lie in another one.
+    link: Option<Link>,
+    compression: Compression,
     /// Takes hints, a line each.
     hint_port: Port,
     dram: Dram,
@@ -166,6 +184,12 @@ struct Timing {
     /// Bytes that a hint fetches.
     fetch: u64,
     tlb_miss: Cycles,
+    tlb_far_miss: Cycles,
+    /// Bytes of an entry of a page table; 0 where walks are no accesses.
+    walk_entry: u64,
+    page: u64,
+    /// What finding out how memory is kept takes.
+    unpacking: Cycles,
     shared: Cycles,
     conflict: Cycles,
 }
@@ -259,6 +283,13 @@ impl MemorySystem {
                 read_after_write: f64::from(*l2.read_after_write),
                 fetch: *model.prefetch.fetch,
                 tlb_miss: f64::from(*model.tlb.miss),
+                tlb_far_miss: f64::from(*model.tlb.far_miss),
+                walk_entry: *model.tlb.entry,
+                page: (*model.tlb.page).max(1),
+                unpacking: match *model.dram.compression {
+                    0 | 1 => 0.0,
+                    _ => f64::from(*model.dram.compression_latency),
+                },
                 shared: f64::from(*model.shared.latency),
                 conflict: f64::from(*model.shared.conflict_latency),
             },
@@ -274,6 +305,9 @@ impl MemorySystem {
                 extent.contents,
             ),
             l2_port: Port::new(*l2.requests_per_cycle * share),
+            slices: Slices::new(*l2.slices, f64::from(*l2.slices), share),
+            link: Link::new(model, &extent.placement, simulated, share),
+            compression: Compression::new(*model.dram.compression, &extent.compressible),
             hint_port: Port::new(*model.prefetch.lines_per_cycle * share),
             dram: Dram::new(model, share),
             banks: Banks::new(*model.shared.banks, *model.shared.bank_width),
@@ -375,8 +409,8 @@ impl MemorySystem {
             return now;
         };
         let times = f64::from(again);
-        let served = self.serve(now, times);
         let line = address >> self.shape.line_shift();
+        let served = self.serve(now, line, times);
         self.counters.l2_sectors += u64::from(again);
         self.counters.l2_hits += u64::from(again);
         served + self.asked.wait(line, core, served, times) + self.timing.near
@@ -529,10 +563,11 @@ impl MemorySystem {
         if self.is_walked(core, line, sectors, purpose) {
             return now;
         }
-        let translation = self.translate(core, line);
+        let translation = self.translate(core, now, line);
         let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
         let start = translation + self.cores[core].link.take(now, bytes as f64);
-        let served = self.serve(start, self.requests(bytes));
+        let start = start + self.cross(core, start, line, bytes);
+        let served = self.serve(start, line, self.requests(bytes));
         self.look_up(core, (start, served), &self.l2.key(line), sectors, purpose)
     }
 
@@ -550,14 +585,6 @@ impl MemorySystem {
     /// on its way.
     fn queue(&mut self, core: usize, until: Cycles) {
         self.cores[core].port.block(until - 2.0 * self.timing.near);
-    }
-
-    /// What finding out where a line lies takes.
-    fn translate(&mut self, core: usize, line: u64) -> Cycles {
-        let address = line << self.shape.line_shift();
-        let translated = self.cores[core].tlb.as_mut().is_none_or(|tlb| tlb.hit(address));
-        self.counters.tlb_misses += u64::from(!translated);
-        if translated { 0.0 } else { self.timing.tlb_miss }
     }
 
     /// Looks for sectors in L2, which has served a request that it got at `start`: when the core has the data. What comes from
@@ -694,15 +721,33 @@ impl MemorySystem {
     ) -> (Cycles, u64) {
         let fetched = self.brought_with(place, missing);
         let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
-        let begun = match purpose.is_hint {
-            false => self.dram.access(now, key.line, bytes),
-            true => self.dram.hint(now, key.line, bytes),
+        // What is compressed comes with its neighbours, in the place of one line.
+        let kept = self
+            .compression
+            .of(key.line << self.shape.line_shift(), self.shape.line_bytes());
+        let together = self.compression.together;
+        let (begun, bytes) = match kept {
+            Kept::Whole if purpose.is_hint => (self.dram.hint(now, key.line, bytes), bytes),
+            Kept::Whole => (self.dram.access(now, key.line, bytes), bytes),
+            Kept::Compressed => {
+                let (bank, bytes) = (key.line / together, bytes / together);
+                (
+                    self.dram.access_part(now, bank, bytes, 1.0 / together as f64),
+                    bytes,
+                )
+            }
+            Kept::Clear => (now, 0),
         };
         self.counters.dram_queueing += begun - now;
         self.counters.dram_read_bytes += bytes;
         self.l2
             .count(key.line << self.shape.line_shift(), bytes, purpose.scattered);
-        let arrives = begun + self.timing.dram + way.beyond;
+        let latency = match kept {
+            // Only how it is kept is looked up.
+            Kept::Clear => self.timing.near,
+            _ => self.timing.dram,
+        };
+        let arrives = begun + latency + self.timing.unpacking + way.beyond;
         self.l2.fill(place, fetched, arrives, purpose.scattered);
         (arrives, bytes)
     }
@@ -755,10 +800,29 @@ impl MemorySystem {
         room
     }
 
-    /// L2 serves requests that come at `now`; gives the start of the service.
-    fn serve(&mut self, now: Cycles, requests: f64) -> Cycles {
+    /// L2 serves requests for a line that come at `now`; gives the start of the service.
+    fn serve(&mut self, now: Cycles, line: u64, requests: f64) -> Cycles {
         self.counters.l2_requests += requests;
-        self.l2_port.take(now, requests)
+        let served = self.l2_port.take(now, requests);
+        match &mut self.slices {
+            Some(slices) => slices.take(served, line, requests),
+            None => served,
+        }
+    }
+
+    /// What bytes of a line that lies in another stack take longer.
+    fn cross(&mut self, core: usize, now: Cycles, line: u64, bytes: u64) -> Cycles {
+        let address = line << self.shape.line_shift();
+        self.link
+            .as_mut()
+            .map_or(0.0, |link| link.cross(core, now, address, bytes as f64))
+    }
+
+    /// A core runs a work-group that belongs to this stack of the device.
+    pub fn run_on_stack(&mut self, core: usize, stack: u64) {
+        if let Some(link) = &mut self.link {
+            link.run(core, stack);
+        }
     }
 
     /// Requests that sectors of a line make.

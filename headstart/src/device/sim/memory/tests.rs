@@ -46,6 +46,8 @@ impl Scatter {
             l1_bytes: 240 << 10,
             buffers: vec![0..self.footprint],
             contents: Contents::Nothing,
+            placement: Placement::default(),
+            compressible: Vec::new(),
         };
         let mut memory = MemorySystem::new(&model, &extent);
         if self.footprint <= 32 << 20 {

@@ -57,7 +57,7 @@ impl MemorySystem {
             let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
             let cycles = self.timing.store.max(bytes as f64 / self.timing.store_bytes);
             let start = self.cores[core].port.take(now, cycles);
-            let start = self.serve(start, self.requests_of(sectors) * self.timing.write);
+            let start = self.serve(start, line, self.requests_of(sectors) * self.timing.write);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
             let key = self.l2.key(line);
             let (place, room) = self.place_in_l2(start, &key);
@@ -95,10 +95,10 @@ impl MemorySystem {
                 true => 1,
                 false => access.active().filter(in_line).count(),
             };
-            let start = start + self.translate(core, line);
+            let start = start + self.translate(core, start, line);
             let written = self.requests_of(sectors) * self.timing.write;
             let changed = f64::from(sectors.count_ones()) * self.timing.atomic_sector;
-            let served = self.serve(start, written.max(changed));
+            let served = self.serve(start, line, written.max(changed));
             let key = self.l2.key(line);
             let back = self.look_up(core, (start, served), &key, sectors, purpose);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());

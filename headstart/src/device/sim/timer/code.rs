@@ -20,6 +20,8 @@ pub struct Code {
     constants: Vec<(Slot, u64)>,
     slots: u32,
     sub_group_size: u32,
+    /// Whether it was made for the large register file.
+    pub(super) large_registers: bool,
     /// What a result takes longer to another arithmetic unit, in cycles.
     pub(super) crossing: u64,
 }
@@ -220,9 +222,16 @@ impl Code {
             constants,
             slots: count,
             sub_group_size,
+            large_registers: false,
             crossing: u64::from(*model.core.crossing),
             program,
         })
+    }
+
+    /// The same for sub-groups with the large register file, or with the usual one.
+    pub(super) fn with_large_registers(mut self, large: bool) -> Code {
+        self.large_registers = large;
+        self
     }
 
     /// Registers of a sub-group at its start, with the parameters' bits.

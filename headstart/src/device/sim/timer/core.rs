@@ -57,6 +57,8 @@ pub(super) struct Core<'l> {
     barrier_latency: u64,
     /// Whether a load that misses L1 comes after the copies that the sub-group started before it.
     copies_come_first: bool,
+    /// Stacks that the launch is divided over.
+    stacks: u64,
     pub profile: Vec<InstructionProfile>,
     /// Cycles, summed over sub-groups, in which they were resident.
     pub resident_cycles: u64,
@@ -79,6 +81,8 @@ struct ResidentGroup<'l> {
     started: u64,
     /// Instructions that it issued.
     issued: u64,
+    /// The stack that it belongs to.
+    stack: u64,
     /// Sub-groups that have not ended.
     alive: u32,
     at_barrier: u32,
@@ -159,6 +163,7 @@ impl<'l> Core<'l> {
             memory_turns: VecDeque::new(),
             fetch: Fetch::new(model, code.program.code_bytes),
             barrier_latency: u64::from(*model.instructions.barrier.latency),
+            stacks: u64::from(*model.core.stacks),
             copies_come_first: model.l1.as_ref().is_some_and(|l1| l1.copies_come_first.value),
             profile: vec![InstructionProfile::default(); code.instructions.len()],
             resident_cycles: 0,
@@ -328,6 +333,9 @@ impl<'l> Core<'l> {
         resident.issued += 1;
         let group = &mut self.groups[resident.slot];
         group.issued += 1;
+        if self.stacks > 1 {
+            memory.run_on_stack(self.number, group.stack);
+        }
         let group = &mut group.work_group;
         let mut touched = Touched::None;
         for step in instruction.first_step..instruction.end_step {
@@ -559,6 +567,7 @@ impl<'l> Core<'l> {
             work_group: WorkGroup::new(self.state)?,
             started: 0,
             issued: 0,
+            stack: 0,
             alive: 0,
             at_barrier: 0,
         });
@@ -570,6 +579,7 @@ impl<'l> Core<'l> {
         let group = &mut self.groups[slot];
         group.work_group.begin(number);
         (group.started, group.issued) = (now, 0);
+        group.stack = number * self.stacks / self.state.group_count().max(1);
         (group.alive, group.at_barrier) = (self.per_group as u32, 0);
         for index in 0..self.per_group {
             let member = slot * self.per_group + index;

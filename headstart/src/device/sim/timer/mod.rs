@@ -82,6 +82,9 @@ pub struct Timer {
     results: bool,
     survey: Option<Arc<Survey>>,
     seed: u64,
+    /// Which stack of the card runs launches.
+    stack: u32,
+    large_registers: bool,
 }
 
 impl Timer {
@@ -94,6 +97,8 @@ impl Timer {
             results: false,
             survey: None,
             seed: 0,
+            stack: 0,
+            large_registers: false,
         }
     }
 
@@ -132,6 +137,13 @@ impl Timer {
         self
     }
 
+    /// The same where each sub-group has the large register file, and a core half as many of them (Intel).
+    #[must_use]
+    pub fn with_large_registers(mut self) -> Timer {
+        self.large_registers = true;
+        self
+    }
+
     /// Counts what each work-group of a launch that has been checked has to do, and writes to its buffers what that depends
     /// on; none where it takes too long.
     pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch) -> Option<Survey> {
@@ -156,9 +168,14 @@ impl Timer {
     pub fn compile(&self, kernel: &Kernel, launch: &Launch) -> Result<Code> {
         let key = Key::new(kernel, launch, &self.model);
         let target = Target::of(&self.model, key.sub_group_size);
+        let target = match self.large_registers {
+            true => target.with_large_registers(),
+            false => target,
+        };
         let (groups, group) = (key.groups_per_core, key.group);
         let program = Arc::new(lower_for_groups(kernel, &target, &self.model, groups, group));
-        Code::new(program, &self.model, key.sub_group_size, self.results)
+        let code = Code::new(program, &self.model, key.sub_group_size, self.results)?;
+        Ok(code.with_large_registers(self.large_registers))
     }
 
     /// Times a launch, which has been checked. Of what the simulated work-groups write to the launch's
@@ -246,9 +263,14 @@ impl Clock for Timer {
         kernel: &Arc<Kernel>,
         compiled: &Arc<dyn Any + Send + Sync>,
         launch: &Launch,
+        stack: u32,
     ) -> Result<Timing> {
         let code = self.code(kernel, compiled, launch)?;
-        let time = self.run(&code, launch)?;
+        let on_stack = Timer {
+            stack,
+            ..self.clone()
+        };
+        let time = on_stack.run(&code, launch)?;
         Ok(Timing {
             elapsed_ns: time.nanoseconds,
             counters: time.counters(),

@@ -10,8 +10,10 @@ use super::survey::Chosen;
 use super::{Cores, Raced, Timer};
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
-use crate::device::sim::functional::{LaunchState, Options, PrefetchBounds};
-use crate::device::sim::memory::{Contents, Extent, MemoryCounters, MemorySystem, spread, stays_in_l2};
+use crate::device::sim::functional::{BufferMemory, LaunchState, Options, PrefetchBounds};
+use crate::device::sim::memory::{
+    Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, parts, spread, stays_in_l2,
+};
 use crate::device::{CacheState, Launch};
 use crate::ir::{AtomicOp, Kernel, Meeting, OpKind, Space};
 use crate::{Error, Result};
@@ -71,6 +73,9 @@ const SHORT: f64 = 3e6;
 /// of these.
 const ROUNDS: u64 = 6;
 
+/// Groups of lines of a buffer that are looked at to find out how it can be compressed.
+const LOOKED_AT: u64 = 256;
+
 /// Instructions that a core issues at most.
 const INSTRUCTION_LIMIT: u64 = 1 << 36;
 
@@ -117,6 +122,8 @@ struct Job<'l> {
     contents: Contents,
     /// What it is compared with.
     entrant: Option<Entrant<'l>>,
+    /// Which stack of the card runs it.
+    stack: u32,
 }
 
 /// Times a launch, unless it is surely behind what it is compared with.
@@ -182,6 +189,7 @@ pub(super) fn run(
         places,
         contents,
         entrant,
+        stack: timer.stack,
     };
     let differing = survey.filter(|survey| survey.spread() > SAME_WORK || meets_others(kernel));
     if let (Cores::Sampled, Some(survey)) = (cores, differing) {
@@ -282,6 +290,7 @@ fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<(Footp
         registers: program.register_estimate.registers,
         shared: u32::try_from(program.kernel.shared_bytes()).unwrap_or(u32::MAX),
         barrier,
+        large_register_file: code.large_registers,
         ..Footprint::new(items, code.sub_group_size())
     };
     let occupancy = model.occupancy(&footprint);
@@ -406,8 +415,64 @@ impl Job<'_> {
             l1_bytes: self.model.l1_bytes(self.occupancy),
             buffers: self.state.extents(),
             contents: self.contents,
+            placement: self.placement(),
+            compressible: self.compressible(),
         };
         MemorySystem::new(self.model, &extent)
+    }
+
+    /// In which stacks the launch's buffers lie, for the one that runs it.
+    fn placement(&self) -> Placement {
+        let buffers = self.state.extents().into_iter().zip(self.state.stacks());
+        match *self.model.core.stacks > 1 {
+            true => Placement {
+                divided: buffers.map(|(buffer, _)| buffer).collect(),
+                ..Placement::default()
+            },
+            false => Placement {
+                elsewhere: buffers
+                    .filter(|&(_, stack)| stack != self.stack)
+                    .map(|(buffer, _)| buffer)
+                    .collect(),
+                ..Placement::default()
+            },
+        }
+    }
+
+    /// What part of each buffer can be compressed, by some of its lines, where the device does that.
+    fn compressible(&self) -> Vec<Compressible> {
+        let together = u64::from(*self.model.dram.compression);
+        if together < 2 {
+            return Vec::new();
+        }
+        let bytes = together * *self.model.l2.line;
+        let of = |(addresses, memory): (std::ops::Range<u64>, &BufferMemory)| {
+            let groups = (addresses.end - addresses.start) / bytes;
+            let looked_at = groups.min(LOOKED_AT);
+            let group = |number: u64| {
+                let mut words = vec![0; bytes as usize];
+                let first = number * groups / looked_at.max(1) * bytes;
+                memory.copy_out(first, &mut words).ok()?;
+                let words = words.chunks_exact(4);
+                Some(
+                    words
+                        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+                        .collect(),
+                )
+            };
+            let (clear, alike) = parts((0..looked_at).filter_map(group));
+            Compressible {
+                addresses,
+                clear,
+                alike,
+            }
+        };
+        self.state
+            .extents()
+            .into_iter()
+            .zip(self.state.memories())
+            .map(of)
+            .collect()
     }
 
     /// The launch's work over that of so many cores, the first ones. Where work-groups do not divide evenly, these have one more

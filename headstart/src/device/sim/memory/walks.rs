@@ -1,0 +1,50 @@
+//! Page walks: a translation that is not at hand is read from memory, as other data are.
+//!
+//! The entries of a page table lie side by side, so a line of them serves as many pages. L2 keeps such lines, and makes room for
+//! them; what it does not have comes from device memory. The levels above are taken to be at hand.
+
+use super::port::Cycles;
+use super::{MemorySystem, Purpose};
+
+/// Where page tables are: behind all buffers.
+const TABLE: u64 = 1 << 52;
+
+impl MemorySystem {
+    /// What finding out where a line lies takes.
+    pub(super) fn translate(&mut self, core: usize, now: Cycles, line: u64) -> Cycles {
+        let address = line << self.shape.line_shift();
+        let translated = self.cores[core].tlb.as_mut().is_none_or(|tlb| tlb.hit(address));
+        self.counters.tlb_misses += u64::from(!translated);
+        match translated {
+            true => 0.0,
+            false => self.walk(core, now, address),
+        }
+    }
+
+    /// Reads an entry of a page table: what that takes longer than finding it at hand.
+    fn walk(&mut self, core: usize, now: Cycles, address: u64) -> Cycles {
+        let entry = self.timing.walk_entry;
+        if entry == 0 || self.walk.is_some() {
+            return self.timing.tlb_miss;
+        }
+        let at = TABLE + address / self.timing.page * entry;
+        let line = at >> self.shape.line_shift();
+        let sector = 1u8 << ((at & (self.shape.line_bytes() - 1)) / self.shape.sector_bytes());
+        let served = self.serve(now, line, 1.0);
+        let key = self.l2.key(line);
+        let (place, _) = self.place_in_l2(served, &key);
+        let (missing, ready) = self.missing_in_l2(place, sector);
+        if missing == 0 && ready <= served {
+            return self.timing.tlb_miss;
+        }
+        if missing != 0 {
+            let way = self.way(core, &key);
+            let purpose = Purpose {
+                scattered: false,
+                is_hint: true,
+            };
+            self.bring(served, &key, place, missing, purpose, way);
+        }
+        self.timing.tlb_far_miss
+    }
+}

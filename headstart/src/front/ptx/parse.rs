@@ -288,14 +288,8 @@ impl<'t> Parser<'t> {
             match self.token {
                 Token::Integer(_) | Token::Text(_) => self.advance()?,
                 Token::Mark(',') => self.advance()?,
-                Token::Mark(';') => {
-                    self.advance()?;
-                    // `.pragma "…";` ends so, but so does a declaration: only a body can follow a pragma.
-                    return match self.token {
-                        Token::Mark('{') | Token::Dot(_) => Ok(()),
-                        _ => Err(self.unexpected("a body")),
-                    };
-                }
+                // A declaration ends behind a directive without numbers: `.noreturn;`.
+                Token::Mark(';') => return Ok(()),
                 Token::Mark('(') => {
                     while !matches!(self.token, Token::Mark(')') | Token::End) {
                         self.advance()?;
@@ -439,6 +433,7 @@ mod tests {
                     .global .align 4 .b8 table[8] = {1, 2, 3, 4, 5, 6, 7, 8};\n\
                     .extern .shared .align 16 .b8 dynamic[];\n\
                     .extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b) ;\n\
+                    .extern .func stop\n(\n.param .b64 a\n)\n.noreturn;\n.global .align 1 .b8 why[2] = {63, 0};\n\
                     .func (.reg .b32 %out) helper(.reg .b32 %in) { ret; }\n\
                     .visible .entry k(\n.param .u64 .ptr .global .align 16 k_a,\n.param .align 8 .b8 k_s[24],\n\
                     .param .f32 k_x\n)\n.maxntid 128, 1, 1\n.minnctapersm 2\n.reqntid 64\n{ ret; }\n\
@@ -446,6 +441,8 @@ mod tests {
         let module = module(text).expect("a module");
         let names: Vec<_> = module.functions.iter().map(|f| (f.name, f.is_entry)).collect();
         assert_eq!(names, [("helper", false), ("k", true)]);
+        let declared: Vec<_> = module.declared.iter().map(|f| f.name).collect();
+        assert_eq!(declared, ["vprintf", "stop"]);
         let k = &module.functions[1];
         assert_eq!(k.required_group, Some([64, 1, 1]));
         assert_eq!(k.params[0].pointer, Some(("global", 16)));

@@ -126,8 +126,10 @@ pub fn run(options: &Tune) -> Result<()> {
     if let (Some(path), None) = (&options.ship, &report.partial) {
         Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
-    let exchanged = match (&captured, &report.partial) {
-        (Some(captured), None) => Some(write_tuned(captured, &report)?),
+    // What was found in the time that there was is checked as well as all else.
+    let is_lost = report.partial.as_ref().is_some_and(|partial| partial.lost.is_some());
+    let exchanged = match &captured {
+        Some(captured) if !is_lost => Some(write_tuned(captured, &report)?),
         _ => None,
     };
     if let Some((module, destination)) = &module {

@@ -61,7 +61,9 @@ def main() -> None:
         for path, own in files.items():
             about = zipfile.ZipInfo(path)
             about.compress_type = zipfile.ZIP_DEFLATED
-            about.external_attr = (0o100755 if "/scripts/" in path or path.endswith(".so") else 0o100644) << 16
+            about.external_attr = (
+                0o100755 if "/scripts/" in path or path.endswith(".so") else 0o100644
+            ) << 16
             wheel.writestr(about, own)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
-import headstart
 from kernels import embedding_bags, gathers, paged, sparse
+
+import headstart
 
 
 def main() -> None:

@@ -11,11 +11,12 @@ import argparse
 import logging
 import time
 
-import headstart
 import kernels
 import torch
 import triton
 import triton.testing
+
+import headstart
 
 #: As in inference, with a few hundred requests at once; and as in training.
 LAUNCHES = {

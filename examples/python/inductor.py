@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 
-import headstart
 import torch
 import triton.testing
+
+import headstart
 
 
 def bags(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:

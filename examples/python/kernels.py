@@ -78,7 +78,7 @@ def paged_scores(pages, lengths, cache, query, out, most_pages, scale, PAGE: tl.
     column = tl.arange(0, DIM)
     slot = tl.arange(0, PAGE)
     q = tl.load(query + sequence * DIM + column)
-    for page in range(0, tl.cdiv(length, PAGE)):
+    for page in range(tl.cdiv(length, PAGE)):
         where = tl.load(pages + sequence * most_pages + page).to(tl.int64)
         keys = tl.load(cache + (where * PAGE + slot[:, None]) * DIM + column[None, :])
         score = tl.sum(keys * q[None, :], axis=1) * scale

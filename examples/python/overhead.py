@@ -9,12 +9,13 @@ from __future__ import annotations
 import statistics
 import time
 
-import headstart
 import torch
 import triton
-from headstart import _hook
 from headstart.cache import Answer
 from kernels import gather_reduce
+
+import headstart
+from headstart import _hook
 
 
 def main() -> None:

@@ -61,9 +61,7 @@ def advise(
     if _triton.is_kernel(kernel):
         made = _triton.compiled(kernel, tuple(args), constants, arch)
         if block is not None:
-            raise UsageError(
-                "Triton's kernels say themselves how large work-groups are; leave `block` out, or set `num_warps`"
-            )
+            raise UsageError("Triton's kernels say themselves how large work-groups are; leave `block` out, or set `num_warps`")
         if callable(grid):
             grid = grid(made.call)
         # Plans and reasons name loads by parameters: by the kernel's own names.
@@ -147,9 +145,7 @@ def report_of(launch: Launch, kernel: Any, device: str, budget: float | None) ->
         if found.plan is None:
             return launch.ptx
         output = folder / "planned.ptx"
-        _command.run(
-            ["tune", str(folder), "--device", device, "--plans", found.plan, "--output", str(output)]
-        )
+        _command.run(["tune", str(folder), "--device", device, "--plans", found.plan, "--output", str(output)])
         return output.read_text()
 
     return replace(found, make_page=page, make_module=module)

@@ -47,7 +47,7 @@ def contents(value: Any) -> np.ndarray:
                 "a CUDA tensor cannot be simulated where it is; give `tensor.cpu()`, or tune on the GPU with `headstart.tuned`"
             )
         flat = value.detach().contiguous().flatten()
-        array = flat.view(dtype=_torch_bytes(value)).numpy() if flat.numel() else np.zeros(0, np.uint8)
+        array = flat.view(dtype=_bytes_of_torch()).numpy() if flat.numel() else np.zeros(0, np.uint8)
     else:
         array = np.ascontiguousarray(value)
     if array.nbytes > _LIMIT:
@@ -55,10 +55,9 @@ def contents(value: Any) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
-def _torch_bytes(value: Any) -> Any:
+def _bytes_of_torch() -> Any:
     import torch
 
-    del value
     return torch.uint8
 
 
@@ -79,9 +78,7 @@ def filled(pattern: Pattern) -> np.ndarray:
     if pattern.fill == "sorted":
         return np.sort(random.integers(0, below, count)).astype(kind)
     if pattern.fill == "zipf":
-        weights = 1.0 / np.arange(1, below + 1, dtype=np.float64) ** (
-            1.0 if pattern.skew is None else pattern.skew
-        )
+        weights = 1.0 / np.arange(1, below + 1, dtype=np.float64) ** (1.0 if pattern.skew is None else pattern.skew)
         bounds = np.cumsum(weights)
         return np.searchsorted(bounds, random.random(count) * bounds[-1], side="right").astype(kind)
     if pattern.fill == "bits":
@@ -129,12 +126,10 @@ def laid_out(entry: Entry, arguments: Sequence[Any], scratch: int = 0) -> tuple[
         value = arguments[number]
         if is_array(value):
             if size != 8:
-                raise UsageError(
-                    f"argument {number} is an array, and its parameter has {size} bytes: a number is expected"
-                )
+                raise UsageError(f"argument {number} is an array, and its parameter has {size} bytes: a number is expected")
             if id(value) not in places:
                 data = contents(value)
-                places[id(value)] = place(memoryview(data)) if data.nbytes else 0
+                places[id(value)] = place(data.data) if data.nbytes else 0
             words += places[id(value)].to_bytes(8, "little")
         else:
             words += packed(value, size, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
@@ -41,23 +42,17 @@ def command() -> str:
     package = Path(__file__).resolve().parent
     # `pip install --target DIR` puts the package into DIR and the command into DIR/bin.
     folders = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent, package.parent / "bin"]
-    try:
+    with contextlib.suppress(KeyError):
         folders.append(Path(sysconfig.get_path("scripts", f"{os.name}_user")))
-    except KeyError:
-        pass
     for folder in folders:
         if os.access(folder / "headstart", os.X_OK):
             return str(folder / "headstart")
     if found := shutil.which("headstart"):
         return found
-    raise CommandMissing(
-        "the command `headstart` is not there; reinstall the package, or name it in HEADSTART_COMMAND"
-    )
+    raise CommandMissing("the command `headstart` is not there; reinstall the package, or name it in HEADSTART_COMMAND")
 
 
-def run(
-    arguments: Sequence[str], *, environment: Mapping[str, str] | None = None, timeout: float | None = None
-) -> str:
+def run(arguments: Sequence[str], *, environment: Mapping[str, str] | None = None, timeout: float | None = None) -> str:
     """Runs the command to its end and returns its standard output.
 
     Args:

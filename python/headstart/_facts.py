@@ -31,9 +31,7 @@ def pointers_of(facts: Sequence[str]) -> set[int]:
     return found
 
 
-def unmet(
-    facts: Sequence[str], group: tuple[int, int, int], shared_bytes: int, pointers: Mapping[int, Pointer]
-) -> str | None:
+def unmet(facts: Sequence[str], group: tuple[int, int, int], shared_bytes: int, pointers: Mapping[int, Pointer]) -> str | None:
     """The first fact that a launch does not meet; `None` where it meets all. What is not understood is not met."""
     for fact in facts:
         kind, *words = fact.split()

@@ -152,8 +152,7 @@ def tuned(
         return kernel
     if not hasattr(inner, "device_caches"):
         raise UsageError(
-            f"`headstart.tuned` is for kernels of Triton's, and this is {type(kernel).__name__!r}; "
-            "put it above `@triton.jit`"
+            f"`headstart.tuned` is for kernels of Triton's, and this is {type(kernel).__name__!r}; put it above `@triton.jit`"
         )
     _state.marked[id(inner)] = _settings(mode, cache, budget, max_bytes, least)
     _state.kept.append(inner)
@@ -187,9 +186,7 @@ def _patch() -> None:
     except ImportError as error:
         raise UsageError(f"Triton 3.5 or later is needed: {error}; `pip install triton`") from error
     if not hasattr(CompiledKernel, "_init_handles"):
-        raise UsageError(
-            "this Triton is not known: its compiled kernels have no `_init_handles`; 3.5 to 3.9 are"
-        )
+        raise UsageError("this Triton is not known: its compiled kernels have no `_init_handles`; 3.5 to 3.9 are")
 
     def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         original = getattr(owner, name)
@@ -294,6 +291,12 @@ class Launcher:
         self.settings = settings
         self.name = shape.entry.name
         self.device, self.device_number, self.capability = _device(compiled)
+        if settings.mode == "cached":
+            try:
+                settings.cache.check_device(self.device)
+            except CacheError as error:
+                # With one message for all kernels, `warnings` shows it once.
+                warnings.warn(f"headstart: {error}", stacklevel=2)
         self.answers: dict[str, Kernel] = {}
         self.busy: set[str] = set()
         self.needed: set[int] = set()
@@ -428,9 +431,7 @@ def _left(name: str, device: str, why: str) -> Answer:
     return Answer(name, device, None, 1.0, None, (), why, "")
 
 
-def search(
-    launch: _capture.Launch, device: str, ordinal: str, budget: float, assembler: dict[str, str]
-) -> Answer:
+def search(launch: _capture.Launch, device: str, ordinal: str, budget: float, assembler: dict[str, str]) -> Answer:
     """Tunes a launch on a GPU, in a process of its own."""
     folder = Path(tempfile.mkdtemp(prefix="headstart-"))
     try:
@@ -521,8 +522,7 @@ def _loaded(compiled: Any, ptx: str, device: int) -> tuple[Any, Any]:
 
     backend, options = _backend(compiled)
     target = compiled.metadata.target
+    utils: Any = getattr(driver.active, "utils")  # noqa: B009 - of NVIDIA's driver, not of all
     cubin = backend.make_cubin(ptx, {}, options, target.arch)
-    module, function, *_ = driver.active.utils.load_binary(
-        compiled.name, cubin, compiled.metadata.shared, device
-    )
+    module, function, *_ = utils.load_binary(compiled.name, cubin, compiled.metadata.shared, device)
     return function, module

@@ -80,9 +80,7 @@ def _patch(triton_heuristics: Any, replace: Replace, as_trial: Callable[[Any], A
             try:
                 wrapped = _wrapped(self)
             except Exception as error:  # Whatever is new in Inductor must not keep it from its work.
-                log.info(
-                    "kernel %s of Inductor's is left as it is: %s", getattr(self.kernel, "name", "?"), error
-                )
+                log.info("kernel %s of Inductor's is left as it is: %s", getattr(self.kernel, "name", "?"), error)
                 wrapped = None
             if wrapped is None:
                 return original(self)

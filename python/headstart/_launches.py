@@ -92,7 +92,7 @@ class Shape:
                 continue
             # The memory's start follows from address and offset, its end from its size.
             parts += [f"{own}.data_ptr()", f"{own}.storage_offset()", f"{own}.untyped_storage().nbytes()"]
-        return eval(f"lambda x, y, z, a: ({', '.join(parts)},)")  # noqa: S307 - made of numbers alone
+        return eval(f"lambda x, y, z, a: ({', '.join(parts)},)")
 
     def pointers(self, args: Sequence[Any]) -> dict[int, Pointer]:
         """Where each pointer leads, by the number of its parameter.
@@ -146,17 +146,13 @@ class Shape:
         parts: list[Any] = [version, device, self.hash, [about(own) for own in grid]]
         starts: dict[int, int] = {}
         for number, own in self.pointers(args).items():
-            parts.append(
-                (number, about(own.end - own.start), starts.setdefault(own.start, number), own.address % 16)
-            )
+            parts.append((number, about(own.end - own.start), starts.setdefault(own.start, number), own.address % 16))
         for argument in self.arguments:
             if argument.kind in _INTEGERS:
                 parts.append((argument.index, about(int(args[argument.index]))))
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
-    def snapshot(
-        self, grid: tuple[int, int, int], args: Sequence[Any], device: str, capability: int
-    ) -> Launch:
+    def snapshot(self, grid: tuple[int, int, int], args: Sequence[Any], device: str, capability: int) -> Launch:
         """A copy of the launch and of all memory that its arguments reach. Waits for the device.
 
         Call it before the launch: what the kernel writes in place is kept as it was.
@@ -194,10 +190,4 @@ class Shape:
 
 def about(number: int) -> int:
     """A number for keys: itself if it is small, otherwise how many bits it has."""
-    return (
-        number
-        if -16 <= number <= 16
-        else 1000 + number.bit_length()
-        if number > 0
-        else -1000 - number.bit_length()
-    )
+    return number if -16 <= number <= 16 else 1000 + number.bit_length() if number > 0 else -1000 - number.bit_length()

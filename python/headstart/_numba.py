@@ -46,13 +46,9 @@ def compiled(kernel: Any, arguments: list[Any], arch: int) -> tuple[str, str, li
             signature.append(types.float64 if isinstance(value, float) else types.int64)
             values.append(value)
         else:
-            raise UsageError(
-                f"argument {number} is {type(value).__name__!r}; Numba's kernels take arrays and numbers"
-            )
+            raise UsageError(f"argument {number} is {type(value).__name__!r}; Numba's kernels take arrays and numbers")
     try:
-        ptx, _ = cuda.compile_ptx(
-            kernel.py_func, types.void(*signature), cc=(arch // 10, arch % 10), fastmath=False, fma=False
-        )
+        ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(*signature), cc=(arch // 10, arch % 10), fastmath=False, fma=False)
     except TypeError:
         ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(*signature), cc=(arch // 10, arch % 10))
     except Exception as refusal:

@@ -41,18 +41,14 @@ _RESERVED = frozenset(
     istypep ld ldmatrix ldu lg2 lop3 mad mad24 madc mapa match max mbarrier membar min mma mov movmatrix mul mul24 multimem
     nanosleep neg not or pmevent popc prefetch prefetchu prmt rcp red redux rem ret rsqrt sad selp set setmaxnreg setp shf shfl
     shl shr sin slct sqrt st stackrestore stacksave stmatrix sub subc suld suq sured sust szext tanh tcgen05 tensormap testp tex
-    tld4 trap txq vote wgmma wmma xor global shared local param const generic""".split()
+    tld4 trap txq vote wgmma wmma xor global shared local param const generic""".split()  # noqa: SIM905
 )
 
 
 def renamed(text: str, name: str, parameters: list[str]) -> str:
     """A module whose entry has parameters of these names instead of `<name>_param_0` and so on, where that can be."""
     for number, new in enumerate(parameters):
-        if (
-            re.fullmatch(r"[A-Za-z_]\w*", new)
-            and new not in _RESERVED
-            and not re.search(rf"[\w$%.]*\b{new}\b", text)
-        ):
+        if re.fullmatch(r"[A-Za-z_]\w*", new) and new not in _RESERVED and not re.search(rf"[\w$%.]*\b{new}\b", text):
             text = re.sub(rf"\b{re.escape(name)}_param_{number}\b", new, text)
     return text
 

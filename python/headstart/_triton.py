@@ -64,9 +64,7 @@ def compiled(kernel: Any, args: tuple[Any, ...], meta: dict[str, Any], arch: int
     meta = dict(meta)
     names = [parameter.name for parameter in unwrapped(kernel).params]
     if len(args) > len(names):
-        raise UsageError(
-            f"kernel takes {len(names)} arguments ({', '.join(names)}), and {len(args)} are given"
-        )
+        raise UsageError(f"kernel takes {len(names)} arguments ({', '.join(names)}), and {len(args)} are given")
     while not hasattr(kernel, "params"):
         configs = getattr(kernel, "configs", None)
         if configs:
@@ -103,12 +101,7 @@ def compiled(kernel: Any, args: tuple[Any, ...], meta: dict[str, Any], arch: int
             call[name] = parameter.default
         value = call[name]
         fixed = parameter.is_constexpr or value is None
-        if (
-            not fixed
-            and isinstance(value, int)
-            and not isinstance(value, bool)
-            and not parameter.do_not_specialize
-        ):
+        if not fixed and isinstance(value, int) and not isinstance(value, bool) and not parameter.do_not_specialize:
             fixed = value == 1
         if fixed:
             signature[name] = "constexpr"
@@ -124,9 +117,7 @@ def compiled(kernel: Any, args: tuple[Any, ...], meta: dict[str, Any], arch: int
         source = ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=attributes)
         made = triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
     except Exception as refusal:
-        if type(refusal).__module__.startswith("triton") or isinstance(
-            refusal, AssertionError | ValueError | TypeError
-        ):
+        if type(refusal).__module__.startswith("triton") or isinstance(refusal, AssertionError | ValueError | TypeError):
             raise KernelError(f"Triton refuses kernel `{names and kernel.__name__}`: {refusal}") from refusal
         raise
     return Compiled(

@@ -128,9 +128,7 @@ class Report:
         parts.append("<table><tr><th>question</th><th>answer</th><th>what was found</th></tr>")
         for step in self.steps:
             cells = [step.question, step.answer, step.finding]
-            parts.append(
-                "<tr>" + "".join(f'<td style="text-align:left">{say(cell)}</td>' for cell in cells) + "</tr>"
-            )
+            parts.append("<tr>" + "".join(f'<td style="text-align:left">{say(cell)}</td>' for cell in cells) + "</tr>")
         parts.append("</table></div>")
         return "".join(parts)
 
@@ -153,10 +151,7 @@ class Report:
 
 def of_advice(kernel: Any, raw: dict[str, Any]) -> Report:
     """A report of what `headstart advise --json` says."""
-    choices = [
-        Choice(own["what"], own.get("plan"), own["time_ns"], own["speedup"], own["chosen"])
-        for own in raw["choices"]
-    ]
+    choices = [Choice(own["what"], own.get("plan"), own["time_ns"], own["speedup"], own["chosen"]) for own in raw["choices"]]
     steps = [Step(own["question"], own["answer"], own["finding"], own.get("place")) for own in raw["steps"]]
     chosen = next((choice for choice in choices if choice.chosen), None)
     return Report(

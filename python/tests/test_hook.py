@@ -16,8 +16,9 @@ import pytest
 
 triton = pytest.importorskip("triton")
 
-import headstart  # noqa: E402
 import kernels  # noqa: E402
+
+import headstart  # noqa: E402
 from headstart import _hook  # noqa: E402
 from headstart.cache import Answer, Cache  # noqa: E402
 
@@ -83,9 +84,10 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The gather-reduce kernel, compiled; its launcher writes down the functions that it launches."""
-    from headstart import _triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
+
+    from headstart import _triton
 
     signature = {
         "indices": "*i32",
@@ -96,9 +98,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
         "BLOCK": "constexpr",
     }
     inner = _triton.unwrapped(kernels.gather_reduce)
-    made = triton.compile(
-        ASTSource(fn=inner, signature=signature, constexprs={"BLOCK": 128}), target=GPUTarget("cuda", 90, 32)
-    )
+    made = triton.compile(ASTSource(fn=inner, signature=signature, constexprs={"BLOCK": 128}), target=GPUTarget("cuda", 90, 32))
     made.launched = []
 
     def init(self: Any) -> None:
@@ -265,9 +265,7 @@ def test_launches_are_collected(torch, compiled, monkeypatch, own_cache: Path) -
     assert (folder / "launch" / "launch.toml").is_file()
 
 
-def test_a_read_only_cache_is_refused_by_name_and_warned_of_otherwise(
-    torch, compiled, monkeypatch, tmp_path
-) -> None:
+def test_a_read_only_cache_is_refused_by_name_and_warned_of_otherwise(torch, compiled, monkeypatch, tmp_path) -> None:
     # A file where the folder should be: root may write into folders without a write bit.
     blocked = tmp_path / "file"
     blocked.write_text("")
@@ -328,7 +326,7 @@ def test_interpreted_functions_and_strangers(monkeypatch) -> None:
 
     own = InterpretedFunction()
     assert headstart.tuned(own) is own
-    with pytest.raises(headstart.UsageError, match="above `@triton.jit`"):
+    with pytest.raises(headstart.UsageError, match=r"above `@triton\.jit`"):
         headstart.tuned(len)
     with pytest.raises(headstart.UsageError, match="no mode 'soon'"):
         headstart.install(mode="soon")

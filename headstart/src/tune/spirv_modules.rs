@@ -12,7 +12,7 @@ use crate::device::opencl::own::{OwnEntry, Passed};
 use crate::error::{Error, Result};
 use crate::front::ptx::Facts;
 use crate::front::spirv::{Argument, Original};
-use crate::ir::Kernel;
+use crate::ir::{BinaryOp, Kernel, OpKind};
 use crate::prefetch::{self, Plan};
 use crate::report::Report;
 
@@ -120,6 +120,11 @@ fn planned(
         let [x, y, z] = group;
         granted.push(format!("work-groups of {x} x {y} x {z}"));
     }
+    if original.may_fuse && multiplies(&workload.kernel) {
+        granted.push(
+            "the device fuses products and sums as it did before: the module leaves that to it".to_owned(),
+        );
+    }
     Ok(PlannedSpirv {
         words,
         plan: applied.plan,
@@ -146,6 +151,15 @@ pub fn own_entry(original: &Original, words: &[u32]) -> OwnEntry {
         entry: original.entry.clone(),
         passed: passed.collect(),
     }
+}
+
+/// Whether a kernel has products of floats.
+fn multiplies(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel
+        .body
+        .walk(&mut |op| found |= matches!(op.kind, OpKind::Binary(BinaryOp::FMul, ..)));
+    found
 }
 
 /// What of the caller's facts the module rests on: those without which it would be another one.

@@ -166,7 +166,10 @@ impl Translator<'_, '_> {
                 let sum = b.add(rest, y);
                 b.select(corrects, sum, rest)
             }
-            Op::FRem if matches!(b.kernel.ty(x), Type::F32 | Type::F64) => Function::Rem.emit(b, &[x, y]),
+            Op::FRem if matches!(b.kernel.ty(x), Type::F32 | Type::F64) => {
+                self.is_exact = true;
+                Function::Rem.emit(b, &[x, y])
+            }
             Op::LogicalEqual => {
                 let differ = b.binary(BinaryOp::Xor, x, y);
                 let yes = b.bool(true);

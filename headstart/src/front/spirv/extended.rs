@@ -166,7 +166,10 @@ impl Translator<'_, '_> {
             }
         }
         Ok(Some(match std {
-            Std::round if matches!(ty, Type::F32 | Type::F64) => Function::Round.emit(b, &[x]),
+            Std::round if matches!(ty, Type::F32 | Type::F64) => {
+                self.is_exact = true;
+                Function::Round.emit(b, &[x])
+            }
             Std::degrees => self.times(b, x, 180.0 / std::f64::consts::PI),
             Std::radians => self.times(b, x, std::f64::consts::PI / 180.0),
             Std::sign => {
@@ -266,7 +269,10 @@ impl Translator<'_, '_> {
         }
         let is_wide = matches!(ty, Type::F32 | Type::F64);
         Ok(Some(match std {
-            Std::fmod if is_wide => Function::Rem.emit(b, &[x, y]),
+            Std::fmod if is_wide => {
+                self.is_exact = true;
+                Function::Rem.emit(b, &[x, y])
+            }
             Std::atan2 if is_wide => b.binary(BinaryOp::LibraryAtan2, x, y),
             Std::hypot if is_wide => b.binary(BinaryOp::LibraryHypot, x, y),
             Std::pow if is_wide => b.binary(BinaryOp::LibraryPow, x, y),

@@ -14,8 +14,9 @@
 //! IR cannot express is only an error if the entry needs it.
 //!
 //! Where the module leaves room the IR's meaning is taken: quotients by zero, numbers beyond the range of what they are
-//! converted to. Products and sums are not fused. Functions whose last bits OpenCL leaves to devices become those of
-//! [`math`](crate::math); such an entry is tuned, and not written back.
+//! converted to. Products and sums are not fused here; where the module lets devices fuse them, what is written back lets them,
+//! too. Functions of OpenCL's library stay what they are; an entry that could not be written back with its bits is tuned
+//! all the same.
 
 mod arithmetic;
 mod atomics;
@@ -94,6 +95,8 @@ pub struct Original {
     pub arrays: Vec<(String, Origin)>,
     /// What the host passes as each of its parameters.
     pub arguments: Vec<Argument>,
+    /// Devices may compute a product and the sum that takes it as one, in the entry as in what takes its place.
+    pub may_fuse: bool,
     /// Why no kernel can be put in the entry's place, if none can.
     pub undecided: Option<Error>,
 }
@@ -192,6 +195,10 @@ impl Module {
         regions::write(&mut translator, &flow, body.registers.len(), &mut builder)?;
         let region = builder.finish();
         let undecided = translator.undecided.take();
+        let contraction_off = module.modes.iter().any(|(own, words)| {
+            *own == function && words.first() == Some(&(ExecutionMode::ContractionOff as u32))
+        });
+        let may_fuse = !contraction_off && !translator.is_exact;
         kernel.body = region;
         let arguments = parameters::arguments(&translator, &given, &kernel)?;
         parameters::learn(&mut kernel);
@@ -215,6 +222,7 @@ impl Module {
                 parameters: given.parameters,
                 arrays: given.arrays,
                 arguments,
+                may_fuse,
                 undecided,
             },
         })

@@ -39,6 +39,8 @@ pub(super) struct Translator<'a, 'w> {
     pub arrays: HashMap<Operand, Array>,
     /// The address of each variable of the module that the kernel is given.
     pub addresses: HashMap<u32, Value>,
+    /// It has sequences of operations that must not be fused.
+    pub is_exact: bool,
     /// Why the entry cannot be written back, if it cannot.
     pub undecided: Option<Error>,
     places: HashMap<(Option<(u32, u32, u32)>, usize), Place>,
@@ -83,6 +85,7 @@ impl<'a, 'w> Translator<'a, 'w> {
             initial: HashMap::new(),
             arrays: HashMap::new(),
             addresses: HashMap::new(),
+            is_exact: false,
             undecided: None,
             places: HashMap::new(),
         }

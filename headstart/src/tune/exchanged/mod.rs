@@ -480,7 +480,8 @@ impl Writer<'_> {
                 continue;
             };
             let said = match mode {
-                ExecutionMode::ContractionOff => self.old.has_contraction_off,
+                // What devices may fuse stays so: it would be slower otherwise, and have other bits.
+                ExecutionMode::ContractionOff => self.old.has_contraction_off || self.original.may_fuse,
                 ExecutionMode::LocalSize => self.old.has_group,
                 ExecutionMode::SubgroupSize => self.old.has_sub_group,
                 _ => false,

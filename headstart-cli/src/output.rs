@@ -22,7 +22,7 @@ pub fn print(text: &str) -> Result<()> {
 /// Writes code or data to standard output.
 ///
 /// # Errors
-/// As for [`print`].
+/// As for [`print()`].
 pub fn print_as_it_is(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }

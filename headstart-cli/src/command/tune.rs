@@ -127,7 +127,10 @@ pub fn run(options: &Tune) -> Result<()> {
         Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
     // What was found in the time that there was is checked as well as all else.
-    let is_lost = report.partial.as_ref().is_some_and(|partial| partial.lost.is_some());
+    let is_lost = report
+        .partial
+        .as_ref()
+        .is_some_and(|partial| partial.lost.is_some());
     let exchanged = match &captured {
         Some(captured) if !is_lost => Some(write_tuned(captured, &report)?),
         _ => None,
@@ -154,7 +157,7 @@ pub fn run(options: &Tune) -> Result<()> {
                 &model,
                 CacheState::default(),
                 subject.as_ref(),
-                report.best.plan.as_ref(),
+                Some(&report.best.plan).filter(|plan| !plan.is_none()),
             )?;
             print(&ways.map_or(String::new(), |ways| ways.to_string()))?;
         }

@@ -83,10 +83,10 @@ fn loops_run_over_ranges() {
     refused("#[unroll(4)]\n«#[unroll]\nloop { }", "given twice");
     refused("#[prefetch(«4)]\nloop { }", "a plan is a string");
     refused(
-        "#[prefetch(«\"a=cache:L1:4,b\")]\nloop { }",
+        "#[prefetch(\"a=cache:L1:4,«b\")]\nloop { }",
         "`b` is no part of a plan",
     );
-    refused("#[prefetch(«\"a=roling:4\")]\nloop { }", "did you mean `rolling-");
+    refused("#[prefetch(\"«a=roling:4\")]\nloop { }", "did you mean `rolling-");
 }
 
 #[test]

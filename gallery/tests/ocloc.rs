@@ -319,7 +319,17 @@ fn summary(compared: &[Compared]) -> Summary {
             compared.len(),
         ),
     };
-    println!("{} kernels: {summary:?}", compared.len());
+    let of = |(same, all): (usize, usize)| format!("{same} of {all}");
+    println!(
+        "{} kernels: off in the median {:?}, registers {:.2}; hints and loads in order in {} loops, all messages the same in {}; \
+         messages as many and as large in {} kernels",
+        compared.len(),
+        summary.kinds,
+        summary.registers,
+        of(summary.loops),
+        of(summary.same_loops),
+        of(summary.messages)
+    );
     summary
 }
 

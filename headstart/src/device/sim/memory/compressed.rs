@@ -109,7 +109,7 @@ mod tests {
             clear: 0.25,
             alike: 0.5,
         };
-        let compression = Compression::new(2, &[buffer.clone()]);
+        let compression = Compression::new(2, std::slice::from_ref(&buffer));
         let kept: Vec<Kept> = (0..1 << 14).map(|line| compression.of(line * 64, 64)).collect();
         assert!(kept.chunks(2).all(|pair| pair[0] == pair[1]));
         let part =

@@ -193,7 +193,17 @@ def test_cuda_c_and_raw_kernels() -> None:
         headstart.advise(GATHER.replace("float total", "flat total"), **gathers(block=64))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs Numba with its CUDA target")
+def numba() -> bool:
+    try:
+        from numba import cuda, types
+
+        cuda.compile_ptx(lambda out: None, types.void(types.float32[::1]), cc=(9, 0))
+    except Exception:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not numba(), reason="needs Numba with its CUDA target and NVVM")
 def test_numba_kernels() -> None:
     from numba import cuda
 

@@ -348,10 +348,7 @@ fn what_else_a_launch_decides_is_tried_beside_the_plan() {
             .iter()
             .all(|way| way.plain_ns > 0.0 && way.planned_ns.is_some())
     );
-    assert!(
-        found.to_string().contains("Which gives what: the plan "),
-        "{found}"
-    );
+    assert!(found.to_string().contains("The plan gains "), "{found}");
     // Its author asked for sub-groups of 32.
     let found = ways(
         "gather",

@@ -1,9 +1,8 @@
-//! What a launch on an Intel GPU decides beside the plan: the sub-group size, the size of the register file, the work-group size.
+//! The launch settings that matter on an Intel GPU besides the plan: sub-group size, register file size, work-group size.
 //!
-//! Intel's notes say that these decide: the compiler takes the widest sub-groups whose values fit the registers, a thread can have twice the
-//! registers at half the threads, and a work-group should have from 4 threads to as many as a core. So each is tried with the plain
-//! kernel and with the plan that was chosen, one after the other, on the model; what each of them gives is said apart from what the plan
-//! gives.
+//! Intel's notes say that they decide: the compiler picks the widest sub-groups whose values fit the registers, a thread can have
+//! twice the registers at half the threads, and a work-group should have from 4 threads to as many as a core. Each is timed on the
+//! model, one at a time, with the plain kernel and with the chosen plan, so that its gain is told apart from the plan's.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use crate::device::CacheState;
 use crate::device::model::{DeviceModel, Registers, Vendor};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
+use crate::report::number::speedup;
 
 /// A way to launch a kernel, and its times.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,38 +157,44 @@ impl fmt::Display for Ways {
         };
         writeln!(
             f,
-            "Beside the plan, on this device (plain kernel as it is launched: 1.00x):"
+            "\nSub-group size, register file and work-group size, speedup over the plain kernel"
         )?;
+        let mut rows: Vec<[String; 4]> = Vec::new();
         for way in &self.ways {
-            let name = way.change.as_deref().unwrap_or("as it is launched");
-            let times = |ns: f64| format!("{:.2}x", usual.plain_ns / ns);
-            let planned = way
-                .planned_ns
-                .map_or(String::new(), |ns| format!(", with the plan {}", times(ns)));
-            let against = way
-                .against
-                .as_ref()
-                .map_or(String::new(), |against| format!(" ({against})"));
-            writeln!(f, "  {name}: plain {}{planned}{against}", times(way.plain_ns))?;
+            let times = |ns: f64| speedup(usual.plain_ns / ns);
+            rows.push([
+                way.change.clone().unwrap_or_else(|| "as launched".to_owned()),
+                times(way.plain_ns),
+                way.planned_ns.map_or(String::new(), times),
+                way.against.clone().unwrap_or_default(),
+            ]);
+        }
+        let widest = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+        writeln!(f, "  {:widest$}  {:>8}  {:>9}", "", "plain", "with plan")?;
+        for [name, plain, planned, against] in &rows {
+            let line = format!("  {name:widest$}  {plain:>8}  {planned:>9}  {against}");
+            writeln!(f, "{}", line.trim_end())?;
         }
         for fixed in &self.fixed {
-            writeln!(f, "  Not tried: {fixed}.")?;
+            writeln!(f, "  Not varied: {fixed}.")?;
         }
-        let gain = usual.planned_ns.map(|ns| usual.plain_ns / ns);
         let given = |with_plan: bool| {
-            self.best(with_plan)
-                .map_or("nothing".to_owned(), |(way, speedup)| {
-                    format!("{speedup:.2}x by {}", way.change.as_deref().unwrap_or_default())
-                })
+            self.best(with_plan).map_or("nothing".to_owned(), |(way, gain)| {
+                format!(
+                    "{} ({})",
+                    speedup(gain),
+                    way.change.as_deref().unwrap_or_default()
+                )
+            })
         };
-        match gain {
+        match usual.planned_ns.map(|ns| speedup(usual.plain_ns / ns)) {
             Some(gain) => writeln!(
                 f,
-                "Which gives what: the plan {gain:.2}x; beside it {}; without it {}.",
+                "  The plan gains {gain}. These settings add {} to it; without the plan they gain {}.",
                 given(true),
                 given(false)
             ),
-            None => writeln!(f, "Which gives what: {}, and no plan gains.", given(false)),
+            None => writeln!(f, "  These settings gain {}; no plan gains.", given(false)),
         }
     }
 }

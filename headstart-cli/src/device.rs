@@ -172,7 +172,7 @@ pub fn bench(name: Option<&str>, overrides: &[String]) -> Result<Box<dyn Bench>>
 /// The model of a device that is simulated; none for others.
 ///
 /// # Errors
-/// As [`bench`].
+/// As [`bench()`].
 pub fn simulated(name: Option<&str>, overrides: &[String]) -> Result<Option<DeviceModel>> {
     if name == Some("cuda:all") {
         return Ok(None);

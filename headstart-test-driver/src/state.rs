@@ -61,7 +61,7 @@ pub fn state() -> MutexGuard<'static, State> {
             }
         });
         let is_timed = model.is_some();
-        let device = model.map_or_else(Simulator::untimed, |model| Simulator::of(model));
+        let device = model.map_or_else(Simulator::untimed, Simulator::of);
         let queue = device.queue().unwrap_or_else(|error| panic!("{error}"));
         Mutex::new(State {
             queue: Box::new(Kept(queue)),

@@ -35,7 +35,7 @@ fn sized(out: &mut [u32], #[constant] size: u64) {
 
 #[kernel]
 fn bad_plan(out: &mut [u32]) {
-    #[prefetch("out=telepathy:4")]
+    #[prefetch("out=rolling-async:99999")]
     for i in 0..4 {
         out[i] = 1;
     }
@@ -91,7 +91,7 @@ fn building_says_what_and_where() {
             sized::kernel(1 << 32),
             ["a work-group cannot have 4294967296 work-items", "fits 32 bits"],
         ),
-        (bad_plan::kernel(), ["telepathy", "refused.rs:"]),
+        (bad_plan::kernel(), ["99999", "refused.rs:"]),
         (
             no_such_load::kernel(),
             [

@@ -270,7 +270,7 @@ fn the_other_stacks_memory_comes_over_the_link() {
 #[test]
 fn a_buffer_in_the_other_stack_is_further_away() {
     let model = Arc::new(model::find("pvc-1550", &[]).expect("a model"));
-    let card = Simulator::of(&model);
+    let card = Simulator::of(Arc::clone(&model));
     let stacks = card.sub_devices().expect("a card of two stacks");
     let settings = ["groups=1", "items=64", "table=1048576", "work=1"].map(str::to_owned);
     let chosen = kernels::find("gather")

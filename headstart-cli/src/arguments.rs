@@ -56,6 +56,18 @@ pub struct DataOptions {
     pub as_opaque: bool,
 }
 
+/// On which device.
+#[derive(Args, Clone, Debug)]
+pub struct DeviceOptions {
+    /// The device, as `headstart devices` lists them, or a model file; for `tune` also `cuda:all`, all GPUs of this machine at
+    /// once [default: the first GPU, or else sim:h200]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Change one number of the simulated device's model, in the model's unit; may be repeated
+    #[arg(long, value_name = "PATH=NUMBER")]
+    pub model: Vec<String>,
+}
+
 /// On what plans are checked besides the launch at hand.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct CheckOptions {
@@ -213,13 +225,8 @@ pub struct Exec {
 pub struct Tune {
     #[command(flatten)]
     pub kernel: KernelOptions,
-    /// The device, as `headstart devices` lists them, or a model file; `cuda:all` for all GPUs of this machine at once
-    /// [default: the first GPU, or else sim:h200]
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<String>,
-    /// Change one number of the simulated device's model, in the model's unit; may be repeated
-    #[arg(long, value_name = "PATH=NUMBER")]
-    pub model: Vec<String>,
+    #[command(flatten)]
+    pub on: DeviceOptions,
     /// Try only these plans, separated by semicolons, or the few that are `likely` to help
     #[arg(long, value_name = "PLAN;…")]
     pub plans: Option<String>,
@@ -320,12 +327,8 @@ pub struct Run {
     /// The plan to apply, such as `values=rolling-async:4`
     #[arg(long, value_name = "PLAN", default_value = "none")]
     pub plan: String,
-    /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else sim:h200]
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<String>,
-    /// Change one number of the simulated device's model, in the model's unit; may be repeated
-    #[arg(long, value_name = "PATH=NUMBER")]
-    pub model: Vec<String>,
+    #[command(flatten)]
+    pub on: DeviceOptions,
     #[command(flatten)]
     pub check: CheckOptions,
     /// Write the result as JSON to FILE, `-` for standard output
@@ -348,12 +351,8 @@ pub struct Sweep {
     /// over it [default: where a distance is varied, the fastest strategy alone]
     #[arg(long, value_name = "PLAN")]
     pub plan: Option<String>,
-    /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else sim:h200]
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<String>,
-    /// Change one number of the simulated device's model at every point; may be repeated
-    #[arg(long, value_name = "PATH=NUMBER")]
-    pub model: Vec<String>,
+    #[command(flatten)]
+    pub on: DeviceOptions,
     #[command(flatten)]
     pub check: CheckOptions,
     /// Write the points as JSON to FILE, `-` for standard output

@@ -5,6 +5,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use headstart::device::model;
 use headstart::device::sim::Simulator;
@@ -121,75 +124,94 @@ fn some_plans(workload: &Workload) -> Vec<prefetch::Plan> {
 #[test]
 fn every_entry_is_read_run_written_and_read_again() {
     let ptxas = Ptxas::find();
-    let (mut entries, mut planned) = (0, 0);
-    let mut differing: Vec<String> = Vec::new();
-    for case in cases() {
-        let plain = workload(&case, &case.text);
-        let right = run(&case, &plain);
-        let plans = some_plans(&plain);
-        println!("{}: {} plans", case.name, plans.len());
-        let mut texts = Vec::new();
-        for plan in std::iter::once(prefetch::Plan::none()).chain(plans.first().cloned()) {
-            let module = tune::planned_module(
-                &case.text,
-                &case.file,
-                Some(&case.entry),
-                &case.launch,
-                &plan,
-                None,
-            );
-            let module = match module {
-                Ok(module) => module,
-                // It has a cache of its own, and no pointer that a copy could take.
-                Err(refusal)
-                    if refusal
-                        .to_string()
-                        .contains("constant memory is not fetched ahead") =>
-                {
-                    continue;
+    let (cases, next) = (cases(), AtomicUsize::new(0));
+    let (planned, differing) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    // Not rayon's threads: a run waits for a queue that takes those.
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (has_plans, differs) = tried(case, ptxas.as_ref());
+                    planned.fetch_add(usize::from(has_plans), Ordering::Relaxed);
+                    differing.lock().expect("no other thread failed").extend(differs);
                 }
-                // The IR would lose something of the entry, and says so.
-                Err(refusal) if refusal.to_string().contains("cannot be written back") => {
-                    println!("  not written: {refusal}");
-                    continue;
-                }
-                Err(error) => panic!("{}, {plan}: {error}", case.name),
-            };
-            let again = workload(&case, &module.text);
-            if run(&case, &again) != right {
-                println!("{}, {plan}: other bits\n{}", case.name, module.text);
-                differing.push(case.name.clone());
-            }
-            rests_on_what_it_says(&case, &module);
-            texts.push(module.text);
+            });
         }
-        if let Some(ptxas) = &ptxas {
-            for text in &texts {
-                ptxas
-                    .assemble_module(text)
-                    .unwrap_or_else(|said| panic!("{}: {said}\n{text}", case.name));
-            }
-        }
-        for plan in plans.iter().skip(1) {
-            let Some(text) = written(&case, &plain, plan) else {
-                continue;
-            };
-            let again = workload(&case, &text);
-            if run(&case, &again) != right {
-                println!("{}, {plan}: other bits\n{text}", case.name);
-                differing.push(case.name.clone());
-            }
-        }
-        entries += 1;
-        planned += u32::from(!plans.is_empty());
-    }
+    });
+    let (planned, differing) = (
+        planned.into_inner(),
+        differing.into_inner().expect("no thread failed"),
+    );
     assert!(differing.is_empty(), "{differing:?}");
     if std::env::var_os("HEADSTART_CORPUS").is_none() {
+        let entries = cases.len();
         assert!(
             entries >= 50 && planned >= 20,
             "{entries} entries, {planned} with a plan"
         );
     }
+}
+
+/// Reads, runs and writes one entry, with plans and without: whether it has plans, and its name for each that changed bits.
+fn tried(case: &Case, ptxas: Option<&Ptxas>) -> (bool, Vec<String>) {
+    let mut differing: Vec<String> = Vec::new();
+    let plain = workload(case, &case.text);
+    let right = run(case, &plain);
+    let plans = some_plans(&plain);
+    println!("{}: {} plans", case.name, plans.len());
+    let mut texts = Vec::new();
+    for plan in std::iter::once(prefetch::Plan::none()).chain(plans.first().cloned()) {
+        let module = tune::planned_module(
+            &case.text,
+            &case.file,
+            Some(&case.entry),
+            &case.launch,
+            &plan,
+            None,
+        );
+        let module = match module {
+            Ok(module) => module,
+            // It has a cache of its own, and no pointer that a copy could take.
+            Err(refusal)
+                if refusal
+                    .to_string()
+                    .contains("constant memory is not fetched ahead") =>
+            {
+                continue;
+            }
+            // The IR would lose something of the entry, and says so.
+            Err(refusal) if refusal.to_string().contains("cannot be written back") => {
+                println!("  not written: {refusal}");
+                continue;
+            }
+            Err(error) => panic!("{}, {plan}: {error}", case.name),
+        };
+        let again = workload(case, &module.text);
+        if run(case, &again) != right {
+            println!("{}, {plan}: other bits\n{}", case.name, module.text);
+            differing.push(case.name.clone());
+        }
+        rests_on_what_it_says(case, &module);
+        texts.push(module.text);
+    }
+    if let Some(ptxas) = ptxas {
+        for text in &texts {
+            ptxas
+                .assemble_module(text)
+                .unwrap_or_else(|said| panic!("{}: {said}\n{text}", case.name));
+        }
+    }
+    for plan in plans.iter().skip(1) {
+        let Some(text) = written(case, &plain, plan) else {
+            continue;
+        };
+        let again = workload(case, &text);
+        if run(case, &again) != right {
+            println!("{}, {plan}: other bits\n{text}", case.name);
+            differing.push(case.name.clone());
+        }
+    }
+    (!plans.is_empty(), differing)
 }
 
 /// The module with a plan carried out on its entry, without a search for what it rests on; nothing where it is refused.

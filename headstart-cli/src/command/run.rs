@@ -18,7 +18,7 @@ use crate::output::{Destination, json_line, print};
 pub fn run(options: &Run) -> Result<()> {
     let plan: Plan = options.plan.parse()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
-    let device = Chosen::find_or_first(options.device.as_deref(), &options.model)?;
+    let device = Chosen::find_or_first(options.on.device.as_deref(), &options.on.model)?;
     let json = options
         .json
         .as_deref()

@@ -41,8 +41,8 @@ pub fn run(options: &Sweep) -> Result<()> {
     }
     let swept = points::run(&Asked {
         kernel: &options.kernel,
-        device: options.device.as_deref(),
-        model: &options.model,
+        device: options.on.device.as_deref(),
+        model: &options.on.model,
         plan,
         over,
         check: options.check.settings(),

@@ -31,7 +31,7 @@ pub fn run(options: &Tune) -> Result<()> {
     let subject = kernel::find(&options.kernel, Places::Filled)?;
     let measure = measure(options)?;
     let budget = budget(options.budget)?;
-    let bench = device::bench(options.device.as_deref(), &options.model)?;
+    let bench = device::bench(options.on.device.as_deref(), &options.on.model)?;
     if let (Some(text), Some(_), true) = (&options.measure, measure, bench.times_at_once()) {
         return Err(Error::usage(format!(
             "`--measure {text}` is for devices on which plans are measured, and {} is simulated: every plan is",
@@ -150,7 +150,7 @@ pub fn run(options: &Tune) -> Result<()> {
     if !taken {
         print(&table::text(&report, terminal::output()))?;
         if let (Some(model), None) = (
-            device::simulated(options.device.as_deref(), &options.model)?,
+            device::simulated(options.on.device.as_deref(), &options.on.model)?,
             &report.partial,
         ) {
             let ways = tune::ways::ways(
@@ -212,10 +212,10 @@ impl Rewritten {
 
 /// For whom a module of SPIR-V is written: the device that it is tuned for, or any that takes SPIR-V.
 fn spirv_target(options: &Tune) -> Result<Target> {
-    let Some(name) = options.device.as_deref() else {
+    let Some(name) = options.on.device.as_deref() else {
         return Ok(Target::Portable);
     };
-    let device = Chosen::find(name, &options.model)?;
+    let device = Chosen::find(name, &options.on.model)?;
     device.spirv_target().ok_or_else(|| {
         Error::device(format!("{} does not run SPIR-V", device.name()))
             .accepted("an Intel or OpenCL device, or no `-o`")

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use rspirv::spirv::{Decoration, ExecutionModel, Op};
+use rspirv::spirv::{Decoration, ExecutionModel, LinkageType, Op};
 
 use super::words::{self, Instruction, refused};
 use crate::error::{Error, Result};
@@ -249,16 +249,7 @@ impl<'w> Module<'w> {
 
     /// What another module calls the function or variable that an id stands for, if it comes from there.
     pub fn imported(&self, id: u32) -> Option<String> {
-        let linkage = self.decorated(id, Decoration::LinkageAttributes).next()?;
-        let text = Instruction {
-            op: None,
-            code: 0,
-            words: linkage,
-            at: 0,
-        };
-        let (name, behind) = text.string(0);
-        // 0 is `Export`, 1 `Import`.
-        (linkage.get(behind) == Some(&1)).then_some(name)
+        self.linked(id, LinkageType::Import)
     }
 
     /// A number that a constant of 8 to 64 bits is, by its bits.
@@ -325,6 +316,11 @@ impl<'w> Module<'w> {
 
     /// What other modules call a function or variable, if they may.
     fn exported(&self, id: u32) -> Option<String> {
+        self.linked(id, LinkageType::Export)
+    }
+
+    /// The name by which an id is linked so.
+    fn linked(&self, id: u32, how: LinkageType) -> Option<String> {
         let linkage = self.decorated(id, Decoration::LinkageAttributes).next()?;
         let text = Instruction {
             op: None,
@@ -333,7 +329,7 @@ impl<'w> Module<'w> {
             at: 0,
         };
         let (name, behind) = text.string(0);
-        (linkage.get(behind) == Some(&0)).then_some(name)
+        (linkage.get(behind) == Some(&(how as u32))).then_some(name)
     }
 }
 

@@ -93,16 +93,14 @@ fn columns(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Colum
 
 /// The width of standard output, and whose words are used there.
 pub fn output() -> Columns {
-    TERMINAL
-        .get()
-        .map_or(Columns::UNLIMITED, |terminal| terminal.output)
+    let known = TERMINAL.get().map(|terminal| terminal.output);
+    known.unwrap_or(Columns::UNLIMITED).in_terms(TERMS.get().copied())
 }
 
 /// The same of standard error.
 pub fn errors() -> Columns {
-    TERMINAL
-        .get()
-        .map_or(Columns::UNLIMITED, |terminal| terminal.errors)
+    let known = TERMINAL.get().map(|terminal| terminal.errors);
+    known.unwrap_or(Columns::UNLIMITED).in_terms(TERMS.get().copied())
 }
 
 /// Whether only errors are wanted on standard error.

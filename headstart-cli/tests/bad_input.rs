@@ -279,7 +279,7 @@ fn an_index_out_of_bounds_in_the_users_data() {
             .chain(["--trace", &trace])
             .chain(set)
             .collect();
-        refused(&arguments, 1, &["gather.rs:", "values", "work-item"]);
+        refused(&arguments, 1, &["gather.rs:", "values", "thread"]);
     }
 }
 

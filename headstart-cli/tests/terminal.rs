@@ -143,6 +143,35 @@ fn colours_come_where_they_are_wanted() {
 }
 
 #[test]
+fn reports_are_in_the_terms_of_the_device_s_maker() {
+    let small = [
+        "tune", "gather", "--set", "items=8", "--set", "groups=2", "--plans", "unroll:2",
+    ];
+    let run = |options: &[&str]| text(&headstart("200", &[&small[..], options].concat()));
+    for (options, heading) in [
+        (
+            &["--device", "sim:h200"][..],
+            "on sim:h200, 2 blocks of 128 threads",
+        ),
+        (
+            &["--device", "sim:h200", "--terms", "sycl"],
+            "on sim:h200, 2 work-groups of 128 work-items",
+        ),
+        (
+            &["--device", "sim:pvc-1550"],
+            "on sim:pvc-1550, 2 work-groups of 128 work-items",
+        ),
+        (
+            &["--device", "sim:pvc-1550", "--terms", "cuda"],
+            "on sim:pvc-1550, 2 blocks of 128 threads",
+        ),
+    ] {
+        let text = run(options);
+        assert!(text.contains(heading), "{options:?}:\n{text}");
+    }
+}
+
+#[test]
 fn completions_and_manual_pages_know_every_command() {
     let script = text(&headstart("100", &["completions", "bash"]));
     let folder = tempfile::tempdir().expect("a folder");

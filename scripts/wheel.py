@@ -32,7 +32,11 @@ def main() -> None:
         if path.is_file() and "__pycache__" not in path.parts:
             files[str(path.relative_to(ROOT / "python"))] = path.read_bytes()
     files[f"{name}.data/scripts/headstart"] = stripped(binaries / "headstart")
-    files[f"{name}.data/data/lib/libheadstart_driver.so"] = stripped(binaries / "libheadstart_driver.so")
+    library = binaries / "libheadstart_driver.so"
+    if not library.exists():
+        # `cargo test` leaves what its programs depend on there.
+        library = binaries / "deps" / library.name
+    files[f"{name}.data/data/lib/libheadstart_driver.so"] = stripped(library)
     project = (ROOT / "python" / "pyproject.toml").read_text()
     requires = [f"Requires-Dist: {own}" for own in listed(project, "dependencies")]
     for extra, _ in re.findall(

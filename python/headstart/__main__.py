@@ -16,7 +16,7 @@ from headstart.errors import HeadstartError
 def tune_cache(words: list[str]) -> int:
     """Tunes what is pending in a cache; exit status 0 done, 3 one of them could not be."""
     parser = argparse.ArgumentParser(prog="python -m headstart tune-cache", description=tune_cache.__doc__)
-    parser.add_argument("folder", nargs="?", help="the cache; HEADSTART_CACHE or the user's without it")
+    parser.add_argument("folder", nargs="?", help="the cache; HEADSTART_PYTHON_CACHE or the user's without it")
     parser.add_argument("--device", default="cuda:0", help="the GPU to measure on")
     parser.add_argument("--budget", type=float, default=120.0, help="seconds for each launch")
     options = parser.parse_args(words)

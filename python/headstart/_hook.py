@@ -95,7 +95,7 @@ def install(
         mode: `background`: the first launch of its size is copied and tuned in a process of its own, meanwhile the original
             is launched. `now`: the first launch waits for that. `cached`: only answers that the cache has are used.
             `collect`: launches are copied into the cache, for `python -m headstart tune-cache`. `off`: nothing.
-        cache: the folder of answers; `HEADSTART_CACHE`, or one in the user's folder for caches.
+        cache: the folder of answers; `HEADSTART_PYTHON_CACHE`, or one in the user's folder for caches.
         budget: seconds after which a search begins no further plan.
         max_bytes: a launch that reaches more memory is left as it is.
         least: a better kernel is taken from this speedup on.
@@ -385,7 +385,7 @@ class Launcher:
                 return answer
         except CacheError as error:
             warnings.warn(
-                f"headstart: {error}; answers are lost with this process. Name a folder in HEADSTART_CACHE, "
+                f"headstart: {error}; answers are lost with this process. Name a folder in HEADSTART_PYTHON_CACHE, "
                 'or use only what there is: mode="cached"',
                 stacklevel=2,
             )

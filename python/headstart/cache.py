@@ -51,9 +51,9 @@ class Cache:
     """A folder of answers."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        """`folder`: where answers are kept; `HEADSTART_CACHE`, or `headstart` in the user's folder for caches."""
+        """`folder`: where answers are kept; `HEADSTART_PYTHON_CACHE`, or `headstart` in the user's folder for caches."""
         home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        given = folder or os.environ.get("HEADSTART_CACHE")
+        given = folder or os.environ.get("HEADSTART_PYTHON_CACHE")
         self.folder = Path(given) if given else Path(home) / "headstart" / "python"
 
     def place(self, device: str) -> Path:
@@ -93,7 +93,7 @@ class Cache:
         except OSError as error:
             raise CacheError(
                 f"nothing can be written into the cache {str(self.folder)!r} ({error.strerror}); name another folder "
-                '(`cache=` or HEADSTART_CACHE), or use only what it has: `headstart.install(mode="cached")`'
+                '(`cache=` or HEADSTART_PYTHON_CACHE), or use only what it has: `headstart.install(mode="cached")`'
             ) from error
 
     def get(self, device: str, key: str) -> Answer | None:

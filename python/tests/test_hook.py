@@ -269,14 +269,14 @@ def test_a_read_only_cache_is_refused_by_name_and_warned_of_otherwise(torch, com
     # A file where the folder should be: root may write into folders without a write bit.
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(headstart.CacheError, match="HEADSTART_CACHE"):
+    with pytest.raises(headstart.CacheError, match="HEADSTART_PYTHON_CACHE"):
         headstart.install(cache=str(blocked / "cache"))
     headstart.install(cache=str(blocked / "cache"), mode="cached")
     assert launch(compiled, arguments()) == "original"
     headstart.uninstall()
     forget(compiled)
     answers(monkeypatch)
-    monkeypatch.setenv("HEADSTART_CACHE", str(blocked / "cache"))
+    monkeypatch.setenv("HEADSTART_PYTHON_CACHE", str(blocked / "cache"))
     headstart.install(mode="now")
     with pytest.warns(UserWarning, match="answers are lost"):
         assert launch(compiled, arguments()) == "better"

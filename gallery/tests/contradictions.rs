@@ -161,7 +161,7 @@ fn contradictions(advice: &Advice) -> Vec<String> {
     let most = measure("bandwidth", "bandwidth of device memory");
     if let (Some(delivered), Some(most)) = (delivered, most) {
         check(delivered <= 1.02 * most, format!("{delivered} of {most} GB/s"));
-        let flying = measure("on its way", "on its way").zip(measure("on its way", "bandwidth × latency"));
+        let flying = measure("in flight", "in flight").zip(measure("in flight", "bandwidth × latency"));
         if let Some((flying, needed)) = flying {
             check(
                 flying <= 1.5 * needed || delivered > 0.5 * most,

@@ -84,7 +84,7 @@ const SMALL: [(&str, &[&str]); 24] = [
 ];
 
 /// The microbenchmarks: each of their kernels, and each instruction that they time.
-const MICRO: [(&str, &[&str]); 29] = [
+const MICRO: [(&str, &[&str]); 34] = [
     ("micro/latency", &["footprint=4096", "warm=0", "steps=9"]),
     (
         "micro/latency",
@@ -139,6 +139,17 @@ const MICRO: [(&str, &[&str]); 29] = [
     ("micro/barrier", &["steps=3"]),
     ("micro/shared", &["steps=9", "stride=5"]),
     ("micro/launch", &["groups=3"]),
+    ("micro/vectors", &["elements=16", "steps=5", "width=1"]),
+    ("micro/vectors", &["elements=16", "steps=5", "width=4"]),
+    ("micro/slices", &["groups=2", "steps=5", "lines=same"]),
+    (
+        "micro/stacks",
+        &["groups=2", "group=32", "footprint=65536", "steps=5", "part=other"],
+    ),
+    (
+        "micro/compression",
+        &["groups=2", "group=32", "footprint=65536", "steps=5", "data=alike"],
+    ),
     ("micro/code", &["steps=3"]),
     ("micro/hints", &["group=64", "steps=5"]),
     ("micro/hints", &["group=64", "steps=5", "level=L1"]),

@@ -139,7 +139,7 @@ impl Progress for Bar {
     }
 }
 
-/// The same for a sweep: so many points, all of them wanted. Ctrl-C ends the command.
+/// The same for a sweep, which runs all of its points. Ctrl-C ends the command.
 pub struct Points(ProgressBar);
 
 impl Points {

@@ -2,7 +2,7 @@
 
 use super::figure::{Shape, figure};
 use super::lines::{Block, Layout};
-use super::words::{answers, shown};
+use super::words::{answers, refusals, shown};
 use super::{PointOutcome, Sweep};
 use crate::names;
 use crate::report::number;
@@ -39,15 +39,8 @@ pub fn html(sweep: &Sweep) -> String {
         ),
     );
     page.push_str("<section>\n<h2>The answer</h2>\n<ul class=\"reasons\" id=\"answers\">\n");
-    for answer in answers(sweep) {
-        put(&mut page, format_args!("<li>{}</li>\n", Prose(&answer)));
-    }
-    for (reason, count) in sweep.refused() {
-        let points = if count == 1 { "point" } else { "points" };
-        put(
-            &mut page,
-            format_args!("<li>{count} {points} did not run: {}</li>\n", Prose(reason)),
-        );
+    for said in answers(sweep).into_iter().chain(refusals(sweep)) {
+        put(&mut page, format_args!("<li>{}</li>\n", Prose(&said)));
     }
     page.push_str("</ul>\n</section>\n");
     for block in layout.blocks(sweep) {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::lines::{Block, Layout};
-use super::words::{answers, shown};
+use super::words::{answers, refusals, shown};
 use super::{PointOutcome, Sweep};
 use crate::error::{Error, Result};
 use crate::names;
@@ -42,13 +42,8 @@ pub fn text(sweep: &Sweep, columns: Columns) -> String {
     for answer in answers(sweep) {
         text.push_str(&wrapped(&answer, "  - ", "    "));
     }
-    for (reason, count) in sweep.refused() {
-        let points = if count == 1 { "point" } else { "points" };
-        text.push_str(&wrapped(
-            &format!("{count} {points} did not run: {reason}"),
-            "  - ",
-            "    ",
-        ));
+    for refusal in refusals(sweep) {
+        text.push_str(&wrapped(&refusal, "  - ", "    "));
     }
     for note in &sweep.notes {
         text.push('\n');

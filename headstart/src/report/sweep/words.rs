@@ -53,6 +53,17 @@ pub fn answers(sweep: &Sweep) -> Vec<String> {
     answers
 }
 
+/// Which points did not run, and why: a sentence for each reason.
+pub(super) fn refusals(sweep: &Sweep) -> Vec<String> {
+    let refused = sweep.refused().into_iter();
+    refused
+        .map(|(reason, count)| {
+            let points = if count == 1 { "point" } else { "points" };
+            format!("{count} {points} did not run: {reason}")
+        })
+        .collect()
+}
+
 /// A speedup or a time.
 pub(super) fn shown(sweep: &Sweep, value: f64) -> String {
     match sweep.shows_speedups() {

@@ -144,7 +144,13 @@ const MICRO: [(&str, &[&str]); 34] = [
     ("micro/slices", &["groups=2", "steps=5", "lines=same"]),
     (
         "micro/stacks",
-        &["groups=2", "group=32", "footprint=65536", "steps=5", "part=other"],
+        &[
+            "groups=2",
+            "group=32",
+            "footprint=1048576",
+            "steps=5",
+            "part=other",
+        ],
     ),
     (
         "micro/compression",

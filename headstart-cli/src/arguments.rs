@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use headstart::device::CacheState;
 use headstart::tune::perturb::Settings;
 
 use crate::terminal::{Colour, Words};
@@ -66,6 +67,34 @@ pub struct DeviceOptions {
     /// Change one number of the simulated device's model, in the model's unit; may be repeated
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
+    #[command(flatten)]
+    pub cache: CacheOptions,
+}
+
+/// What a timed launch finds in the L2 cache.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct CacheOptions {
+    /// What each timed launch finds in L2: what the same launch before it left there (a kernel in a loop), or nothing (a kernel
+    /// whose data other kernels have displaced)
+    #[arg(long, value_enum, default_value_t, value_name = "STATE")]
+    pub l2: L2,
+}
+
+/// As `--l2` spells a state of the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum L2 {
+    #[default]
+    Kept,
+    Flushed,
+}
+
+impl From<L2> for CacheState {
+    fn from(l2: L2) -> CacheState {
+        match l2 {
+            L2::Kept => CacheState::Kept,
+            L2::Flushed => CacheState::Flushed,
+        }
+    }
 }
 
 /// On what plans are checked besides the launch at hand.
@@ -297,6 +326,8 @@ pub struct Advise {
     /// Change one number of the simulated device's model, in the model's unit; may be repeated
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
+    #[command(flatten)]
+    pub cache: CacheOptions,
     /// The kernel's share of the program's time, above 0 and at most 1, to say what the program gains
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,

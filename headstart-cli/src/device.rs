@@ -1,6 +1,7 @@
 //! The device that a command is about.
 
 use headstart::back::{ptx, spirv};
+use headstart::device::CacheState;
 use headstart::device::cuda::gpu::{self, GpuFacts};
 use headstart::device::model::{self, DeviceModel, Reached, Registers, Vendor};
 use headstart::device::opencl::platform::{self, OpenClFacts};
@@ -87,17 +88,27 @@ impl Chosen {
         }
     }
 
-    /// The device, ready to try plans on.
+    /// The device, ready to try plans on: each timed launch finds L2 as `cache` says.
     ///
     /// # Errors
-    /// The GPU cannot be opened.
-    pub fn bench(&self) -> Result<Box<dyn Bench>> {
+    /// The GPU cannot be opened, or the device's L2 cannot be emptied.
+    pub fn bench(&self, cache: CacheState) -> Result<Box<dyn Bench>> {
         Ok(match self {
-            Chosen::Simulated(model) => Box::new(SimulatedBench::new(DeviceModel::clone(model))),
+            Chosen::Simulated(model) => {
+                Box::new(SimulatedBench::new(DeviceModel::clone(model)).with_cache(cache))
+            }
             Chosen::Gpu(facts) => {
                 let program =
                     std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
-                Box::new(MeasuredBench::start(&program, &["worker".into()], facts.ordinal)?)
+                let bench = MeasuredBench::start(&program, &["worker".into()], facts.ordinal)?;
+                Box::new(bench.with_cache(cache)?)
+            }
+            Chosen::OpenCl(_) if cache != CacheState::Kept => {
+                return Err(Error::usage(format!(
+                    "`--l2 flushed` empties a cache, and {} has no way to",
+                    self.name()
+                ))
+                .accepted("`--l2 kept`"));
             }
             Chosen::OpenCl(facts) => Box::new(OpenClBench::open(facts.ordinal)?),
         })
@@ -160,11 +171,11 @@ impl Chosen {
 ///
 /// # Errors
 /// There is no such device, or the GPUs are of different kinds.
-pub fn bench(name: Option<&str>, overrides: &[String]) -> Result<Box<dyn Bench>> {
+pub fn bench(name: Option<&str>, overrides: &[String], cache: CacheState) -> Result<Box<dyn Bench>> {
     if name != Some("cuda:all") {
-        return Chosen::find_or_first(name, overrides)?.bench();
+        return Chosen::find_or_first(name, overrides)?.bench(cache);
     }
-    let start = |ordinal| Chosen::Gpu(gpu::facts(ordinal)?).bench();
+    let start = |ordinal| Chosen::Gpu(gpu::facts(ordinal)?).bench(cache);
     let benches: Vec<Box<dyn Bench>> = (0..gpu::count()?).map(start).collect::<Result<_>>()?;
     Ok(Box::new(SeveralBench::new(benches)?))
 }

@@ -112,46 +112,65 @@ pub fn fit(base: &Base, points: &[Point], measurements: &Measurements) -> Result
 }
 
 /// Changes the numbers that are added, or those that multiply, until nothing is missing.
+///
+/// A microbenchmark that is near is simulated again only after the others are near, too, since their numbers may have moved it.
 fn settle(base: &Base, fitted: &mut [(Fitted, &Point, How)], additive: bool) -> Result<()> {
+    let is_of_phase = |how: &How| matches!(how, How::Adds(_)) == additive;
+    let all: Vec<usize> = (0..fitted.len())
+        .filter(|&at| is_of_phase(&fitted[at].2))
+        .collect();
     // What each number was a round before, with its error there.
     let mut before: Vec<Option<(f64, f64)>> = vec![None; fitted.len()];
+    let mut open = all.clone();
+    // The numbers that the points which are near were last simulated with.
+    let mut seen: Vec<Option<BTreeMap<&'static str, f64>>> = vec![None; fitted.len()];
     for _ in 0..ROUNDS {
-        let model = base.with(&numbers(fitted))?;
-        let modelled: Vec<Option<f64>> = fitted
+        let numbers = numbers(fitted);
+        let model = base.with(&numbers)?;
+        let modelled: Vec<f64> = open
             .par_iter()
-            .map(|(_, point, how)| {
-                let is_one = matches!(how, How::Adds(_)) == additive;
-                is_one.then(|| modelled(&model, point)).transpose()
-            })
+            .map(|&at| modelled(&model, fitted[at].1))
             .collect::<Result<_>>()?;
-        let mut changed = false;
-        for (((one, _, how), modelled), before) in fitted.iter_mut().zip(modelled).zip(&mut before) {
-            let Some(modelled) = modelled else { continue };
+        let mut moved = Vec::new();
+        for (&at, modelled) in open.iter().zip(modelled) {
+            let (one, _, how) = &mut fitted[at];
             one.modelled = modelled;
-            let near = if matches!(how, How::Divides) {
-                NEAR_RATE
-            } else {
-                NEAR
-            };
-            if one.error().abs() <= near {
-                continue;
+            seen[at] = Some(numbers.clone());
+            let wanted = wanted(base, one, *how, before[at]);
+            if wanted != one.value {
+                before[at] = Some((one.value, one.error()));
+                one.value = wanted;
+                moved.push(at);
             }
-            let wanted = match *before {
-                // Too far: the number lies between this one and the one before.
-                Some((value, error)) if error * one.error() < 0.0 => {
-                    base.rounded(one.key, (value + one.value) / 2.0)
-                }
-                _ => next(base, one, *how),
-            };
-            *before = Some((one.value, one.error()));
-            changed |= wanted != one.value;
-            one.value = wanted;
         }
-        if !changed {
+        open = moved;
+        if open.is_empty() {
+            let now = self::numbers(fitted);
+            open.extend(all.iter().filter(|&&at| seen[at].as_ref() != Some(&now)));
+        }
+        if open.is_empty() {
             break;
         }
     }
     Ok(())
+}
+
+/// The number that a microbenchmark asks for next: the one that stands if it is near. `before` is the number of the round before
+/// and its error.
+fn wanted(base: &Base, one: &Fitted, how: How, before: Option<(f64, f64)>) -> f64 {
+    let near = if matches!(how, How::Divides) {
+        NEAR_RATE
+    } else {
+        NEAR
+    };
+    if one.error().abs() <= near {
+        return one.value;
+    }
+    match before {
+        // Too far: the number lies between this one and the one before.
+        Some((value, error)) if error * one.error() < 0.0 => base.rounded(one.key, (value + one.value) / 2.0),
+        _ => next(base, one, how),
+    }
 }
 
 fn numbers(fitted: &[(Fitted, &Point, How)]) -> BTreeMap<&'static str, f64> {

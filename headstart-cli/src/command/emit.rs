@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use headstart::back::{machine, ptx, spirv};
+use headstart::device::CacheState;
 use headstart::prefetch::Plan;
 use headstart::tune::{self, perturb::Engine};
 use headstart::{Error, Result, ir};
@@ -25,7 +26,7 @@ pub fn run(options: &Emit) -> Result<()> {
     let device = Chosen::find(name, &options.model)?;
     let destination = Destination::check("--output", options.output.as_deref().unwrap_or(Path::new("-")))?;
     let workload = subject.workload()?;
-    let bench = device.bench()?;
+    let bench = device.bench(CacheState::default())?;
     let bench = bench.as_ref();
     let plain = tune::plain(bench, &workload)?;
     let kernel = match tune::derive(bench, &workload, &plain, &plan) {

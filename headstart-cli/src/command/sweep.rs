@@ -43,6 +43,7 @@ pub fn run(options: &Sweep) -> Result<()> {
         kernel: &options.kernel,
         device: options.on.device.as_deref(),
         model: &options.on.model,
+        cache: options.on.cache.l2.into(),
         plan,
         over,
         check: options.check.settings(),

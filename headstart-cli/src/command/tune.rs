@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use headstart::back::spirv::Target;
 use headstart::capture::Captured;
-use headstart::device::CacheState;
 use headstart::device::sim::Simulator;
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Report, page, table};
@@ -31,7 +30,11 @@ pub fn run(options: &Tune) -> Result<()> {
     let subject = kernel::find(&options.kernel, Places::Filled)?;
     let measure = measure(options)?;
     let budget = budget(options.budget)?;
-    let bench = device::bench(options.on.device.as_deref(), &options.on.model)?;
+    let bench = device::bench(
+        options.on.device.as_deref(),
+        &options.on.model,
+        options.on.cache.l2.into(),
+    )?;
     if let (Some(text), Some(_), true) = (&options.measure, measure, bench.times_at_once()) {
         return Err(Error::usage(format!(
             "`--measure {text}` is for devices on which plans are measured, and {} is simulated: every plan is",
@@ -155,7 +158,7 @@ pub fn run(options: &Tune) -> Result<()> {
         ) {
             let ways = tune::ways::ways(
                 &model,
-                CacheState::default(),
+                options.on.cache.l2.into(),
                 subject.as_ref(),
                 Some(&report.best.plan).filter(|plan| !plan.is_none()),
             )?;

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use headstart::device::CacheState;
 use headstart::ir::Kernel;
 use headstart::prefetch::Plan;
 use headstart::prefetch::plan::{Distance, LoadName};
@@ -33,6 +34,8 @@ pub struct Asked<'a> {
     pub device: Option<&'a str>,
     /// As `--model` spells them.
     pub model: &'a [String],
+    /// What each timed launch finds in L2.
+    pub cache: CacheState,
     /// The plan whose distance or strategy is varied, or that runs everywhere.
     pub plan: Option<Plan>,
     /// What is varied.
@@ -106,6 +109,9 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
         .collect();
 
     let mut notes = Vec::new();
+    if asked.cache != CacheState::default() {
+        notes.push(format!("Each timed launch finds {}.", asked.cache));
+    }
     let base = base_plan(asked, first, &ready[0], &mut notes)?;
     // A value that makes no plan is wrong whatever the others are.
     let plans: Vec<Plan> = combinations
@@ -229,7 +235,7 @@ fn setting(
     datas: &mut Vec<Vec<String>>,
 ) -> Result<Setting> {
     let overrides: Vec<String> = asked.model.iter().chain(model).cloned().collect();
-    let bench = Chosen::find_or_first(asked.device, &overrides)?.bench()?;
+    let bench = Chosen::find_or_first(asked.device, &overrides)?.bench(asked.cache)?;
     let mut options = asked.kernel.clone();
     options.data.set.extend(parameters.iter().cloned());
     let subject = kernel::find(&options, Places::Filled)?;

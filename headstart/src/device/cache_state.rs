@@ -1,5 +1,7 @@
 //! What a timed launch finds in the L2 cache.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// What the L2 cache holds when a timed launch starts.
@@ -11,4 +13,13 @@ pub enum CacheState {
     Kept,
     /// Nothing of what the launch touches.
     Flushed,
+}
+
+impl fmt::Display for CacheState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CacheState::Kept => "the L2 cache as the launch before left it",
+            CacheState::Flushed => "an L2 cache that holds nothing of it",
+        })
+    }
 }

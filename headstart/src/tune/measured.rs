@@ -148,6 +148,18 @@ impl MeasuredBench {
         })
     }
 
+    /// The same, with something else in L2 when a launch starts; its predictions, too.
+    ///
+    /// # Errors
+    /// A device model of ours cannot be read.
+    pub fn with_cache(mut self, cache: CacheState) -> Result<MeasuredBench> {
+        self.timing.cache = cache;
+        self.model =
+            model_of(&self.facts)?.map(|model| Arc::new(SimulatedBench::new(model).with_cache(cache)));
+        self.hurried = self.model.clone().map(Hurried::new);
+        Ok(self)
+    }
+
     fn gpu(&self) -> MutexGuard<'_, Box<dyn Measures>> {
         self.gpu.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -335,10 +347,7 @@ impl MeasuredBench {
 
     fn note(&self, measured: &Measured, is_simulated: bool) -> String {
         let GpuFacts { name, driver, .. } = &self.facts;
-        let state = match measured.timing.cache {
-            CacheState::Kept => "the L2 cache as the launch before left it",
-            CacheState::Flushed => "an L2 cache that holds nothing of it",
-        };
+        let state = measured.timing.cache;
         let counted = match (&self.model, is_simulated) {
             (Some(_), true) => " Bytes moved and shares of waiting are what the simulator counts.",
             (Some(_), false) => {

@@ -21,6 +21,7 @@ pub struct SimulatedBench {
     model: Arc<DeviceModel>,
     device: Simulator,
     timer: Timer,
+    cache: CacheState,
     /// What the work-groups of a kernel's launch have to do: that of the search at hand.
     survey: Mutex<Option<Surveyed>>,
 }
@@ -40,6 +41,7 @@ impl SimulatedBench {
         SimulatedBench {
             device,
             timer: Timer::new(Arc::clone(&model)),
+            cache: CacheState::default(),
             survey: Mutex::default(),
             model,
         }
@@ -49,6 +51,7 @@ impl SimulatedBench {
     #[must_use]
     pub fn with_cache(mut self, cache: CacheState) -> SimulatedBench {
         self.timer = self.timer.with_cache(cache);
+        self.cache = cache;
         self
     }
 
@@ -102,7 +105,7 @@ impl SimulatedBench {
             evidence: self.evidence(bound, time),
             profile: Some(Profile::of_simulated(&self.model, code, time)),
             counted: counted(time),
-            note: note(&self.model, time),
+            note: note(&self.model, self.cache, time),
             outputs: None,
         }
     }
@@ -136,7 +139,10 @@ impl Bench for SimulatedBench {
     }
 
     fn identity(&self) -> String {
-        format!("{:?}", self.model)
+        match self.cache {
+            CacheState::Kept => format!("{:?}", self.model),
+            CacheState::Flushed => format!("{:?} {:?}", self.model, self.cache),
+        }
     }
 
     fn target(&self) -> prefetch::Target {
@@ -248,7 +254,7 @@ fn waiting_for(reason: StallReason) -> &'static str {
     }
 }
 
-fn note(model: &DeviceModel, time: &LaunchTime) -> String {
+fn note(model: &DeviceModel, cache: CacheState, time: &LaunchTime) -> String {
     let sample = time.sample;
     let some = format!(
         "{} of {} busy cores, {} of {} work-groups",
@@ -263,5 +269,9 @@ fn note(model: &DeviceModel, time: &LaunchTime) -> String {
             number::figures(100.0 * part)
         ),
     };
-    format!("Simulated on a model of the {}: {what}.", model.modelled())
+    let found = match cache {
+        CacheState::Kept => String::new(),
+        CacheState::Flushed => format!(" The launch finds {cache}."),
+    };
+    format!("Simulated on a model of the {}: {what}.{found}", model.modelled())
 }

@@ -43,7 +43,11 @@ fn a_launch_that_finds_nothing_takes_longer_and_the_answer_says_so() {
     let with = |command: &str, more: &[&str]| json(command, &[&table, more].concat());
     let kept = nanoseconds(&with("run", &["--l2", "kept"])["time_ns"]);
     let flushed = nanoseconds(&with("run", &["--l2", "flushed"])["time_ns"]);
-    assert_eq!(kept, nanoseconds(&with("run", &[])["time_ns"]), "kept is the default");
+    assert_eq!(
+        kept,
+        nanoseconds(&with("run", &[])["time_ns"]),
+        "kept is the default"
+    );
     assert!(flushed > 1.2 * kept, "{flushed} against {kept}");
 
     // The same log serves both, and mixes no times.

@@ -74,12 +74,7 @@ fn what_is_carried_is_written_again_and_not_run() {
     let folder = folder("carried");
     let (text, refused) = again(&folder, "carried.ptx");
     assert_eq!(refused, 0);
-    for part in [
-        "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 {%",
-        "tex.2d.v4.f32.f32 {%",
-    ] {
-        assert!(text.contains(part), "{part}");
-    }
+    assert!(text.contains("tex.2d.v4.f32.f32 {%"), "{text}");
     assembles(&text);
     let (text, entries) = entries(&folder, "carried.ptx");
     for (name, launch) in entries {

@@ -8,7 +8,32 @@
 use super::emitter::Emitter;
 use super::registers::Class;
 use crate::error::{Error, Result};
-use crate::ir::{Given, Opaque, Value};
+use crate::ir::{Given, Kernel, OpKind, Opaque, Value};
+
+/// Carried instructions, by what their text holds, that are newer than PTX 8.0 (PTX ISA, "PTX ISA notes" of each).
+const NEWER: [(&str, &str, (u32, u32)); 6] = [
+    ("mma.", ".e4m3.", (8, 4)),
+    ("mma.", ".e5m2.", (8, 4)),
+    ("ldmatrix.", ".b8", (8, 6)),
+    ("stmatrix.", ".b8", (8, 6)),
+    ("multimem.", "", (8, 1)),
+    ("tcgen05.", "", (8, 6)),
+];
+
+/// The oldest PTX version that has all instructions that a kernel carries.
+pub(super) fn least_version(kernel: &Kernel) -> (u32, u32) {
+    let mut least = (8, 0);
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Opaque(what, _) = &op.kind {
+            for (start, part, version) in NEWER {
+                if what.text.starts_with(start) && what.name().contains(part) {
+                    least = least.max(version);
+                }
+            }
+        }
+    });
+    least
+}
 
 impl Emitter<'_> {
     /// An instruction that is carried.

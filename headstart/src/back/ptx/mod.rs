@@ -90,7 +90,8 @@ pub enum L1Hint {
 pub struct Options {
     /// The GPU generation.
     pub target: Target,
-    /// PTX ISA version, 8.0 to 9.0; 8.0 has all that is used.
+    /// PTX ISA version, 8.0 to 9.0; 8.0 has all that is used. A kernel that carries newer instructions gets the version that
+    /// has them.
     pub version: (u32, u32),
     /// The work-group size of the launch, if it is known: the compiler may then use all the registers
     /// that it leaves.
@@ -173,10 +174,9 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     emitter.region(&kernel.body, control::Next::Nothing)?;
     let written = emitter.finish();
 
+    let (major, minor) = options.version.max(carried::least_version(kernel));
     let mut text = format!(
-        ".version {}.{}\n.target {}\n.address_size 64\n\n",
-        options.version.0,
-        options.version.1,
+        ".version {major}.{minor}\n.target {}\n.address_size 64\n\n",
         options.target.name()
     );
     let items = group_items(kernel, options);

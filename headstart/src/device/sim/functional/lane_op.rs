@@ -1,10 +1,11 @@
 //! Operations on registers: what the IR's operations become when their values have places.
 
 use super::lanes::Slot;
+use super::opaque::Carried;
 use crate::ir::{
     Array, AtomicOp, BinaryOp, CacheLevel, CacheUse, CompareOp, ConvertOp, FloatRule, GroupVoteOp, Id,
-    Kernel, LoadId, Meeting, MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Opaque, Place, PrefetchScope,
-    ReduceOp, ShuffleOp, Space, Type, UnaryOp, Value, VoteOp, Wrap,
+    Kernel, LoadId, Meeting, MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ReduceOp,
+    ShuffleOp, Space, Type, UnaryOp, Value, VoteOp, Wrap,
 };
 
 /// One operation of a sub-group. Control flow and barriers are not among them: who runs the operations
@@ -88,7 +89,7 @@ no_slots!(
     Array,
     AtomicOp,
     BinaryOp,
-    Box<Opaque>,
+    Box<Carried>,
     Box<str>,
     CacheLevel,
     CompareOp,
@@ -219,7 +220,7 @@ lane_operations! {
         Active [to: Slot] {};
         MeetSubGroup [] { mask: Option<Slot> };
         Print [] { text: Box<str>, values: Box<[(Type, Slot)]> };
-        Opaque [to: Box<[Slot]>] { what: Box<Opaque>, values: Box<[(Type, Slot)]> };
+        Opaque [to: Box<[Slot]>] { what: Box<Carried>, values: Box<[(Type, Slot)]> };
     }
 }
 
@@ -503,7 +504,7 @@ impl LaneOp {
             },
             OpKind::Opaque(what, values) => LaneOpKind::Opaque {
                 to: op.results.iter().map(|&value| slot(value)).collect(),
-                what: Box::new(what.clone()),
+                what: Box::new(Carried::new(what, values.0.len())),
                 values: values
                     .0
                     .iter()

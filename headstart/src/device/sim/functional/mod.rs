@@ -37,6 +37,7 @@ mod histories;
 mod lane_op;
 mod lanes;
 mod launch_shadow;
+mod matrix;
 mod no_wrap;
 mod opaque;
 mod order;

@@ -1,13 +1,14 @@
 //! Instructions that are carried as text: those that can be run are, the others stop the launch by name.
 //!
-//! What only takes time or orders what is in order here does nothing. Clocks count how often they are read. `vprintf` prints,
-//! `__assertfail` is an error of the kernel, as the program says. Tensor cores, barriers with phases, bulk copies and textures are
-//! not run: what they do exactly is not known well enough, or not needed.
+//! Tensor cores are [`matrix`](super::matrix)'s. What only takes time or orders what is in order here does nothing. Clocks count how
+//! often they are read. `vprintf` prints, `__assertfail` is an error of the kernel, as the program says. Barriers with phases, bulk
+//! copies and textures are not run.
 
 use super::access::Location;
 use super::address::from_generic;
 use super::fault::{self, Access};
 use super::lanes::{Mask, Registers, Slot};
+use super::matrix::{Matrix, Run};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::ir::{Opaque, Place, Space, Type};
 use crate::{Error, Result};
@@ -25,6 +26,26 @@ enum Known {
     Print,
     /// The driver's `__assertfail`.
     Assert,
+}
+
+/// An instruction that is carried, with what the engine knows of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Carried {
+    what: Opaque,
+    known: Option<Known>,
+    /// What it is of the tensor cores' instructions.
+    matrix: Option<Matrix>,
+}
+
+impl Carried {
+    /// The instruction, with so many operands.
+    pub fn new(what: &Opaque, operands: usize) -> Carried {
+        Carried {
+            what: what.clone(),
+            known: known(what),
+            matrix: Matrix::read(&what.text, what.makes.len(), operands),
+        }
+    }
 }
 
 /// Instructions that change nothing that is seen here, by their beginnings.
@@ -73,7 +94,7 @@ impl WorkGroup<'_> {
     #[expect(clippy::too_many_arguments, reason = "an operation's fields, and who runs it")]
     pub(super) fn opaque(
         &mut self,
-        what: &Opaque,
+        carried: &Carried,
         to: &[Slot],
         values: &[(Type, Slot)],
         registers: &mut Registers,
@@ -81,7 +102,18 @@ impl WorkGroup<'_> {
         mask: Mask,
         place: Place,
     ) -> Result<()> {
-        let Some(known) = known(what) else {
+        let what = &carried.what;
+        if let Some(matrix) = &carried.matrix {
+            let run = Run {
+                to,
+                values,
+                sub_group,
+                mask,
+                place,
+            };
+            return self.matrix(matrix, &run, registers);
+        }
+        let Some(known) = carried.known else {
             return Err(Error::device(format!(
                 "`{}` is carried as text, and not run by the simulator",
                 what.name()

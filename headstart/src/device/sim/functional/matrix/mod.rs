@@ -1,0 +1,267 @@
+//! Tensor cores: products of small matrices that lie in the registers of a sub-group, and the moves that bring them there.
+//!
+//! All 32 lanes take part. What is computed is what an H100 computes, to the bit: see [`number`].
+
+mod fragment;
+mod instruction;
+mod number;
+
+pub use instruction::Matrix;
+use instruction::{Address, Stride};
+
+use super::access::Location;
+use super::address::from_generic;
+use super::fault::{self, Access};
+use super::lanes::{Mask, Registers, Slot};
+use super::work_group::{SubGroup, WorkGroup};
+use crate::error::Result;
+use crate::ir::{Place, Space, Type};
+use fragment::{Fragment, LANES};
+use number::Kinds;
+
+/// Rows and columns of a matrix of 16-bit elements that is moved, and the bytes of a row.
+const SIDE: usize = 8;
+const ROW: u32 = 16;
+
+/// An instruction's operands and who runs it.
+pub struct Run<'a> {
+    /// Where results go.
+    pub to: &'a [Slot],
+    /// The operands.
+    pub values: &'a [(Type, Slot)],
+    /// Who runs it.
+    pub sub_group: &'a SubGroup,
+    /// The lanes that do.
+    pub mask: Mask,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl WorkGroup<'_> {
+    /// Runs an instruction of the tensor cores.
+    ///
+    /// # Errors
+    /// A lane is missing, or an address leads nowhere.
+    pub(super) fn matrix(&mut self, what: &Matrix, run: &Run<'_>, registers: &mut Registers) -> Result<()> {
+        if self.state.is_checking() {
+            let name = match what {
+                Matrix::Product { .. } => "matrix product",
+                Matrix::Rows { .. } | Matrix::Transpose | Matrix::Whole { .. } => "move of a matrix",
+            };
+            self.all_are_here(name, run.sub_group, run.mask, run.place)?;
+            let lanes = run.mask.count();
+            if !run.mask.is_empty() && lanes != LANES as u32 {
+                let who = self.describe(run.sub_group.work_item(0));
+                let what =
+                    format!("the sub-group of {who} has {lanes} work-items, and a {name} takes {LANES}");
+                return Err(fault::error(self.state.kernel, run.place, what));
+            }
+        }
+        match *what {
+            Matrix::Product { kinds, fragments } => {
+                multiply(kinds, &fragments, run, registers);
+                Ok(())
+            }
+            Matrix::Transpose => {
+                let values = *registers.get(run.values[0].1);
+                let element = |row: usize, column: usize| half_of(values[row * 4 + column / 2], column % 2);
+                let lanes = registers.get_mut(run.to[0]);
+                for (lane, bits) in lanes.iter_mut().enumerate() {
+                    let (row, column) = (lane / 4, lane % 4 * 2);
+                    *bits = element(column, row) | element(column + 1, row) << 16;
+                }
+                Ok(())
+            }
+            Matrix::Rows {
+                count,
+                transposed,
+                writes: false,
+                at,
+            } => self.load_rows(count as usize, transposed, at, run, registers),
+            Matrix::Rows {
+                count,
+                transposed,
+                at,
+                ..
+            } => self.store_rows(count as usize, transposed, at, run, registers),
+            Matrix::Whole {
+                fragment,
+                by_rows,
+                stride,
+                writes,
+                at,
+            } => self.whole(fragment, (by_rows, stride, writes), at, run, registers),
+        }
+    }
+
+    /// Where a lane's address leads.
+    fn leads_to(
+        &self,
+        at: Address,
+        offset: u64,
+        lane: usize,
+        run: &Run<'_>,
+        registers: &Registers,
+    ) -> Location {
+        let address = registers.get(run.values[at.operand].1)[lane];
+        let (space, address) = match at.space {
+            Space::Generic => from_generic(address),
+            space => (space, address),
+        };
+        let address = match space {
+            // Addresses of shared memory have 32 bits.
+            Space::Shared => u64::from((address as u32).wrapping_add(at.offset as u32)),
+            _ => address.wrapping_add_signed(at.offset),
+        };
+        Location::new(self.state, space, address.wrapping_add(offset))
+    }
+
+    fn load_rows(
+        &mut self,
+        count: usize,
+        transposed: bool,
+        at: Address,
+        run: &Run<'_>,
+        registers: &mut Registers,
+    ) -> Result<()> {
+        for number in 0..count {
+            let mut elements = [[0; SIDE]; SIDE];
+            for (row, elements) in elements.iter_mut().enumerate() {
+                let lane = number * SIDE + row;
+                let item = run.sub_group.work_item(lane);
+                let from = self.leads_to(at, 0, lane, run, registers);
+                let offset = self.access(Access::Read, from, ROW, item, run.place)?;
+                for (column, element) in (0..).zip(elements.iter_mut()) {
+                    *element = self.read(from, offset + column * 2, 2, item);
+                }
+            }
+            let lanes = registers.get_mut(run.to[number]);
+            for (lane, bits) in lanes.iter_mut().enumerate() {
+                let (row, column) = (lane / 4, lane % 4 * 2);
+                *bits = match transposed {
+                    false => elements[row][column] | elements[row][column + 1] << 16,
+                    true => elements[column][row] | elements[column + 1][row] << 16,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn store_rows(
+        &mut self,
+        count: usize,
+        transposed: bool,
+        at: Address,
+        run: &Run<'_>,
+        registers: &Registers,
+    ) -> Result<()> {
+        for number in 0..count {
+            let values = *registers.get(run.values[1 + number].1);
+            for row in 0..SIDE {
+                let lane = number * SIDE + row;
+                let item = run.sub_group.work_item(lane);
+                let to = self.leads_to(at, 0, lane, run, registers);
+                let offset = self.access(Access::Write, to, ROW, item, run.place)?;
+                for column in 0..SIDE {
+                    let (row, from) = match transposed {
+                        false => (row, column),
+                        true => (column, row),
+                    };
+                    let bits = half_of(values[row * 4 + from / 2], from % 2);
+                    self.write(to, offset + 2 * column as u64, 2, bits, item);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One operand of `wmma` between memory and registers.
+    fn whole(
+        &mut self,
+        fragment: Fragment,
+        (by_rows, stride, writes): (bool, Stride, bool),
+        at: Address,
+        run: &Run<'_>,
+        registers: &mut Registers,
+    ) -> Result<()> {
+        let (rows, columns) = fragment.shape.size(fragment.part);
+        let (bits, bytes) = (fragment.element.bits(), fragment.element.bits() / 8);
+        for lane in 0..LANES {
+            let stride = match stride {
+                Stride::Dense => u64::from(if by_rows { columns } else { rows }),
+                Stride::Fixed(stride) => u64::from(stride),
+                Stride::Operand(operand) => registers.get(run.values[operand].1)[lane] & 0xffff_ffff,
+            };
+            let item = run.sub_group.work_item(lane);
+            for register in 0..fragment.registers {
+                let mut loaded = 0;
+                for index in 0..fragment.element.per_register() {
+                    let (row, column) = fragment.place(lane, register, index);
+                    let (row, column) = (u64::from(row), u64::from(column));
+                    let element = match by_rows {
+                        true => row * stride + column,
+                        false => column * stride + row,
+                    };
+                    let place = self.leads_to(at, element * u64::from(bytes), lane, run, registers);
+                    if writes {
+                        let value = registers.get(run.values[1 + register as usize].1)[lane];
+                        let offset = self.access(Access::Write, place, bytes, item, run.place)?;
+                        self.write(place, offset, bytes, value >> (bits * index) & ones(bits), item);
+                    } else {
+                        let offset = self.access(Access::Read, place, bytes, item, run.place)?;
+                        loaded |= self.read(place, offset, bytes, item) << (bits * index);
+                    }
+                }
+                if !writes {
+                    registers.get_mut(run.to[register as usize])[lane] = loaded;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// D = A · B + C.
+fn multiply(kinds: Kinds, fragments: &[Fragment; 4], run: &Run<'_>, registers: &mut Registers) {
+    let [a, b, c, d] = fragments;
+    let mut operand = 0;
+    let mut gathered = |fragment: &Fragment, by_columns: bool| {
+        let (rows, columns) = fragment.shape.size(fragment.part);
+        let across = if by_columns { rows } else { columns } as usize;
+        let mut elements = vec![0; (rows * columns) as usize];
+        let bits = fragment.element.bits();
+        fragment.each(|lane, register, index, (row, column)| {
+            let value = registers.get(run.values[operand + register as usize].1)[lane];
+            let (row, column) = (row as usize, column as usize);
+            let at = if by_columns {
+                column * across + row
+            } else {
+                row * across + column
+            };
+            elements[at] = value >> (bits * index) & ones(bits);
+        });
+        operand += fragment.registers as usize;
+        elements
+    };
+    // The columns of B lie side by side here, as the rows of A do.
+    let (left, right, start) = (gathered(a, false), gathered(b, true), gathered(c, false));
+    let sums = kinds.multiply(&left, &right, &start, a.shape.inner as usize);
+    let columns = d.shape.size(d.part).1 as usize;
+    let bits = d.element.bits();
+    for &slot in run.to {
+        registers.get_mut(slot).fill(0);
+    }
+    d.each(|lane, register, index, (row, column)| {
+        let sum = sums[row as usize * columns + column as usize];
+        registers.get_mut(run.to[register as usize])[lane] |= sum << (bits * index);
+    });
+}
+
+/// One of the two elements of a register.
+fn half_of(bits: u64, index: usize) -> u64 {
+    bits >> (16 * index) & 0xffff
+}
+
+fn ones(bits: u32) -> u64 {
+    u64::MAX >> (64 - bits)
+}

@@ -235,6 +235,38 @@ fn a_program_becomes_a_better_one() {
 }
 
 #[test]
+fn messages_of_assertions_are_no_hindrance() {
+    let ptx = ptx("checked");
+    let place = Place::new("gather", 1);
+    let program = ["./gather", &ptx, "1024", "64", "5"];
+    let alone = text(&place.alone("gather", &program[1..]).stdout);
+    let in_program = |first: &[&'static str]| {
+        let all: Vec<&str> = first.iter().copied().chain(["--"]).chain(program).collect();
+        place.headstart(&all)
+    };
+    let captured = in_program(&["capture", "-o", "cap", "--launch", "0"]);
+    assert!(captured.status.success(), "{}", text(&captured.stderr));
+    let ran = place.done(&["run", "cap/gather", "--device", "sim:h200", "--plan", "none"]);
+    assert!(ran.contains("are as captured, 3035 of them changed"), "{ran}");
+    let tuned = place.done(&[
+        "tune",
+        "cap/gather",
+        "--device",
+        "sim:h200",
+        "--plans",
+        "unroll:4",
+    ]);
+    assert!(tuned.contains("blocks have 128×1×1 threads"), "{tuned}");
+    let exec = in_program(&["exec", "--with", "cap"]);
+    let told = text(&exec.stderr);
+    assert_eq!(text(&exec.stdout), alone, "{told}");
+    assert!(
+        told.contains("headstart: gather: 3 of 5 launches took the better kernel"),
+        "{told}"
+    );
+}
+
+#[test]
 fn pointers_inside_structures_and_memory_lead_where_they_did() {
     let ptx = ptx("list");
     let place = Place::new("list", 1);

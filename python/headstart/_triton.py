@@ -18,6 +18,11 @@ _TYPES = {
     "float32": "fp32", "float64": "fp64",
 }  # fmt: skip
 
+#: What the compiler takes beside arguments of the kernel.
+OPTIONS = (
+    "num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "maxnreg", "ptx_options", "debug", "sanitize_overflow",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Compiled:
@@ -82,7 +87,7 @@ def compiled(kernel: Any, args: tuple[Any, ...], meta: dict[str, Any], arch: int
             raise UsageError(f"argument `{name}` is given twice")
         if name in names:
             call[name] = value
-        elif name in ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "maxnreg", "ptx_options"):
+        elif name in OPTIONS:
             options[name] = value
         else:
             raise UsageError(f"the kernel has no argument `{name}`; it has {', '.join(names)}")

@@ -71,6 +71,26 @@ def test_a_triton_kernel_has_a_report() -> None:
 
 
 @needs_triton
+def test_checks_of_indices_are_no_hindrance() -> None:
+    import checked
+
+    items, rows = 2048, 1 << 18
+    indices = headstart.indices((64, items), uniform=rows, seed=1)
+    report = headstart.advise(
+        checked.checked_bag,
+        grid=(64,),
+        args=(indices, headstart.shape(rows), headstart.shape(64, fill="zero"), rows, items),
+        budget=5,
+        BLOCK=128,
+        num_warps=4,
+        debug=True,
+        sanitize_overflow=False,
+    )
+    assert report.speedup > 1.2 and report.plan
+    assert any("`table` can be fetched early" in reason for reason in report.reasons)
+
+
+@needs_triton
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::effects::{self, Effect};
 use super::jumps::yielded;
-use super::loops::{Effect, Inside, LoadSite};
-use crate::ir::{CacheUse, Dependency, Kernel, Label, Op, OpKind, Place, Region, Touches, Value};
+use super::loops::{Inside, LoadSite};
+use crate::ir::{CacheUse, Kernel, Label, Op, OpKind, Place, Region, Value};
 
 /// Something at operation number `at` of the body, or inside that operation.
 pub(super) struct Exit {
@@ -42,12 +43,7 @@ pub(super) struct Reader<'k> {
 impl<'k> Reader<'k> {
     /// Reads the body of the loop with this label.
     pub fn read(kernel: &'k Kernel, label: Label, body: &Region) -> Reader<'k> {
-        let mut used = HashSet::new();
-        body.walk(&mut |op| {
-            op.kind.for_each_operand(|operand| {
-                used.insert(operand);
-            });
-        });
+        let used = effects::operands(body);
         let mut reader = Reader {
             kernel,
             inside: HashMap::new(),
@@ -74,13 +70,7 @@ impl<'k> Reader<'k> {
         for (number, op) in region.ops.iter().enumerate() {
             let at = top.unwrap_or(number);
             self.record(op, in_inner_loop, !conditions.is_empty() || self.diverted);
-            if let OpKind::Load {
-                cache: CacheUse::Volatile,
-                ..
-            } = &op.kind
-            {
-                self.effects.push(Effect::Observation(op.place));
-            }
+            effects::add(op, &self.used, &mut self.effects);
             match &op.kind {
                 OpKind::Load { ptr, id, cache } if !in_inner_loop => {
                     let site = LoadSite {
@@ -95,32 +85,6 @@ impl<'k> Reader<'k> {
                     };
                     self.loads.push(FoundLoad { at, site });
                 }
-                OpKind::Store { ptr, .. } => self.effects.push(Effect::Write(*ptr, op.place)),
-                OpKind::Copy { to, .. } => self.effects.push(Effect::Write(*to, op.place)),
-                OpKind::Atomic {
-                    op: atomic,
-                    ptr,
-                    order,
-                    ..
-                } => {
-                    if atomic.writes() {
-                        self.effects.push(Effect::Write(*ptr, op.place));
-                    }
-                    if order.acquires() {
-                        self.effects.push(Effect::Acquire(op.place));
-                    } else if op.results.iter().any(|result| self.used.contains(result)) {
-                        self.effects.push(Effect::Observation(op.place));
-                    }
-                }
-                OpKind::Fence(order, _) if order.acquires() => {
-                    self.effects.push(Effect::Acquire(op.place));
-                }
-                OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(_) => {
-                    self.effects.push(Effect::Barrier(op.place))
-                }
-                OpKind::Opaque(what, _) if what.orders || what.touches == Touches::Anything => {
-                    self.effects.push(Effect::Carried(op.place));
-                }
                 OpKind::Break(label, _) if !self.inner_labels.contains(label) => {
                     self.exits.push(Exit { at, place: op.place });
                 }
@@ -133,7 +97,6 @@ impl<'k> Reader<'k> {
                     self.exits.push(Exit { at, place: op.place });
                 }
                 OpKind::Return | OpKind::Trap => self.exits.push(Exit { at, place: op.place }),
-                OpKind::Depend(Dependency::Wait) => self.effects.push(Effect::LaunchBefore(op.place)),
                 OpKind::Block { label, body } => {
                     self.inner_labels.push(*label);
                     self.region(body, conditions, in_inner_loop, Some(at));

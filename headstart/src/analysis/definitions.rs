@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::ir::{ConvertOp, Kernel, Label, OpKind, Place, Region, Value};
+use super::effects::{self, Effect};
+use crate::ir::{ConvertOp, Kernel, Label, OpKind, Place, Value};
 
 /// How a value comes about.
 #[derive(Clone, Debug)]
@@ -31,21 +32,18 @@ pub enum Definition {
     },
 }
 
-/// The definitions of every value of a kernel that is neither a parameter nor a constant.
+/// The definitions of every value of a kernel that is neither a parameter nor a constant, and the effects of all its operations.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     values: HashMap<Value, Definition>,
     bit_casts: bool,
+    effects: Vec<Effect>,
 }
 
 impl Definitions {
     /// Those of a whole kernel.
     pub fn of(kernel: &Kernel) -> Definitions {
-        Definitions::of_region(&kernel.body)
-    }
-
-    /// Those of a region and the regions inside.
-    pub fn of_region(region: &Region) -> Definitions {
+        let region = &kernel.body;
         let mut breaks: HashMap<Label, Vec<&[Value]>> = HashMap::new();
         let mut continues: HashMap<Label, Vec<&[Value]>> = HashMap::new();
         region.walk(&mut |op| match &op.kind {
@@ -61,7 +59,10 @@ impl Definitions {
         };
         let mut values = HashMap::new();
         let mut bit_casts = false;
+        let used = effects::operands(region);
+        let mut effects = Vec::new();
         region.walk(&mut |op| {
+            effects::add(op, &used, &mut effects);
             bit_casts |= matches!(op.kind, OpKind::Convert(ConvertOp::Bits, _));
             let passed = op.kind.label().and_then(|label| breaks.get(&label));
             for (index, &result) in op.results.iter().enumerate() {
@@ -97,7 +98,16 @@ impl Definitions {
                 }
             }
         });
-        Definitions { values, bit_casts }
+        Definitions {
+            values,
+            bit_casts,
+            effects,
+        }
+    }
+
+    /// Whatever in the kernel a load may not be moved across without a reason.
+    pub fn effects(&self) -> &[Effect] {
+        &self.effects
     }
 
     /// The definition of a value; none for parameters, constants, and values from elsewhere.

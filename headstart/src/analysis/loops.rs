@@ -11,6 +11,7 @@ use super::body::Reader;
 use super::counted::Tests;
 use super::definitions::Definitions;
 use super::derived::Derived;
+use super::effects::Effect;
 use super::jumps::Yielded;
 use super::steps::common_step;
 use super::trailing::Trailing;
@@ -94,23 +95,6 @@ pub struct LoadSite {
     pub after_exit: bool,
     /// A jump before it may skip it in iterations that its conditions do not tell.
     pub skippable: bool,
-}
-
-/// Something a load may not be moved across without a reason.
-#[derive(Clone, Debug)]
-pub enum Effect {
-    /// A write through this pointer.
-    Write(Value, Place),
-    /// A barrier.
-    Barrier(Place),
-    /// A fence or atomic operation that acquires: what others released before is seen from here on.
-    Acquire(Place),
-    /// A volatile or relaxed read of what others write: programs wait for a flag so, and then read what it guards.
-    Observation(Place),
-    /// A wait for the launch before: what it wrote is seen from here on, even in memory that this launch only reads.
-    LaunchBefore(Place),
-    /// An instruction that is carried as text, and may write anything or order what others write.
-    Carried(Place),
 }
 
 /// How a counting test compares; the loop goes on while `tested relation bound`.

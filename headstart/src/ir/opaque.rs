@@ -28,6 +28,9 @@ words! {
     }
 }
 
+/// Functions of the driver that read texts and change no memory of the kernel's: `printf` and `assert` become them.
+pub const PRINTING: [&str; 2] = ["vprintf", "__assertfail"];
+
 /// An instruction that is carried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {

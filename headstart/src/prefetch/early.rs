@@ -24,7 +24,7 @@ use crate::analysis::definitions::Definitions;
 use crate::analysis::jumps::Yielded;
 use crate::analysis::loops::{Inside, LoadSite, LoopSummary, Step};
 use crate::error::{Error, Result};
-use crate::ir::{Builder, CompareOp, Kernel, OpKind, Type, Value};
+use crate::ir::{Builder, CompareOp, ConvertOp, Kernel, OpKind, Type, Value};
 
 /// Longest chain of operations that an early value repeats.
 pub(super) const MAX_SLICE_DEPTH: u32 = 400;
@@ -365,7 +365,7 @@ impl<'s> Early<'s> {
                 } else {
                     b.unary(crate::ir::UnaryOp::Not, cond)
                 }),
-                Err(_) if matches!(bounds, Bounds::Length { .. }) => repeated = false,
+                Err(_) if !matches!(bounds, Bounds::Unknown) => repeated = false,
                 Err(refusal) => {
                     return Err(Error::usage(format!(
                         "its condition cannot be repeated early: {}",
@@ -389,7 +389,7 @@ impl<'s> Early<'s> {
         bounds: &Bounds,
         ahead: u32,
     ) -> Result<Value> {
-        match *bounds {
+        let (first, width, length) = match *bounds {
             Bounds::Length {
                 index,
                 first,
@@ -399,22 +399,37 @@ impl<'s> Early<'s> {
             } => {
                 let index = self.value(b, limits, index, ahead)?;
                 let first = b.i64(first);
-                let element = b.add(index, first);
-                let last = b.i64(width - 1);
-                // element + width - 1 < length, without wrapping.
-                let room = b.sub(length, last);
-                let fits = b.compare(CompareOp::LtU, element, room);
-                if width == 1 {
-                    return Ok(fits);
-                }
-                let long_enough = b.compare(CompareOp::LtU, last, length);
-                Ok(b.and(fits, long_enough))
+                (b.add(index, first), width, length)
             }
-            Bounds::Unknown => Err(Error::usage(
-                "nothing proves an early access in bounds: the loop can be left before it, and the length of \
-                 the memory is unknown",
-            )),
+            Bounds::Bytes {
+                base,
+                pointer,
+                width,
+                length,
+                size,
+            } => {
+                let pointer = self.value(b, limits, pointer, ahead)?;
+                let [end, start] =
+                    [pointer, base].map(|pointer| b.convert(ConvertOp::Bits, Type::I64, pointer));
+                let size = b.i64(size);
+                (b.sub(end, start), width, b.mul(length, size))
+            }
+            Bounds::Unknown => {
+                return Err(Error::usage(
+                    "nothing proves an early access in bounds: the loop can be left before it, and the length of \
+                     the memory is unknown",
+                ));
+            }
+        };
+        let last = b.i64(width - 1);
+        // first + width - 1 < length, without wrapping.
+        let room = b.sub(length, last);
+        let fits = b.compare(CompareOp::LtU, first, room);
+        if width == 1 {
+            return Ok(fits);
         }
+        let long_enough = b.compare(CompareOp::LtU, last, length);
+        Ok(b.and(fits, long_enough))
     }
 
     /// Loads what iteration `ahead` will load; zeros where it will not.

@@ -6,7 +6,9 @@
 //! 4. Memory that other work-items may write may not be fetched early across a barrier, nor across a fence or
 //!    atomic operation that acquires, nor across a volatile load or an atomic operation whose result is used: by the memory
 //!    model these order nothing, but programs wait for flags with them and then read what the flags guard. A relaxed
-//!    operation whose result nobody looks at is a write (rule 3) and nothing more.
+//!    operation whose result nobody looks at is a write (rule 3) and nothing more. A barrier alone lets a work-item see nothing
+//!    but what this launch wrote, so that it is no hindrance for memory that nothing in the kernel may write, if the kernel
+//!    waits nowhere for anybody else.
 //!    A wait for the launch before is crossed by no load at all: memory that this launch only reads may come from it.
 //! 5. An early access must be proved in bounds: by the counting test, if that is the only way out of the
 //!    loop and the conditions around the load can be repeated; else by the known length of the memory.
@@ -15,7 +17,8 @@
 //! bound by all.
 
 use crate::analysis::definitions::Definitions;
-use crate::analysis::loops::{Effect, LoadSite, LoopSummary};
+use crate::analysis::effects::Effect;
+use crate::analysis::loops::{LoadSite, LoopSummary};
 use crate::analysis::roots::{Root, root};
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, OpKind, Space, Value};
@@ -35,6 +38,19 @@ pub(super) enum Bounds {
         width: i64,
         /// An `I64`, defined outside.
         length: Value,
+    },
+    /// Bytes from the load's address on, `width` of them, of memory of `length` elements of `size` bytes.
+    Bytes {
+        /// The pointer to element 0, a parameter.
+        base: Value,
+        /// The address, in the same space.
+        pointer: Value,
+        /// Bytes.
+        width: i64,
+        /// An `I64`, defined outside.
+        length: Value,
+        /// Bytes.
+        size: i64,
     },
     /// Nothing.
     Unknown,
@@ -82,6 +98,7 @@ pub(super) fn may_move(
                     return refuse(format!("the loop writes that memory, or may, at {place}"));
                 }
             }
+            Effect::Barrier(_) if never_written(kernel, definitions, from) => {}
             Effect::Barrier(place) => {
                 let place = kernel.describe_place(*place);
                 return refuse(format!(
@@ -113,6 +130,18 @@ pub(super) fn may_move(
     Ok(())
 }
 
+/// Whether nothing in the kernel may write this memory, and nothing waits for writes of others: neither this launch nor, seen
+/// through it, another one changes what a load finds there.
+fn never_written(kernel: &Kernel, definitions: &Definitions, memory: Root) -> bool {
+    definitions.effects().iter().all(|effect| match effect {
+        Effect::Write(pointer, _) => {
+            root(kernel, definitions, *pointer).is_some_and(|to| !to.may_alias(memory, kernel))
+        }
+        Effect::Barrier(_) => true,
+        Effect::Acquire(_) | Effect::Observation(_) | Effect::LaunchBefore(_) | Effect::Carried(_) => false,
+    })
+}
+
 /// Whether a hint for a load makes sense at all: rules 1 and 2.
 pub(super) fn may_hint(kernel: &Kernel, definitions: &Definitions, site: &LoadSite) -> Result<()> {
     let space = root(kernel, definitions, site.pointer).and_then(|root| root.space(kernel));
@@ -128,19 +157,30 @@ pub(super) fn may_hint(kernel: &Kernel, definitions: &Definitions, site: &LoadSi
     Err(Error::usage(format!("`{name}` {why}")).at(kernel.describe_place(site.place)))
 }
 
-/// Where an access lies, if its address is an index into memory of known length.
+/// Where an access lies, if it leads into memory of known length: by its index if it has one, else by its distance from the
+/// memory's start, as where a pointer goes on from iteration to iteration.
 pub(super) fn bounds(
     kernel: &Kernel,
     definitions: &Definitions,
     summary: &LoopSummary,
     site: &LoadSite,
 ) -> Bounds {
+    let loaded = i64::from(kernel.ty(site.results[0]).bytes()) * site.results.len() as i64;
+    by_index(kernel, definitions, summary, site, loaded)
+        .or_else(|| by_distance(kernel, definitions, site, loaded))
+        .unwrap_or(Bounds::Unknown)
+}
+
+fn by_index(
+    kernel: &Kernel,
+    definitions: &Definitions,
+    summary: &LoopSummary,
+    site: &LoadSite,
+    loaded: i64,
+) -> Option<Bounds> {
     let kind = match summary.inside.get(&site.pointer) {
         Some(inside) => &inside.kind,
-        None => match definitions.op(site.pointer) {
-            Some(kind) => kind,
-            None => return Bounds::Unknown,
-        },
+        None => definitions.op(site.pointer)?,
     };
     let OpKind::Address {
         base,
@@ -149,23 +189,30 @@ pub(super) fn bounds(
         offset,
     } = *kind
     else {
-        return Bounds::Unknown;
+        return None;
     };
-    let Some(facts) = kernel.param_of(base).and_then(|param| param.facts) else {
-        return Bounds::Unknown;
+    let facts = kernel.param_of(base)?.facts?;
+    let (size, length) = (i64::from(facts.element.bytes()), facts.length?);
+    (i64::from(scale) == size && offset % size == 0 && loaded % size == 0).then_some(Bounds::Length {
+        base,
+        index,
+        first: offset / size,
+        width: loaded / size,
+        length,
+    })
+}
+
+fn by_distance(kernel: &Kernel, definitions: &Definitions, site: &LoadSite, width: i64) -> Option<Bounds> {
+    let Root::Param(number) = root(kernel, definitions, site.pointer)? else {
+        return None;
     };
-    let size = i64::from(facts.element.bytes());
-    let loaded = i64::from(kernel.ty(site.results[0]).bytes()) * site.results.len() as i64;
-    match facts.length {
-        Some(length) if i64::from(scale) == size && offset % size == 0 && loaded % size == 0 => {
-            Bounds::Length {
-                base,
-                index,
-                first: offset / size,
-                width: loaded / size,
-                length,
-            }
-        }
-        _ => Bounds::Unknown,
-    }
+    let param = &kernel.params[number];
+    let facts = param.facts?;
+    (kernel.ty(param.value) == kernel.ty(site.pointer)).then_some(Bounds::Bytes {
+        base: param.value,
+        pointer: site.pointer,
+        width,
+        length: facts.length?,
+        size: i64::from(facts.element.bytes()),
+    })
 }

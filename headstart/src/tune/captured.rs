@@ -17,7 +17,7 @@ use super::modules::PlannedModule;
 use super::subject::Subject;
 use super::workload::{Given, Placed, PlacedMemory, Workload};
 use crate::analysis::definitions::Definitions;
-use crate::analysis::roots;
+use crate::analysis::{messages, roots};
 use crate::capture::{Allocation, Captured, Difference};
 use crate::device::{Device, Fill};
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ pub struct CapturedData {
     placed: Option<Arc<Placed>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Value {
     /// A scalar's bits.
     Scalar(u64),
@@ -48,8 +48,9 @@ enum Value {
     Nowhere(u64),
     /// The variable of this number.
     Variable(usize),
-    /// A variable that was not captured: it holds what the module says.
-    AsDeclared,
+    /// A variable that holds these bytes, as the module says. The bytes are the module's own, so that the kernel can be measured
+    /// in its module.
+    Declared(Arc<[u8]>),
 }
 
 impl PartialEq for CapturedData {
@@ -61,19 +62,20 @@ impl PartialEq for CapturedData {
 impl CapturedData {
     /// What a parameter gets.
     pub(super) fn given(&self, kernel: &Kernel, param: &Param) -> Result<Given> {
-        let value = self.values.get(&param.name).copied();
+        let value = self.values.get(&param.name);
         let value = value.ok_or_else(|| Error::bug("a parameter of a captured launch is lost"))?;
         let ty = kernel.ty(param.value);
         let Some(facts) = param.facts else {
             return match value {
-                Value::Scalar(bits) => Ok(Given::Scalar(ty, bits & ty.mask())),
+                Value::Scalar(bits) => Ok(Given::Scalar(ty, *bits & ty.mask())),
                 _ => Err(Error::bug("a scalar of a captured launch is a pointer")),
             };
         };
         let size = u64::from(facts.element.bytes()).max(1);
         let (bytes, offset) = match value {
-            Value::Inside(number, offset) => (&self.captured.memory[number].before, offset),
-            Value::Variable(number) => (&self.captured.variables[number].memory.before, 0),
+            Value::Inside(number, offset) => (&self.captured.memory[*number].before, *offset),
+            Value::Variable(number) => (&self.captured.variables[*number].memory.before, 0),
+            Value::Declared(bytes) => (bytes, 0),
             Value::Nowhere(_) | Value::Scalar(_) => {
                 let nothing = Given::Input {
                     element: facts.element,
@@ -82,7 +84,6 @@ impl CapturedData {
                 };
                 return Ok(nothing);
             }
-            Value::AsDeclared => return Err(Error::bug("a variable is not there")),
         };
         let length = (bytes.len() as u64 - offset) / size;
         let whole = offset == 0 && length * size == bytes.len() as u64;
@@ -157,9 +158,9 @@ fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
         };
         facts.parameters.insert(param.name.clone(), own);
     }
-    let needs_place = |value: &Value| match *value {
+    let needs_place = |value: &Value| match value {
         Value::Nowhere(_) => true,
-        Value::Inside(number, _) => shares(number),
+        Value::Inside(number, _) => shares(*number),
         _ => false,
     };
     let is_placed = placed || is_open || values.values().any(needs_place);
@@ -179,21 +180,28 @@ fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, V
     for (param, origin) in imported.kernel.params.iter().zip(&imported.original.parameters) {
         let ty = imported.kernel.ty(param.value);
         let value = match origin {
-            Origin::Variable {
-                name,
-                bytes,
-                declared,
-                ..
-            } => match captured.variables.iter().position(|own| own.name == *name) {
-                Some(number) => Value::Variable(number),
-                None if bytes.is_some() || declared.is_some() => Value::AsDeclared,
-                None => {
-                    return Err(Error::input(format!(
-                        "variable {} was not captured",
-                        quoted(name)
-                    )));
+            Origin::Variable { name, bytes, .. } => {
+                let number = captured.variables.iter().position(|own| own.name == *name);
+                let own = number.map(|number| &captured.variables[number].memory);
+                match (number, bytes) {
+                    (Some(_), Some(bytes))
+                        if own.is_some_and(|own| own.before == *bytes && own.after == *bytes) =>
+                    {
+                        Value::Declared(Arc::clone(bytes))
+                    }
+                    (Some(number), _) => Value::Variable(number),
+                    // Nobody can have changed a text that the kernel only hands to the driver.
+                    (None, Some(bytes)) if messages::is_message(&imported.kernel, param.value) => {
+                        Value::Declared(Arc::clone(bytes))
+                    }
+                    (None, _) => {
+                        return Err(Error::input(format!(
+                            "variable {} was not captured",
+                            quoted(name)
+                        )));
+                    }
                 }
-            },
+            }
             Origin::Structure { name, .. } => {
                 return Err(Error::input(format!(
                     "`{name}` is a structure that is passed by value and whose address the kernel takes: such launches are not replayed yet"
@@ -225,12 +233,6 @@ fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, V
                 }
             }
         };
-        if value == Value::AsDeclared {
-            return Err(Error::input(format!(
-                "variable `{}` was not captured",
-                param.name
-            )));
-        }
         values.insert(param.name.clone(), value);
     }
     Ok(values)
@@ -272,7 +274,8 @@ fn place(captured: &Captured, kernel: &Kernel, values: &BTreeMap<String, Value>)
         Value::Inside(number, offset) => Some(captured.memory[*number].address + offset),
         Value::Nowhere(address) => Some(*address),
         Value::Variable(number) => Some(variable(*number).address),
-        Value::Scalar(_) | Value::AsDeclared => None,
+        // No memory of the program's leads there: any address will do.
+        Value::Scalar(_) | Value::Declared(_) => None,
     };
     Placed {
         memory,
@@ -351,11 +354,10 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
         Error::input(format!("the better kernel cannot be put in place: {what}"))
             .accepted("another plan; `headstart tune -o FILE` writes the module all the same")
     };
-    if let Some(Origin::Variable { name, .. }) = original
-        .parameters
-        .iter()
-        .find(|origin| matches!(origin, Origin::Variable { .. }))
-    {
+    let mut variables = kernel.params.iter().zip(&original.parameters);
+    if let Some((_, Origin::Variable { name, .. })) = variables.find(|(param, origin)| {
+        matches!(origin, Origin::Variable { .. }) && !messages::is_message(kernel, param.value)
+    }) {
         return Err(refused(&format!(
             "it uses the module's variable {}, of which another module has a copy of its own",
             quoted(name)

@@ -14,7 +14,7 @@ use super::tree::{Instruction, Operand, Register};
 use super::values::refused;
 use crate::error::{Error, Result};
 use crate::front::middle::Values;
-use crate::ir::{Builder, ConvertOp, Given, OpKind, Opaque, Space, Touches, Type, Value};
+use crate::ir::{Builder, ConvertOp, Given, OpKind, Opaque, PRINTING, Space, Touches, Type, Value};
 
 /// What is known of an instruction that is carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,12 @@ const TOGETHER: Knowledge = Knowledge {
 const ALONE: Knowledge = Knowledge {
     convergent: false,
     ..TOGETHER
+};
+
+/// Prints, or ends the program with a message, each lane for itself.
+const PRINTS: Knowledge = Knowledge {
+    touches: Touches::Reads,
+    ..ALONE
 };
 
 /// What is known of an instruction; nothing of one that is not carried unless the caller wants it.
@@ -96,6 +102,7 @@ fn knowledge(instruction: &Instruction<'_>) -> Option<Knowledge> {
         },
         "nanosleep" | "prefetchu" | "discard" | "applypriority" | "pmevent" | "brkpt" => ALONE,
         "cp" if has("bulk") && has("prefetch") => ALONE,
+        "call" if calls_any_of(instruction, &PRINTING) => PRINTS,
         "sust"
         | "sured"
         | "mbarrier"
@@ -111,6 +118,17 @@ fn knowledge(instruction: &Instruction<'_>) -> Option<Knowledge> {
         "red" | "st" if has("async") => WORST,
         _ => return None,
     })
+}
+
+/// Whether a call names one of these functions.
+fn calls_any_of(call: &Instruction<'_>, names: &[&str]) -> bool {
+    let is_name = |operand: &&Operand<'_>| matches!(operand, Operand::Symbol(name) if names.contains(name));
+    // The operand before it, if there is one, is the list of results; a list of parameters follows.
+    call.read()
+        .iter()
+        .find(|operand| !matches!(operand, Operand::List(_)))
+        .filter(is_name)
+        .is_some()
 }
 
 /// Whether an instruction is carried without being asked for.

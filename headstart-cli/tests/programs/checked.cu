@@ -1,0 +1,14 @@
+#include <cassert>
+
+// The gather as people write it while they look for errors: its message is a variable of the module.
+extern "C" __global__ void gather(const int* indices, const float* values, float* out, int count, int steps) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    float sum = 0.0f;
+    for (int step = 0; step < steps; ++step) {
+        int index = indices[step * count + i];
+        assert(index >= 0 && index < 4096);
+        sum += values[index];
+    }
+    out[i] = sum;
+}

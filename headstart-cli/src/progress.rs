@@ -137,6 +137,13 @@ impl Progress for Bar {
     fn is_stopped(&self) -> bool {
         was_interrupted() || self.until.is_some_and(|until| Instant::now() >= until)
     }
+
+    fn spent(&self) -> f64 {
+        self.until.map_or(0.0, |until| {
+            let whole = until.saturating_duration_since(self.begun).as_secs_f64();
+            (self.begun.elapsed().as_secs_f64() / whole.max(1e-9)).min(1.0)
+        })
+    }
 }
 
 /// The same for a sweep, which runs all of its points. Ctrl-C ends the command.

@@ -164,6 +164,40 @@ fn twelve_measured_plans_find_what_all_of_them_would() {
     }
 }
 
+/// A search whose time for predictions is over as soon as it begins.
+struct Late;
+
+impl Progress for Late {
+    fn begin(&self, _: usize) {}
+
+    fn done(&self, _: &Trial) {}
+
+    fn spent(&self) -> f64 {
+        // Each time it is asked a little more of the time is over.
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        1.0 - 1.0 / (1.0 + ASKED.fetch_add(1, Ordering::Relaxed) as f64)
+    }
+}
+
+#[test]
+fn without_time_to_predict_the_likely_plans_are_measured() {
+    let bench = Drifting::new(&["dram.latency=1100"]);
+    let asked = Asked {
+        measure: Some(MEASURED),
+        ..Asked::default()
+    };
+    let found = search(&subject(GATHER, 40), &bench, &asked, &Late);
+    let found = found.expect("a report").report;
+    assert_eq!(bench.timed.load(Ordering::Relaxed), MEASURED);
+    let all = run(&simulated(&["dram.latency=1100"]), None, None);
+    assert!(
+        best(&found) * 1.1 >= best(&all),
+        "{} of {}",
+        best(&found),
+        best(&all)
+    );
+}
+
 #[test]
 fn a_search_that_is_killed_goes_on_with_nothing_lost() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -88,6 +88,15 @@ impl Race {
         heats
     }
 
+    /// The speedup expected of a plan that there was no time to predict: above 1 for the likely ones, and more for those that
+    /// have more iterations on their way, since a kernel that is worth a search waits. Only the order matters.
+    pub fn unpredicted(&self, plan: &Plan) -> f64 {
+        match self.likely.contains(plan) {
+            true => 1.1 + 0.01 * f64::from(ahead(plan)).log2(),
+            false => 1.0,
+        }
+    }
+
     /// A plan of the last heat has been tried.
     pub fn ended(&mut self, trial: &Trial, course: Option<Course>) {
         if let Some((_, speedup)) = trial.measured() {
@@ -98,12 +107,16 @@ impl Race {
     /// The same, with its speedup.
     pub fn came(&mut self, plan: &Plan, speedup: f64, course: Option<Course>) {
         let Some(course) = course else { return };
-        let distances = plan.loads().iter().map(|(_, strategy)| strategy.distance().get());
-        let group = plan.unroll().and_then(|unroll| unroll.iterations()).unwrap_or(1);
-        let ahead = distances.max().unwrap_or(0) + group;
         self.pace
-            .ended(course, f64::from(ahead) * self.iteration_bytes, speedup);
+            .ended(course, f64::from(ahead(plan)) * self.iteration_bytes, speedup);
     }
+}
+
+/// Iterations whose loads are on their way with a plan.
+fn ahead(plan: &Plan) -> u32 {
+    let distances = plan.loads().iter().map(|(_, strategy)| strategy.distance().get());
+    let group = plan.unroll().and_then(|unroll| unroll.iterations()).unwrap_or(1);
+    distances.max().unwrap_or(0) + group
 }
 
 /// What came of a plan that was given up.

@@ -69,6 +69,11 @@ pub trait Bench: Sync {
         true
     }
 
+    /// Whether nothing more is told in time, where it is such a predictor.
+    fn is_out_of_time(&self) -> bool {
+        false
+    }
+
     /// What predicts its times: the model of a device of the same kind, where there is one.
     fn predictor(&self) -> Option<&dyn Bench> {
         None
@@ -180,6 +185,10 @@ pub trait Progress: Sync {
     /// Whether nothing more is to be begun: the report is of what was tried until then.
     fn is_stopped(&self) -> bool {
         false
+    }
+    /// The share of the search's time that is over, from 0 to 1; 0 where it may take as long as it takes.
+    fn spent(&self) -> f64 {
+        0.0
     }
 }
 

@@ -275,6 +275,8 @@ impl Trying<'_> {
         let predictor = self.bench.predictor()?;
         let bound = self.workload.bind(predictor.device()).ok()?;
         let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
+        // As they were asked for, which is how the likely ones are known: completed plans name further loads.
+        let asked: Vec<&Plan> = legal.iter().map(|&index| pairs[index].0).collect();
         let derived: Vec<&Derived> = legal
             .iter()
             .filter_map(|&index| pairs[index].1.as_ref().ok())
@@ -293,10 +295,17 @@ impl Trying<'_> {
         };
         race.start(course);
         let plain_ns = plain.time_ns;
+        // Half of the time that is left is for measuring.
+        let until = f64::midpoint(self.progress.spent(), 1.0);
+        let is_over = || self.progress.spent() > until || predictor.is_out_of_time();
         let predict = |race: &Race, index: usize| {
             let Derived { plan, kernel } = derived[index];
+            let unknown = race.unpredicted(asked[index]);
             if let Some(time_ns) = self.memory.predicted(plan) {
                 return (index, plain_ns / time_ns, None);
+            }
+            if is_over() {
+                return (index, unknown, None);
             }
             match shielded(|| predictor.race(&bound, kernel, race.entrant(plan))) {
                 Ok(Raced::Ended(timed, course)) => {
@@ -308,17 +317,17 @@ impl Trying<'_> {
                         .keep_predicted(plan, plain_ns / behind.estimate.max(1e-3), plain_ns);
                     (index, behind.estimate, None)
                 }
+                Err(_) if is_over() => (index, unknown, None),
                 Err(_) => (index, 0.0, None),
             }
         };
         let mut predicted: Vec<(Plan, f64)> = derived
             .iter()
-            .map(|derived| (derived.plan.clone(), 0.0))
+            .map(|derived| (derived.plan.clone(), 1.0))
             .collect();
-        let plans: Vec<&Plan> = derived.iter().map(|derived| &derived.plan).collect();
-        for heat in race.heats(&plans) {
+        for heat in race.heats(&asked) {
             for (index, speedup, course) in threads::map(&heat, |&index| predict(&race, index)) {
-                race.came(plans[index], speedup, course);
+                race.came(&derived[index].plan, speedup, course);
                 predicted[index].1 = speedup;
             }
         }

@@ -162,6 +162,13 @@ impl Bench for Hurried {
         search.as_ref().is_none_or(|search| !search.was_late)
     }
 
+    fn is_out_of_time(&self) -> bool {
+        let search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
+        search
+            .as_ref()
+            .is_some_and(|search| Instant::now() >= search.until)
+    }
+
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         let time = |model: &SimulatedBench, bound: &Bound, kernel: &Arc<Kernel>| model.time(bound, kernel);
         self.within(bound, kernel, time, |timed| Some(timed))

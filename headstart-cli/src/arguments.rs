@@ -140,6 +140,8 @@ pub enum Command {
     Devices(Devices),
     /// List the kernels of the gallery and their parameters, or the entries of a module
     Kernels(Kernels),
+    /// Write a program with a kernel, a launch and a tune, to start from
+    New(New),
     /// Print a launch file to start from, for a kernel from a file
     LaunchTemplate(LaunchTemplate),
     /// Work-groups per core for a geometry, and what limits them
@@ -295,6 +297,23 @@ pub struct Tune {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
+
+/// The options of `headstart new`.
+#[derive(Args, Debug)]
+#[command(after_help = NEW_EXAMPLES)]
+pub struct New {
+    /// The folder to write, which is new or empty; its name is the program's
+    #[arg(value_name = "NAME")]
+    pub folder: PathBuf,
+    /// Depend on a checkout of Headstart instead of its published version
+    #[arg(long, value_name = "DIR")]
+    pub path: Option<PathBuf>,
+}
+
+const NEW_EXAMPLES: &str = "\
+Examples:
+  headstart new my-kernel && cd my-kernel && cargo run
+  headstart new my-kernel --path ~/headstart";
 
 /// The options of `headstart launch-template`.
 #[derive(Args, Debug)]

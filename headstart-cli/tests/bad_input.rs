@@ -240,6 +240,89 @@ fn what_a_device_does_not_have() {
     );
 }
 
+#[test]
+fn a_program_that_cannot_be_started_from_nothing() {
+    let folder = folder();
+    let inside = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    for (name, similar) in [
+        ("9lives", "`lives`"),
+        ("My Kernel", "`my-kernel`"),
+        ("fn", "`fn-kernel`"),
+    ] {
+        refused(
+            &["new", &inside(name)],
+            2,
+            &[&format!("`{name}`"), "a letter, then", similar],
+        );
+    }
+    refused(&["new", ".."], 2, &["`..` ends in no name", "`my-kernel`"]);
+    refused(
+        &["new", &inside("no/such")],
+        2,
+        &["there is no folder", "a path in a folder that exists"],
+    );
+    write(folder.path(), "taken", "");
+    refused(
+        &["new", &inside("taken")],
+        2,
+        &["exists and is no folder", "an empty folder"],
+    );
+    fs::create_dir(folder.path().join("full")).expect("a folder");
+    write(&folder.path().join("full"), "notes", "");
+    refused(
+        &["new", &inside("full")],
+        2,
+        &["exists and is not empty", "an empty folder"],
+    );
+    let path = inside("full");
+    refused(
+        &["new", &inside("free"), "--path", &path],
+        2,
+        &["no package `headstart`", "a checkout"],
+    );
+    refused(
+        &["new", &inside("free"), "--path", &inside("gone")],
+        2,
+        &["--path", "a checkout"],
+    );
+    let left = fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(left, 2, "nothing was written");
+}
+
+#[test]
+fn a_new_program_depends_on_what_is_asked_for() {
+    let folder = folder();
+    let started = |arguments: &[&str]| {
+        let program = folder.path().join("program");
+        let _ = fs::remove_dir_all(&program);
+        // A folder that is empty will do.
+        fs::create_dir(&program).expect("a folder");
+        let output = headstart(&[&["new", &*program.to_string_lossy()], arguments].concat());
+        assert!(output.status.success(), "{output:?}");
+        let manifest = fs::read_to_string(program.join("Cargo.toml")).expect("a manifest");
+        manifest.parse::<toml::Table>().expect("TOML")
+    };
+    let published = started(&[]);
+    assert_eq!(
+        published["dependencies"]["headstart"].as_str(),
+        Some(env!("CARGO_PKG_VERSION"))
+    );
+    assert!(!published.contains_key("workspace"));
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let library = fs::canonicalize(checkout.join("headstart")).expect("the library");
+    // The checkout and its package will do.
+    for path in [&checkout, &library] {
+        let table = started(&["--path", &path.to_string_lossy()]);
+        assert_eq!(
+            table["dependencies"]["headstart"]["path"].as_str(),
+            library.to_str()
+        );
+    }
+    // Inside of somebody's workspace.
+    write(folder.path(), "Cargo.toml", "[workspace]\n");
+    assert!(started(&[]).contains_key("workspace"));
+}
+
 /// The disk is no fault of the user's, nor of how it was asked.
 #[cfg(target_os = "linux")]
 #[test]
@@ -248,6 +331,15 @@ fn a_full_disk_is_the_machine_s() {
         &["devices", "--json", "/dev/full"],
         3,
         &["/dev/full", "No space left"],
+    );
+    // Nobody makes folders there, root neither.
+    refused(
+        &["new", "/sys/my-kernel"],
+        3,
+        &[
+            "`/sys/my-kernel` cannot be written",
+            "a folder where you may write",
+        ],
     );
 }
 

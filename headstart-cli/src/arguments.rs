@@ -69,6 +69,17 @@ pub struct DeviceOptions {
     pub model: Vec<String>,
     #[command(flatten)]
     pub cache: CacheOptions,
+    #[command(flatten)]
+    pub watchdog: WatchdogOptions,
+}
+
+/// When a kernel counts as endless.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct WatchdogOptions {
+    /// On a simulated device: stop a kernel with an error once a sub-group has run N operations and has not ended
+    /// [default: 268435456]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_steps: Option<u64>,
 }
 
 /// What a timed launch finds in the L2 cache.
@@ -347,6 +358,8 @@ pub struct Advise {
     pub model: Vec<String>,
     #[command(flatten)]
     pub cache: CacheOptions,
+    #[command(flatten)]
+    pub watchdog: WatchdogOptions,
     /// The kernel's share of the program's time, above 0 and at most 1, to say what the program gains
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,

@@ -426,7 +426,56 @@ fn an_endless_kernel_ends() {
     let text = "hsir 1\nkernel @endless() group 32,1,1 {\n  loop 'l () {\n    continue\n  }\n  return\n}\n";
     let kernel = write(folder.path(), "endless.hsir", text);
     let launch = write(folder.path(), "launch.toml", "groups = 1\n");
-    refused(&["run", &kernel, "--launch", &launch], 1, &["endless.hsir"]);
+    refused(
+        &["run", &kernel, "--launch", &launch, "--device", "sim:h200"],
+        1,
+        &["endless.hsir", "has run 268435456 operations and has not ended"],
+    );
+}
+
+/// A kernel with a loop that does not end.
+const ENDLESS: &str = "hsir 1
+kernel @spin(%data: ptr.global i32[%length] align 4 unaliased, %length: i64) group 32,1,1 {
+  load @data
+  %sum = loop 'scan (%i = 0:i64, %sum0 = 0:i32) -> i32 {
+    %more = le.s 0:i64, %i
+    if %more { yield } else { break %sum0 }
+    %x = load i32 %data, @data
+    %sum1 = add %sum0, %x
+    %next = and %i, 1:i64
+    continue %next, %sum1
+  }
+  store %data, %sum
+  return
+}
+";
+
+#[test]
+fn steps_are_limited_as_asked() {
+    let folder = folder();
+    let kernel = write(folder.path(), "spin.hsir", ENDLESS);
+    let launch = "kernel = \"spin\"\ngroups = 1\ngroup = [32, 1, 1]\n[parameters.data]\nlength = 64\nfill = \"zero\"\n\
+                  output = \"bits\"\n[parameters.length]\nvalue = 64\n";
+    let launch = write(folder.path(), "launch.toml", launch);
+    for command in ["run", "tune", "advise"] {
+        let on = [
+            "--launch",
+            &launch,
+            "--device",
+            "sim:h200",
+            "--max-steps",
+            "100000",
+        ];
+        refused(
+            &[&[command, &kernel], &on[..]].concat(),
+            1,
+            &[
+                "spin.hsir:5:",
+                "has run 100000 operations and has not ended",
+                "`--max-steps`",
+            ],
+        );
+    }
 }
 
 #[test]

@@ -4,12 +4,13 @@
 //! The crates of others come from Cargo's own cache (`cargo fetch --locked` fills it); where some are missing, this is skipped
 //! and says so. What they build to is kept under `target/tmp`, for the next run.
 //!
-//! The command itself is installed from the same registry by
+//! The examples are run from the same registry, and the command is installed from it, by
 //!
 //!     cargo test -p headstart-cli --test packaged -- --ignored --nocapture
 //!
 //! which takes minutes.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,10 @@ use std::time::Instant;
 
 use headstart::testing::tools;
 
-/// Both tests fill the same folders.
+/// The package of the programs in `examples/`.
+const EXAMPLES: &str = "headstart-examples";
+
+/// The tests fill the same folders.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn workspace() -> &'static Path {
@@ -54,9 +58,16 @@ fn run(command: &mut Command) -> Output {
 /// Runs a command that must succeed; what it printed.
 fn succeeds(command: &mut Command) -> String {
     let output = run(command);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    let (said, complained) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{said}{complained}",
+        output.status
+    );
+    said.into_owned()
 }
 
 /// Our crates as they are published, and a registry of them and of all that they depend on.
@@ -102,7 +113,8 @@ impl Registry {
             "--target-dir",
         ]);
         package.arg(&target);
-        for (name, _) in &packages {
+        // The examples are not published: they are packaged for their manifest, which then stands for itself.
+        for name in packages.iter().map(|(name, _)| name.as_str()).chain([EXAMPLES]) {
             package.args(["--package", name]);
         }
         succeeds(&mut package);
@@ -111,19 +123,20 @@ impl Registry {
             .map(|(name, version)| format!("{name}-{version}"))
             .collect();
         for package in &packages {
-            let archive = target.join("package").join(format!("{package}.crate"));
-            succeeds(
-                Command::new("tar")
-                    .arg("-xzf")
-                    .arg(archive)
-                    .arg("-C")
-                    .arg(&folder),
-            );
-            fs::write(
-                folder.join(package).join(".cargo-checksum.json"),
-                r#"{"files":{}}"#,
-            )
-            .expect("the registry can be written");
+            unpack(&target, package, &folder);
+        }
+        // What Cargo computed while packaging, and compares with the lock files in the packages.
+        let command = packages
+            .iter()
+            .find(|package| package.starts_with("headstart-cli-"));
+        let sums = checksums(&folder.join(command.expect("the command is published")));
+        for package in &packages {
+            let mut sum = serde_json::json!({"files": {}});
+            if let Some(known) = sums.get(package) {
+                sum["package"] = known.clone().into();
+            }
+            fs::write(folder.join(package).join(".cargo-checksum.json"), sum.to_string())
+                .expect("the registry can be written");
         }
         Some(Registry {
             target,
@@ -143,6 +156,20 @@ impl Registry {
         fs::write(folder.join(".cargo/config.toml"), settings).expect("a file");
     }
 
+    /// Removes what was built from our crates: Cargo takes a crate of a registry for unchanged as long as its version is.
+    fn forget_ours(&self, folder: &Path) {
+        let mut clean = self.cargo(folder);
+        clean.args([
+            "clean",
+            "--quiet",
+            "--package",
+            "headstart",
+            "--package",
+            "headstart-macros",
+        ]);
+        succeeds(&mut clean);
+    }
+
     /// Cargo in a folder that uses the registry, for a build without optimization.
     fn cargo(&self, folder: &Path) -> Command {
         let mut cargo = cargo(folder);
@@ -152,6 +179,28 @@ impl Registry {
             .env("CARGO_INCREMENTAL", "0");
         cargo
     }
+}
+
+/// Unpacks `NAME-VERSION` into a folder of that name in another.
+fn unpack(target: &Path, package: &str, into: &Path) {
+    let archive = target.join("package").join(format!("{package}.crate"));
+    succeeds(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(into));
+}
+
+/// The checksums in a package's lock file, by `NAME-VERSION`.
+fn checksums(package: &Path) -> BTreeMap<String, String> {
+    let lock =
+        fs::read_to_string(package.join("Cargo.lock")).expect("the package of a program has a lock file");
+    let lock: toml::Table = lock.parse().expect("TOML");
+    let packages = lock["package"].as_array().expect("packages");
+    let sums = packages.iter().filter_map(|package| {
+        let text = |key: &str| package.get(key)?.as_str();
+        Some((
+            format!("{}-{}", text("name")?, text("version")?),
+            text("checksum")?.to_owned(),
+        ))
+    });
+    sums.collect()
 }
 
 /// The packages of the workspace that are published, with their versions.
@@ -238,13 +287,7 @@ fn a_new_program_builds_and_runs_from_the_packages_alone() {
     let manifest = fs::read_to_string(demo.join("Cargo.toml")).expect("a manifest");
     assert!(!manifest.contains("path"), "{manifest}");
 
-    // Cargo takes a crate of a registry for unchanged as long as its version is.
-    let mut clean = registry.cargo(&demo);
-    clean.args(["clean", "--quiet", "--package", "demo"]);
-    for name in ["headstart", "headstart-macros"] {
-        clean.args(["--package", name]);
-    }
-    succeeds(&mut clean);
+    registry.forget_ours(&demo);
     let started = Instant::now();
     let mut build = registry.cargo(&demo);
     let built = succeeds(
@@ -281,6 +324,28 @@ fn a_new_program_builds_and_runs_from_the_packages_alone() {
 }
 
 #[test]
+#[ignore = "a minute and more"]
+fn the_examples_run_from_the_packages_alone() {
+    let Some(registry) = Registry::new() else { return };
+    let outside = tempfile::tempdir().expect("a folder");
+    registry.is_used_in(outside.path());
+    let package = format!("{EXAMPLES}-{}", env!("CARGO_PKG_VERSION"));
+    unpack(&registry.target, &package, outside.path());
+    // A workspace around them, as at home: one of them prints the place of its source in it.
+    fs::rename(outside.path().join(package), outside.path().join("examples")).expect("renamed");
+    let workspace = "[workspace]\nresolver = \"2\"\nmembers = [\"examples\"]\n";
+    fs::write(outside.path().join("Cargo.toml"), workspace).expect("a file");
+    registry.forget_ours(outside.path());
+    let started = Instant::now();
+    let tested = succeeds(registry.cargo(outside.path()).arg("test"));
+    eprintln!("the examples: {:.0} s", started.elapsed().as_secs_f64());
+    assert!(
+        tested.contains("every_program_prints_what_it_should ... ok"),
+        "{tested}"
+    );
+}
+
+#[test]
 #[ignore = "a release build: minutes"]
 fn the_command_is_installed_from_the_packages_alone() {
     let Some(registry) = Registry::new() else { return };
@@ -289,7 +354,16 @@ fn the_command_is_installed_from_the_packages_alone() {
     let started = Instant::now();
     let mut install = registry.cargo(outside.path());
     install
-        .args(["install", "headstart-cli", "--locked", "--root", "."])
+        // It looks for settings in the user's folder only, not in this one.
+        .args([
+            "install",
+            "headstart-cli",
+            "--locked",
+            "--root",
+            ".",
+            "--config",
+            ".cargo/config.toml",
+        ])
         .env("CARGO_TARGET_DIR", outside.path().join("target"));
     succeeds(&mut install);
     eprintln!("installed in {:.0} s", started.elapsed().as_secs_f64());

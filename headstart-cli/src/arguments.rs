@@ -69,6 +69,17 @@ pub struct DeviceOptions {
     pub model: Vec<String>,
     #[command(flatten)]
     pub cache: CacheOptions,
+    #[command(flatten)]
+    pub watchdog: WatchdogOptions,
+}
+
+/// When a kernel counts as endless.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct WatchdogOptions {
+    /// On a simulated device: stop a kernel with an error once a sub-group has run N operations and has not ended
+    /// [default: 268435456]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_steps: Option<u64>,
 }
 
 /// What a timed launch finds in the L2 cache.
@@ -140,6 +151,8 @@ pub enum Command {
     Devices(Devices),
     /// List the kernels of the gallery and their parameters, or the entries of a module
     Kernels(Kernels),
+    /// Write a program with a kernel, a launch and a tune, to start from
+    New(New),
     /// Print a launch file to start from, for a kernel from a file
     LaunchTemplate(LaunchTemplate),
     /// Work-groups per core for a geometry, and what limits them
@@ -296,6 +309,23 @@ pub struct Tune {
     pub output: Option<PathBuf>,
 }
 
+/// The options of `headstart new`.
+#[derive(Args, Debug)]
+#[command(after_help = NEW_EXAMPLES)]
+pub struct New {
+    /// The folder to write, which is new or empty; its name is the program's
+    #[arg(value_name = "NAME")]
+    pub folder: PathBuf,
+    /// Depend on a checkout of Headstart instead of its published version
+    #[arg(long, value_name = "DIR")]
+    pub path: Option<PathBuf>,
+}
+
+const NEW_EXAMPLES: &str = "\
+Examples:
+  headstart new my-kernel && cd my-kernel && cargo run
+  headstart new my-kernel --path ~/headstart";
+
 /// The options of `headstart launch-template`.
 #[derive(Args, Debug)]
 pub struct LaunchTemplate {
@@ -328,6 +358,8 @@ pub struct Advise {
     pub model: Vec<String>,
     #[command(flatten)]
     pub cache: CacheOptions,
+    #[command(flatten)]
+    pub watchdog: WatchdogOptions,
     /// The kernel's share of the program's time, above 0 and at most 1, to say what the program gains
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,

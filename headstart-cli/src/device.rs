@@ -12,6 +12,10 @@ use headstart::{Error, Result};
 
 use crate::terminal;
 
+/// Operations of one sub-group after which a kernel counts as endless on a simulated device, unless the command line says
+/// otherwise: half a minute of simulation.
+const MAX_STEPS: u64 = 1 << 28;
+
 /// A device that kernels are run on or emitted for.
 pub enum Chosen {
     /// A simulated device, by its model.
@@ -88,14 +92,24 @@ impl Chosen {
         }
     }
 
-    /// The device, ready to try plans on: each timed launch finds L2 as `cache` says.
+    /// The device, ready to try plans on: each timed launch finds L2 as `cache` says. A simulated one stops a kernel after
+    /// `max_steps` operations of a sub-group, or after [`MAX_STEPS`].
     ///
     /// # Errors
-    /// The GPU cannot be opened, or the device's L2 cannot be emptied.
-    pub fn bench(&self, cache: CacheState) -> Result<Box<dyn Bench>> {
+    /// The GPU cannot be opened, the device's L2 cannot be emptied, or steps are to be counted on a GPU.
+    pub fn bench(&self, cache: CacheState, max_steps: Option<u64>) -> Result<Box<dyn Bench>> {
+        let is_simulated = matches!(self, Chosen::Simulated(_));
+        if let Some(steps) = max_steps.filter(|_| !is_simulated) {
+            return Err(Error::usage(format!(
+                "`--max-steps {steps}` is for simulated devices, and {} counts no steps",
+                self.name()
+            ))
+            .accepted("leave it out"));
+        }
         Ok(match self {
             Chosen::Simulated(model) => {
-                Box::new(SimulatedBench::new(DeviceModel::clone(model)).with_cache(cache))
+                let bench = SimulatedBench::new(DeviceModel::clone(model)).with_cache(cache);
+                Box::new(bench.with_operation_limit(max_steps.unwrap_or(MAX_STEPS)))
             }
             Chosen::Gpu(facts) => {
                 let program =
@@ -171,11 +185,16 @@ impl Chosen {
 ///
 /// # Errors
 /// There is no such device, or the GPUs are of different kinds.
-pub fn bench(name: Option<&str>, overrides: &[String], cache: CacheState) -> Result<Box<dyn Bench>> {
+pub fn bench(
+    name: Option<&str>,
+    overrides: &[String],
+    cache: CacheState,
+    max_steps: Option<u64>,
+) -> Result<Box<dyn Bench>> {
     if name != Some("cuda:all") {
-        return Chosen::find_or_first(name, overrides)?.bench(cache);
+        return Chosen::find_or_first(name, overrides)?.bench(cache, max_steps);
     }
-    let start = |ordinal| Chosen::Gpu(gpu::facts(ordinal)?).bench(cache);
+    let start = |ordinal| Chosen::Gpu(gpu::facts(ordinal)?).bench(cache, max_steps);
     let benches: Vec<Box<dyn Bench>> = (0..gpu::count()?).map(start).collect::<Result<_>>()?;
     Ok(Box::new(SeveralBench::new(benches)?))
 }
@@ -205,4 +224,20 @@ pub fn ordinal(kind: &str, name: &str) -> Result<usize> {
         Error::usage(format!("{} is no {what}", headstart::suggest::quoted(name)))
             .accepted(format!("`{kind}:0`"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    #[test]
+    fn the_help_names_the_limit_on_steps() {
+        let mut command = Arguments::command();
+        let run = command.find_subcommand_mut("run").expect("a command");
+        let help = run.render_long_help().to_string();
+        assert!(help.contains(&format!("[default: {MAX_STEPS}]")), "{help}");
+    }
 }

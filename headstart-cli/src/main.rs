@@ -61,6 +61,7 @@ fn run(command: Command) -> Result<u8> {
         Command::Emit(options) => command::emit::run(&options),
         Command::Kernels(options) => command::kernels::run(&options),
         Command::Merge(options) => command::merge::run(&options),
+        Command::New(options) => command::new::run(&options),
         Command::LaunchTemplate(options) => command::launch_template::run(&options),
         Command::Sweep(options) => command::sweep::run(&options),
         Command::Plans => output::print(arguments::PLANS),

@@ -240,6 +240,89 @@ fn what_a_device_does_not_have() {
     );
 }
 
+#[test]
+fn a_program_that_cannot_be_started_from_nothing() {
+    let folder = folder();
+    let inside = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    for (name, similar) in [
+        ("9lives", "`lives`"),
+        ("My Kernel", "`my-kernel`"),
+        ("fn", "`fn-kernel`"),
+    ] {
+        refused(
+            &["new", &inside(name)],
+            2,
+            &[&format!("`{name}`"), "a letter, then", similar],
+        );
+    }
+    refused(&["new", ".."], 2, &["`..` ends in no name", "`my-kernel`"]);
+    refused(
+        &["new", &inside("no/such")],
+        2,
+        &["there is no folder", "a path in a folder that exists"],
+    );
+    write(folder.path(), "taken", "");
+    refused(
+        &["new", &inside("taken")],
+        2,
+        &["exists and is no folder", "an empty folder"],
+    );
+    fs::create_dir(folder.path().join("full")).expect("a folder");
+    write(&folder.path().join("full"), "notes", "");
+    refused(
+        &["new", &inside("full")],
+        2,
+        &["exists and is not empty", "an empty folder"],
+    );
+    let path = inside("full");
+    refused(
+        &["new", &inside("free"), "--path", &path],
+        2,
+        &["no package `headstart`", "a checkout"],
+    );
+    refused(
+        &["new", &inside("free"), "--path", &inside("gone")],
+        2,
+        &["--path", "a checkout"],
+    );
+    let left = fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(left, 2, "nothing was written");
+}
+
+#[test]
+fn a_new_program_depends_on_what_is_asked_for() {
+    let folder = folder();
+    let started = |arguments: &[&str]| {
+        let program = folder.path().join("program");
+        let _ = fs::remove_dir_all(&program);
+        // A folder that is empty will do.
+        fs::create_dir(&program).expect("a folder");
+        let output = headstart(&[&["new", &*program.to_string_lossy()], arguments].concat());
+        assert!(output.status.success(), "{output:?}");
+        let manifest = fs::read_to_string(program.join("Cargo.toml")).expect("a manifest");
+        manifest.parse::<toml::Table>().expect("TOML")
+    };
+    let published = started(&[]);
+    assert_eq!(
+        published["dependencies"]["headstart"].as_str(),
+        Some(env!("CARGO_PKG_VERSION"))
+    );
+    assert!(!published.contains_key("workspace"));
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let library = fs::canonicalize(checkout.join("headstart")).expect("the library");
+    // The checkout and its package will do.
+    for path in [&checkout, &library] {
+        let table = started(&["--path", &path.to_string_lossy()]);
+        assert_eq!(
+            table["dependencies"]["headstart"]["path"].as_str(),
+            library.to_str()
+        );
+    }
+    // Inside of somebody's workspace.
+    write(folder.path(), "Cargo.toml", "[workspace]\n");
+    assert!(started(&[]).contains_key("workspace"));
+}
+
 /// The disk is no fault of the user's, nor of how it was asked.
 #[cfg(target_os = "linux")]
 #[test]
@@ -248,6 +331,15 @@ fn a_full_disk_is_the_machine_s() {
         &["devices", "--json", "/dev/full"],
         3,
         &["/dev/full", "No space left"],
+    );
+    // Nobody makes folders there, root neither.
+    refused(
+        &["new", "/sys/my-kernel"],
+        3,
+        &[
+            "`/sys/my-kernel` cannot be written",
+            "a folder where you may write",
+        ],
     );
 }
 
@@ -334,7 +426,56 @@ fn an_endless_kernel_ends() {
     let text = "hsir 1\nkernel @endless() group 32,1,1 {\n  loop 'l () {\n    continue\n  }\n  return\n}\n";
     let kernel = write(folder.path(), "endless.hsir", text);
     let launch = write(folder.path(), "launch.toml", "groups = 1\n");
-    refused(&["run", &kernel, "--launch", &launch], 1, &["endless.hsir"]);
+    refused(
+        &["run", &kernel, "--launch", &launch, "--device", "sim:h200"],
+        1,
+        &["endless.hsir", "has run 268435456 operations and has not ended"],
+    );
+}
+
+/// A kernel with a loop that does not end.
+const ENDLESS: &str = "hsir 1
+kernel @spin(%data: ptr.global i32[%length] align 4 unaliased, %length: i64) group 32,1,1 {
+  load @data
+  %sum = loop 'scan (%i = 0:i64, %sum0 = 0:i32) -> i32 {
+    %more = le.s 0:i64, %i
+    if %more { yield } else { break %sum0 }
+    %x = load i32 %data, @data
+    %sum1 = add %sum0, %x
+    %next = and %i, 1:i64
+    continue %next, %sum1
+  }
+  store %data, %sum
+  return
+}
+";
+
+#[test]
+fn steps_are_limited_as_asked() {
+    let folder = folder();
+    let kernel = write(folder.path(), "spin.hsir", ENDLESS);
+    let launch = "kernel = \"spin\"\ngroups = 1\ngroup = [32, 1, 1]\n[parameters.data]\nlength = 64\nfill = \"zero\"\n\
+                  output = \"bits\"\n[parameters.length]\nvalue = 64\n";
+    let launch = write(folder.path(), "launch.toml", launch);
+    for command in ["run", "tune", "advise"] {
+        let on = [
+            "--launch",
+            &launch,
+            "--device",
+            "sim:h200",
+            "--max-steps",
+            "100000",
+        ];
+        refused(
+            &[&[command, &kernel], &on[..]].concat(),
+            1,
+            &[
+                "spin.hsir:5:",
+                "has run 100000 operations and has not ended",
+                "`--max-steps`",
+            ],
+        );
+    }
 }
 
 #[test]

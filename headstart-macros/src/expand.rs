@@ -10,6 +10,7 @@ use syn::{Error, ItemFn, Result, ReturnType};
 
 use crate::attributes::KernelArguments;
 use crate::lower::{Lowering, record_path};
+use crate::plain;
 use crate::scope::Binding;
 use crate::signature::{
     Parameter, ParameterKind, parameters, recorded_element, recorded_type, without_lifetimes,
@@ -87,6 +88,7 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
     }
     let parameters = parameters(signature, true)?;
     let mut lowering = Lowering::new(None, &signature.generics);
+    lowering.plain = plain::beside(function);
     let record = record_path(signature.ident.span());
     let mut declarations = Vec::new();
     let mut constants = Vec::new();
@@ -187,6 +189,7 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
     let handle = mixed("function");
     let generics = &signature.generics;
     let mut lowering = Lowering::new(Some(handle.clone()), generics);
+    lowering.plain = plain::beside(function);
     let record = record_path(signature.ident.span());
     let mut inputs = Vec::new();
     let mut declarations = Vec::new();

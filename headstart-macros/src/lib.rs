@@ -12,6 +12,7 @@ mod diverge;
 mod expand;
 mod lower;
 mod methods;
+mod plain;
 mod plan;
 mod scope;
 mod signature;

@@ -21,10 +21,12 @@ pub enum Fault {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, in the words that the command line prints.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Its `Debug` form is the message as well: a `main` that gives [`Result`] prints it.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Details>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Details {
     fault: Fault,
     what: String,
@@ -148,6 +150,12 @@ impl fmt::Display for Error {
             Some(accepted) => write!(f, "; {accepted}"),
             None => Ok(()),
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -34,6 +34,16 @@
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //!
+//! # Where to start
+//!
+//! `headstart new NAME`, of the package `headstart-cli`, writes a program with a kernel, a launch and a tune. By hand:
+//!
+//! - **a kernel**: [`front::lang`] documents `#[kernel]` and what a kernel may contain
+//! - **a launch**: [`front::lang::launch`], of arguments that the compiler checks; [`device::TypedBuffer`] holds their data
+//! - **a device**: [`device::sim::Simulator`], [`device::cuda::CudaDevice`], [`device::opencl::OpenClDevice`]; the rest of a
+//!   program is the same on each
+//! - **the best plan**: `NAME::tuned(&device, geometry, arguments)` finds and remembers it; [`tune`] has the parts
+//!
 //! # The way of a kernel
 //!
 //! ```text
@@ -86,3 +96,8 @@ pub use front::lang::prelude;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// Those of the package's own, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct PackageReadme;

@@ -59,8 +59,8 @@ impl Programs {
             std::fs::write(&path, text).map_err(failed)?;
             Ok(path)
         };
-        let script = file("gallery.py", include_str!("../../../peers/gallery.py"))?;
-        let source = file("gallery.cu", include_str!("../../../peers/gallery.cu"))?;
+        let script = file("gallery.py", include_str!("../../peers/gallery.py"))?;
+        let source = file("gallery.cu", include_str!("../../peers/gallery.cu"))?;
         let torch = Process::start(tools.python.as_os_str(), &[script.as_os_str()]);
         let program = folder.path().join("gallery");
         let cuda = build(&source, &program, tools).and_then(|()| Process::start(program.as_os_str(), &[]));

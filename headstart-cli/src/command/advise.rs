@@ -73,7 +73,7 @@ fn advice(options: &Advise) -> Result<Advice> {
             given.as_ref(),
         )?));
     };
-    let cache = options.cache.l2.into();
+    let (cache, max_steps) = (options.cache.l2.into(), options.watchdog.max_steps);
     let options = KernelOptions {
         kernel: kernel.clone(),
         data: options.data.clone(),
@@ -90,7 +90,7 @@ fn advice(options: &Advise) -> Result<Advice> {
             None => Chosen::find_or_first(None, overrides)?,
         },
     };
-    let bench = device.bench(cache)?;
+    let bench = device.bench(cache, max_steps)?;
     let bar = Bar::new(budget);
     match profiled {
         Some(profiled) => Advice::of_profiled_kernel(&profiled, subject.as_ref(), bench.as_ref(), &bar),

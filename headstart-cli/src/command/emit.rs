@@ -26,7 +26,7 @@ pub fn run(options: &Emit) -> Result<()> {
     let device = Chosen::find(name, &options.model)?;
     let destination = Destination::check("--output", options.output.as_deref().unwrap_or(Path::new("-")))?;
     let workload = subject.workload()?;
-    let bench = device.bench(CacheState::default())?;
+    let bench = device.bench(CacheState::default(), None)?;
     let bench = bench.as_ref();
     let plain = tune::plain(bench, &workload)?;
     let kernel = match tune::derive(bench, &workload, &plain, &plan) {

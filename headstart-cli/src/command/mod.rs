@@ -11,6 +11,7 @@ pub mod exec;
 pub mod kernels;
 pub mod launch_template;
 pub mod merge;
+pub mod new;
 pub mod occupancy;
 pub mod run;
 pub mod shell;

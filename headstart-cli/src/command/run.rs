@@ -25,7 +25,7 @@ pub fn run(options: &Run) -> Result<()> {
         .map(|path| Destination::check("--json", path))
         .transpose()?;
 
-    let bench = device.bench(options.on.cache.l2.into())?;
+    let bench = device.bench(options.on.cache.l2.into(), options.on.watchdog.max_steps)?;
     let bench = bench.as_ref();
     let workload = subject.workload()?;
     let plain = tune::plain(bench, &workload)?;

@@ -44,6 +44,7 @@ pub fn run(options: &Sweep) -> Result<()> {
         device: options.on.device.as_deref(),
         model: &options.on.model,
         cache: options.on.cache.l2.into(),
+        max_steps: options.on.watchdog.max_steps,
         plan,
         over,
         check: options.check.settings(),

@@ -34,6 +34,7 @@ pub fn run(options: &Tune) -> Result<()> {
         options.on.device.as_deref(),
         &options.on.model,
         options.on.cache.l2.into(),
+        options.on.watchdog.max_steps,
     )?;
     if let (Some(text), Some(_), true) = (&options.measure, measure, bench.times_at_once()) {
         return Err(Error::usage(format!(

@@ -36,6 +36,8 @@ pub struct Asked<'a> {
     pub model: &'a [String],
     /// What each timed launch finds in L2.
     pub cache: CacheState,
+    /// Operations after which a kernel counts as endless, unless it is the command's default.
+    pub max_steps: Option<u64>,
     /// The plan whose distance or strategy is varied, or that runs everywhere.
     pub plan: Option<Plan>,
     /// What is varied.
@@ -235,7 +237,7 @@ fn setting(
     datas: &mut Vec<Vec<String>>,
 ) -> Result<Setting> {
     let overrides: Vec<String> = asked.model.iter().chain(model).cloned().collect();
-    let bench = Chosen::find_or_first(asked.device, &overrides)?.bench(asked.cache)?;
+    let bench = Chosen::find_or_first(asked.device, &overrides)?.bench(asked.cache, asked.max_steps)?;
     let mut options = asked.kernel.clone();
     options.data.set.extend(parameters.iter().cloned());
     let subject = kernel::find(&options, Places::Filled)?;

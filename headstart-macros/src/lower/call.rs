@@ -43,6 +43,10 @@ impl Lowering {
                 "a shared array needs a name: `let mut tile = shared::<f32, 256>();`",
             ),
             (name, Some(ty)) => self.type_call(name, &ty, &call.args, function.span()),
+            (name, None) if function.path.get_ident().is_some() && self.plain.contains(name) => self.refuse(
+                function.span(),
+                format!("`{name}` is a plain function; `#[device_fn]` above it lets kernels call it"),
+            ),
             _ => {
                 let at = self.at(call.span());
                 let arguments: Vec<TokenStream> =

@@ -31,6 +31,8 @@ mod structs;
 
 pub use hint::{element, elements, place_of};
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Block, Error, Generics};
@@ -47,6 +49,8 @@ pub struct Lowering {
     function: Option<Ident>,
     /// The function's generics.
     generics: Generics,
+    /// The plain functions beside this one, which it cannot call.
+    pub plain: BTreeSet<String>,
     /// How many types were given a name.
     aliases: usize,
     errors: Vec<Error>,
@@ -62,6 +66,7 @@ impl Lowering {
             targets: Targets::default(),
             function,
             generics: generics.clone(),
+            plain: BTreeSet::new(),
             aliases: 0,
             errors: Vec::new(),
         }

@@ -22,6 +22,7 @@ pub struct SimulatedBench {
     device: Simulator,
     timer: Timer,
     cache: CacheState,
+    operation_limit: u64,
     /// What the work-groups of a kernel's launch have to do: that of the search at hand.
     survey: Mutex<Option<Surveyed>>,
 }
@@ -37,11 +38,13 @@ impl SimulatedBench {
     /// The simulated device of this model.
     pub fn new(model: DeviceModel) -> SimulatedBench {
         let model = Arc::new(model);
-        let device = Simulator::custom(model.description(), Options::checking(&model), None);
+        let options = Options::checking(&model);
+        let device = Simulator::custom(model.description(), options, None);
         SimulatedBench {
             device,
             timer: Timer::new(Arc::clone(&model)),
             cache: CacheState::default(),
+            operation_limit: options.operation_limit,
             survey: Mutex::default(),
             model,
         }
@@ -52,6 +55,14 @@ impl SimulatedBench {
     pub fn with_cache(mut self, cache: CacheState) -> SimulatedBench {
         self.timer = self.timer.with_cache(cache);
         self.cache = cache;
+        self
+    }
+
+    /// The same, where a kernel counts as endless once a sub-group has run `limit` operations.
+    #[must_use]
+    pub fn with_operation_limit(mut self, limit: u64) -> SimulatedBench {
+        self.operation_limit = limit;
+        self.device = Simulator::custom(self.model.description(), self.engine_options(), None);
         self
     }
 
@@ -154,7 +165,10 @@ impl Bench for SimulatedBench {
     }
 
     fn engine_options(&self) -> Options {
-        Options::checking(&self.model)
+        Options {
+            operation_limit: self.operation_limit,
+            ..Options::checking(&self.model)
+        }
     }
 
     fn levels(&self) -> Vec<CacheLevel> {

@@ -2,14 +2,17 @@
 
 use headstart::prelude::*;
 
-fn ordinary(x: f32) -> f32 {
-    x
+/// The macro knows of functions beside the kernel, not of those in other modules.
+mod elsewhere {
+    pub fn ordinary(x: f32) -> f32 {
+        x
+    }
 }
 
 #[kernel]
 fn calls(out: &mut [f32]) {
     out[0] = missing(1.0); //~ E0425 14 //~ E0433 14
-    out[1] = ordinary(2.0); //~ E0433 14
+    out[1] = elsewhere::ordinary(2.0); //~ E0433 25
     out[2] = unknown; //~ E0425 14
 }
 

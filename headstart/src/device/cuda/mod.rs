@@ -6,6 +6,11 @@
 //! that all devices share; [`compare`] compares results where they are; [`timing`] times candidates against each other;
 //! [`worker`] does that in a process of its own, because a kernel that faults or hangs takes its process's context with
 //! it.
+//!
+//! ```no_run
+//! let device = headstart::device::cuda::CudaDevice::open(0)?;
+//! # Ok::<(), headstart::Error>(())
+//! ```
 
 mod clock;
 pub mod compare;
@@ -23,3 +28,5 @@ mod ptxas;
 mod queue;
 pub mod timing;
 pub mod worker;
+
+pub use device::CudaDevice;

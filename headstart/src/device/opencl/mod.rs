@@ -4,9 +4,16 @@
 //! those that the environment variable `OPENCL_DYLIB_PATH` names, separated by `;`. The files, from the bottom:
 //! [`platform`] lists the devices and what they are; `context` holds the runtime's objects; [`device`] puts them
 //! behind the trait that all devices share.
+//!
+//! ```no_run
+//! let device = headstart::device::opencl::OpenClDevice::open(0)?;
+//! # Ok::<(), headstart::Error>(())
+//! ```
 
 mod context;
 pub mod device;
 mod failure;
 pub mod own;
 pub mod platform;
+
+pub use device::OpenClDevice;

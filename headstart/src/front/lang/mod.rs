@@ -86,7 +86,8 @@
 //!   expression over the const generics and constant parameters.
 //!
 //! Anything else is a compile error at its own place that says what is accepted. A call of a function without
-//! `#[device_fn]` is one, too: the compiler then looks for a module or type of that name, and finds none.
+//! `#[device_fn]` is one, too. Where the function stands beside the kernel, the message says so; elsewhere the compiler looks
+//! for a module or type of that name, and finds none.
 //!
 //! # What it means
 //!

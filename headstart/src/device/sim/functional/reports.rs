@@ -223,7 +223,9 @@ impl WorkGroup<'_> {
             "{} has run {limit} operations and {NOT_ENDED}",
             self.describe(sub_group.work_item(lane))
         );
-        fault::error(self.state.kernel, place, what).accepted("raise the limit if the loop does end")
+        fault::error(self.state.kernel, place, what).accepted(
+            "if the loop does end, raise the limit: `--max-steps`, or `operation_limit` of a launch",
+        )
     }
 
     /// A work-item waits in a loop for what nobody will do.

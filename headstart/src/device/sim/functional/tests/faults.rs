@@ -496,8 +496,8 @@ fn endless_loops_end() {
     case.launch.operation_limit = Some(1000);
     assert_eq!(
         case.error(),
-        "k.rs:3:5: work-item 0 of work-group 0 (global 0) has run 1000 operations and has not ended; raise the limit \
-         if the loop does end"
+        "k.rs:3:5: work-item 0 of work-group 0 (global 0) has run 1000 operations and has not ended; if the loop does \
+         end, raise the limit: `--max-steps`, or `operation_limit` of a launch"
     );
 }
 

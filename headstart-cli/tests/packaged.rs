@@ -1,0 +1,404 @@
+//! The crates as they are published: packaged, unpacked into a registry in a folder, and used from there by the program that
+//! `headstart new` writes. Nothing comes from the workspace or from a network.
+//!
+//! The crates of others come from Cargo's own cache (`cargo fetch --locked` fills it); where some are missing, this is skipped
+//! and says so. What they build to is kept under `target/tmp`, for the next run.
+//!
+//! The examples are run from the same registry, and the command is installed from it, by
+//!
+//!     cargo test -p headstart-cli --test packaged -- --ignored --nocapture
+//!
+//! which takes minutes.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Instant;
+
+use headstart::testing::tools;
+
+/// The package of the programs in `examples/`.
+const EXAMPLES: &str = "headstart-examples";
+
+/// The tests fill the same folders.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the package is in the workspace")
+}
+
+/// Cargo, without what the Cargo around this test told it of this package.
+fn cargo(folder: &Path) -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.current_dir(folder);
+    for (name, _) in std::env::vars_os() {
+        let said = name.to_string_lossy();
+        if said.starts_with("CARGO_PKG_")
+            || said.starts_with("CARGO_MANIFEST")
+            || said.starts_with("CARGO_BIN_EXE")
+        {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+fn run(command: &mut Command) -> Output {
+    command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// Runs a command that must succeed; what it printed.
+fn succeeds(command: &mut Command) -> String {
+    let output = run(command);
+    let (said, complained) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{said}{complained}",
+        output.status
+    );
+    said.into_owned()
+}
+
+/// Our crates as they are published, and a registry of them and of all that they depend on.
+struct Registry {
+    /// What is built from it, kept between runs.
+    target: PathBuf,
+    /// The folder of the registry.
+    folder: PathBuf,
+    /// The published packages: `NAME-VERSION`.
+    packages: Vec<String>,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Registry {
+    /// Packages the crates. None, and a line that says so, where a tool or a crate of others is missing.
+    fn new() -> Option<Registry> {
+        let alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if Command::new("tar").arg("--version").output().is_err() {
+            tools::skip("tar", "no tar");
+            return None;
+        }
+        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packaged");
+        let (target, folder) = (home.join("target"), home.join("registry"));
+        fs::create_dir_all(&home).expect("a folder");
+        let mut vendor = cargo(workspace());
+        vendor.args(["vendor", "--offline", "--locked", "--versioned-dirs"]);
+        let vendored = run(vendor.arg(&folder));
+        if !vendored.status.success() {
+            let said = String::from_utf8_lossy(&vendored.stderr);
+            let first = said.lines().find(|line| line.contains("failed")).unwrap_or(&said);
+            let why = "not every crate of Cargo.lock is here, `cargo fetch --locked` fetches them";
+            tools::skip("crates", &format!("{why} ({})", first.trim()));
+            return None;
+        }
+
+        let packages = published();
+        let mut package = cargo(workspace());
+        package.args([
+            "package",
+            "--no-verify",
+            "--offline",
+            "--allow-dirty",
+            "--target-dir",
+        ]);
+        package.arg(&target);
+        // The examples are not published: they are packaged for their manifest, which then stands for itself.
+        for name in packages.iter().map(|(name, _)| name.as_str()).chain([EXAMPLES]) {
+            package.args(["--package", name]);
+        }
+        succeeds(&mut package);
+        let packages: Vec<String> = packages
+            .iter()
+            .map(|(name, version)| format!("{name}-{version}"))
+            .collect();
+        for package in &packages {
+            unpack(&target, package, &folder);
+        }
+        // What Cargo computed while packaging, and compares with the lock files in the packages.
+        let command = packages
+            .iter()
+            .find(|package| package.starts_with("headstart-cli-"));
+        let sums = checksums(&folder.join(command.expect("the command is published")));
+        for package in &packages {
+            let mut sum = serde_json::json!({"files": {}});
+            if let Some(known) = sums.get(package) {
+                sum["package"] = known.clone().into();
+            }
+            fs::write(folder.join(package).join(".cargo-checksum.json"), sum.to_string())
+                .expect("the registry can be written");
+        }
+        Some(Registry {
+            target,
+            folder,
+            packages,
+            _alone: alone,
+        })
+    }
+
+    /// Has Cargo in a folder take every crate from this registry.
+    fn is_used_in(&self, folder: &Path) {
+        let registry = self.folder.to_str().expect("a path in Unicode");
+        let settings = format!(
+            "[source.crates-io]\nreplace-with = \"packaged\"\n[source.packaged]\ndirectory = '{registry}'\n"
+        );
+        fs::create_dir(folder.join(".cargo")).expect("a folder");
+        fs::write(folder.join(".cargo/config.toml"), settings).expect("a file");
+    }
+
+    /// Removes what was built from our crates: Cargo takes a crate of a registry for unchanged as long as its version is.
+    fn forget_ours(&self, folder: &Path) {
+        let mut clean = self.cargo(folder);
+        clean.args([
+            "clean",
+            "--quiet",
+            "--package",
+            "headstart",
+            "--package",
+            "headstart-macros",
+        ]);
+        succeeds(&mut clean);
+    }
+
+    /// Cargo in a folder that uses the registry, for a build without optimization.
+    fn cargo(&self, folder: &Path) -> Command {
+        let mut cargo = cargo(folder);
+        cargo
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env("CARGO_NET_OFFLINE", "true")
+            .env("CARGO_INCREMENTAL", "0");
+        cargo
+    }
+}
+
+/// Unpacks `NAME-VERSION` into a folder of that name in another.
+fn unpack(target: &Path, package: &str, into: &Path) {
+    let archive = target.join("package").join(format!("{package}.crate"));
+    succeeds(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(into));
+}
+
+/// The checksums in a package's lock file, by `NAME-VERSION`.
+fn checksums(package: &Path) -> BTreeMap<String, String> {
+    let lock =
+        fs::read_to_string(package.join("Cargo.lock")).expect("the package of a program has a lock file");
+    let lock: toml::Table = lock.parse().expect("TOML");
+    let packages = lock["package"].as_array().expect("packages");
+    let sums = packages.iter().filter_map(|package| {
+        let text = |key: &str| package.get(key)?.as_str();
+        Some((
+            format!("{}-{}", text("name")?, text("version")?),
+            text("checksum")?.to_owned(),
+        ))
+    });
+    sums.collect()
+}
+
+/// The packages of the workspace that are published, with their versions.
+fn published() -> Vec<(String, String)> {
+    let mut metadata = cargo(workspace());
+    metadata.args(["metadata", "--offline", "--no-deps", "--format-version", "1"]);
+    let listed: serde_json::Value = serde_json::from_str(&succeeds(&mut metadata)).expect("JSON");
+    let packages = listed["packages"].as_array().expect("packages");
+    let published = packages.iter().filter(|package| package["publish"].is_null());
+    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+    let mut names = Vec::new();
+    for package in published {
+        let name = text(&package["name"]);
+        for key in ["description", "license", "readme", "rust_version"] {
+            assert!(package[key].is_string(), "{name} has no {key}");
+        }
+        names.push((name, text(&package["version"])));
+    }
+    names
+}
+
+/// Files below a folder that end so.
+fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files(&path, extension, found);
+        } else if path.extension() == Some(OsStr::new(extension)) {
+            found.push(path);
+        }
+    }
+}
+
+/// The part of a file that is built where it is used: without its tests, which need files of the workspace.
+fn without_tests(text: &str) -> &str {
+    let tests = ["#[cfg(test)]\nmod ", "#[cfg(doctest)]"];
+    let start = tests.iter().filter_map(|start| text.find(start)).min();
+    &text[..start.unwrap_or(text.len())]
+}
+
+#[test]
+fn a_new_program_builds_and_runs_from_the_packages_alone() {
+    let Some(registry) = Registry::new() else { return };
+
+    // Every file that a crate includes is in its package.
+    let mut looked_at = 0;
+    for package in &registry.packages {
+        let folder = registry.folder.join(package);
+        assert!(
+            folder.join("LICENSE-MIT").is_file() && folder.join("LICENSE-APACHE").is_file(),
+            "{package} comes without its licences"
+        );
+        let mut sources = Vec::new();
+        files(&folder.join("src"), "rs", &mut sources);
+        let is_test = |path: &PathBuf| {
+            path.components()
+                .any(|part| ["tests", "tests.rs"].iter().any(|t| part.as_os_str() == *t))
+        };
+        for source in sources.iter().filter(|source| !is_test(source)) {
+            let text = fs::read_to_string(source).expect("a source");
+            for rest in without_tests(&text).split("include_str!(\"").skip(1) {
+                let included = rest.split('"').next().expect("a path");
+                let path = source.parent().expect("a folder").join(included);
+                let path = fs::canonicalize(&path)
+                    .unwrap_or_else(|error| panic!("{} includes {included}: {error}", source.display()));
+                let package = fs::canonicalize(&folder).expect("a folder");
+                assert!(
+                    path.starts_with(package),
+                    "{} includes {included}",
+                    source.display()
+                );
+                looked_at += 1;
+            }
+        }
+    }
+    assert!(looked_at > 5, "only {looked_at} inclusions");
+
+    let outside = tempfile::tempdir().expect("a folder");
+    registry.is_used_in(outside.path());
+    let mut new = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    let said = succeeds(new.args(["new", "demo"]).current_dir(outside.path()));
+    assert!(said.contains("cargo run"), "{said}");
+    let demo = outside.path().join("demo");
+    let manifest = fs::read_to_string(demo.join("Cargo.toml")).expect("a manifest");
+    assert!(!manifest.contains("path"), "{manifest}");
+
+    registry.forget_ours(&demo);
+    let started = Instant::now();
+    let mut build = registry.cargo(&demo);
+    let built = succeeds(
+        build
+            .args(["run", "--quiet"])
+            .env("HEADSTART_CACHE", outside.path().join("answers")),
+    );
+    eprintln!("built and run in {:.0} s", started.elapsed().as_secs_f64());
+    let lines: Vec<&str> = built.lines().collect();
+    assert!(
+        lines.len() == 4
+            && lines[0].starts_with("plain: ")
+            && lines[1].starts_with("tuned: ")
+            && lines[2] == "verdict: prefetch"
+            && lines[3] == "the same bits: true",
+        "{built}"
+    );
+    let tested = succeeds(registry.cargo(&demo).args(["test", "--quiet"]));
+    assert!(tested.contains("1 passed; 0 failed"), "{tested}");
+
+    // All that was used is the program and the registry.
+    let mut metadata = registry.cargo(&demo);
+    metadata.args(["metadata", "--format-version", "1"]);
+    let used: serde_json::Value = serde_json::from_str(&succeeds(&mut metadata)).expect("JSON");
+    let here = fs::canonicalize(outside.path()).expect("a folder");
+    for package in used["packages"].as_array().expect("packages") {
+        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+        assert!(
+            manifest.starts_with(&here) || manifest.starts_with(&registry.folder),
+            "{} is of neither",
+            manifest.display()
+        );
+    }
+}
+
+#[test]
+#[ignore = "a minute and more"]
+fn the_examples_run_from_the_packages_alone() {
+    let Some(registry) = Registry::new() else { return };
+    let outside = tempfile::tempdir().expect("a folder");
+    registry.is_used_in(outside.path());
+    let package = format!("{EXAMPLES}-{}", env!("CARGO_PKG_VERSION"));
+    unpack(&registry.target, &package, outside.path());
+    // A workspace around them, as at home: one of them prints the place of its source in it.
+    fs::rename(outside.path().join(package), outside.path().join("examples")).expect("renamed");
+    let workspace = "[workspace]\nresolver = \"2\"\nmembers = [\"examples\"]\n";
+    fs::write(outside.path().join("Cargo.toml"), workspace).expect("a file");
+    registry.forget_ours(outside.path());
+    let started = Instant::now();
+    let tested = succeeds(registry.cargo(outside.path()).arg("test"));
+    eprintln!("the examples: {:.0} s", started.elapsed().as_secs_f64());
+    assert!(
+        tested.contains("every_program_prints_what_it_should ... ok"),
+        "{tested}"
+    );
+}
+
+#[test]
+#[ignore = "a release build: minutes"]
+fn the_command_is_installed_from_the_packages_alone() {
+    let Some(registry) = Registry::new() else { return };
+    let outside = tempfile::tempdir().expect("a folder");
+    registry.is_used_in(outside.path());
+    let started = Instant::now();
+    let mut install = registry.cargo(outside.path());
+    install
+        // It looks for settings in the user's folder only, not in this one.
+        .args([
+            "install",
+            "headstart-cli",
+            "--locked",
+            "--root",
+            ".",
+            "--config",
+            ".cargo/config.toml",
+        ])
+        .env("CARGO_TARGET_DIR", outside.path().join("target"));
+    succeeds(&mut install);
+    eprintln!("installed in {:.0} s", started.elapsed().as_secs_f64());
+    let command = outside.path().join("bin/headstart");
+    let version = succeeds(Command::new(&command).arg("--version"));
+    assert_eq!(version, format!("headstart {}\n", env!("CARGO_PKG_VERSION")));
+    let told =
+        succeeds(Command::new(&command).args(["run", "gather", "--device", "sim:h200", "--set", "items=8"]));
+    assert!(told.contains("gather"), "{told}");
+    succeeds(
+        Command::new(&command)
+            .args(["new", "demo"])
+            .current_dir(outside.path()),
+    );
+}
+
+/// `rust-version` is a promise: CI keeps it by building with no later one.
+#[test]
+fn ci_builds_with_the_oldest_rust_that_is_promised() {
+    let promised = env!("CARGO_PKG_RUST_VERSION");
+    let read = |name: &str| fs::read_to_string(workspace().join(name)).expect("a file");
+    let ci = read(".github/workflows/ci.yml");
+    let image = ci.split("container: rust:").nth(1).expect("CI names its Rust");
+    assert!(
+        image.starts_with(&format!("{promised}-")),
+        "CI does not build with Rust {promised}"
+    );
+    for (page, sentence) in [
+        ("README.md", "Rust {} or later"),
+        ("CONTRIBUTING.md", "Rust {}, nothing else"),
+    ] {
+        let sentence = sentence.replace("{}", promised);
+        assert!(read(page).contains(&sentence), "{page} does not say: {sentence}");
+    }
+    let lints: toml::Table = read("Cargo.toml").parse().expect("TOML");
+    let lint = lints["workspace"]["lints"]["clippy"]["incompatible_msrv"].as_str();
+    assert_eq!(lint, Some("warn"), "and clippy looks for what is newer");
+}

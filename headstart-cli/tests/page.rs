@@ -76,12 +76,20 @@ fn noted(browser: &Path, folder: &Path, page: &str, width: u32, arguments: &[&st
             const rows = (id) => page.querySelectorAll("#" + id + " tbody tr").length;
             const visible = (name) => [...page.querySelectorAll(name)].filter((e) => e.getClientRects().length > 0);
             const style = view.getComputedStyle(page.body);
-            const rectangles = visible("svg.timeline").flatMap((svg) => [...svg.querySelectorAll("rect")]);
-            const doing = [...new Set(rectangles.map((e) => e.getAttribute("class") + " " + e.getAttribute("height")))];
+            const strips = visible("svg.timeline").map((svg) => svg.querySelectorAll("g").length);
+            // The class of a bar, and its height: the `v` of its path.
+            const bars = visible("svg.timeline").flatMap((svg) => [...svg.querySelectorAll("path")])
+                .flatMap((e) => [...e.getAttribute("d").matchAll(/h\d+v(\d+)/g)].map((bar) => e.getAttribute("class") + " " + bar[1]));
+            const scaled = () => page.querySelector(".scaled").getBoundingClientRect().width;
+            const before = scaled();
+            page.getElementById("zoom-4").checked = true;
+            const zoomed = scaled() / before;
+            const names = visible(".strip-name").map((e) => e.textContent);
             document.getElementById("noted").textContent = JSON.stringify({
                 verdict: text("verdict"), plan: text("plan"), trials: rows("trials"), stalls: rows("stalls"),
                 loads: rows("loads"), iterations: rows("iterations"), source: text("source"),
-                timelines: visible("svg.timeline").length, rectangles: rectangles.length, doing: doing.sort(),
+                timelines: visible("svg.timeline").length, strips, bars: bars.length, doing: [...new Set(bars)].sort(),
+                zoomed, names,
                 times: [...page.querySelectorAll("#trials tbody tr td:nth-child(3)")].map((e) => e.textContent),
                 overflow: page.documentElement.scrollWidth - view.innerWidth,
                 paper: style.backgroundColor, ink: style.color,
@@ -182,7 +190,7 @@ fn a_browser_shows_what_was_found() {
         "{wide}"
     );
     assert!(
-        wide["iterations"].as_u64() > Some(4) && wide["rectangles"].as_u64() > Some(10),
+        wide["iterations"].as_u64() > Some(16) && wide["bars"].as_u64() > Some(100),
         "{wide}"
     );
     assert!(
@@ -191,12 +199,24 @@ fn a_browser_shows_what_was_found() {
             .is_some_and(|text| text.contains("kernel")),
         "{wide}"
     );
+    // The middle of the launch: with the plan a sub-group waits for loads far less than without.
+    let waiting = |number: usize| {
+        let text = wide["names"][number].as_str().expect("a name");
+        let (_, share) = text.rsplit_once("waits for loads ").expect("a share");
+        share.trim_end_matches(" %").parse::<f64>().expect("a number")
+    };
+    assert!(waiting(0) > 60.0 && waiting(1) < 0.75 * waiting(0), "{wide}");
+    assert_eq!(wide["strips"], serde_json::json!([4, 4]));
     // What differs in colour differs in height, too.
     assert_eq!(wide["doing"].as_array().map(Vec::len), Some(3), "{wide}");
     let phone = noted(&browser, folder.path(), &page, 390, &[]);
     for (name, seen) in [("wide", &wide), ("phone", &phone)] {
         assert!(seen["overflow"].as_i64() <= Some(0), "{name}: {seen}");
-        assert_eq!(seen["timelines"], 1, "{name}");
+        assert_eq!(
+            (&seen["timelines"], &seen["zoomed"]),
+            (&Value::from(2), &Value::from(4)),
+            "{name}"
+        );
         assert_eq!(
             (&seen["unnamed"], &seen["foreign"]),
             (&Value::from(0), &Value::from(0)),

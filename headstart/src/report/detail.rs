@@ -1,5 +1,5 @@
-//! The plain kernel and the plan side by side, as a simulated run sees them: why each waits, for which loads, and what a
-//! sub-group does with its time.
+//! The plain kernel and the plan side by side, as a simulated run sees them: why each waits, for which loads, and what some
+//! sub-groups do in the middle of the launch.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct Detail {
     pub stalls: Vec<Stalled>,
     /// The loads of the source, those of the plain kernel with the most waiting first.
     pub loads: Vec<Load>,
-    /// What the first sub-group of each does, by the plan's name.
+    /// What some sub-groups of each do in the middle of the launch, by the plan's name: windows of the same length.
     pub timelines: Vec<(String, Timeline)>,
     /// What became of the plan's hints.
     pub hints: Vec<Hint>,
@@ -65,8 +65,7 @@ pub struct Hint {
 
 impl Detail {
     /// Of the runs of the plain kernel and of the one with the plan.
-    pub fn of(plain: &Profile, best: Option<(String, &Profile)>) -> Detail {
-        let other = best.as_ref().map(|(_, profile)| *profile);
+    pub fn of(plain: &Profile, other: Option<&Profile>) -> Detail {
         let stalled = |own: &crate::advise::Stall| Stalled {
             reason: own.reason.name().to_owned(),
             plain: own.share,
@@ -86,17 +85,9 @@ impl Detail {
                 same.map(|load| load.waiting).sum()
             }),
         };
-        let first = plain
-            .timeline
-            .clone()
-            .map(|timeline| ("none".to_owned(), timeline));
-        let second = best
-            .as_ref()
-            .and_then(|(plan, profile)| Some((plan.clone(), profile.timeline.clone()?)));
         Detail {
             stalls: plain.stalls.iter().map(stalled).collect(),
             loads: plain.loads.iter().map(load).collect(),
-            timelines: first.into_iter().chain(second).collect(),
             ..Detail::default()
         }
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::search::{Bench, derive, plain};
+use super::search::{Bench, Looked, Timed, derive, plain};
 use super::subject::Subject;
 use crate::error::Result;
-use crate::ir::print;
+use crate::ir::{Kernel, print};
 use crate::report::Report;
 use crate::report::detail::{Detail, Hint};
 
@@ -25,22 +25,33 @@ pub fn detail(subject: &dyn Subject, bench: &dyn Bench, report: &Report) -> Resu
     let workload = subject.workload()?;
     let kernel = plain(bench, &workload)?;
     let bound = workload.bind(model.device())?;
-    let plain_run = model.time(&bound, &kernel)?;
     let plan = &report.best.plan;
     let best = match plan.is_none() {
         true => None,
         false => Some(derive(bench, &workload, &kernel, plan)?.kernel),
     };
-    let best_run = best
-        .as_ref()
-        .map(|kernel| model.time(&bound, kernel))
-        .transpose()?;
-    let Some(profile) = &plain_run.profile else {
+    let kernels: Vec<Arc<Kernel>> = std::iter::once(&kernel).chain(&best).cloned().collect();
+    let looked = model.look(&bound, &kernels, kernels.len())?;
+    let Some(Looked {
+        timed: Timed {
+            profile: Some(profile),
+            note,
+            ..
+        },
+        ..
+    }) = looked.first()
+    else {
         return Ok(None);
     };
-    let other = best_run.as_ref().and_then(|run| run.profile.as_ref());
-    let mut detail = Detail::of(profile, other.map(|profile| (plan.to_string(), profile)));
-    detail.note = plain_run.note.clone();
+    let other = looked.get(1).and_then(|run| run.timed.profile.as_ref());
+    let mut detail = Detail::of(profile, other);
+    detail.note = note.clone();
+    let names = ["none".to_owned(), plan.to_string()];
+    detail.timelines = names
+        .into_iter()
+        .zip(looked.iter().map(|run| run.timeline.clone()))
+        .filter_map(|(name, timeline)| Some((name, timeline?)))
+        .collect();
     let shown = best.as_ref().unwrap_or(&kernel);
     let hints = bench.prefetches(Arc::as_ref(shown));
     detail.hints = hints

@@ -16,7 +16,9 @@ use super::subject::Subject;
 use super::threads;
 use super::trying::{self, Memory, Pair, Tried, Trying, shielded};
 use super::workload::{Bound, Workload};
-use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, loop_loads, overview, reasons};
+use crate::advise::{
+    Bounds, Evidence, Findings, Profile, Roofline, Timeline, loop_loads, overview, reasons,
+};
 use crate::back::hints::HintReached;
 use crate::device::Device;
 use crate::device::sim::functional::Options;
@@ -90,6 +92,16 @@ pub trait Bench: Sync {
         Ok(Raced::Ended(Box::new(self.time(bound, kernel)?), None))
     }
 
+    /// Times kernels and looks into them, the first `watched` of them moment by moment. Empty where the device cannot be looked
+    /// into.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
+        let _ = (bound, kernels, watched);
+        Ok(Vec::new())
+    }
+
     /// As [`Bench::time`], for who asks for nothing but the nanoseconds: what the time is explained with is left out where
     /// that costs more than the time.
     ///
@@ -152,6 +164,15 @@ pub struct Timed {
     pub note: String,
     /// Its outputs, where everything was computed.
     pub outputs: Option<Vec<Vec<u8>>>,
+}
+
+/// A kernel that was looked into.
+#[derive(Clone, Debug)]
+pub struct Looked {
+    /// Its time, and where that goes.
+    pub timed: Timed,
+    /// What some of its sub-groups do in the middle of the launch, if they were watched.
+    pub timeline: Option<Timeline>,
 }
 
 /// What came of a run that was compared with others.

@@ -9,6 +9,7 @@ pub(super) mod figure;
 pub(super) mod look;
 mod roofline;
 mod tables;
+mod timeline;
 
 use std::fmt::{Display, Write};
 

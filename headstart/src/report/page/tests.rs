@@ -2,7 +2,7 @@
 
 use super::escape::Parts;
 use super::html;
-use crate::advise::{Doing, Moment, Timeline};
+use crate::advise::{Doing, Moment, Strip, Timeline};
 use crate::report::Verdict;
 use crate::report::detail::{Detail, Hint, Load, Stalled};
 use crate::report::tests::sample;
@@ -28,13 +28,19 @@ fn with_everything(text: &str) -> Detail {
         from_ns,
         to_ns,
     };
-    let timeline = Timeline {
+    let strip = Strip {
         moments: vec![
             moment(Doing::Computes, 0.0, 10.0),
             moment(Doing::WaitsForMemory, 10.0, 600.0),
             moment(Doing::WaitsOtherwise, 600.0, 610.0),
         ],
-        iterations: vec![300.0],
+        iterations: vec![300.0, 550.0],
+    };
+    let timeline = Timeline {
+        from_ns: 5000.0,
+        length_ns: 610.0,
+        life_ns: 10_000.0,
+        strips: vec![strip.clone(), strip],
     };
     Detail {
         note: text.to_owned(),

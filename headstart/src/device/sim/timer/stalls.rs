@@ -75,8 +75,19 @@ impl StallReason {
     }
 }
 
-/// Instructions of one sub-group that are followed at most: enough for some iterations of any loop.
-pub(super) const FOLLOWED: usize = 4096;
+/// Instructions of one sub-group that are watched at most: more cannot be told apart in a picture.
+pub(super) const WATCHED: usize = 4096;
+
+/// Which sub-groups are watched, and when: the first few places of the first core that is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// The first cycle.
+    pub from: u64,
+    /// The cycle after the last one.
+    pub to: u64,
+    /// How many sub-groups.
+    pub sub_groups: usize,
+}
 
 /// How one sub-group came to issue an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

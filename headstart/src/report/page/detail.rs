@@ -18,7 +18,9 @@ pub(super) fn sections(page: &mut String, detail: &Detail) {
 fn table(page: &mut String, id: &str, title: &str, columns: &[(&str, bool)]) {
     put(
         page,
-        format_args!("<section>\n<h2>{title}</h2>\n<div class=\"scroll\"><table id=\"{id}\">\n<thead><tr>"),
+        format_args!(
+            "<section>\n<h2>{title}</h2>\n<div class=\"scroll\"><table class=\"sorts\" id=\"{id}\">\n<thead><tr>"
+        ),
     );
     for (name, is_number) in columns {
         let class = if *is_number { " class=\"number\"" } else { "" };
@@ -43,7 +45,7 @@ fn stalls(page: &mut String, detail: &Detail) {
     table(page, "stalls", "Why sub-groups wait", &columns);
     let cell = |share: f64| {
         format!(
-            "<td class=\"number share\"><span style=\"width:{:.1}%\"></span>{}</td>",
+            "<td class=\"number share\" data-v=\"{share:.5}\"><span style=\"width:{:.1}%\"></span>{}</td>",
             (100.0 * share).clamp(0.0, 100.0),
             number::percent(share)
         )
@@ -79,12 +81,14 @@ fn loads(page: &mut String, detail: &Detail) {
             page,
             format_args!(
                 "<tr><td class=\"plan\">{}</td><td>{}</td><td class=\"number\">{:.1}</td><td class=\"number\">{:.1}</td>\
-                 <td class=\"number\">{}</td><td class=\"number\">{}</td></tr>\n",
+                 <td class=\"number\" data-v=\"{:.5}\">{}</td><td class=\"number\" data-v=\"{:.5}\">{}</td></tr>\n",
                 Escaped(&own.name),
                 Escaped(&own.place),
                 own.lines,
                 own.fetched,
+                own.waiting,
                 number::percent(own.waiting),
+                own.best.unwrap_or(-1.0),
                 own.best.map_or("–".to_owned(), number::percent)
             ),
         );

@@ -1,9 +1,11 @@
-//! A report as one self-contained page: no script, no font, no picture from elsewhere.
+//! A report as one self-contained page: nothing in it comes from elsewhere.
 //!
 //! The verdict comes first, then why, the article's figure, the plan in words, and every plan that was tried. It reads
-//! in light and dark, on a phone, on paper, and aloud. Everything shown is escaped.
+//! in light and dark, on a phone, on paper, and aloud. Everything shown is escaped. A script sorts and filters tables;
+//! the page says everything without it, and its policy lets no other script run.
 
 mod detail;
+mod digest;
 pub(super) mod escape;
 pub(super) mod figure;
 pub(super) mod look;
@@ -22,6 +24,7 @@ use super::{Report, Verdict, explain, gains, number};
 use crate::names;
 
 const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("tables.js");
 
 /// The figure alone, as a drawing for a document: speedup by distance, a line for each strategy and layout. None where
 /// no plan has a distance.
@@ -53,6 +56,7 @@ pub fn html(report: &Report) -> String {
             names::shown(&report.kernel),
             report.device
         ),
+        Some(SCRIPT),
     );
     header(&mut page, report);
     page.push_str("<main>\n");
@@ -67,27 +71,30 @@ pub fn html(report: &Report) -> String {
     tables::trials(&mut page, report);
     tables::without_time(&mut page, report);
     page.push_str("</main>\n");
-    close(&mut page, report.remarks());
+    close(&mut page, report.remarks(), Some(SCRIPT));
     page
 }
 
-/// A page's beginning, up to and with `<body>`.
-pub(super) fn open(page: &mut String, title: &str) {
+/// A page's beginning, up to and with `<body>`. No script but this one runs in it.
+pub(super) fn open(page: &mut String, title: &str, script: Option<&str>) {
+    let scripts = script.map_or(String::new(), |script| {
+        format!("; script-src '{}'", digest::named(script))
+    });
     put(
         page,
         format_args!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{scripts}\">\n\
              <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
             Escaped(title),
         ),
     );
 }
 
-/// A page's end, with its notes.
-pub(super) fn close(page: &mut String, notes: impl IntoIterator<Item = String>) {
+/// A page's end, with its notes and its script.
+pub(super) fn close(page: &mut String, notes: impl IntoIterator<Item = String>, script: Option<&str>) {
     page.push_str("<footer>\n");
     for note in notes {
         put(page, format_args!("<p>{}</p>\n", Prose(&note)));
@@ -95,8 +102,9 @@ pub(super) fn close(page: &mut String, notes: impl IntoIterator<Item = String>) 
     put(
         page,
         format_args!(
-            "<p>Headstart {}</p>\n</footer>\n</body>\n</html>\n",
-            env!("CARGO_PKG_VERSION")
+            "<p>Headstart {}</p>\n</footer>\n{}</body>\n</html>\n",
+            env!("CARGO_PKG_VERSION"),
+            script.map_or(String::new(), |script| format!("<script>{script}</script>\n"))
         ),
     );
 }

@@ -119,6 +119,44 @@ const TABLES: Looking = r##"
     return { up, said, down, plans, counted, all };
 "##;
 
+/// Puts plans side by side in each form, and asks where a line comes from.
+const PAIR: Looking = r##"
+    const section = page.getElementById("code");
+    const view_of = () => section.querySelector(".pair");
+    const [left, right, form] = section.querySelectorAll("#pair select");
+    const choose = (box, value) => { box.value = value; box.dispatchEvent(new view.Event("change")); };
+    const forms = {};
+    for (const option of form.options) {
+        choose(form, option.value);
+        const rows = [...view_of().querySelectorAll(".row")];
+        const differing = rows.filter((row) => row.classList.contains("differs"));
+        const colour = (name) => {
+            const cell = view_of().querySelector(".differs ." + name + ":not(.gap)");
+            return cell && view.getComputedStyle(cell).backgroundColor;
+        };
+        forms[option.text] = {
+            rows: rows.length, differing: differing.length, gone: colour("a"), come: colour("b"),
+            places: view_of().querySelectorAll(".cell[data-at]").length,
+            shares: view_of().querySelectorAll(".share").length,
+            said: section.querySelector("#pair output").textContent,
+        };
+        const place = [...view_of().querySelectorAll(".cell.a")].find((cell) => cell.dataset.at?.endsWith("gather.rs:46"));
+        place.querySelector("button").click();
+        forms[option.text].told = section.querySelector(".told").textContent;
+        forms[option.text].linked = [...view_of().querySelectorAll(".linked")].map((cell) => cell.dataset.at);
+    }
+    choose(right, left.value);
+    const same = section.querySelector("#pair output").textContent;
+    const plans = [...left.options].map((option) => option.text);
+    choose(left, 1);
+    choose(right, 2);
+    choose(form, 1);
+    const others = view_of().querySelectorAll(".differs").length;
+    const cells = [...view_of().querySelectorAll(".cell")].filter((cell) => cell.getClientRects().length > 0);
+    const wide = cells.filter((cell) => cell.getBoundingClientRect().right > view.innerWidth).length;
+    return { forms, same, plans, others, wide, listings: section.querySelectorAll("details.listing").length };
+"##;
+
 /// The page in a frame of this width, and what was noted of it. With `scripts` off, its own do not run.
 fn looked(
     browser: &Path,
@@ -222,23 +260,90 @@ fn tables_sort_and_filter() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let (page, _) = tuned(folder.path());
-    let seen = looked(&browser, folder.path(), &page, (1280, true), &[], TABLES);
-    let times = |name: &str| -> Vec<f64> {
-        let times = seen[name].as_array().expect("times").iter();
-        times.map(|time| time.as_f64().expect("a time")).collect()
-    };
-    let (up, down) = (times("up"), times("down"));
-    assert!(up.is_sorted() && up.len() >= 6 && up[0] < up[5], "{seen}");
-    assert!(down.is_sorted_by(|one, other| one >= other), "{seen}");
-    assert_eq!(seen["said"], "ascending");
-    let plans = seen["plans"].as_array().expect("plans");
-    assert!(!plans.is_empty() && plans.len() < up.len(), "{seen}");
-    for plan in plans {
-        let plan = plan.as_str().expect("a plan");
-        assert!(plan.contains("rolling") && !plan.contains("unroll"), "{plan}");
+    for width in [390, 1280] {
+        let seen = looked(&browser, folder.path(), &page, (width, true), &[], TABLES);
+        let times = |name: &str| -> Vec<f64> {
+            let times = seen[name].as_array().expect("times").iter();
+            times.map(|time| time.as_f64().expect("a time")).collect()
+        };
+        let (up, down) = (times("up"), times("down"));
+        assert!(up.is_sorted() && up.len() >= 6 && up[0] < up[5], "{seen}");
+        assert!(down.is_sorted_by(|one, other| one >= other), "{seen}");
+        assert_eq!(seen["said"], "ascending");
+        let plans = seen["plans"].as_array().expect("plans");
+        assert!(!plans.is_empty() && plans.len() < up.len(), "{seen}");
+        for plan in plans {
+            let plan = plan.as_str().expect("a plan");
+            assert!(plan.contains("rolling") && !plan.contains("unroll"), "{plan}");
+        }
+        assert_eq!(seen["counted"], format!("{} of {}", plans.len(), up.len()));
+        assert_eq!(seen["all"].as_u64(), Some(up.len() as u64));
     }
-    assert_eq!(seen["counted"], format!("{} of {}", plans.len(), up.len()));
-    assert_eq!(seen["all"].as_u64(), Some(up.len() as u64));
+}
+
+#[test]
+fn any_two_plans_stand_side_by_side() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (page, report) = tuned(folder.path());
+    // Four plans in three forms, with a source that all share.
+    assert!(page.len() < 1 << 20, "{} bytes", page.len());
+    for width in [390, 800, 1280] {
+        let seen = looked(&browser, folder.path(), &page, (width, true), &[], PAIR);
+        let plans = seen["plans"].as_array().expect("plans");
+        assert_eq!(plans.len(), 4, "{seen}");
+        let best = report["best"]["plan"].as_str().expect("a plan");
+        assert!(
+            plans[1].as_str().is_some_and(|plan| plan.starts_with(best)),
+            "{seen}"
+        );
+        for form in ["source", "IR", "PTX", "machine code"] {
+            let own = &seen["forms"][form];
+            let many = |name: &str| own[name].as_u64().expect("a number");
+            assert!(many("rows") > 20 && many("places") > 20, "{form}: {own}");
+            // Where it comes from, what stands there, and what each waits for there.
+            let told = own["told"].as_str().expect("a text");
+            for expected in [
+                "gather.rs:46",
+                "let v = values[index as usize];",
+                "left: waiting for loads from global memory",
+                "right: ",
+            ] {
+                assert!(told.contains(expected), "{form}: {told}");
+            }
+            let linked = own["linked"].as_array().expect("cells");
+            assert!(
+                linked.len() > 1 && linked.iter().all(|at| *at == linked[0]),
+                "{form}: {own}"
+            );
+            if form == "source" {
+                assert_eq!(own["said"], "No line differs.");
+                assert!(many("shares") > 3, "{own}");
+                continue;
+            }
+            assert!(
+                many("differing") > 20 && many("differing") < many("rows"),
+                "{form}: {own}"
+            );
+            assert_eq!(
+                own["said"],
+                format!("{} of {} lines differ.", many("differing"), many("rows"))
+            );
+            let (gone, come) = (&own["gone"], &own["come"]);
+            assert!(
+                gone != come && !gone.is_null() && !come.is_null(),
+                "{form}: {own}"
+            );
+            assert_eq!(many("shares") > 5, form == "machine code", "{form}: {own}");
+        }
+        assert_eq!(seen["same"], "No line differs.");
+        assert!(seen["others"].as_u64() > Some(10), "{seen}");
+        assert_eq!(
+            (&seen["wide"], &seen["listings"]),
+            (&Value::from(0), &Value::from(13)),
+            "{width}"
+        );
+    }
 }
 
 #[test]

@@ -16,13 +16,12 @@ use super::subject::Subject;
 use super::threads;
 use super::trying::{self, Memory, Pair, Tried, Trying, shielded};
 use super::workload::{Bound, Workload};
-use crate::advise::{
-    Bounds, Evidence, Findings, Profile, Roofline, Timeline, loop_loads, overview, reasons,
-};
+use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, Timeline, loop_loads, overview, reasons};
 use crate::back::hints::HintReached;
+use crate::back::machine::MachineProgram;
 use crate::device::Device;
 use crate::device::sim::functional::Options;
-use crate::device::sim::timer::{Behind, Course, Entrant};
+use crate::device::sim::timer::{Behind, Course, Entrant, StallReason};
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch::plan::{Distance, Kind, LoadName, Strategy};
@@ -173,6 +172,13 @@ pub struct Looked {
     pub timed: Timed,
     /// What some of its sub-groups do in the middle of the launch, if they were watched.
     pub timeline: Option<Timeline>,
+    /// Its instructions.
+    pub program: Option<Arc<MachineProgram>>,
+    /// What is given to NVIDIA's compiler, where the device is one of NVIDIA's.
+    pub ptx: Option<String>,
+    /// The part of the resident sub-groups' time that waiting at each instruction takes, in the order of
+    /// [`StallReason::ALL`].
+    pub waited: Vec<[f64; StallReason::ALL.len()]>,
 }
 
 /// What came of a run that was compared with others.

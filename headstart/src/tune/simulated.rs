@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::gpu::promised;
 use super::search::{Bench, Looked, Raced, Timed};
 use super::workload::Bound;
 use crate::advise::{Evidence, Profile, Timeline};
 use crate::back::hints::HintReached;
-use crate::device::model::{DeviceModel, Reached};
+use crate::back::ptx;
+use crate::device::model::{DeviceModel, Reached, Registers};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
 use crate::device::sim::timer::{self, Code, Entrant, LaunchTime, StallReason, Survey, Timer};
@@ -96,6 +98,22 @@ impl SimulatedBench {
             }
         };
         Ok(self.timer.clone().with_survey(found))
+    }
+
+    /// What NVIDIA's compiler would be given of a kernel; none where the device does not run PTX, or not this.
+    fn ptx(&self, bound: &Bound, kernel: &Kernel) -> Option<String> {
+        let target = ptx::Target::for_model(&self.model)?;
+        let workload = bound.workload();
+        let groups_per_core = match &self.model.registers {
+            Registers::Pooled(registers) => promised(*self.model.core.count, *registers.per_core, workload),
+            Registers::Fixed(_) => None,
+        };
+        let how = ptx::Options {
+            group: Some(workload.group),
+            groups_per_core,
+            ..ptx::Options::new(target)
+        };
+        ptx::emit(kernel, &how).ok().map(|emitted| emitted.text)
     }
 
     fn timed(&self, bound: &Bound, code: &Code, time: &LaunchTime) -> Timed {
@@ -193,6 +211,9 @@ impl Bench for SimulatedBench {
             looked.push(Looked {
                 timed: self.timed(bound, &code, &time),
                 timeline: None,
+                program: Some(Arc::clone(code.program())),
+                ptx: self.ptx(bound, kernel),
+                waited: time.waited.clone(),
             });
             runs.push((launch, code, time));
         }
@@ -285,26 +306,10 @@ fn counted(time: &LaunchTime) -> Vec<(&'static str, &'static str, f64)> {
     for (reason, part) in StallReason::ALL.iter().zip(time.stalled) {
         // Less than this is noise in a report.
         if part >= 0.01 || *reason == StallReason::LongScoreboard {
-            counted.push((waiting_for(*reason), "%", 100.0 * part));
+            counted.push((reason.words(), "%", 100.0 * part));
         }
     }
     counted
-}
-
-/// What a sub-group waits for, in the words of a report.
-fn waiting_for(reason: StallReason) -> &'static str {
-    match reason {
-        StallReason::LongScoreboard => "waiting for loads from global memory",
-        StallReason::ShortScoreboard => "waiting for shared memory or special functions",
-        StallReason::Wait => "waiting for arithmetic",
-        StallReason::AsyncCopy => "waiting for asynchronous copies",
-        StallReason::Barrier => "waiting at barriers",
-        StallReason::NoInstruction => "waiting for instructions",
-        StallReason::BranchResolving => "waiting for jumps",
-        StallReason::MathPipeThrottle => "waiting for a free arithmetic unit",
-        StallReason::MemoryThrottle => "waiting for the load and store unit",
-        StallReason::NotSelected => "ready, while another issued",
-    }
 }
 
 fn note(model: &DeviceModel, cache: CacheState, time: &LaunchTime) -> String {

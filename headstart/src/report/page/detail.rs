@@ -3,7 +3,7 @@
 use super::super::detail::{Detail, Stalled};
 use super::super::number;
 use super::escape::Escaped;
-use super::{put, timeline};
+use super::{code, put, timeline};
 
 /// Everything that is known of both.
 pub(super) fn sections(page: &mut String, detail: &Detail) {
@@ -11,7 +11,7 @@ pub(super) fn sections(page: &mut String, detail: &Detail) {
     stalls(page, detail);
     loads(page, detail);
     levels(page, detail);
-    source(page, detail);
+    code::section(page, detail);
 }
 
 /// A table's head: the names of its columns, those of numbers set right.
@@ -38,7 +38,7 @@ fn stalls(page: &mut String, detail: &Detail) {
         return;
     }
     let with_best = rows.iter().any(|own| own.best.is_some());
-    let mut columns = vec![("reason", false), ("plain kernel", true)];
+    let mut columns = vec![("what they do", false), ("plain kernel", true)];
     if with_best {
         columns.push(("with the plan", true));
     }
@@ -53,7 +53,12 @@ fn stalls(page: &mut String, detail: &Detail) {
     for own in rows {
         put(
             page,
-            format_args!("<tr><td>{}</td>{}", Escaped(&own.reason), cell(own.plain)),
+            format_args!(
+                "<tr><td>{} <small>{}</small></td>{}",
+                Escaped(&own.reason),
+                Escaped(&own.profiler),
+                cell(own.plain)
+            ),
         );
         if with_best {
             page.push_str(&cell(own.best.unwrap_or(0.0)));
@@ -79,19 +84,29 @@ fn loads(page: &mut String, detail: &Detail) {
     for own in &detail.loads {
         put(
             page,
-            format_args!(
-                "<tr><td class=\"plan\">{}</td><td>{}</td><td class=\"number\">{:.1}</td><td class=\"number\">{:.1}</td>\
-                 <td class=\"number\" data-v=\"{:.5}\">{}</td><td class=\"number\" data-v=\"{:.5}\">{}</td></tr>\n",
-                Escaped(&own.name),
-                Escaped(&own.place),
-                own.lines,
-                own.fetched,
-                own.waiting,
-                number::percent(own.waiting),
-                own.best.unwrap_or(-1.0),
-                own.best.map_or("–".to_owned(), number::percent)
-            ),
+            format_args!("<tr><td class=\"plan\">{}</td>", Escaped(&own.name)),
         );
+        let numbers = [
+            (own.lines, format!("{:.1}", own.lines)),
+            (own.fetched, format!("{:.1}", own.fetched)),
+            (own.waiting, number::percent(own.waiting)),
+            (
+                own.best.unwrap_or(-1.0),
+                own.best.map_or("–".to_owned(), number::percent),
+            ),
+        ];
+        // On a phone a load is a list, with the column's name before each value.
+        put(
+            page,
+            format_args!("<td data-l=\"{}\">{}</td>", columns[1].0, Escaped(&own.place)),
+        );
+        for ((name, _), (value, shown)) in columns[2..].iter().zip(numbers) {
+            put(
+                page,
+                format_args!("<td class=\"number\" data-l=\"{name}\" data-v=\"{value:.5}\">{shown}</td>"),
+            );
+        }
+        page.push_str("</tr>\n");
     }
     page.push_str(END);
 }
@@ -120,19 +135,4 @@ fn levels(page: &mut String, detail: &Detail) {
         );
     }
     page.push_str(END);
-}
-
-fn source(page: &mut String, detail: &Detail) {
-    if detail.source.is_empty() {
-        return;
-    }
-    put(
-        page,
-        format_args!(
-            "<section>\n<h2>The kernel with the plan</h2>\n<details id=\"source\"><summary>{} lines</summary>\n\
-             <pre tabindex=\"0\"><code>{}</code></pre></details>\n</section>\n",
-            number::grouped(detail.source.lines().count() as u64),
-            Escaped(&detail.source)
-        ),
-    );
 }

@@ -4,6 +4,7 @@
 //! in light and dark, on a phone, on paper, and aloud. Everything shown is escaped. A script sorts and filters tables;
 //! the page says everything without it, and its policy lets no other script run.
 
+mod code;
 mod detail;
 mod digest;
 pub(super) mod escape;
@@ -24,7 +25,8 @@ use super::{Report, Verdict, explain, gains, number};
 use crate::names;
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("tables.js");
+/// What each part does, it says itself; without them the page says the same.
+const SCRIPT: &str = concat!(include_str!("tables.js"), include_str!("pair.js"));
 
 /// The figure alone, as a drawing for a document: speedup by distance, a line for each strategy and layout. None where
 /// no plan has a distance.

@@ -4,7 +4,7 @@ use super::escape::Parts;
 use super::html;
 use crate::advise::{Doing, Moment, Strip, Timeline};
 use crate::report::Verdict;
-use crate::report::detail::{Detail, Hint, Load, Stalled};
+use crate::report::detail::{Code, Detail, Hint, Listing, Load, Source, Stalled};
 use crate::report::tests::sample;
 
 #[test]
@@ -54,6 +54,7 @@ fn with_everything(text: &str) -> Detail {
         note: text.to_owned(),
         stalls: vec![Stalled {
             reason: text.to_owned(),
+            profiler: text.to_owned(),
             plain: 0.8,
             best: Some(0.1),
         }],
@@ -72,7 +73,22 @@ fn with_everything(text: &str) -> Detail {
             reached: text.to_owned(),
             by: text.to_owned(),
         }],
-        source: text.to_owned(),
+        codes: vec![Code {
+            plan: text.to_owned(),
+            time_ns: 1000.0,
+            listings: ["IR", "PTX", "machine code"]
+                .map(|form| Listing {
+                    form: form.to_owned(),
+                    text: text.to_owned(),
+                    cut: 3,
+                })
+                .into(),
+        }],
+        sources: vec![Source {
+            file: text.to_owned(),
+            first: 41,
+            lines: vec![text.to_owned()],
+        }],
     }
 }
 
@@ -100,7 +116,7 @@ fn elements_are_closed_and_ids_differ() {
     let mut report = sample();
     report.detail = Some(with_everything("a < b"));
     let page = html(&report);
-    for id in ["timeline", "iterations", "stalls", "loads", "levels", "source"] {
+    for id in ["timeline", "iterations", "stalls", "loads", "levels", "code"] {
         assert!(page.contains(&format!(" id=\"{id}\"")), "{id}");
     }
     for element in [

@@ -63,8 +63,8 @@ pub struct LaunchTime {
     pub lives: Vec<(u64, u64)>,
     /// How the sub-groups that were [watched](super::Timer::with_watch) came along, instruction by instruction.
     pub watched: Vec<Vec<Issue>>,
-    /// Cycles that sub-groups waited at each instruction of the program, by reason; those of the sample, unscaled.
-    pub waited: Vec<[u64; StallReason::ALL.len()]>,
+    /// The part of the resident sub-groups' cycles that waiting at each instruction of the program took, by reason.
+    pub waited: Vec<[f64; StallReason::ALL.len()]>,
     scale: f64,
 }
 
@@ -161,7 +161,11 @@ pub(super) fn launch_time(
         memory: simulated.memory,
         lives: simulated.lives,
         watched: simulated.watched,
-        waited: simulated.profile.iter().map(|own| own.stalls).collect(),
+        waited: simulated
+            .profile
+            .iter()
+            .map(|own| own.stalls.map(|cycles| cycles as f64 / resident))
+            .collect(),
         places: places(code, &simulated.profile, scale),
         loads: profile::loads(code.program(), &simulated.profile, scale),
         loops: profile::loops(code.program(), &simulated.profile, scale),

@@ -82,11 +82,20 @@ const OVERVIEW: Looking = r##"
     page.getElementById("zoom-4").checked = true;
     const zoomed = scaled() / before;
     const names = visible(".strip-name").map((e) => e.textContent);
+    page.getElementById("zoom-1").checked = true;
+    // What reaches out of its frame: boxes that would have to be scrolled, and text outside of its drawing.
+    const cut = visible(".scroll, pre, .strips, #pair, .layouts")
+        .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+        .map((e) => e.className + " " + (e.firstElementChild?.id ?? ""));
+    for (const text of visible("svg.figure text")) {
+        const [inner, outer] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
+        if (inner.left < outer.left - 1 || inner.right > outer.right + 1) cut.push(text.textContent);
+    }
     return {
         verdict: text("verdict"), plan: text("plan"), trials: rows("trials"), stalls: rows("stalls"),
         loads: rows("loads"), iterations: rows("iterations"),
         timelines: visible("svg.timeline").length, strips, bars: bars.length, doing: [...new Set(bars)].sort(),
-        zoomed, names,
+        zoomed, names, cut,
         times: [...page.querySelectorAll("#trials tbody tr td:nth-child(3)")].map((e) => e.textContent),
         overflow: page.documentElement.scrollWidth - view.innerWidth,
         paper: style.backgroundColor, ink: style.color,
@@ -412,6 +421,7 @@ fn a_browser_shows_what_was_found() {
         ("phone", &phone),
         ("without scripts", &plain),
     ] {
+        assert_eq!(seen["cut"], serde_json::json!([]), "{name}");
         assert!(seen["overflow"].as_i64() <= Some(0), "{name}: {seen}");
         assert_eq!(
             (&seen["timelines"], &seen["zoomed"]),

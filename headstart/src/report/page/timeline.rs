@@ -24,6 +24,9 @@ const PITCH: f64 = 36.0;
 /// Steps of the time axis, at most.
 const STEPS: f64 = 5.0;
 
+/// Times of a closer look to each of these.
+const MINOR: u32 = 5;
+
 /// Iterations of one sub-group that are listed.
 const LISTED: usize = 12;
 
@@ -193,24 +196,32 @@ fn path(page: &mut String, doing: Doing, strip: &Strip, top: f64, length: f64) {
     }
 }
 
-/// Times below the strips, as text that is not stretched with them.
+/// Times below the strips, as text that is not stretched with them. Those of a closer look are hidden until it is taken.
 fn axis(page: &mut String, length: f64) {
     page.push_str("<p class=\"time-axis\" aria-hidden=\"true\">");
-    let step = step(length);
-    let mut time = 0.0;
-    while time <= length {
+    let step = step(length) / f64::from(MINOR);
+    for number in 0..=(length / step) as u32 {
+        let time = f64::from(number) * step;
         let share = 100.0 * time / length;
+        let mut classes = Vec::new();
+        if number % MINOR != 0 {
+            classes.push("minor");
+        }
         // What would reach beyond the end stands to the left of its mark.
-        let class = if share > 90.0 { " class=\"before\"" } else { "" };
-        let shown = match time {
-            0.0 => "0".to_owned(),
-            time => number::duration(time),
+        if share > 80.0 {
+            classes.push("before");
+        }
+        let shown = match number {
+            0 => "0".to_owned(),
+            _ => number::duration(time),
         };
         put(
             page,
-            format_args!("<span{class} style=\"left:{share:.2}%\">{shown}</span>"),
+            format_args!(
+                "<span class=\"{}\" style=\"left:{share:.2}%\">{shown}</span>",
+                classes.join(" ")
+            ),
         );
-        time += step;
     }
     page.push_str("</p>\n");
 }

@@ -249,9 +249,10 @@ fn draw_names_across(svg: &mut String, axes: &Axes, series: &[&Series], names: &
             )
         };
         let (first, last) = (axes.left + 4.0, axes.right - 4.0 - width);
-        let places =
-            [line - 6.0, line + HEIGHT].map(|y| [first, last, f64::midpoint(first, last)].map(|x| (x, y)));
-        let places = places.into_iter().flatten().filter(|(_, y)| *y < axes.bottom);
+        let places = [line - 6.0, line + HEIGHT, line - 22.0]
+            .map(|y| [first, last, f64::midpoint(first, last)].map(|x| (x, y)));
+        let places = places.into_iter().flatten();
+        let places = places.filter(|(_, y)| (axes.top..axes.bottom).contains(y));
         let Some((x, y)) = places.min_by_key(covered) else {
             continue;
         };

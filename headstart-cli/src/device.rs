@@ -171,11 +171,7 @@ impl Chosen {
         match self {
             Chosen::Gpu(facts) => ptx::Target::for_capability(facts.capability),
             Chosen::OpenCl(_) => None,
-            Chosen::Simulated(model) => match (model.vendor, model.name.as_str()) {
-                (Vendor::Intel, _) => None,
-                (Vendor::Nvidia, "a100") => Some(ptx::Target::Sm80),
-                (Vendor::Nvidia, _) => Some(ptx::Target::Sm90),
-            },
+            Chosen::Simulated(model) => ptx::Target::for_model(model),
         }
     }
 }

@@ -64,36 +64,138 @@ fn seen(browser: &Path, folder: &Path, page: &str, arguments: &[&str]) -> String
     fs::read_to_string(output).expect("what it printed")
 }
 
-/// The page in a frame of this width, with a script that notes what it sees as JSON in `<pre id="noted">`.
-fn noted(browser: &Path, folder: &Path, page: &str, width: u32, arguments: &[&str]) -> Value {
-    // The page forbids scripts; the script that looks at it stands outside of it.
+/// What a test notes of a page: the body of a function of the page and of its window.
+type Looking = &'static str;
+
+/// What there is to see.
+const OVERVIEW: Looking = r##"
+    const text = (id) => page.getElementById(id)?.textContent ?? null;
+    const rows = (id) => page.querySelectorAll("#" + id + " tbody tr").length;
+    const visible = (name) => [...page.querySelectorAll(name)].filter((e) => e.getClientRects().length > 0);
+    const style = view.getComputedStyle(page.body);
+    const strips = visible("svg.timeline").map((svg) => svg.querySelectorAll("g").length);
+    // The class of a bar, and its height: the `v` of its path.
+    const bars = visible("svg.timeline").flatMap((svg) => [...svg.querySelectorAll("path")])
+        .flatMap((e) => [...e.getAttribute("d").matchAll(/h\d+v(\d+)/g)].map((bar) => e.getAttribute("class") + " " + bar[1]));
+    const scaled = () => page.querySelector(".scaled").getBoundingClientRect().width;
+    const before = scaled();
+    page.getElementById("zoom-4").checked = true;
+    const zoomed = scaled() / before;
+    const names = visible(".strip-name").map((e) => e.textContent);
+    page.getElementById("zoom-1").checked = true;
+    // What reaches out of its frame: boxes that would have to be scrolled, and text outside of its drawing.
+    const cut = visible(".scroll, pre, .strips, #pair, .layouts")
+        .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+        .map((e) => e.className + " " + (e.firstElementChild?.id ?? ""));
+    for (const text of visible("svg.figure text")) {
+        const [inner, outer] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
+        if (inner.left < outer.left - 1 || inner.right > outer.right + 1) cut.push(text.textContent);
+    }
+    return {
+        verdict: text("verdict"), plan: text("plan"), trials: rows("trials"), stalls: rows("stalls"),
+        loads: rows("loads"), iterations: rows("iterations"),
+        timelines: visible("svg.timeline").length, strips, bars: bars.length, doing: [...new Set(bars)].sort(),
+        zoomed, names, cut,
+        times: [...page.querySelectorAll("#trials tbody tr td:nth-child(3)")].map((e) => e.textContent),
+        overflow: page.documentElement.scrollWidth - view.innerWidth,
+        paper: style.backgroundColor, ink: style.color,
+        unnamed: visible("svg").filter((svg) => svg.getAttribute("aria-hidden") !== "true"
+            && !svg.getAttribute("aria-label") && !svg.querySelector("title")).length,
+        sorts: page.querySelector("#trials button") !== null, foreign: view.performance.getEntriesByType("resource").length,
+        lang: page.documentElement.lang, headings: page.querySelectorAll("h1").length,
+    };
+"##;
+
+/// Sorts the plans by time, once up and once down, and filters them.
+const TABLES: Looking = r##"
+    const table = page.getElementById("trials");
+    const head = table.tHead.rows[0].cells[1];
+    const times = () => [...table.tBodies[0].rows].map((row) => Number(row.cells[1].dataset.v));
+    const press = () => head.querySelector("button").click();
+    press();
+    const [up, said] = [times(), head.getAttribute("aria-sort")];
+    press();
+    const down = times();
+    const input = table.closest("section").querySelector("input[type=search]");
+    input.value = "ROLLING -unroll";
+    input.dispatchEvent(new view.Event("input"));
+    const left = [...table.tBodies[0].rows].filter((row) => row.getClientRects().length > 0);
+    const plans = left.map((row) => row.cells[0].textContent);
+    const counted = table.closest("section").querySelector("output").textContent;
+    input.value = "";
+    input.dispatchEvent(new view.Event("input"));
+    const all = [...table.tBodies[0].rows].filter((row) => !row.hidden).length;
+    return { up, said, down, plans, counted, all };
+"##;
+
+/// Puts plans side by side in each form, and asks where a line comes from.
+const PAIR: Looking = r##"
+    const section = page.getElementById("code");
+    const view_of = () => section.querySelector(".pair");
+    const [left, right, form] = section.querySelectorAll("#pair select");
+    const choose = (box, value) => { box.value = value; box.dispatchEvent(new view.Event("change")); };
+    const forms = {};
+    for (const option of form.options) {
+        choose(form, option.value);
+        const rows = [...view_of().querySelectorAll(".row")];
+        const differing = rows.filter((row) => row.classList.contains("differs"));
+        const colour = (name) => {
+            const cell = view_of().querySelector(".differs ." + name + ":not(.gap)");
+            return cell && view.getComputedStyle(cell).backgroundColor;
+        };
+        forms[option.text] = {
+            rows: rows.length, differing: differing.length, gone: colour("a"), come: colour("b"),
+            places: view_of().querySelectorAll(".cell[data-at]").length,
+            shares: view_of().querySelectorAll(".share").length,
+            said: section.querySelector("#pair output").textContent,
+        };
+        const place = [...view_of().querySelectorAll(".cell.a")].find((cell) => cell.dataset.at?.endsWith("gather.rs:46"));
+        place.querySelector("button").click();
+        forms[option.text].told = section.querySelector(".told").textContent;
+        forms[option.text].linked = [...view_of().querySelectorAll(".linked")].map((cell) => cell.dataset.at);
+    }
+    choose(right, left.value);
+    const same = section.querySelector("#pair output").textContent;
+    const plans = [...left.options].map((option) => option.text);
+    choose(left, 1);
+    choose(right, 2);
+    choose(form, 1);
+    const others = view_of().querySelectorAll(".differs").length;
+    const cells = [...view_of().querySelectorAll(".cell")].filter((cell) => cell.getClientRects().length > 0);
+    const wide = cells.filter((cell) => cell.getBoundingClientRect().right > view.innerWidth).length;
+    return { forms, same, plans, others, wide, listings: section.querySelectorAll("details.listing").length };
+"##;
+
+/// The page in a frame of this width, and what was noted of it. With `scripts` off, its own do not run.
+fn looked(
+    browser: &Path,
+    folder: &Path,
+    page: &str,
+    (width, scripts): (u32, bool),
+    arguments: &[&str],
+    looking: Looking,
+) -> Value {
+    // The page forbids scripts that are not its own; the script that looks at it stands outside of it.
     let framed = page.replace('&', "&amp;").replace('"', "&quot;");
-    let looking = r##"
-        const frame = document.querySelector("iframe");
-        frame.onload = () => {
-            const page = frame.contentDocument, view = frame.contentWindow;
-            const text = (id) => page.getElementById(id)?.textContent ?? null;
-            const rows = (id) => page.querySelectorAll("#" + id + " tbody tr").length;
-            const visible = (name) => [...page.querySelectorAll(name)].filter((e) => e.getClientRects().length > 0);
-            const style = view.getComputedStyle(page.body);
-            const rectangles = visible("svg.timeline").flatMap((svg) => [...svg.querySelectorAll("rect")]);
-            const doing = [...new Set(rectangles.map((e) => e.getAttribute("class") + " " + e.getAttribute("height")))];
-            document.getElementById("noted").textContent = JSON.stringify({
-                verdict: text("verdict"), plan: text("plan"), trials: rows("trials"), stalls: rows("stalls"),
-                loads: rows("loads"), iterations: rows("iterations"), source: text("source"),
-                timelines: visible("svg.timeline").length, rectangles: rectangles.length, doing: doing.sort(),
-                times: [...page.querySelectorAll("#trials tbody tr td:nth-child(3)")].map((e) => e.textContent),
-                overflow: page.documentElement.scrollWidth - view.innerWidth,
-                paper: style.backgroundColor, ink: style.color,
-                unnamed: visible("svg").filter((svg) => svg.getAttribute("aria-hidden") !== "true"
-                    && !svg.getAttribute("aria-label") && !svg.querySelector("title")).length,
-                foreign: view.performance.getEntriesByType("resource").length,
-                lang: page.documentElement.lang, headings: page.querySelectorAll("h1").length,
-            });
-        };"##;
+    let sandbox = if scripts {
+        ""
+    } else {
+        "sandbox=\"allow-same-origin\""
+    };
+    let script = format!(
+        "const frame = document.querySelector(\"iframe\");
+         const look = (page, view) => {{ {looking} }};
+         frame.onload = () => {{
+             let seen;
+             try {{ seen = look(frame.contentDocument, frame.contentWindow); }}
+             catch (error) {{ seen = {{ error: String(error.stack) }}; }}
+             document.getElementById(\"noted\").textContent = JSON.stringify(seen);
+         }};"
+    );
     let outer = format!(
-        "<!doctype html><html><body><iframe style=\"width:{width}px;height:4000px;border:0\" srcdoc=\"{framed}\"></iframe>\
-         <pre id=\"noted\"></pre><script>{looking}</script></body></html>"
+        "<!doctype html><html><body><pre id=\"noted\"></pre><script>addEventListener(\"DOMContentLoaded\", () => {{ {script} \
+         }});</script><iframe {sandbox} style=\"width:{width}px;height:4000px;border:0\" srcdoc=\"{framed}\"></iframe></body>\
+         </html>"
     );
     let document = seen(
         browser,
@@ -111,7 +213,9 @@ fn noted(browser: &Path, folder: &Path, page: &str, width: u32, arguments: &[&st
         .replace("&lt;", "<")
         .replace("&gt;", ">")
         .replace("&amp;", "&");
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    let noted: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert!(noted["error"].is_null(), "{}", noted["error"]);
+    noted
 }
 
 /// How bright a colour is, 0 to 1, as WCAG 2 counts it.
@@ -133,12 +237,12 @@ fn luminance(colour: &Value) -> f64 {
     0.2126 * linear(parts[0]) + 0.7152 * linear(parts[1]) + 0.0722 * linear(parts[2])
 }
 
-#[test]
-fn a_browser_shows_what_was_found() {
-    let Some(browser) = browser() else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let [html, json] = ["page.html", "report.json"].map(|name| folder.path().join(name));
+/// A page and the report that it shows, of five plans of `gather`.
+fn tuned(folder: &Path) -> (String, Value) {
+    let [html, json] = ["page.html", "report.json"].map(|name| folder.join(name));
     let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        // Where the kernels' sources are.
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .args(["tune", "gather", "--device", "sim:h200", "--set", "groups=132", "--set", "items=64"])
         .args(["--plans", "unroll:4;values=rolling-async:4;values=rolling-registers:2;values=cache:L2:4;unroll:8,values=rolling-async:8"])
         .arg("--html")
@@ -156,9 +260,118 @@ fn a_browser_shows_what_was_found() {
     if let Some(keep) = std::env::var_os("HEADSTART_PAGE") {
         fs::write(keep, &page).expect("kept");
     }
-    let report: Value = serde_json::from_str(&fs::read_to_string(&json).expect("a report")).expect("JSON");
+    let report = serde_json::from_str(&fs::read_to_string(&json).expect("a report")).expect("JSON");
+    (page, report)
+}
 
-    let wide = noted(&browser, folder.path(), &page, 1200, &[]);
+#[test]
+fn tables_sort_and_filter() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (page, _) = tuned(folder.path());
+    for width in [390, 1280] {
+        let seen = looked(&browser, folder.path(), &page, (width, true), &[], TABLES);
+        let times = |name: &str| -> Vec<f64> {
+            let times = seen[name].as_array().expect("times").iter();
+            times.map(|time| time.as_f64().expect("a time")).collect()
+        };
+        let (up, down) = (times("up"), times("down"));
+        assert!(up.is_sorted() && up.len() >= 6 && up[0] < up[5], "{seen}");
+        assert!(down.is_sorted_by(|one, other| one >= other), "{seen}");
+        assert_eq!(seen["said"], "ascending");
+        let plans = seen["plans"].as_array().expect("plans");
+        assert!(!plans.is_empty() && plans.len() < up.len(), "{seen}");
+        for plan in plans {
+            let plan = plan.as_str().expect("a plan");
+            assert!(plan.contains("rolling") && !plan.contains("unroll"), "{plan}");
+        }
+        assert_eq!(seen["counted"], format!("{} of {}", plans.len(), up.len()));
+        assert_eq!(seen["all"].as_u64(), Some(up.len() as u64));
+    }
+}
+
+#[test]
+fn any_two_plans_stand_side_by_side() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (page, report) = tuned(folder.path());
+    // Four plans in three forms, with a source that all share.
+    assert!(page.len() < 1 << 20, "{} bytes", page.len());
+    for width in [390, 800, 1280] {
+        let seen = looked(&browser, folder.path(), &page, (width, true), &[], PAIR);
+        let plans = seen["plans"].as_array().expect("plans");
+        assert_eq!(plans.len(), 4, "{seen}");
+        let best = report["best"]["plan"].as_str().expect("a plan");
+        assert!(
+            plans[1].as_str().is_some_and(|plan| plan.starts_with(best)),
+            "{seen}"
+        );
+        for form in ["source", "IR", "PTX", "machine code"] {
+            let own = &seen["forms"][form];
+            let many = |name: &str| own[name].as_u64().expect("a number");
+            assert!(many("rows") > 20 && many("places") > 20, "{form}: {own}");
+            // Where it comes from, what stands there, and what each waits for there.
+            let told = own["told"].as_str().expect("a text");
+            for expected in [
+                "gather.rs:46",
+                "let v = values[index as usize];",
+                "left: waiting for loads from global memory",
+                "right: ",
+            ] {
+                assert!(told.contains(expected), "{form}: {told}");
+            }
+            let linked = own["linked"].as_array().expect("cells");
+            assert!(
+                linked.len() > 1 && linked.iter().all(|at| *at == linked[0]),
+                "{form}: {own}"
+            );
+            if form == "source" {
+                assert_eq!(own["said"], "No line differs.");
+                assert!(many("shares") > 3, "{own}");
+                continue;
+            }
+            assert!(
+                many("differing") > 20 && many("differing") < many("rows"),
+                "{form}: {own}"
+            );
+            assert_eq!(
+                own["said"],
+                format!("{} of {} lines differ.", many("differing"), many("rows"))
+            );
+            let (gone, come) = (&own["gone"], &own["come"]);
+            assert!(
+                gone != come && !gone.is_null() && !come.is_null(),
+                "{form}: {own}"
+            );
+            assert_eq!(many("shares") > 5, form == "machine code", "{form}: {own}");
+        }
+        assert_eq!(seen["same"], "No line differs.");
+        assert!(seen["others"].as_u64() > Some(10), "{seen}");
+        assert_eq!(
+            (&seen["wide"], &seen["listings"]),
+            (&Value::from(0), &Value::from(13)),
+            "{width}"
+        );
+    }
+}
+
+#[test]
+fn a_browser_shows_what_was_found() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (page, report) = tuned(folder.path());
+    let at = |width: u32, scripts: bool, arguments: &[&str]| {
+        looked(
+            &browser,
+            folder.path(),
+            &page,
+            (width, scripts),
+            arguments,
+            OVERVIEW,
+        )
+    };
+
+    let wide = at(1280, true, &[]);
     let said = wide["verdict"].as_str().expect("a verdict").to_lowercase();
     assert_eq!(Some(said.as_str()), report["verdict"].as_str());
     assert_eq!(wide["plan"], report["best"]["plan"]);
@@ -182,21 +395,39 @@ fn a_browser_shows_what_was_found() {
         "{wide}"
     );
     assert!(
-        wide["iterations"].as_u64() > Some(4) && wide["rectangles"].as_u64() > Some(10),
+        wide["iterations"].as_u64() > Some(16) && wide["bars"].as_u64() > Some(100),
         "{wide}"
     );
-    assert!(
-        wide["source"]
-            .as_str()
-            .is_some_and(|text| text.contains("kernel")),
-        "{wide}"
-    );
+    // The middle of the launch: with the plan a sub-group waits for loads far less than without.
+    let waiting = |number: usize| {
+        let text = wide["names"][number].as_str().expect("a name");
+        let (_, share) = text.rsplit_once("waits for loads ").expect("a share");
+        share.trim_end_matches(" %").parse::<f64>().expect("a number")
+    };
+    assert!(waiting(0) > 60.0 && waiting(1) < 0.75 * waiting(0), "{wide}");
+    assert_eq!(wide["strips"], serde_json::json!([4, 4]));
     // What differs in colour differs in height, too.
     assert_eq!(wide["doing"].as_array().map(Vec::len), Some(3), "{wide}");
-    let phone = noted(&browser, folder.path(), &page, 390, &[]);
-    for (name, seen) in [("wide", &wide), ("phone", &phone)] {
+    let phone = at(390, true, &[]);
+    let tablet = at(800, true, &[]);
+    let plain = at(1280, false, &[]);
+    assert_eq!(
+        (&plain["sorts"], &wide["sorts"]),
+        (&Value::from(false), &Value::from(true))
+    );
+    for (name, seen) in [
+        ("wide", &wide),
+        ("tablet", &tablet),
+        ("phone", &phone),
+        ("without scripts", &plain),
+    ] {
+        assert_eq!(seen["cut"], serde_json::json!([]), "{name}");
         assert!(seen["overflow"].as_i64() <= Some(0), "{name}: {seen}");
-        assert_eq!(seen["timelines"], 1, "{name}");
+        assert_eq!(
+            (&seen["timelines"], &seen["zoomed"]),
+            (&Value::from(2), &Value::from(4)),
+            "{name}"
+        );
         assert_eq!(
             (&seen["unnamed"], &seen["foreign"]),
             (&Value::from(0), &Value::from(0)),
@@ -209,13 +440,7 @@ fn a_browser_shows_what_was_found() {
         );
     }
 
-    let dark = noted(
-        &browser,
-        folder.path(),
-        &page,
-        1200,
-        &["--blink-settings=preferredColorScheme=0"],
-    );
+    let dark = at(1280, true, &["--blink-settings=preferredColorScheme=0"]);
     for (name, seen) in [("light", &wide), ("dark", &dark)] {
         let (paper, ink) = (luminance(&seen["paper"]), luminance(&seen["ink"]));
         let contrast = (paper.max(ink) + 0.05) / (paper.min(ink) + 0.05);

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `evidence` | numbers of a run as a whole |
 //! | `profile` | where its time goes: reasons, loops, loads, units |
-//! | `timeline` | where the time of one sub-group goes |
+//! | `timeline` | where the time of some sub-groups goes, moment by moment |
 //! | `profiler` | evidence from a profiler's CSV instead of a run |
 //! | `overview` | what is told at once |
 //! | `structure` | what the kernel's text tells of its loads |
@@ -39,4 +39,4 @@ pub use profile::{Cache, LoadTime, LoopTime, Profile, Resources, Stall, UnitTime
 pub use reasons::{Findings, reasons};
 pub use steps::{Answer, Case, Measure, Step, procedure};
 pub use structure::{LoopLoad, loop_loads};
-pub use timeline::{Doing, Moment, Timeline};
+pub use timeline::{Doing, Moment, Strip, Timeline};

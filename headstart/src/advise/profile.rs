@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use super::timeline::Timeline;
-
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::timer::{Code, LaunchTime, StallReason};
@@ -32,9 +30,6 @@ pub struct Profile {
     pub bank_conflicts: Option<f64>,
     /// Work-items of a sub-group, and of the largest one that the device has.
     pub sub_group: Option<(u32, u32)>,
-    /// Where the time of one sub-group goes, where it was followed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeline: Option<Timeline>,
 }
 
 /// One reason.
@@ -163,7 +158,6 @@ impl Profile {
         });
         let memory = &time.memory;
         Profile {
-            timeline: Timeline::of(model, &time.followed),
             loops: loops.collect(),
             loads: loads.collect(),
             units: units.collect(),
@@ -210,7 +204,6 @@ impl Profile {
             l2_busy_ns: self.l2_busy_ns.or(other.l2_busy_ns),
             bank_conflicts: self.bank_conflicts.or(other.bank_conflicts),
             sub_group: self.sub_group.or(other.sub_group),
-            timeline: self.timeline.clone().or_else(|| other.timeline.clone()),
         }
     }
 

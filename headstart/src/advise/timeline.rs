@@ -1,12 +1,12 @@
-//! Where the time of one sub-group goes, from its start, iteration by iteration.
+//! Where the time of some sub-groups goes, in the middle of a work-group's life, iteration by iteration.
 
 use serde::{Deserialize, Serialize};
 
 use crate::device::model::DeviceModel;
-use crate::device::sim::timer::{Issue, StallReason};
+use crate::device::sim::timer::{Issue, LaunchTime, StallReason, Watch};
 
 /// Moments that are kept: more cannot be told apart in a picture.
-const MOMENTS: usize = 600;
+const MOMENTS: usize = 2000;
 
 /// What a sub-group does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,35 +49,79 @@ impl Doing {
 pub struct Moment {
     /// What.
     pub doing: Doing,
-    /// From when, in nanoseconds from its start.
+    /// From when, in nanoseconds from the start of the window.
     pub from_ns: f64,
     /// Until when.
     pub to_ns: f64,
 }
 
-/// The beginning of a sub-group's life.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Timeline {
+/// What one sub-group does in the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Strip {
     /// Without gaps, in order.
     pub moments: Vec<Moment>,
-    /// When each pass through the loop begins, in nanoseconds from the start: where it jumps back.
+    /// When each pass through a loop begins, in nanoseconds from the start of the window: where it jumps back.
     pub iterations: Vec<f64>,
 }
 
+/// What some sub-groups of a core do in a window of the launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// When the window begins, in nanoseconds from the start of the launch.
+    pub from_ns: f64,
+    /// Its length.
+    pub length_ns: f64,
+    /// How long the work-group lives in whose middle it lies.
+    pub life_ns: f64,
+    /// A strip for each sub-group that was there.
+    pub strips: Vec<Strip>,
+}
+
 impl Timeline {
-    /// Of a sub-group that was followed; none where it did nothing.
-    pub fn of(model: &DeviceModel, followed: &[Issue]) -> Option<Timeline> {
-        let start = followed.first()?.since;
-        let nanoseconds = |cycle: u64| model.nanoseconds(cycle.saturating_sub(start) as f64);
-        let mut moments: Vec<Moment> = Vec::new();
-        let mut iterations = Vec::new();
+    /// Of the sub-groups that were watched; none where none was there.
+    pub fn of(model: &DeviceModel, watch: &Watch, time: &LaunchTime) -> Option<Timeline> {
+        let strips = time
+            .watched
+            .iter()
+            .map(|issues| Strip::of(model, watch, issues))
+            .filter(|strip| !strip.moments.is_empty())
+            .collect::<Vec<_>>();
+        let life = time
+            .lives
+            .iter()
+            .find(|(from, to)| (*from..*to).contains(&watch.from));
+        (!strips.is_empty()).then(|| Timeline {
+            from_ns: model.nanoseconds(watch.from as f64),
+            length_ns: model.nanoseconds((watch.to - watch.from) as f64),
+            life_ns: life.map_or(0.0, |(from, to)| model.nanoseconds((to - from) as f64)),
+            strips,
+        })
+    }
+
+    /// Share of the window in which its sub-groups do this, 0 to 1.
+    pub fn share(&self, doing: Doing) -> f64 {
+        let all: f64 = self
+            .strips
+            .iter()
+            .map(|strip| strip.share(doing, 0.0, self.length_ns))
+            .sum();
+        all / self.strips.len().max(1) as f64
+    }
+}
+
+impl Strip {
+    fn of(model: &DeviceModel, watch: &Watch, issues: &[Issue]) -> Strip {
+        // What begins before the window or ends behind it is cut off.
+        let nanoseconds =
+            |cycle: u64| model.nanoseconds((cycle.clamp(watch.from, watch.to) - watch.from) as f64);
+        let mut strip = Strip::default();
         let mut last = 0;
-        for issue in followed {
-            if moments.len() >= MOMENTS {
+        for issue in issues {
+            if strip.moments.len() >= MOMENTS {
                 break;
             }
-            if issue.instruction < last {
-                iterations.push(nanoseconds(issue.since));
+            if issue.instruction < last && issue.since > watch.from {
+                strip.iterations.push(nanoseconds(issue.since));
             }
             last = issue.instruction;
             let parts = [
@@ -85,11 +129,14 @@ impl Timeline {
                 (Doing::WaitsOtherwise, issue.held, issue.at),
                 (Doing::Computes, issue.at, issue.at + 1),
             ];
-            for (doing, from, to) in parts.into_iter().filter(|(_, from, to)| to > from) {
+            for (doing, from, to) in parts {
                 let (from_ns, to_ns) = (nanoseconds(from), nanoseconds(to));
-                match moments.last_mut().filter(|last| last.doing == doing) {
+                if to_ns <= from_ns {
+                    continue;
+                }
+                match strip.moments.last_mut().filter(|last| last.doing == doing) {
                     Some(last) => last.to_ns = to_ns,
-                    None => moments.push(Moment {
+                    None => strip.moments.push(Moment {
                         doing,
                         from_ns,
                         to_ns,
@@ -97,31 +144,7 @@ impl Timeline {
                 }
             }
         }
-        Some(Timeline { moments, iterations })
-    }
-
-    /// When it ends, in nanoseconds from the start.
-    pub fn end_ns(&self) -> f64 {
-        self.moments.last().map_or(0.0, |last| last.to_ns)
-    }
-
-    /// The part that begins before this.
-    pub fn until(&self, end_ns: f64) -> Timeline {
-        let moments = self.moments.iter().filter(|moment| moment.from_ns < end_ns);
-        Timeline {
-            moments: moments
-                .map(|moment| Moment {
-                    to_ns: moment.to_ns.min(end_ns),
-                    ..*moment
-                })
-                .collect(),
-            iterations: self
-                .iterations
-                .iter()
-                .copied()
-                .filter(|&at| at < end_ns)
-                .collect(),
-        }
+        strip
     }
 
     /// Share of a stretch of time in which it does this, 0 to 1.
@@ -144,7 +167,7 @@ mod tests {
     use crate::device::model::built_in;
 
     #[test]
-    fn a_jump_back_begins_an_iteration_and_no_time_is_lost() {
+    fn a_jump_back_begins_an_iteration_and_the_window_cuts_what_reaches_beyond_it() {
         let model = built_in("h200", &[]).expect("a model");
         let issue = |instruction, since, held, at, reason| Issue {
             instruction,
@@ -153,31 +176,39 @@ mod tests {
             at,
             reason,
         };
-        let followed = [
+        let issues = [
             issue(0, 10, 10, 10, StallReason::Wait),
             issue(1, 11, 611, 613, StallReason::LongScoreboard),
             issue(0, 614, 618, 618, StallReason::Wait),
+            issue(1, 619, 1219, 1219, StallReason::LongScoreboard),
         ];
-        let timeline = Timeline::of(&model, &followed).expect("it did something");
-        let doing: Vec<Doing> = timeline.moments.iter().map(|moment| moment.doing).collect();
+        let watch = Watch {
+            from: 111,
+            to: 719,
+            sub_groups: 1,
+        };
+        let strip = Strip::of(&model, &watch, &issues[1..]);
+        let doing: Vec<(Doing, f64, f64)> = strip
+            .moments
+            .iter()
+            .map(|moment| (moment.doing, moment.from_ns, moment.to_ns))
+            .collect();
+        let ns = |cycles: f64| model.nanoseconds(cycles);
         assert_eq!(
             doing,
             [
-                Doing::Computes,
-                Doing::WaitsForMemory,
-                Doing::WaitsOtherwise,
-                Doing::Computes
+                (Doing::WaitsForMemory, 0.0, ns(500.0)),
+                (Doing::WaitsOtherwise, ns(500.0), ns(502.0)),
+                (Doing::Computes, ns(502.0), ns(508.0)),
+                (Doing::WaitsForMemory, ns(508.0), ns(608.0)),
             ]
         );
-        assert_eq!(timeline.iterations, [model.nanoseconds(604.0)]);
-        let end = timeline.end_ns();
-        assert_eq!(end, model.nanoseconds(609.0));
+        assert_eq!(strip.iterations, [ns(503.0)]);
         let all: f64 = Doing::ALL
             .iter()
-            .map(|&doing| timeline.share(doing, 0.0, end))
+            .map(|&doing| strip.share(doing, 0.0, ns(608.0)))
             .sum();
         assert!((all - 1.0).abs() < 1e-9);
-        assert!(timeline.until(end / 2.0).end_ns() <= end / 2.0);
-        assert_eq!(Timeline::of(&model, &[]), None);
+        assert_eq!(Strip::of(&model, &watch, &[]), Strip::default());
     }
 }

@@ -1,5 +1,5 @@
-//! The plain kernel and the plan side by side, as a simulated run sees them: why each waits, for which loads, and what a
-//! sub-group does with its time.
+//! The plain kernel and the plan side by side, as a simulated run sees them: why each waits, for which loads, and what some
+//! sub-groups do in the middle of the launch.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,19 +14,59 @@ pub struct Detail {
     pub stalls: Vec<Stalled>,
     /// The loads of the source, those of the plain kernel with the most waiting first.
     pub loads: Vec<Load>,
-    /// What the first sub-group of each does, by the plan's name.
+    /// What some sub-groups of each do in the middle of the launch, by the plan's name: windows of the same length.
     pub timelines: Vec<(String, Timeline)>,
     /// What became of the plan's hints.
     pub hints: Vec<Hint>,
-    /// The kernel with the plan carried out, in the IR's text form; empty where it is the plain one.
-    pub source: String,
+    /// The code of the plain kernel, of the plan, and of the next best few, in this order.
+    pub codes: Vec<Code>,
+    /// The files that the places of the code lie in, as far as they can be read.
+    pub sources: Vec<Source>,
+}
+
+/// A kernel's code in several forms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Code {
+    /// The plan.
+    pub plan: String,
+    /// Its time, in nanoseconds.
+    pub time_ns: f64,
+    /// The forms that there are.
+    pub listings: Vec<Listing>,
+}
+
+/// A kernel's code in one form.
+///
+/// Each line says where it comes from as its form does: the IR by `#1:46:17` at its end, PTX by `.loc 1 46 17` before it, machine
+/// code as the IR does. Machine code has the share of waiting before each line, and behind ` ! ` what it is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Listing {
+    /// `IR`, `PTX` or `machine code`.
+    pub form: String,
+    /// The lines.
+    pub text: String,
+    /// Lines that are not shown: there are too many.
+    pub cut: usize,
+}
+
+/// Lines of a source file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Source {
+    /// The file, as the places name it.
+    pub file: String,
+    /// The number of the first line, from 1.
+    pub first: u32,
+    /// The lines.
+    pub lines: Vec<String>,
 }
 
 /// A reason to wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stalled {
-    /// As a profiler calls it.
+    /// What sub-groups do meanwhile.
     pub reason: String,
+    /// As NVIDIA's profilers call it, or much like it.
+    pub profiler: String,
     /// Share of the resident sub-groups' time, 0 to 1, of the plain kernel.
     pub plain: f64,
     /// The same with the plan.
@@ -65,10 +105,10 @@ pub struct Hint {
 
 impl Detail {
     /// Of the runs of the plain kernel and of the one with the plan.
-    pub fn of(plain: &Profile, best: Option<(String, &Profile)>) -> Detail {
-        let other = best.as_ref().map(|(_, profile)| *profile);
+    pub fn of(plain: &Profile, other: Option<&Profile>) -> Detail {
         let stalled = |own: &crate::advise::Stall| Stalled {
-            reason: own.reason.name().to_owned(),
+            reason: own.reason.words().to_owned(),
+            profiler: own.reason.name().to_owned(),
             plain: own.share,
             best: other.map(|other| other.share(own.reason)),
         };
@@ -86,17 +126,9 @@ impl Detail {
                 same.map(|load| load.waiting).sum()
             }),
         };
-        let first = plain
-            .timeline
-            .clone()
-            .map(|timeline| ("none".to_owned(), timeline));
-        let second = best
-            .as_ref()
-            .and_then(|(plan, profile)| Some((plan.clone(), profile.timeline.clone()?)));
         Detail {
             stalls: plain.stalls.iter().map(stalled).collect(),
             loads: plain.loads.iter().map(load).collect(),
-            timelines: first.into_iter().chain(second).collect(),
             ..Detail::default()
         }
     }

@@ -44,6 +44,11 @@ impl Series {
         self.strategy.and_then(Strategy::layout)
     }
 
+    /// The load that it is of, where a report has plans of several; else empty.
+    pub fn load(&self) -> &str {
+        self.label.split_once(": ").map_or("", |(load, _)| load)
+    }
+
     /// What the series is without its layout: two series of the same family differ in layout only.
     pub fn family(&self) -> String {
         let strategy = self
@@ -52,7 +57,7 @@ impl Series {
                 Some(_) => strategy.name().to_owned(),
                 None => strategy.label(),
             });
-        let load = self.label.split_once(": ").map_or("", |(load, _)| load);
+        let load = self.load();
         format!("{load}:{}:{strategy}", self.grouped)
     }
 }

@@ -1,16 +1,19 @@
 //! What a page shows of a search beyond its numbers: both kernels once more on the simulator.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use super::search::{Bench, derive, plain};
+use super::listing;
+use super::search::{Bench, Looked, Timed, derive, plain};
 use super::subject::Subject;
 use crate::error::Result;
-use crate::ir::print;
+use crate::ir::Kernel;
+use crate::prefetch::Plan;
 use crate::report::Report;
-use crate::report::detail::{Detail, Hint};
+use crate::report::detail::{Code, Detail, Hint};
 
-/// The longest source that a page shows, in bytes.
-const MAX_SOURCE: usize = 200_000;
+/// Plans whose code is listed, beside the plain kernel.
+const LISTED: usize = 3;
 
 /// The plain kernel and the plan of a report side by side; none where no device here can be looked into.
 ///
@@ -25,22 +28,49 @@ pub fn detail(subject: &dyn Subject, bench: &dyn Bench, report: &Report) -> Resu
     let workload = subject.workload()?;
     let kernel = plain(bench, &workload)?;
     let bound = workload.bind(model.device())?;
-    let plain_run = model.time(&bound, &kernel)?;
     let plan = &report.best.plan;
     let best = match plan.is_none() {
         true => None,
         false => Some(derive(bench, &workload, &kernel, plan)?.kernel),
     };
-    let best_run = best
-        .as_ref()
-        .map(|kernel| model.time(&bound, kernel))
-        .transpose()?;
-    let Some(profile) = &plain_run.profile else {
+    // The plain kernel, the plan, and the next best: these are looked into, and the first two watched.
+    let mut kernels: Vec<(Plan, Arc<Kernel>)> = vec![(Plan::none(), Arc::clone(&kernel))];
+    kernels.extend(best.iter().map(|best| (plan.clone(), Arc::clone(best))));
+    let watched = kernels.len();
+    for trial in report.fastest_first() {
+        if kernels.len() > LISTED {
+            break;
+        }
+        if kernels.iter().any(|(known, _)| *known == trial.plan) {
+            continue;
+        }
+        // The plan that is advised could be derived; of another one, its code is just not shown.
+        if let Ok(derived) = derive(bench, &workload, &kernel, &trial.plan) {
+            kernels.push((trial.plan.clone(), derived.kernel));
+        }
+    }
+    let derived: Vec<Arc<Kernel>> = kernels.iter().map(|(_, kernel)| Arc::clone(kernel)).collect();
+    let looked = model.look(&bound, &derived, watched)?;
+    let Some(Looked {
+        timed: Timed {
+            profile: Some(profile),
+            note,
+            ..
+        },
+        ..
+    }) = looked.first()
+    else {
         return Ok(None);
     };
-    let other = best_run.as_ref().and_then(|run| run.profile.as_ref());
-    let mut detail = Detail::of(profile, other.map(|profile| (plan.to_string(), profile)));
-    detail.note = plain_run.note.clone();
+    let other = looked.get(1).and_then(|run| run.timed.profile.as_ref());
+    let mut detail = Detail::of(profile, other);
+    detail.note = note.clone();
+    let names = ["none".to_owned(), plan.to_string()];
+    detail.timelines = names
+        .into_iter()
+        .zip(looked.iter().map(|run| run.timeline.clone()))
+        .filter_map(|(name, timeline)| Some((name, timeline?)))
+        .collect();
     let shown = best.as_ref().unwrap_or(&kernel);
     let hints = bench.prefetches(Arc::as_ref(shown));
     detail.hints = hints
@@ -52,13 +82,15 @@ pub fn detail(subject: &dyn Subject, bench: &dyn Bench, report: &Report) -> Resu
             by: hint.by,
         })
         .collect();
-    detail.source = best.map(|kernel| print(&kernel)).unwrap_or_default();
-    if detail.source.len() > MAX_SOURCE {
-        let end = detail.source[..MAX_SOURCE].rfind('\n').unwrap_or(0);
-        detail.source.truncate(end);
-        detail
-            .source
-            .push_str("\n… and so on: `headstart emit` prints all of it\n");
+    let trials = |plan: &Plan| report.trials.iter().find(|trial| trial.plan == *plan);
+    for ((plan, kernel), looked) in kernels.iter().zip(&looked) {
+        let measured = trials(plan).and_then(|trial| trial.measured());
+        detail.codes.push(Code {
+            plan: plan.to_string(),
+            time_ns: measured.map_or(looked.timed.time_ns, |(time_ns, _)| time_ns),
+            listings: listing::listings(kernel, looked),
+        });
     }
+    detail.sources = listing::sources(&derived, Path::new("."));
     Ok(Some(detail))
 }

@@ -41,6 +41,7 @@ mod idle;
 pub mod launch_file;
 mod launch_template;
 mod launched;
+mod listing;
 pub mod log;
 pub mod measured;
 mod modules;

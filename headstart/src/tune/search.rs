@@ -16,11 +16,12 @@ use super::subject::Subject;
 use super::threads;
 use super::trying::{self, Memory, Pair, Tried, Trying, shielded};
 use super::workload::{Bound, Workload};
-use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, loop_loads, overview, reasons};
+use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, Timeline, loop_loads, overview, reasons};
 use crate::back::hints::HintReached;
+use crate::back::machine::MachineProgram;
 use crate::device::Device;
 use crate::device::sim::functional::Options;
-use crate::device::sim::timer::{Behind, Course, Entrant};
+use crate::device::sim::timer::{Behind, Course, Entrant, StallReason};
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch::plan::{Distance, Kind, LoadName, Strategy};
@@ -95,6 +96,16 @@ pub trait Bench: Sync {
         Ok(Raced::Ended(Box::new(self.time(bound, kernel)?), None))
     }
 
+    /// Times kernels and looks into them, the first `watched` of them moment by moment. Empty where the device cannot be looked
+    /// into.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
+        let _ = (bound, kernels, watched);
+        Ok(Vec::new())
+    }
+
     /// As [`Bench::time`], for who asks for nothing but the nanoseconds: what the time is explained with is left out where
     /// that costs more than the time.
     ///
@@ -157,6 +168,22 @@ pub struct Timed {
     pub note: String,
     /// Its outputs, where everything was computed.
     pub outputs: Option<Vec<Vec<u8>>>,
+}
+
+/// A kernel that was looked into.
+#[derive(Clone, Debug)]
+pub struct Looked {
+    /// Its time, and where that goes.
+    pub timed: Timed,
+    /// What some of its sub-groups do in the middle of the launch, if they were watched.
+    pub timeline: Option<Timeline>,
+    /// Its instructions.
+    pub program: Option<Arc<MachineProgram>>,
+    /// What is given to NVIDIA's compiler, where the device is one of NVIDIA's.
+    pub ptx: Option<String>,
+    /// The part of the resident sub-groups' time that waiting at each instruction takes, in the order of
+    /// [`StallReason::ALL`].
+    pub waited: Vec<[f64; StallReason::ALL.len()]>,
 }
 
 /// What came of a run that was compared with others.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use super::search::{Bench, Right, Timed};
+use super::search::{Bench, Looked, Right, Timed};
 use super::workload::Bound;
 use crate::back::hints::HintReached;
 use crate::device::Device;
@@ -77,6 +77,10 @@ impl Bench for SeveralBench {
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         self.first.time(bound, kernel)
+    }
+
+    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
+        self.first.look(bound, kernels, watched)
     }
 
     fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {

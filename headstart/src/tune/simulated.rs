@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::search::{Bench, Raced, Timed};
+use super::gpu::promised;
+use super::search::{Bench, Looked, Raced, Timed};
 use super::workload::Bound;
-use crate::advise::{Evidence, Profile};
+use crate::advise::{Evidence, Profile, Timeline};
 use crate::back::hints::HintReached;
-use crate::device::model::{DeviceModel, Reached};
+use crate::back::ptx;
+use crate::device::model::{DeviceModel, Reached, Registers};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
 use crate::device::sim::timer::{self, Code, Entrant, LaunchTime, StallReason, Survey, Timer};
@@ -109,6 +111,22 @@ impl SimulatedBench {
         Ok(self.timer.clone().with_survey(found))
     }
 
+    /// What NVIDIA's compiler would be given of a kernel; none where the device does not run PTX, or not this.
+    fn ptx(&self, bound: &Bound, kernel: &Kernel) -> Option<String> {
+        let target = ptx::Target::for_model(&self.model)?;
+        let workload = bound.workload();
+        let groups_per_core = match &self.model.registers {
+            Registers::Pooled(registers) => promised(*self.model.core.count, *registers.per_core, workload),
+            Registers::Fixed(_) => None,
+        };
+        let how = ptx::Options {
+            group: Some(workload.group),
+            groups_per_core,
+            ..ptx::Options::new(target)
+        };
+        ptx::emit(kernel, &how).ok().map(|emitted| emitted.text)
+    }
+
     fn timed(&self, bound: &Bound, code: &Code, time: &LaunchTime) -> Timed {
         Timed {
             // As a GPU's trials are timed.
@@ -197,6 +215,43 @@ impl Bench for SimulatedBench {
         Ok(self.timed(bound, &code, &self.timer(bound)?.run(&code, &launch)?))
     }
 
+    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
+        let timer = self.timer(bound)?;
+        let mut looked = Vec::new();
+        let mut runs = Vec::new();
+        for kernel in kernels {
+            let (launch, code) = self.prepared(bound, kernel)?;
+            let time = timer.run(&code, &launch)?;
+            looked.push(Looked {
+                timed: self.timed(bound, &code, &time),
+                timeline: None,
+                program: Some(Arc::clone(code.program())),
+                ptx: self.ptx(bound, kernel),
+                waited: time.waited.clone(),
+            });
+            runs.push((launch, code, time));
+        }
+        runs.truncate(watched);
+        // All are drawn to one scale: some iterations of the first kernel, and a few of each other.
+        let wanted = runs.iter().zip(&looked).enumerate();
+        let wanted = wanted.map(|(number, ((.., time), looked))| match number {
+            0 => ITERATIONS * iteration(time, looked),
+            _ => FEW_ITERATIONS * iteration(time, looked),
+        });
+        let wanted = wanted.fold(1.0, f64::max) as u64;
+        let windows = runs.iter().map(|(.., time)| time.middle(wanted, SUB_GROUPS));
+        let shortest = windows.flatten().map(|window| window.to - window.from).min();
+        for ((launch, code, time), looked) in runs.iter().zip(&mut looked) {
+            let Some(watch) = time.middle(shortest.unwrap_or(1), SUB_GROUPS) else {
+                continue;
+            };
+            // The same run again: it does the same, cycle by cycle.
+            let again = timer.clone().with_watch(Some(watch)).run(code, launch)?;
+            looked.timeline = Timeline::of(&self.model, &watch, &again);
+        }
+        Ok(looked)
+    }
+
     fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, entrant: Entrant<'_>) -> Result<Raced> {
         let (launch, code) = self.prepared(bound, kernel)?;
         Ok(match self.timer(bound)?.race(&code, &launch, entrant)? {
@@ -206,6 +261,25 @@ impl Bench for SimulatedBench {
             timer::Raced::Behind(behind) => Raced::Behind(behind),
         })
     }
+}
+
+/// Sub-groups whose moments are shown, and how many iterations of the plain kernel and of another one.
+const SUB_GROUPS: usize = 4;
+const ITERATIONS: f64 = 6.0;
+const FEW_ITERATIONS: f64 = 2.5;
+
+/// Cycles that an iteration of the main loop takes; without a loop, the life of a work-group.
+fn iteration(time: &LaunchTime, looked: &Looked) -> f64 {
+    let life = time
+        .lives
+        .get(time.lives.len() / 2)
+        .map_or(0, |(from, to)| to - from);
+    let main = looked
+        .timed
+        .profile
+        .as_ref()
+        .and_then(|profile| profile.main_loop());
+    life as f64 / main.map_or(1.0, |main| main.iterations.max(1.0))
 }
 
 /// What a profiler would show first.
@@ -246,26 +320,10 @@ fn counted(time: &LaunchTime) -> Vec<(&'static str, &'static str, f64)> {
     for (reason, part) in StallReason::ALL.iter().zip(time.stalled) {
         // Less than this is noise in a report.
         if part >= 0.01 || *reason == StallReason::LongScoreboard {
-            counted.push((waiting_for(*reason), "%", 100.0 * part));
+            counted.push((reason.words(), "%", 100.0 * part));
         }
     }
     counted
-}
-
-/// What a sub-group waits for, in the words of a report.
-fn waiting_for(reason: StallReason) -> &'static str {
-    match reason {
-        StallReason::LongScoreboard => "waiting for loads from global memory",
-        StallReason::ShortScoreboard => "waiting for shared memory or special functions",
-        StallReason::Wait => "waiting for arithmetic",
-        StallReason::AsyncCopy => "waiting for asynchronous copies",
-        StallReason::Barrier => "waiting at barriers",
-        StallReason::NoInstruction => "waiting for instructions",
-        StallReason::BranchResolving => "waiting for jumps",
-        StallReason::MathPipeThrottle => "waiting for a free arithmetic unit",
-        StallReason::MemoryThrottle => "waiting for the load and store unit",
-        StallReason::NotSelected => "ready, while another issued",
-    }
 }
 
 fn note(model: &DeviceModel, cache: CacheState, time: &LaunchTime) -> String {

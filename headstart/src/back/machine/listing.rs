@@ -56,7 +56,15 @@ impl fmt::Display for MachineProgram {
             estimate.spilled_bytes,
             self.slot_count,
         )?;
+        self.lines().iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+impl MachineProgram {
+    /// Each instruction as a line, in order.
+    pub fn lines(&self) -> Vec<String> {
         let mut depth = 0;
+        let mut lines = Vec::with_capacity(self.instructions.len());
         for instruction in &self.instructions {
             let closes = matches!(
                 instruction.control,
@@ -67,15 +75,13 @@ impl fmt::Display for MachineProgram {
                 Control::Block { .. } | Control::If { .. } | Control::Loop { .. } | Control::Else { .. }
             );
             depth -= usize::from(closes);
-            self.line(f, instruction, depth)?;
+            lines.push(self.line(instruction, depth));
             depth += usize::from(opens);
         }
-        Ok(())
+        lines
     }
-}
 
-impl MachineProgram {
-    fn line(&self, f: &mut fmt::Formatter<'_>, instruction: &Instruction, depth: usize) -> fmt::Result {
+    fn line(&self, instruction: &Instruction, depth: usize) -> String {
         let mut text = String::new();
         if instruction.class == Class::None {
             text.push_str("     ");
@@ -146,7 +152,7 @@ impl MachineProgram {
         if !steps.is_empty() {
             text = format!("{text:<58}; {}", steps.join("; "));
         }
-        writeln!(f, "{}", text.trim_end())
+        text.trim_end().to_owned()
     }
 
     fn step(&self, step: &Step) -> String {

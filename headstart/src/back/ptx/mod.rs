@@ -35,6 +35,7 @@ pub use super::hints::HintReached;
 use super::hints::{Form, expand};
 use super::{library, tables};
 use crate::cleanup;
+use crate::device::model::{DeviceModel, Vendor};
 use crate::ir::{Array, CacheLevel, Kernel, OpKind, Space, Type, UnaryOp, Value};
 use crate::{Error, Result};
 use emitter::Emitter;
@@ -62,6 +63,15 @@ impl Target {
             (9.., _) => Some(Target::Sm90),
             (8, _) => Some(Target::Sm80),
             _ => None,
+        }
+    }
+
+    /// That of a simulated device. `None` if it does not run PTX.
+    pub fn for_model(model: &DeviceModel) -> Option<Target> {
+        match (model.vendor, model.name.as_str()) {
+            (Vendor::Intel, _) => None,
+            (Vendor::Nvidia, "a100") => Some(Target::Sm80),
+            (Vendor::Nvidia, _) => Some(Target::Sm90),
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::escape::Escaped;
-use super::look::{self, Look};
+use super::look::{self, Looks};
 use crate::prefetch::Plan;
 use crate::report::PlainBest;
 use crate::report::number;
@@ -60,6 +60,7 @@ impl Axes {
 /// `elsewhere` is the plain kernel at its own best geometry, a line across the figure.
 pub(super) fn speedup_by_distance(
     series: &[&Series],
+    looks: &Looks,
     best: &Plan,
     elsewhere: Option<&PlainBest>,
     title: &str,
@@ -110,16 +111,20 @@ pub(super) fn speedup_by_distance(
     let mut order: Vec<&&Series> = series.iter().collect();
     order.sort_by_key(|line| line.points.iter().any(|point| point.plan == *best));
     for line in order {
-        draw_line(&mut svg, &axes, line, best);
+        draw_line(&mut svg, &axes, line, looks, best);
     }
-    let _ = write!(
-        svg,
-        "<text class=\"plain-name over\" x=\"{}\" y=\"{:.1}\">plain kernel</text>",
-        axes.left + 4.0,
-        axes.y(1.0) + 16.0
-    );
+    let elsewhere = elsewhere.map(|other| {
+        let (groups, group) = (number::grouped(other.geometry.groups), other.geometry.group);
+        let name = format!("plain kernel as {groups} × {group}");
+        ("elsewhere-name", name, axes.y(other.speedup))
+    });
+    let names: Vec<(&str, String, f64)> = elsewhere
+        .into_iter()
+        .chain([("plain-name", "plain kernel".to_owned(), axes.y(1.0))])
+        .collect();
+    draw_names_across(&mut svg, &axes, series, &names);
     if shape.names > 0.0 {
-        draw_names(&mut svg, &axes, series, best);
+        draw_names(&mut svg, &axes, series, looks, best);
     }
     svg.push_str("</svg>");
     svg
@@ -213,19 +218,54 @@ fn draw_elsewhere(svg: &mut String, axes: &Axes, other: &PlainBest) {
     let y = axes.y(other.speedup);
     let _ = write!(
         svg,
-        "<line class=\"elsewhere\" x1=\"{left}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
-         <text class=\"elsewhere-name over\" x=\"{x}\" y=\"{above:.1}\">plain kernel as {groups} × {group}</text>",
+        "<line class=\"elsewhere\" x1=\"{left}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>",
         left = axes.left,
         right = axes.right,
-        x = axes.left + 4.0,
-        above = y - 6.0,
-        groups = number::grouped(other.geometry.groups),
-        group = other.geometry.group,
     );
 }
 
-fn draw_line(svg: &mut String, axes: &Axes, line: &Series, best: &Plan) {
-    let look = Look::of(line);
+/// Writes the names of the lines across the figure beside them, each where the fewest marks lie and no other name.
+fn draw_names_across(svg: &mut String, axes: &Axes, series: &[&Series], names: &[(&str, String, f64)]) {
+    const CHARACTER: f64 = 7.2;
+    const HEIGHT: f64 = 16.0;
+    let marks: Vec<(f64, f64)> = series
+        .iter()
+        .flat_map(|line| &line.points)
+        .map(|point| (axes.x(point.distance), axes.y(point.speedup)))
+        .collect();
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+    for (class, name, line) in names {
+        let width = CHARACTER * name.chars().count() as f64;
+        let covered = |&(x, y): &(f64, f64)| {
+            let near = |&&(mark_x, mark_y): &&(f64, f64)| {
+                (x - 9.0..x + width + 9.0).contains(&mark_x) && (y - 17.0..y + 9.0).contains(&mark_y)
+            };
+            let meets = |&&(other_x, other_y, other_width): &&(f64, f64, f64)| {
+                x < other_x + other_width && other_x < x + width && (y - other_y).abs() < HEIGHT
+            };
+            (
+                taken.iter().filter(meets).count(),
+                marks.iter().filter(near).count(),
+            )
+        };
+        let (first, last) = (axes.left + 4.0, axes.right - 4.0 - width);
+        let places = [line - 6.0, line + HEIGHT, line - 22.0]
+            .map(|y| [first, last, f64::midpoint(first, last)].map(|x| (x, y)));
+        let places = places.into_iter().flatten();
+        let places = places.filter(|(_, y)| (axes.top..axes.bottom).contains(y));
+        let Some((x, y)) = places.min_by_key(covered) else {
+            continue;
+        };
+        taken.push((x, y, width));
+        let _ = write!(
+            svg,
+            "<text class=\"{class} over\" x=\"{x:.1}\" y=\"{y:.1}\">{name}</text>"
+        );
+    }
+}
+
+fn draw_line(svg: &mut String, axes: &Axes, line: &Series, looks: &Looks, best: &Plan) {
+    let look = looks.look(line);
     let emphasis = if line.points.iter().any(|point| point.plan == *best) {
         " best"
     } else {
@@ -266,11 +306,11 @@ fn draw_line(svg: &mut String, axes: &Axes, line: &Series, best: &Plan) {
     svg.push_str("</g>");
 }
 
-/// Writes each line's name at the right, near the line's end, without overlaps.
-fn draw_names(svg: &mut String, axes: &Axes, series: &[&Series], best: &Plan) {
+/// Writes each line's name at the right with its best speedup, in the order of these, without overlaps.
+fn draw_names(svg: &mut String, axes: &Axes, series: &[&Series], looks: &Looks, best: &Plan) {
     let mut names: Vec<(f64, &Series)> = series
         .iter()
-        .filter_map(|line| line.points.last().map(|point| (axes.y(point.speedup), *line)))
+        .map(|line| (axes.y(line.best().speedup), *line))
         .collect();
     names.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     let heights = look::spread(
@@ -279,12 +319,11 @@ fn draw_names(svg: &mut String, axes: &Axes, series: &[&Series], best: &Plan) {
         axes.top - 10.0,
         axes.bottom,
     );
-    for ((end, line), y) in names.into_iter().zip(heights) {
-        let look = Look::of(line);
-        let last = line
-            .points
-            .last()
-            .map_or(axes.right, |point| axes.x(point.distance));
+    for ((best_height, line), y) in names.into_iter().zip(heights) {
+        let look = looks.look(line);
+        let (last, end) = line.points.last().map_or((axes.right, best_height), |point| {
+            (axes.x(point.distance), axes.y(point.speedup))
+        });
         let x = axes.right + 22.0;
         let bold = if line.points.iter().any(|point| point.plan == *best) {
             " best"
@@ -310,9 +349,121 @@ fn draw_names(svg: &mut String, axes: &Axes, series: &[&Series], best: &Plan) {
     }
 }
 
+/// Lines that cannot be told apart in the figure, in groups.
+pub(super) fn coincident<'s>(series: &[&'s Series]) -> Vec<Vec<&'s Series>> {
+    let highest = series.iter().flat_map(|line| &line.points);
+    let highest = highest.map(|point| point.speedup).fold(1.0, f64::max);
+    // Less than three pixels of the height: their marks cover each other.
+    let is_same = |one: &Series, other: &Series| {
+        one.points.len() == other.points.len()
+            && one.points.iter().zip(&other.points).all(|(one, other)| {
+                one.distance == other.distance && (one.speedup - other.speedup).abs() <= 0.01 * highest
+            })
+    };
+    let mut groups: Vec<Vec<&Series>> = Vec::new();
+    for &line in series {
+        match groups.iter_mut().find(|group| is_same(group[0], line)) {
+            Some(group) => group.push(line),
+            None => groups.push(vec![line]),
+        }
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Geometry;
+
+    fn line(label: &str, points: &[(u32, f64)]) -> Series {
+        let point = |&(distance, speedup): &(u32, f64)| Point {
+            distance,
+            plan: Plan::none(),
+            speedup,
+        };
+        Series {
+            strategy: None,
+            grouped: false,
+            label: label.to_owned(),
+            points: points.iter().map(point).collect(),
+        }
+    }
+
+    #[test]
+    fn names_stand_in_the_order_of_their_numbers_and_lines_on_one_another_are_known() {
+        // The first falls at its end below the second.
+        let lines = [
+            line("first", &[(1, 1.0), (2, 2.5), (4, 1.1)]),
+            line("second", &[(1, 1.0), (2, 1.5), (4, 2.0)]),
+            line("third", &[(1, 1.002), (2, 1.5), (4, 1.995)]),
+            line("fourth", &[(1, 1.0), (2, 1.5)]),
+        ];
+        let all: Vec<&Series> = lines.iter().collect();
+        let groups = coincident(&all);
+        let names: Vec<Vec<&str>> = groups
+            .iter()
+            .map(|group| group.iter().map(|line| line.label.as_str()).collect())
+            .collect();
+        assert_eq!(names, [["second", "third"]]);
+        let shape = Shape {
+            width: 900.0,
+            plot_height: 300.0,
+            names: 200.0,
+            id: "test",
+            class: "wide",
+        };
+        let svg = speedup_by_distance(&all, &Looks::of(&lines), &Plan::none(), None, "test", &shape);
+        let heights: Vec<f64> = ["first", "second", "third", "fourth"]
+            .map(|name| {
+                let (before, _) = svg.split_once(&format!("\">{name} <tspan")).expect("its name");
+                let (_, y) = before.rsplit_once("y=\"").expect("its height");
+                y.split('"').next().expect("a number").parse().expect("a number")
+            })
+            .into();
+        assert!(heights.is_sorted_by(|one, other| one < other), "{heights:?}");
+    }
+
+    #[test]
+    fn names_across_the_figure_keep_off_each_other_and_off_marks() {
+        // Marks along the plain kernel's line at its left and middle, and another line just above it.
+        let lines = [line(
+            "one",
+            &[(1, 1.05), (2, 1.02), (4, 1.05), (8, 1.04), (32, 0.3)],
+        )];
+        let elsewhere = PlainBest {
+            geometry: Geometry {
+                groups: 16_384,
+                group: 128,
+            },
+            parameters: Vec::new(),
+            time_ns: 1.0,
+            speedup: 1.03,
+        };
+        let shape = Shape {
+            width: 340.0,
+            plot_height: 260.0,
+            names: 0.0,
+            id: "test",
+            class: "narrow",
+        };
+        let all: Vec<&Series> = lines.iter().collect();
+        let looks = Looks::of(&lines);
+        let svg = speedup_by_distance(&all, &looks, &Plan::none(), Some(&elsewhere), "test", &shape);
+        let place = |class: &str| {
+            let (_, rest) = svg
+                .split_once(&format!("<text class=\"{class} over\" x=\""))
+                .expect("a name");
+            let (x, rest) = rest.split_once("\" y=\"").expect("a height");
+            let y = rest.split('"').next().expect("a number");
+            (x.parse::<f64>().expect("x"), y.parse::<f64>().expect("y"))
+        };
+        let (one, other) = (place("plain-name"), place("elsewhere-name"));
+        assert!(
+            (one.1 - other.1).abs() >= 16.0 || (one.0 - other.0).abs() > 150.0,
+            "{one:?} {other:?}"
+        );
+    }
 
     #[test]
     fn the_scale_leaves_room_above_the_highest_point() {

@@ -5,6 +5,65 @@
 use crate::prefetch::plan::{self, CacheLevel, Layout, Mark, Strategy};
 use crate::report::series::Series;
 
+/// The looks of a report's lines. Where two loads use one strategy, the second is told from the first by colour and mark.
+pub(in crate::report) struct Looks(Vec<(String, Look)>);
+
+impl Looks {
+    /// Of all lines of a report, in their order.
+    pub(in crate::report) fn of(series: &[Series]) -> Looks {
+        // What each strategy of the first load that uses it looks like stays as it is.
+        let mut taken: Vec<(&str, (usize, Mark), (usize, Mark))> = Vec::new();
+        let mut used: Vec<(usize, Mark)> = Vec::new();
+        for line in series {
+            let own = Look::of(line).told_by();
+            if !used.contains(&own) {
+                used.push(own);
+                taken.push((line.load(), own, own));
+            }
+        }
+        let mut looks = Vec::new();
+        for line in series {
+            let look = Look::of(line);
+            let (load, own) = (line.load(), look.told_by());
+            let known = taken
+                .iter()
+                .find(|(other, base, _)| *other == load && *base == own);
+            let (colour, mark) = match known {
+                Some((.., shown)) => *shown,
+                None => {
+                    let shown = Look::another(own, &used);
+                    used.push(shown);
+                    taken.push((load, own, shown));
+                    shown
+                }
+            };
+            looks.push((line.label.clone(), Look { colour, mark, ..look }));
+        }
+        Looks(looks)
+    }
+
+    /// The look of one of them.
+    pub(in crate::report) fn look(&self, line: &Series) -> Look {
+        let known = self.0.iter().find(|(label, _)| *label == line.label);
+        known.map_or_else(|| Look::of(line), |(_, look)| *look)
+    }
+}
+
+/// Every mark, in the order in which lines without a strategy get them.
+const MARKS: [Mark; 8] = [
+    Mark::Circle,
+    Mark::Square,
+    Mark::Diamond,
+    Mark::Triangle,
+    Mark::TriangleDown,
+    Mark::Pentagon,
+    Mark::Plus,
+    Mark::Cross,
+];
+
+/// Colours beside grey, which is 0 and that of what is not prefetched.
+const COLOURS: usize = 8;
+
 /// The look of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::report) struct Look {
@@ -46,21 +105,29 @@ impl Look {
         }
     }
 
+    /// What tells lines of several loads apart.
+    fn told_by(self) -> (usize, Mark) {
+        (self.colour, self.mark)
+    }
+
+    /// Another colour and another mark, that no line has yet as long as there are some left.
+    fn another((colour, mark): (usize, Mark), used: &[(usize, Mark)]) -> (usize, Mark) {
+        let pairs = || (1..=COLOURS).flat_map(|colour| MARKS.map(|mark| (colour, mark)));
+        let differs = |pair: &(usize, Mark)| pair.0 != colour && pair.1 != mark;
+        let new_colour = |pair: &(usize, Mark)| used.iter().all(|other| other.0 != pair.0);
+        let new_mark = |pair: &(usize, Mark)| used.iter().all(|other| other.1 != pair.1);
+        let of = |fits: &dyn Fn(&(usize, Mark)) -> bool| pairs().find(|pair| differs(pair) && fits(pair));
+        of(&|pair| new_colour(pair) && new_mark(pair))
+            .or_else(|| of(&|pair| new_colour(pair) && !used.contains(pair)))
+            .or_else(|| of(&|pair| new_mark(pair)))
+            .or_else(|| of(&|pair| !used.contains(pair)))
+            .unwrap_or((colour, mark))
+    }
+
     /// The look of line number `position` of a figure whose lines have an order instead of strategies.
     pub(in crate::report) fn in_order(position: usize) -> Look {
-        const MARKS: [Mark; 8] = [
-            Mark::Circle,
-            Mark::Square,
-            Mark::Diamond,
-            Mark::Triangle,
-            Mark::TriangleDown,
-            Mark::Pentagon,
-            Mark::Plus,
-            Mark::Cross,
-        ];
-        // Colour 0 is grey, that of what is not prefetched.
         Look {
-            colour: 1 + position % 8,
+            colour: 1 + position % COLOURS,
             mark: MARKS[position % MARKS.len()],
             dashes: if position < MARKS.len() { "" } else { "5 3" },
             hollow: false,
@@ -131,6 +198,36 @@ pub(in crate::report) fn spread(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn line(label: &str, strategy: &str) -> Series {
+        let plan: crate::prefetch::Plan = format!("x={strategy}:4").parse().expect("a plan");
+        Series {
+            strategy: plan.loads().first().map(|(_, strategy)| *strategy),
+            grouped: false,
+            label: label.to_owned(),
+            points: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn two_loads_with_one_strategy_differ_in_colour_and_mark() {
+        let strategies = ["rolling-registers", "cache:L2", "rolling-async"];
+        let series: Vec<Series> = ["a", "b", "c", "d"]
+            .iter()
+            .flat_map(|load| strategies.map(|strategy| line(&format!("{load}: {strategy}"), strategy)))
+            .collect();
+        let looks = Looks::of(&series);
+        let told: Vec<(usize, Mark)> = series.iter().map(|line| looks.look(line).told_by()).collect();
+        for (number, own) in told.iter().enumerate() {
+            assert!(!told[..number].contains(own), "{}", series[number].label);
+        }
+        for (number, strategy) in strategies.iter().enumerate() {
+            // The first load's stays what it is in every report.
+            assert_eq!(told[number], Look::of(&line("x", strategy)).told_by());
+            let (first, second) = (told[number], told[number + strategies.len()]);
+            assert!(first.0 != second.0 && first.1 != second.1, "{strategy}");
+        }
+    }
 
     #[test]
     fn names_are_moved_apart_and_stay_in_order() {

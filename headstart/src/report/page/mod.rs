@@ -1,26 +1,32 @@
-//! A report as one self-contained page: no script, no font, no picture from elsewhere.
+//! A report as one self-contained page: nothing in it comes from elsewhere.
 //!
 //! The verdict comes first, then why, the article's figure, the plan in words, and every plan that was tried. It reads
-//! in light and dark, on a phone, on paper, and aloud. Everything shown is escaped.
+//! in light and dark, on a phone, on paper, and aloud. Everything shown is escaped. A script sorts and filters tables;
+//! the page says everything without it, and its policy lets no other script run.
 
+mod code;
 mod detail;
+mod digest;
 pub(super) mod escape;
 pub(super) mod figure;
 pub(super) mod look;
 mod roofline;
 mod tables;
+mod timeline;
 
 use std::fmt::{Display, Write};
 
 use escape::{Escaped, Prose};
-use figure::{Shape, speedup_by_distance};
-use look::Look;
+use figure::{Shape, coincident, speedup_by_distance};
+use look::Looks;
 
 use super::series::{self, Series};
 use super::{Report, Verdict, explain, gains, number};
 use crate::names;
 
 const STYLE: &str = include_str!("style.css");
+/// What each part does, it says itself; without them the page says the same.
+const SCRIPT: &str = concat!(include_str!("tables.js"), include_str!("pair.js"));
 
 /// The figure alone, as a drawing for a document: speedup by distance, a line for each strategy and layout. None where
 /// no plan has a distance.
@@ -34,7 +40,7 @@ pub fn drawing(report: &Report, title: &str) -> Option<String> {
         class: "drawing",
     };
     let lines: Vec<&Series> = all.iter().collect();
-    let drawn = speedup_by_distance(&lines, &report.best.plan, None, title, &shape);
+    let drawn = speedup_by_distance(&lines, &Looks::of(&all), &report.best.plan, None, title, &shape);
     let (start, rest) = drawn.split_once('>')?;
     Some(format!(
         "{start} font-family=\"system-ui, sans-serif\">\n<style>\n{STYLE}</style>\n{rest}\n"
@@ -52,6 +58,7 @@ pub fn html(report: &Report) -> String {
             names::shown(&report.kernel),
             report.device
         ),
+        Some(SCRIPT),
     );
     header(&mut page, report);
     page.push_str("<main>\n");
@@ -66,27 +73,30 @@ pub fn html(report: &Report) -> String {
     tables::trials(&mut page, report);
     tables::without_time(&mut page, report);
     page.push_str("</main>\n");
-    close(&mut page, report.remarks());
+    close(&mut page, report.remarks(), Some(SCRIPT));
     page
 }
 
-/// A page's beginning, up to and with `<body>`.
-pub(super) fn open(page: &mut String, title: &str) {
+/// A page's beginning, up to and with `<body>`. No script but this one runs in it.
+pub(super) fn open(page: &mut String, title: &str, script: Option<&str>) {
+    let scripts = script.map_or(String::new(), |script| {
+        format!("; script-src '{}'", digest::named(script))
+    });
     put(
         page,
         format_args!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{scripts}\">\n\
              <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
             Escaped(title),
         ),
     );
 }
 
-/// A page's end, with its notes.
-pub(super) fn close(page: &mut String, notes: impl IntoIterator<Item = String>) {
+/// A page's end, with its notes and its script.
+pub(super) fn close(page: &mut String, notes: impl IntoIterator<Item = String>, script: Option<&str>) {
     page.push_str("<footer>\n");
     for note in notes {
         put(page, format_args!("<p>{}</p>\n", Prose(&note)));
@@ -94,8 +104,9 @@ pub(super) fn close(page: &mut String, notes: impl IntoIterator<Item = String>) 
     put(
         page,
         format_args!(
-            "<p>Headstart {}</p>\n</footer>\n</body>\n</html>\n",
-            env!("CARGO_PKG_VERSION")
+            "<p>Headstart {}</p>\n</footer>\n{}</body>\n</html>\n",
+            env!("CARGO_PKG_VERSION"),
+            script.map_or(String::new(), |script| format!("<script>{script}</script>\n"))
         ),
     );
 }
@@ -184,6 +195,7 @@ fn figures(page: &mut String, report: &Report) {
     if best.is_empty() {
         return;
     }
+    let looks = Looks::of(&all);
     let title = format!(
         "Speedup of {} on {} by distance, a line a strategy",
         report.kernel, report.device
@@ -207,6 +219,7 @@ fn figures(page: &mut String, report: &Report) {
     for shape in [wide, narrow] {
         page.push_str(&speedup_by_distance(
             &best,
+            &looks,
             &report.best.plan,
             elsewhere,
             &title,
@@ -214,7 +227,7 @@ fn figures(page: &mut String, report: &Report) {
         ));
         page.push('\n');
     }
-    legend(page, &best, |line| line.label.clone());
+    legend(page, &best, &looks, |line| line.label.clone());
     let hidden = all.len() - best.len();
     let layouts = if hidden > 0 {
         " Of the layouts in shared memory the fastest is shown; the others are below."
@@ -226,11 +239,30 @@ fn figures(page: &mut String, report: &Report) {
         format_args!(
             "<figcaption>Higher is faster; the dashed line is the plain kernel. Where the loop is only unrolled, the \
              distance is the number of iterations in a group. Plans that unroll and prefetch show the best group at \
-             each distance.{layouts}</figcaption>\n</figure>\n"
+             each distance.{layouts} {}</figcaption>\n</figure>\n",
+            Escaped(coincidence(&best, |line| line.label.clone()))
         ),
     );
-    layouts_of(page, report, &all);
+    layouts_of(page, report, &all, &looks);
     page.push_str("</section>\n");
+}
+
+/// Which lines of a figure lie on one another, in a sentence; empty where none do.
+fn coincidence(lines: &[&Series], name: impl Fn(&Series) -> String) -> String {
+    let groups: Vec<String> = coincident(lines)
+        .into_iter()
+        .map(|group| {
+            let names: Vec<String> = group.into_iter().map(&name).collect();
+            match names.split_last() {
+                Some((last, others)) => format!("{} and {last}", others.join(", ")),
+                None => String::new(),
+            }
+        })
+        .collect();
+    match groups.is_empty() {
+        true => String::new(),
+        false => format!("Lines that lie on one another: {}.", groups.join("; ")),
+    }
 }
 
 /// Room for the longest name with its speedup, set bold, its mark, and the line that leads there.
@@ -247,12 +279,12 @@ fn room_for_names(lines: &[&Series]) -> f64 {
 }
 
 /// The names of the lines as a list, for figures that have no room for them.
-fn legend(page: &mut String, lines: &[&Series], name: impl Fn(&Series) -> String) {
+fn legend(page: &mut String, lines: &[&Series], looks: &Looks, name: impl Fn(&Series) -> String) {
     let mut fastest_first = lines.to_vec();
     fastest_first.sort_by(|one, other| other.best().speedup.total_cmp(&one.best().speedup));
     page.push_str("<ul class=\"legend\">\n");
     for line in fastest_first {
-        let look = Look::of(line);
+        let look = looks.look(line);
         put(
             page,
             format_args!(
@@ -270,7 +302,7 @@ fn legend(page: &mut String, lines: &[&Series], name: impl Fn(&Series) -> String
 }
 
 /// A small figure for each strategy that was tried with several layouts in shared memory.
-fn layouts_of(page: &mut String, report: &Report, all: &[Series]) {
+fn layouts_of(page: &mut String, report: &Report, all: &[Series], looks: &Looks) {
     let mut families: Vec<(String, Vec<&Series>)> = Vec::new();
     for line in all.iter().filter(|line| line.layout().is_some()) {
         let family = line.family();
@@ -308,15 +340,21 @@ fn layouts_of(page: &mut String, report: &Report, all: &[Series]) {
         );
         page.push_str(&speedup_by_distance(
             lines,
+            looks,
             &report.best.plan,
             None,
             &title,
             &shape,
         ));
-        legend(page, lines, |line| {
-            line.layout().map_or(String::new(), |layout| layout.to_string())
-        });
-        page.push_str("</figure>\n");
+        let layout = |line: &Series| line.layout().map_or(String::new(), |layout| layout.to_string());
+        legend(page, lines, looks, layout);
+        put(
+            page,
+            format_args!(
+                "<figcaption>{}</figcaption></figure>\n",
+                Escaped(coincidence(lines, layout))
+            ),
+        );
     }
     page.push_str("</div>\n");
 }
@@ -329,6 +367,7 @@ fn gain(page: &mut String, report: &Report) {
         put(page, format_args!("<li>{}</li>\n", Prose(&sentence)));
     }
     page.push_str("</ul>\n");
+    let ceilings = report.roofline.as_ref().map_or(String::new(), roofline::ceilings);
     let figures = report.roofline.as_ref().map(|found| {
         let wide = roofline::figure(found, &report.best.plan, &roofline::WIDE);
         format!(
@@ -344,7 +383,7 @@ fn gain(page: &mut String, report: &Report) {
                  device memory, to the right by the units that compute. An operation is an instruction, counted for every \
                  work-item that it acts on; those of the plain kernel stand for all plans, so higher is faster. The square \
                  is the plain kernel, the circled diamond the plan, the dots are the other plans; both axes are \
-                 logarithmic.</figcaption>\n</figure>\n"
+                 logarithmic. {ceilings}</figcaption>\n</figure>\n"
             ),
         );
     }
@@ -370,7 +409,7 @@ fn plan(page: &mut String, report: &Report) {
         page,
         format_args!(
             "</dl>\n<p>Put it on the loop, and the kernel is built that way:</p>\n\
-             <pre><code>#[prefetch(&quot;{}&quot;)]</code></pre>\n</section>\n",
+             <pre class=\"wraps\"><code>#[prefetch(&quot;{}&quot;)]</code></pre>\n</section>\n",
             Escaped(&report.best.plan)
         ),
     );

@@ -34,6 +34,9 @@ pub(super) const NARROW: Shape = Shape {
     class: "narrow",
 };
 
+/// The name of the ceiling.
+const UNITS: &str = "units that compute";
+
 /// Where the numbers lie on the drawing.
 struct Axes {
     left: f64,
@@ -95,30 +98,28 @@ pub(super) fn figure(roofline: &Roofline, best: &Plan, shape: &Shape) -> String 
         description = Escaped(description(roofline, &points, best)),
     );
     draw_axes(&mut svg, &axes);
-    draw_roof(
-        &mut svg,
-        &axes,
-        roofline.bandwidth,
-        roofline.operations_per_ns,
-        "",
-        "device memory",
-    );
-    if let Some(scattered) = roofline.scattered_bandwidth {
-        let peak = roofline.operations_per_ns;
-        draw_roof(
-            &mut svg,
-            &axes,
-            scattered,
-            peak,
-            " scattered",
-            "scattered accesses",
-        );
+    let peak = roofline.operations_per_ns;
+    let mut slopes = vec![(Slope::new(&axes, roofline.bandwidth, peak), "", "device memory")];
+    slopes.extend(roofline.scattered_bandwidth.map(|scattered| {
+        let slope = Slope::new(&axes, scattered, peak);
+        (slope, " scattered", "scattered accesses")
+    }));
+    let (x, y) = (axes.right - 4.0, axes.y(peak) - 7.0);
+    let mut taken = vec![Area::text((x, y), UNITS, true)];
+    taken.extend(points.iter().map(|point| {
+        let reach = if point.plan == *best { 13.0 } else { 8.0 };
+        Area::around((axes.x(point.intensity), axes.y(point.rate)), reach)
+    }));
+    for (slope, class, _) in &slopes {
+        slope.draw(&mut svg, &axes, class);
+        taken.extend((0..=60).map(|step| Area::around(slope.at(&axes, f64::from(step) / 60.0), 2.0)));
+    }
+    for (slope, _, name) in &slopes {
+        draw_name(&mut svg, &axes, slope, name, &mut taken);
     }
     let _ = write!(
         svg,
-        "<text class=\"name over\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">units that compute</text>",
-        axes.right - 4.0,
-        axes.y(roofline.operations_per_ns) - 7.0
+        "<text class=\"name over\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{UNITS}</text>"
     );
     // The plain kernel and the plan lie over the others.
     let mut order = points;
@@ -228,40 +229,141 @@ fn draw_axes(svg: &mut String, axes: &Axes) {
 }
 
 /// A roof: memory's slope up to the units' ceiling.
-fn draw_roof(svg: &mut String, axes: &Axes, bandwidth: f64, peak: f64, class: &str, name: &str) {
-    let (first, last) = (10f64.powf(axes.intensities.0), 10f64.powf(axes.intensities.1));
-    let lowest = 10f64.powf(axes.rates.0);
-    // The slope enters the picture at its left edge or at its bottom.
-    let start = first.max(lowest / bandwidth);
-    let ridge = (peak / bandwidth).clamp(start, last);
-    let corner = (bandwidth * ridge).min(peak);
-    let _ = write!(
-        svg,
-        "<polyline class=\"roof{class}\" points=\"{:.1},{:.1} {:.1},{:.1} {:.1},{:.1}\"/>",
-        axes.x(start),
-        axes.y(bandwidth * start),
-        axes.x(ridge),
-        axes.y(corner),
-        axes.x(last),
-        axes.y(peak.min(bandwidth * last)),
-    );
-    // The name stands beside the lower part of the slope: the scattered one's below, the other's above.
-    let is_scattered = !class.is_empty();
-    let along = start * (ridge / start).powf(if is_scattered { 0.3 } else { 0.62 });
-    let (x, y) = (axes.x(along), axes.y(bandwidth * along));
-    let (anchor, dx, dy) = if is_scattered {
-        ("start", 8.0, 14.0)
-    } else {
-        ("end", -8.0, -4.0)
-    };
-    let _ = write!(
-        svg,
-        "<text class=\"name over\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{name} \
-         <tspan class=\"value\">{} GB/s</tspan></text>",
-        x + dx,
-        y + dy,
-        number::figures(bandwidth)
-    );
+struct Slope {
+    bandwidth: f64,
+    peak: f64,
+    /// Intensities where the slope enters the picture, at its left edge or at its bottom, and where it meets the ceiling.
+    start: f64,
+    ridge: f64,
+}
+
+impl Slope {
+    fn new(axes: &Axes, bandwidth: f64, peak: f64) -> Slope {
+        let (first, last) = (10f64.powf(axes.intensities.0), 10f64.powf(axes.intensities.1));
+        let start = first.max(10f64.powf(axes.rates.0) / bandwidth);
+        Slope {
+            bandwidth,
+            peak,
+            start,
+            ridge: (peak / bandwidth).clamp(start, last),
+        }
+    }
+
+    /// A point of the slope, 0 at its start and 1 at the ridge.
+    fn at(&self, axes: &Axes, share: f64) -> (f64, f64) {
+        let intensity = self.start * (self.ridge / self.start).powf(share);
+        (axes.x(intensity), axes.y(self.bandwidth * intensity))
+    }
+
+    fn draw(&self, svg: &mut String, axes: &Axes, class: &str) {
+        let (start, ridge) = (self.at(axes, 0.0), self.at(axes, 1.0));
+        let last = 10f64.powf(axes.intensities.1);
+        let _ = write!(
+            svg,
+            "<polyline class=\"roof{class}\" points=\"{:.1},{:.1} {:.1},{:.1} {:.1},{:.1}\"/>",
+            start.0,
+            start.1,
+            ridge.0,
+            ridge.1,
+            axes.x(last),
+            axes.y(self.peak.min(self.bandwidth * last)),
+        );
+    }
+}
+
+/// A part of the picture that something takes.
+#[derive(Clone, Copy, Debug)]
+struct Area {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+}
+
+impl Area {
+    /// Around a point.
+    fn around((x, y): (f64, f64), reach: f64) -> Area {
+        Area {
+            left: x - reach,
+            top: y - reach,
+            right: x + reach,
+            bottom: y + reach,
+        }
+    }
+
+    /// Of a text whose baseline begins or ends at a point. A character of 13 px is 7 px wide on average.
+    fn text((x, y): (f64, f64), text: &str, ends: bool) -> Area {
+        let width = 7.0 * text.chars().count() as f64;
+        Area {
+            left: if ends { x - width } else { x },
+            top: y - 12.0,
+            right: if ends { x } else { x + width },
+            bottom: y + 4.0,
+        }
+    }
+
+    fn meets(&self, other: &Area) -> bool {
+        self.left < other.right
+            && other.left < self.right
+            && self.top < other.bottom
+            && other.top < self.bottom
+    }
+
+    fn is_within(&self, axes: &Axes) -> bool {
+        self.left >= axes.left + 2.0
+            && self.right <= axes.right
+            && self.top >= axes.top - 14.0
+            && self.bottom <= axes.bottom - 2.0
+    }
+}
+
+/// Writes a slope's name beside it, with its bandwidth where there is room, and where nothing else is. Where there is no
+/// such place it is left out: the text below the figure names all ceilings.
+fn draw_name(svg: &mut String, axes: &Axes, slope: &Slope, name: &str, taken: &mut Vec<Area>) {
+    let value = format!("{} GB/s", number::figures(slope.bandwidth));
+    // First in the middle of the slope, where it is clearest whose name it is.
+    let shares = [0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1];
+    for value in [Some(value.as_str()), None] {
+        let text = value.map_or(name.to_owned(), |value| format!("{name} {value}"));
+        for (share, ends) in shares.iter().flat_map(|share| [(share, true), (share, false)]) {
+            let (x, y) = slope.at(axes, *share);
+            let place = if ends {
+                (x - 9.0, y - 3.0)
+            } else {
+                (x + 9.0, y + 13.0)
+            };
+            let area = Area::text(place, &text, ends);
+            if !area.is_within(axes) || taken.iter().any(|other| other.meets(&area)) {
+                continue;
+            }
+            let anchor = if ends { "end" } else { "start" };
+            let value = value.map_or(String::new(), |value| {
+                format!(" <tspan class=\"value\">{value}</tspan>")
+            });
+            let _ = write!(
+                svg,
+                "<text class=\"name over\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{name}{value}</text>",
+                place.0, place.1
+            );
+            taken.push(area);
+            return;
+        }
+    }
+}
+
+/// The ceilings in a sentence.
+pub(super) fn ceilings(roofline: &Roofline) -> String {
+    let scattered = roofline.scattered_bandwidth.map_or(String::new(), |scattered| {
+        format!(
+            "; device memory under scattered accesses, {} GB/s (dashed)",
+            number::figures(scattered)
+        )
+    });
+    format!(
+        "The ceilings: device memory, {} GB/s{scattered}; the units that compute, {} operations.",
+        number::figures(roofline.bandwidth),
+        rate(roofline.operations_per_ns)
+    )
 }
 
 fn draw_point(svg: &mut String, axes: &Axes, point: &RooflinePoint, best: &Plan) {
@@ -334,6 +436,55 @@ mod tests {
             assert!(svg.contains(expected), "{expected}\n{svg}");
         }
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+
+    #[test]
+    fn no_name_lies_on_a_mark_or_reaches_out_of_the_plot() {
+        let number = |text: &str, name: &str| -> f64 {
+            let (_, rest) = text.split_once(&format!("{name}=\"")).expect("an attribute");
+            rest.split_once('"')
+                .expect("its end")
+                .0
+                .parse()
+                .expect("a number")
+        };
+        // Plans all over the place, and so many that no name has room.
+        for (count, is_full) in [(3, false), (40, false), (4000, true)] {
+            let mut roofline = roofline();
+            for at in 0..count {
+                let (x, y) = (f64::from(at % 61) / 61.0, f64::from(at % 67) / 67.0);
+                let plan = format!("unroll:{}", 2 + at % 1000).parse().expect("a plan");
+                roofline.add(plan, 10f64.powf(5.0 + 1.5 * y), 10f64.powf(8.0 + 2.0 * x));
+            }
+            for shape in [&WIDE, &NARROW] {
+                let svg = figure(&roofline, &Plan::none(), shape);
+                let names: Vec<&str> = svg.split("<text class=\"name over\"").skip(1).collect();
+                assert!(
+                    is_full || names.len() > 1 || count > 3,
+                    "{count}: {}",
+                    names.len()
+                );
+                for name in names.iter().filter(|name| !name.contains(UNITS)) {
+                    let text = name.split_once('>').expect("a tag").1;
+                    let text = text.split_once("</text>").expect("its end").0;
+                    let shown = text
+                        .replace(" <tspan class=\"value\">", " ")
+                        .replace("</tspan>", "");
+                    let place = (number(name, "x"), number(name, "y"));
+                    let area = Area::text(place, &shown, name.contains("anchor=\"end\""));
+                    assert!(area.left >= 62.0 && area.right <= shape.width - 14.0, "{name}");
+                    for circle in svg.split("<circle class=\"solid\"").skip(1) {
+                        let dot = Area::around((number(circle, "cx"), number(circle, "cy")), 3.5);
+                        assert!(!area.meets(&dot), "{name}");
+                    }
+                }
+            }
+        }
+        assert_eq!(
+            ceilings(&roofline()),
+            "The ceilings: device memory, 4,540 GB/s; device memory under scattered accesses, 2,602 GB/s (dashed); the units \
+             that compute, 30,000 G/s operations."
+        );
     }
 
     #[test]

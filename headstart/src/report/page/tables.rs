@@ -18,7 +18,7 @@ pub(super) fn counters(page: &mut String, report: &Report) {
     put(
         page,
         format_args!(
-            "<section>\n<h2>What the device did</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">counted\
+            "<section>\n<h2>What the device did</h2>\n<div class=\"scroll\"><table class=\"sorts\" id=\"counters\">\n<thead><tr><th scope=\"col\">counted\
              </th><th class=\"number\" scope=\"col\">plain kernel</th>{head}</tr></thead>\n<tbody>\n"
         ),
     );
@@ -30,7 +30,8 @@ pub(super) fn counters(page: &mut String, report: &Report) {
         };
         let best = match (with_best, counter.best) {
             (true, best) => format!(
-                "<td class=\"number\">{}</td>",
+                "<td class=\"number\"{}>{}</td>",
+                best.map_or(String::new(), |best| format!(" data-v=\"{best}\"")),
                 Escaped(best.map_or(String::new(), value))
             ),
             (false, _) => String::new(),
@@ -38,8 +39,9 @@ pub(super) fn counters(page: &mut String, report: &Report) {
         put(
             page,
             format_args!(
-                "<tr><td>{}</td><td class=\"number\">{}</td>{best}</tr>\n",
+                "<tr><td>{}</td><td class=\"number\" data-v=\"{}\">{}</td>{best}</tr>\n",
                 Escaped(&counter.name),
+                counter.plain,
                 Escaped(value(counter.plain))
             ),
         );
@@ -58,7 +60,8 @@ pub(super) fn trials(page: &mut String, report: &Report) {
     put(
         page,
         format_args!(
-            "<section>\n<h2>Every plan that ran</h2>\n<div class=\"scroll\"><table id=\"trials\">\n<caption>{} plans, \
+            "<section>\n<h2>Every plan that ran</h2>\n<div class=\"scroll\"><table class=\"sorts\" id=\"trials\" \
+             data-filter=\"Plans with\">\n<caption>{} plans, \
              fastest first. Each computed the same results as the plain kernel.</caption>\n<thead><tr>\
              <th scope=\"col\">plan</th><th class=\"number\" scope=\"col\">time</th>\
              <th class=\"number\" scope=\"col\">speedup</th><th scope=\"col\">outputs</th>\
@@ -84,8 +87,8 @@ pub(super) fn trials(page: &mut String, report: &Report) {
         put(
             page,
             format_args!(
-                "<tr class=\"{class}\"><td class=\"plan\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-                 <td>{outputs}</td><td class=\"bar\"><span style=\"width:{:.1}%\"></span></td></tr>\n",
+                "<tr class=\"{class}\"><td class=\"plan\">{}</td><td class=\"number\" data-v=\"{time_ns:.1}\">{}</td>\
+                 <td class=\"number\" data-v=\"{speedup:.4}\">{}</td><td>{outputs}</td><td class=\"bar\"><span style=\"width:{:.1}%\"></span></td></tr>\n",
                 Parts(&trial.plan),
                 number::duration(time_ns),
                 number::speedup(speedup),
@@ -101,7 +104,7 @@ pub(super) fn trials(page: &mut String, report: &Report) {
             page,
             format_args!(
                 "<tr class=\"dropped\"><td class=\"plan\">{}</td><td class=\"number\"></td>\
-                 <td class=\"number\">at most {}</td><td>dropped after {}</td><td class=\"bar\"></td></tr>\n",
+                 <td class=\"number\" data-v=\"{at_most:.4}\">at most {}</td><td>dropped after {}</td><td class=\"bar\"></td></tr>\n",
                 Parts(&trial.plan),
                 number::speedup(at_most),
                 number::percent(after),
@@ -112,10 +115,12 @@ pub(super) fn trials(page: &mut String, report: &Report) {
         put(
             page,
             format_args!(
-                "<tr class=\"elsewhere\"><td>none, as {}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-                 <td></td><td class=\"bar\"></td></tr>\n",
+                "<tr class=\"elsewhere\"><td>none, as {}</td><td class=\"number\" data-v=\"{:.1}\">{}</td><td \
+                 class=\"number\" data-v=\"{:.4}\">{}</td><td></td><td class=\"bar\"></td></tr>\n",
                 Escaped(other.geometry),
+                other.time_ns,
                 number::duration(other.time_ns),
+                other.speedup,
                 number::speedup(other.speedup),
             ),
         );
@@ -124,11 +129,13 @@ pub(super) fn trials(page: &mut String, report: &Report) {
         put(
             page,
             format_args!(
-                "<tr class=\"elsewhere\"><td>{}, as {}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-                 <td></td><td class=\"bar\"></td></tr>\n",
+                "<tr class=\"elsewhere\"><td>{}, as {}</td><td class=\"number\" data-v=\"{:.1}\">{}</td><td \
+                 class=\"number\" data-v=\"{:.4}\">{}</td><td></td><td class=\"bar\"></td></tr>\n",
                 Parts(&other.plan),
                 Escaped(other.geometry),
+                other.time_ns,
                 number::duration(other.time_ns),
+                other.speedup,
                 number::speedup(other.speedup),
             ),
         );
@@ -146,7 +153,8 @@ pub(super) fn without_time(page: &mut String, report: &Report) {
         page,
         format_args!(
             "<section>\n<h2>Plans that were refused</h2>\n<details open><summary>{count} of {}</summary>\n\
-             <div class=\"scroll\"><table id=\"refused\">\n<thead><tr><th scope=\"col\">plan</th><th scope=\"col\">why</th>\
+             <div class=\"scroll\"><table class=\"sorts\" id=\"refused\" \
+             data-filter=\"Plans or reasons with\">\n<thead><tr><th scope=\"col\">plan</th><th scope=\"col\">why</th>\
              </tr></thead>\n<tbody>\n",
             report.trials.len()
         ),

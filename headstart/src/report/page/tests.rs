@@ -2,9 +2,9 @@
 
 use super::escape::Parts;
 use super::html;
-use crate::advise::{Doing, Moment, Timeline};
+use crate::advise::{Doing, Moment, Strip, Timeline};
 use crate::report::Verdict;
-use crate::report::detail::{Detail, Hint, Load, Stalled};
+use crate::report::detail::{Code, Detail, Hint, Listing, Load, Source, Stalled};
 use crate::report::tests::sample;
 
 #[test]
@@ -12,7 +12,15 @@ fn the_page_stands_alone_and_has_every_number() {
     let report = sample();
     let page = html(&report);
     let links = page.replace("http://www.w3.org/2000/svg", "");
-    for foreign in ["http:", "https:", "<script", "<img", "<link", "url(", "@import"] {
+    for foreign in [
+        "http:",
+        "https:",
+        "<script src",
+        "<img",
+        "<link",
+        "url(",
+        "@import",
+    ] {
         assert!(!links.contains(foreign), "{foreign}");
     }
     for trial in &report.trials {
@@ -28,18 +36,25 @@ fn with_everything(text: &str) -> Detail {
         from_ns,
         to_ns,
     };
-    let timeline = Timeline {
+    let strip = Strip {
         moments: vec![
             moment(Doing::Computes, 0.0, 10.0),
             moment(Doing::WaitsForMemory, 10.0, 600.0),
             moment(Doing::WaitsOtherwise, 600.0, 610.0),
         ],
-        iterations: vec![300.0],
+        iterations: vec![300.0, 550.0],
+    };
+    let timeline = Timeline {
+        from_ns: 5000.0,
+        length_ns: 610.0,
+        life_ns: 10_000.0,
+        strips: vec![strip.clone(), strip],
     };
     Detail {
         note: text.to_owned(),
         stalls: vec![Stalled {
             reason: text.to_owned(),
+            profiler: text.to_owned(),
             plain: 0.8,
             best: Some(0.1),
         }],
@@ -58,7 +73,22 @@ fn with_everything(text: &str) -> Detail {
             reached: text.to_owned(),
             by: text.to_owned(),
         }],
-        source: text.to_owned(),
+        codes: vec![Code {
+            plan: text.to_owned(),
+            time_ns: 1000.0,
+            listings: ["IR", "PTX", "machine code"]
+                .map(|form| Listing {
+                    form: form.to_owned(),
+                    text: text.to_owned(),
+                    cut: 3,
+                })
+                .into(),
+        }],
+        sources: vec![Source {
+            file: text.to_owned(),
+            first: 41,
+            lines: vec![text.to_owned()],
+        }],
     }
 }
 
@@ -74,7 +104,11 @@ fn text_from_outside_does_not_become_markup() {
     report.counters[0].name = evil.to_owned();
     report.counters[0].unit = evil.to_owned();
     report.detail = Some(with_everything(evil));
-    assert!(!html(&report).contains("<script"));
+    let page = html(&report);
+    // The page's own, which its policy names, and no other.
+    assert_eq!(page.matches("<script").count(), 1);
+    assert!(page.contains(&format!("<script>{}</script>", super::SCRIPT)));
+    assert!(!page.contains("alert(1)</script>"));
 }
 
 #[test]
@@ -82,7 +116,7 @@ fn elements_are_closed_and_ids_differ() {
     let mut report = sample();
     report.detail = Some(with_everything("a < b"));
     let page = html(&report);
-    for id in ["timeline", "iterations", "stalls", "loads", "levels", "source"] {
+    for id in ["timeline", "iterations", "stalls", "loads", "levels", "code"] {
         assert!(page.contains(&format!(" id=\"{id}\"")), "{id}");
     }
     for element in [

@@ -16,7 +16,11 @@ pub fn html(sweep: &Sweep) -> String {
     let mut page = String::new();
     let axes: Vec<&str> = sweep.axes.iter().map(|axis| axis.name.as_str()).collect();
     let (kernel, axes) = (names::shown(&sweep.kernel), axes.join(" and "));
-    open(&mut page, &format!("{kernel} on {} by {axes}", sweep.device));
+    open(
+        &mut page,
+        &format!("{kernel} on {} by {axes}", sweep.device),
+        None,
+    );
     let settings = sweep.parameters.iter();
     let mut settings: Vec<String> = settings
         .map(|(name, value)| format!("{name} = {value}"))
@@ -47,7 +51,7 @@ pub fn html(sweep: &Sweep) -> String {
         section(&mut page, sweep, &layout, &block);
     }
     page.push_str("</main>\n");
-    close(&mut page, sweep.notes.iter().cloned());
+    close(&mut page, sweep.notes.iter().cloned(), None);
     page
 }
 

@@ -19,7 +19,7 @@ use super::cost::Pipe;
 use super::fetch::Fetch;
 use super::needed::Need;
 use super::profile::Traffic;
-use super::stalls::{FOLLOWED, InstructionProfile, Issue, StallReason};
+use super::stalls::{InstructionProfile, Issue, StallReason, WATCHED, Watch};
 use super::sub_group::{Resident, State};
 use crate::device::model::DeviceModel;
 use crate::device::sim::functional::{LaneOp, LaneOpKind, LaunchState, Mask, WorkGroup};
@@ -70,8 +70,11 @@ pub(super) struct Core<'l> {
     pub last: Vec<(u64, u64)>,
     /// Instructions issued so far.
     pub issued: u64,
-    /// How the first sub-group of the first core came along.
-    pub followed: Vec<Issue>,
+    /// From when until when each work-group of its first place was there.
+    pub lives: Vec<(u64, u64)>,
+    watch: Option<Watch>,
+    /// How those that are watched came along, by their place.
+    pub watched: Vec<Vec<Issue>>,
     /// More than these show a loop without end.
     limit: u64,
 }
@@ -171,7 +174,9 @@ impl<'l> Core<'l> {
             work: Vec::new(),
             last: Vec::new(),
             issued: 0,
-            followed: Vec::new(),
+            lives: Vec::new(),
+            watch: None,
+            watched: Vec::new(),
             limit,
         };
         for _ in 0..places {
@@ -180,6 +185,14 @@ impl<'l> Core<'l> {
             core.start(core.groups.len() - 1, group, 0)?;
         }
         Ok(core)
+    }
+
+    /// The same, watched: nothing has happened yet.
+    pub(super) fn watched(mut self, watch: Option<Watch>) -> Core<'l> {
+        let places = watch.map_or(0, |watch| watch.sub_groups.min(self.sub_groups.len()));
+        self.watched = vec![Vec::new(); places];
+        self.watch = watch;
+        self
     }
 
     /// When something next happens; none if all is done.
@@ -302,8 +315,13 @@ impl<'l> Core<'l> {
         let at = resident.at;
         let instruction = &code.instructions[at];
         let mask = resident.mask(instruction);
-        if self.number == 0 && member == 0 && self.followed.len() < FOLLOWED {
-            self.followed.push(Issue {
+        if let Some(watch) = self.watch
+            && let Some(issues) = self.watched.get_mut(member)
+            && now >= watch.from
+            && resident.since < watch.to
+            && issues.len() < WATCHED
+        {
+            issues.push(Issue {
                 instruction: resident.at,
                 since: resident.since,
                 held: resident.earliest.clamp(resident.since, now),
@@ -554,6 +572,9 @@ impl<'l> Core<'l> {
             return self.release(slot, now);
         }
         self.ended.push(now + 1);
+        if slot == 0 {
+            self.lives.push((self.groups[slot].started, now + 1));
+        }
         self.work.push(self.groups[slot].issued);
         match groups.next(self.number) {
             Some(group) => self.start(slot, group, now + 1),

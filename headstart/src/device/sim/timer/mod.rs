@@ -41,7 +41,7 @@ pub use code::Code;
 pub use pace::{Behind, Course, Entrant, Pace};
 pub use profile::{LoadProfile, LoopProfile, UnitProfile};
 pub use report::{LaunchTime, PlaceProfile, Sample};
-pub use stalls::{Issue, StallReason};
+pub use stalls::{Issue, StallReason, Watch};
 pub use survey::Survey;
 
 use crate::back::hints::HintReached;
@@ -85,6 +85,7 @@ pub struct Timer {
     /// Which stack of the card runs launches.
     stack: u32,
     large_registers: bool,
+    watch: Option<Watch>,
 }
 
 impl Timer {
@@ -99,6 +100,7 @@ impl Timer {
             seed: 0,
             stack: 0,
             large_registers: false,
+            watch: None,
         }
     }
 
@@ -134,6 +136,13 @@ impl Timer {
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Timer {
         self.seed = seed;
+        self
+    }
+
+    /// The same, with some sub-groups watched for a while: [`LaunchTime::watched`].
+    #[must_use]
+    pub fn with_watch(mut self, watch: Option<Watch>) -> Timer {
+        self.watch = watch;
         self
     }
 

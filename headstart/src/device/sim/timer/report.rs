@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::code::Code;
 use super::profile::{self, LoadProfile, LoopProfile, UnitProfile};
 use super::run::Simulated;
-use super::stalls::{InstructionProfile, Issue, StallReason};
+use super::stalls::{InstructionProfile, Issue, StallReason, Watch};
 use crate::device::Counters;
 use crate::device::model::DeviceModel;
 use crate::device::model::occupancy::{Footprint, Occupancy};
@@ -59,8 +59,12 @@ pub struct LaunchTime {
     pub loops: Vec<LoopProfile>,
     /// Units of a core, the busiest first.
     pub units: Vec<UnitProfile>,
-    /// How one sub-group came along, instruction by instruction, from its start; the first few thousand of them.
-    pub followed: Vec<Issue>,
+    /// From which cycle until which each work-group was there that the first simulated core had in its first place.
+    pub lives: Vec<(u64, u64)>,
+    /// How the sub-groups that were [watched](super::Timer::with_watch) came along, instruction by instruction.
+    pub watched: Vec<Vec<Issue>>,
+    /// The part of the resident sub-groups' cycles that waiting at each instruction of the program took, by reason.
+    pub waited: Vec<[f64; StallReason::ALL.len()]>,
     scale: f64,
 }
 
@@ -155,7 +159,13 @@ pub(super) fn launch_time(
             0.0
         },
         memory: simulated.memory,
-        followed: simulated.followed,
+        lives: simulated.lives,
+        watched: simulated.watched,
+        waited: simulated
+            .profile
+            .iter()
+            .map(|own| own.stalls.map(|cycles| cycles as f64 / resident))
+            .collect(),
         places: places(code, &simulated.profile, scale),
         loads: profile::loads(code.program(), &simulated.profile, scale),
         loops: profile::loops(code.program(), &simulated.profile, scale),
@@ -183,6 +193,19 @@ fn places(code: &Code, profile: &[InstructionProfile], scale: f64) -> Vec<PlaceP
 }
 
 impl LaunchTime {
+    /// So many cycles in the middle of a work-group's life, half of it at most: of the one that is there in the middle of the
+    /// launch. Neither its start nor its end is in them.
+    pub fn middle(&self, cycles: u64, sub_groups: usize) -> Option<Watch> {
+        let &(from, to) = self.lives.get(self.lives.len() / 2)?;
+        let length = cycles.clamp(1, ((to - from) / 2).max(1));
+        let from = from + (to - from - length) / 2;
+        Some(Watch {
+            from,
+            to: from + length,
+            sub_groups,
+        })
+    }
+
     /// The part of the resident sub-groups' cycles in which they waited for memory: for loads and
     /// asynchronous copies, 0 to 1.
     pub fn waiting_for_memory(&self) -> f64 {

@@ -5,7 +5,7 @@ use super::core::{Core, Groups};
 use super::pace::{Behind, Course, Entrant, Follower};
 use super::report::{self, Sample};
 use super::slowest::{self, Moments};
-use super::stalls::{InstructionProfile, Issue};
+use super::stalls::{InstructionProfile, Issue, Watch};
 use super::survey::Chosen;
 use super::{Cores, Raced, Timer};
 use crate::device::model::DeviceModel;
@@ -88,7 +88,8 @@ pub(super) struct Simulated {
     /// Cycles of all simulated cores together, until the last one ended.
     pub core_cycles: f64,
     pub groups: u64,
-    pub followed: Vec<Issue>,
+    pub lives: Vec<(u64, u64)>,
+    pub watched: Vec<Vec<Issue>>,
     /// Whether work-groups have about as many instructions to issue, and share nothing that a sample of them does not see.
     independent: bool,
     /// Whether the cores' times say that all of the launch's cores take as long.
@@ -124,6 +125,7 @@ struct Job<'l> {
     entrant: Option<Entrant<'l>>,
     /// Which stack of the card runs it.
     stack: u32,
+    watch: Option<Watch>,
 }
 
 /// Times a launch, unless it is surely behind what it is compared with.
@@ -190,6 +192,7 @@ pub(super) fn run(
         contents,
         entrant,
         stack: timer.stack,
+        watch: timer.watch,
     };
     let differing = survey.filter(|survey| survey.spread() > SAME_WORK || meets_others(kernel));
     if let (Cores::Sampled, Some(survey)) = (cores, differing) {
@@ -510,7 +513,10 @@ impl Job<'_> {
     fn cores(&self, queue: &mut Queue) -> Result<Vec<Core<'_>>> {
         let (state, model, code) = (self.state, self.model, self.code);
         (0..queue.next.len())
-            .map(|number| Core::new(number, code, state, model, self.places, INSTRUCTION_LIMIT, queue))
+            .map(|number| {
+                let core = Core::new(number, code, state, model, self.places, INSTRUCTION_LIMIT, queue)?;
+                Ok(core.watched(self.watch.filter(|_| number == 0)))
+            })
             .collect()
     }
 }
@@ -559,10 +565,8 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
         resident_cycles: cores.iter().map(|core| core.resident_cycles).sum(),
         core_cycles: end * cores.len() as f64,
         groups: cores.iter().map(|core| core.ended.len() as u64).sum(),
-        followed: cores
-            .first()
-            .map(|core| core.followed.clone())
-            .unwrap_or_default(),
+        lives: cores.first().map(|core| core.lives.clone()).unwrap_or_default(),
+        watched: cores.first().map(|core| core.watched.clone()).unwrap_or_default(),
         independent: work_of_groups.relative() <= ALIKE_WORK,
         alike: shortest >= end * (1.0 - ALIKE),
         same_work: least >= most * (1.0 - SAME_WORK),

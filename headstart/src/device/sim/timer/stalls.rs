@@ -42,7 +42,7 @@ impl StallReason {
         StallReason::NotSelected,
     ];
 
-    /// The name in reports.
+    /// The name that NVIDIA's profilers use, or one like theirs.
     pub fn name(self) -> &'static str {
         match self {
             StallReason::LongScoreboard => "long scoreboard",
@@ -55,6 +55,22 @@ impl StallReason {
             StallReason::MathPipeThrottle => "math pipe throttle",
             StallReason::MemoryThrottle => "memory throttle",
             StallReason::NotSelected => "not selected",
+        }
+    }
+
+    /// What a sub-group does meanwhile, in the words of reports and pages: its one name there.
+    pub fn words(self) -> &'static str {
+        match self {
+            StallReason::LongScoreboard => "waiting for loads from global memory",
+            StallReason::ShortScoreboard => "waiting for shared memory or special functions",
+            StallReason::Wait => "waiting for arithmetic",
+            StallReason::AsyncCopy => "waiting for asynchronous copies",
+            StallReason::Barrier => "waiting at barriers",
+            StallReason::NoInstruction => "waiting for instructions",
+            StallReason::BranchResolving => "waiting for jumps",
+            StallReason::MathPipeThrottle => "waiting for a free arithmetic unit",
+            StallReason::MemoryThrottle => "waiting for the load and store unit",
+            StallReason::NotSelected => "ready, while another issued",
         }
     }
 
@@ -75,8 +91,19 @@ impl StallReason {
     }
 }
 
-/// Instructions of one sub-group that are followed at most: enough for some iterations of any loop.
-pub(super) const FOLLOWED: usize = 4096;
+/// Instructions of one sub-group that are watched at most: more cannot be told apart in a picture.
+pub(super) const WATCHED: usize = 4096;
+
+/// Which sub-groups are watched, and when: the first few places of the first core that is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// The first cycle.
+    pub from: u64,
+    /// The cycle after the last one.
+    pub to: u64,
+    /// How many sub-groups.
+    pub sub_groups: usize,
+}
 
 /// How one sub-group came to issue an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

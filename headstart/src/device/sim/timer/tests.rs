@@ -695,3 +695,52 @@ fn a_kernel_that_is_surely_behind_is_given_up() {
     );
     assert!((0.7..1.3).contains(&behind.estimate), "{behind:?}");
 }
+
+#[test]
+fn a_window_in_the_middle_holds_whole_iterations_and_changes_no_cycle() {
+    let bench = Bench::new("h200", &[]);
+    let kernel = ir::read(&chain("f32", "0.0", "%next = fadd %x, 1.0:f32"), "test.hsir").expect("a kernel");
+    let out = bench.buffer(Type::F32, 128, Pattern::Constant(0));
+    let launch = Launch::new(1, 128, vec![out, index(128), index(200)]);
+    let code = bench.timer.compile(&kernel, &launch).expect("compiles");
+    let plain = bench.timer.run(&code, &launch).expect("runs");
+    assert!(plain.watched.is_empty(), "nobody asked for it");
+    let &[(from, to)] = plain.lives.as_slice() else {
+        panic!("one work-group: {:?}", plain.lives)
+    };
+    let middle = u64::midpoint(from, to);
+    let watch = plain.middle(400, 2).expect("a work-group");
+    assert_eq!(watch.to - watch.from, 400);
+    assert!(watch.from < middle && middle < watch.to && watch.to < to);
+    // Half of a life at most: neither start nor end are seen.
+    let long = plain.middle(1 << 40, 2).expect("a work-group");
+    assert_eq!(long.to - long.from, (to - from) / 2);
+    let again = bench
+        .timer
+        .clone()
+        .with_watch(Some(watch))
+        .run(&code, &launch)
+        .expect("runs");
+    assert_eq!((again.cycles, &again.waited), (plain.cycles, &plain.waited));
+    assert_eq!(again.watched.len(), 2);
+    for issues in &again.watched {
+        let jumps: Vec<u64> = issues
+            .windows(2)
+            .filter(|pair| pair[1].instruction < pair[0].instruction)
+            .map(|pair| pair[1].at)
+            .collect();
+        assert!(jumps.len() > 5, "{jumps:?}");
+        let takes: Vec<u64> = jumps.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        // In the steady state each takes as long as the others, to a cycle or two.
+        let (least, most) = (takes.iter().min(), takes.iter().max());
+        assert!(
+            most.zip(least).is_some_and(|(most, least)| most - least <= 2),
+            "{takes:?}"
+        );
+        assert!(
+            issues
+                .iter()
+                .all(|issue| issue.at >= watch.from && issue.since < watch.to)
+        );
+    }
+}

@@ -35,6 +35,39 @@ pub(super) fn least_version(kernel: &Kernel) -> (u32, u32) {
     least
 }
 
+/// Declarations of the functions that a kernel's carried calls name, for a module of its own; `declared` has some of them.
+pub(super) fn declarations(kernel: &Kernel, declared: &str) -> String {
+    let mut text = String::new();
+    kernel.body.walk(&mut |op| {
+        let OpKind::Opaque(what, _) = &op.kind else { return };
+        let name = what.name();
+        let is_known = [declared, &text]
+            .iter()
+            .any(|own| own.contains(&format!(" {name}(")));
+        if !what.text.contains("call ") || is_known {
+            return;
+        }
+        // The text declares `given0`, `given1`, … and what the function makes: `made0`.
+        let params = |kind: &str| -> Vec<String> {
+            let words = what.text.split(".param ").skip(1);
+            let params = words
+                .filter_map(|word| word.split_once([';', ',']))
+                .map(|(param, _)| param);
+            let own =
+                params.filter(|param| param.split(' ').nth(1).is_some_and(|name| name.starts_with(kind)));
+            own.map(|param| format!(".param {param}")).collect()
+        };
+        let (given, made) = (params("given").join(", "), params("made").join(", "));
+        let made = if made.is_empty() {
+            made
+        } else {
+            format!("({made}) ")
+        };
+        text.push_str(&format!(".extern .func {made}{name}({given});\n"));
+    });
+    text
+}
+
 impl Emitter<'_> {
     /// An instruction that is carried.
     ///

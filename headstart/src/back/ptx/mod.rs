@@ -196,6 +196,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
         let _ = writeln!(text, ".extern .shared .align 16 .b8 {}[];\n", memory::DYNAMIC);
     }
     text.push_str(&written.declarations);
+    text.push_str(&carried::declarations(kernel, &written.declarations));
     declare_constants(&mut text, kernel, &written.banked);
     let _ = writeln!(text, ".visible .entry {entry}(");
     for (index, param) in kernel.params.iter().enumerate() {

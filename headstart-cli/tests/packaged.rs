@@ -176,7 +176,9 @@ impl Registry {
         cargo
             .env("CARGO_TARGET_DIR", &self.target)
             .env("CARGO_NET_OFFLINE", "true")
-            .env("CARGO_INCREMENTAL", "0");
+            .env("CARGO_INCREMENTAL", "0")
+            // Compiling the library takes most of the time here, the program a second.
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
         cargo
     }
 }

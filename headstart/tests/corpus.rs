@@ -30,6 +30,8 @@ struct Case {
     entry: String,
     text: String,
     launch: LaunchFile,
+    /// Which of the plans are tried: those at even places from here on.
+    turn: u64,
 }
 
 /// The launch of an entry, on few work-groups.
@@ -52,6 +54,7 @@ fn cases() -> Vec<Case> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "ptx"))
         .collect();
     files.sort();
+    let seed = headstart::testing::base_seed();
     let mut cases = Vec::new();
     for path in files {
         let text = fs::read_to_string(&path).expect("readable");
@@ -65,6 +68,7 @@ fn cases() -> Vec<Case> {
                     text: text.clone(),
                     name,
                     entry,
+                    turn: seed % 2 + cases.len() as u64,
                 });
             }
         }
@@ -201,7 +205,9 @@ fn tried(case: &Case, ptxas: Option<&Ptxas>) -> (bool, Vec<String>) {
                 .unwrap_or_else(|said| panic!("{}: {said}\n{text}", case.name));
         }
     }
-    for plan in plans.iter().skip(1) {
+    // Of the others every second: which, changes from run to run and from entry to entry.
+    let others = (case.turn..).zip(plans.iter().skip(1));
+    for (_, plan) in others.filter(|(number, _)| number % 2 == 0) {
         let Some(text) = written(case, &plain, plan) else {
             continue;
         };

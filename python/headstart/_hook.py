@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 
 from headstart import _capture, _command, _facts, _inductor
 from headstart._launches import Shape, Unsuitable
+from headstart._trial import LIMIT, Trial, Turn
 from headstart.cache import Answer, Cache
 from headstart.errors import CacheError, HeadstartError, UsageError
 from headstart.report import Report, of_tune
@@ -62,6 +63,10 @@ class Kernel:
     answer: Answer
     function: Any = None
     needed: frozenset[int] = frozenset()
+    trial: Trial | None = None
+    """Of the first launches, in turns with the original."""
+    is_slower: bool = False
+    """The trial said so: the original is launched again."""
 
 
 class _State:
@@ -253,6 +258,9 @@ def _wrapped(compiled: Any, settings: Settings) -> Any:
             better = seen.known[seen.fingerprint(x, y, z, args)]
         except (KeyError, TypeError, AttributeError):
             better = look(x, y, z, args)
+            if type(better) is Turn:
+                with better:
+                    return original(x, y, z, stream, better.function or function, *rest)
         if better is None or getattr(trials, "depth", 0):
             return original(x, y, z, stream, function, *rest)
         return original(x, y, z, stream, better, *rest)
@@ -307,7 +315,7 @@ class Launcher:
         _state.launchers.add(self)
 
     def look(self, x: int, y: int, z: int, args: tuple[Any, ...]) -> Any:
-        """The function for a launch that was not seen before; nothing for the original."""
+        """The function for a launch that was not seen before, or its turn in a trial; nothing for the original."""
         if getattr(_state.trials, "depth", 0) or _is_capturing():
             return None
         grid = (int(x), int(y), int(z))
@@ -320,6 +328,20 @@ class Launcher:
         except (Unsuitable, HeadstartError) as why:
             log.info("a launch of %s is left as it is: %s", self.name, why)
             return None
+        if better is not None and kernel.trial is not None:
+            if turn := kernel.trial.turn(better):
+                return turn
+            ratio = kernel.trial.ratio()
+            if ratio is None:
+                return better
+            if ratio > LIMIT:
+                kernel.is_slower, better = True, None
+                log.info(
+                    "kernel %s: %s takes %.2f times as long as the original here, which is launched again",
+                    self.name,
+                    kernel.answer.plan,
+                    ratio,
+                )
         seen = self.seen
         if len(seen.known) >= REMEMBERED:
             seen.known.clear()
@@ -415,7 +437,7 @@ class Launcher:
     def _function(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
         """The better function, where this launch meets what it rests on."""
         answer = kernel.answer
-        if answer.ptx is None or answer.speedup < self.settings.least:
+        if answer.ptx is None or answer.speedup < self.settings.least or kernel.is_slower:
             return None
         pointers = self.shape.pointers(args)
         unmet = _facts.unmet(answer.facts, self.shape.group, self.shape.shared_bytes, pointers)
@@ -424,6 +446,7 @@ class Launcher:
             return None
         if kernel.function is None:
             kernel.function = _loaded(self.compiled, answer.ptx, self.device_number)
+            kernel.trial = Trial.new()
         return self.adapted(kernel.function[0])
 
 

@@ -161,6 +161,66 @@ def test_a_launch_is_tuned_once_and_takes_the_better_kernel(torch, compiled, mon
     assert len(seen) == 2
 
 
+class Event:
+    """An event of a GPU on which kernels take what `times` says, once it is `done`."""
+
+    clock = 0.0
+    done = True
+
+    def __init__(self, enable_timing: bool) -> None:
+        assert enable_timing
+        self.at = 0.0
+
+    def record(self) -> None:
+        self.at = Event.clock
+
+    def query(self) -> bool:
+        return Event.done
+
+    def elapsed_time(self, end: Event) -> float:
+        return end.at - self.at
+
+
+def in_turns(torch, compiled, monkeypatch, better: float) -> list[str]:
+    """The functions of 24 launches, where the better kernel takes so much of the original's time."""
+    answers(monkeypatch, "group 128 1 1")
+    torch.cuda.Event = Event
+    headstart.install(mode="now")
+
+    def timed(x: int, y: int, z: int, stream: Any, function: str, *rest: Any) -> None:
+        Event.clock += better if function == "better" else 1.0
+        compiled.launched.append(function)
+
+    def init(self: Any) -> None:
+        if self.module is None:
+            self._run, self.module, self.function = timed, "module", "original"
+
+    # The hook stands around what the first compilation left.
+    headstart.uninstall()
+    forget(compiled)
+    monkeypatch.setattr(type(compiled), "_init_handles", init)
+    headstart.install(mode="now")
+    return [launch(compiled, arguments()) for _ in range(24)]
+
+
+def test_the_first_launches_take_turns(torch, compiled, monkeypatch) -> None:
+    launched = in_turns(torch, compiled, monkeypatch, 0.5)
+    assert launched == ["original", "better"] * 9 + ["better"] * 6
+
+
+def test_what_is_slower_here_goes_back(torch, compiled, monkeypatch) -> None:
+    launched = in_turns(torch, compiled, monkeypatch, 1.2)
+    assert launched == ["original", "better"] * 9 + ["original"] * 6
+
+
+def test_a_trial_waits_for_nothing(torch, compiled, monkeypatch) -> None:
+    monkeypatch.setattr(Event, "done", False)
+    launched = in_turns(torch, compiled, monkeypatch, 1.2)
+    assert launched[18:] == ["better"] * 6
+    monkeypatch.setattr(Event, "done", True)
+    assert launch(compiled, arguments()) == "original"
+
+
 def test_an_answer_survives_the_process(torch, compiled, monkeypatch) -> None:
     seen = answers(monkeypatch, "group 128 1 1")
     headstart.install(mode="now")

@@ -1,0 +1,72 @@
+"""The first launches of a better kernel: in turns with the original, each timed where it runs.
+
+A search measures a copy of one launch. In the program caches, clocks and sizes are others, so that what was faster there can be
+slower here: then the original is launched again. Both compute the same, and nothing waits for the GPU.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import threading
+from typing import Any
+
+#: Launches of each kernel, the first of which is not counted: it loads code.
+ROUNDS = 9
+#: A better kernel may take this many times as long as the original, for noise.
+LIMIT = 1.01
+
+
+class Turn:
+    """One launch of a trial: a context around it, and the function to launch; nothing for the original."""
+
+    __slots__ = ("end", "function", "start")
+
+    def __init__(self, function: Any, start: Any, end: Any) -> None:
+        self.function = function
+        self.start = start
+        self.end = end
+
+    def __enter__(self) -> None:
+        self.start.record()
+
+    def __exit__(self, *_: object) -> None:
+        self.end.record()
+
+
+class Trial:
+    """The launches of a better kernel and its original that are timed."""
+
+    def __init__(self, event: Any) -> None:
+        self.event = event
+        self.turns: list[Turn] = []
+        self.lock = threading.Lock()
+        self.found: float | None = None
+
+    @staticmethod
+    def new() -> Trial | None:
+        """A trial, where PyTorch has events to time it with."""
+        torch = sys.modules.get("torch")
+        event = getattr(getattr(torch, "cuda", None), "Event", None)
+        return None if event is None else Trial(event)
+
+    def turn(self, better: Any) -> Turn | None:
+        """The next launch of the trial; nothing when all were made."""
+        with self.lock:
+            count = len(self.turns)
+            if count >= 2 * ROUNDS:
+                return None
+            function = better if count % 2 else None
+            start, end = self.event(enable_timing=True), self.event(enable_timing=True)
+            self.turns.append(Turn(function, start, end))
+            return self.turns[-1]
+
+    def ratio(self) -> float | None:
+        """The better kernel's time, as a multiple of the original's; nothing while launches are under way."""
+        if self.found is None:
+            if len(self.turns) < 2 * ROUNDS or not all(turn.end.query() for turn in self.turns):
+                return None
+            times = [turn.start.elapsed_time(turn.end) for turn in self.turns]
+            original, better = (statistics.median(times[first::2]) for first in (2, 3))
+            self.found = better / original if original > 0 else 1.0
+        return self.found

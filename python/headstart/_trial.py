@@ -54,7 +54,7 @@ class Trial:
         """The next launch of the trial; nothing when all were made."""
         with self.lock:
             count = len(self.turns)
-            if count >= 2 * ROUNDS:
+            if self.found is not None or count >= 2 * ROUNDS:
                 return None
             function = better if count % 2 else None
             start, end = self.event(enable_timing=True), self.event(enable_timing=True)
@@ -63,10 +63,13 @@ class Trial:
 
     def ratio(self) -> float | None:
         """The better kernel's time, as a multiple of the original's; nothing while launches are under way."""
-        if self.found is None:
-            if len(self.turns) < 2 * ROUNDS or not all(turn.end.query() for turn in self.turns):
-                return None
-            times = [turn.start.elapsed_time(turn.end) for turn in self.turns]
-            original, better = (statistics.median(times[first::2]) for first in (2, 3))
-            self.found = better / original if original > 0 else 1.0
-        return self.found
+        with self.lock:
+            if self.found is None:
+                if len(self.turns) < 2 * ROUNDS or not all(turn.end.query() for turn in self.turns):
+                    return None
+                times = [turn.start.elapsed_time(turn.end) for turn in self.turns]
+                original, better = (statistics.median(times[first::2]) for first in (2, 3))
+                self.found = better / original if original > 0 else 1.0
+                # The events are no longer needed.
+                self.turns.clear()
+            return self.found

@@ -174,27 +174,17 @@ fn every_way_to_the_driver_is_seen() {
     }
 }
 
-#[test]
-fn a_program_becomes_a_better_one() {
-    let ptx = ptx("gather");
-    let place = Place::new("gather", 2);
+/// Captures the program `gather` with a kernel, runs the launch again, tunes it, and runs the program with the better kernel.
+fn becomes_a_better_one(kernel: &str, way: u32) -> Place {
+    let ptx = ptx(kernel);
+    let place = Place::new("gather", way);
     let program = ["./gather", &ptx, "1024", "64", "5"];
     let alone = text(&place.alone("gather", &program[1..]).stdout);
-    let with = |first: &[&'static str]| -> Vec<String> {
-        first
-            .iter()
-            .copied()
-            .chain(["--"])
-            .chain(program)
-            .map(str::to_owned)
-            .collect()
-    };
-    let words = |all: &[String]| -> Vec<String> { all.to_vec() };
-    let run = |all: Vec<String>| {
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let in_program = |first: &[&'static str]| {
+        let all: Vec<&str> = first.iter().copied().chain(["--"]).chain(program).collect();
         place.headstart(&all)
     };
-    let captured = run(words(&with(&["capture", "-o", "cap", "--launch", "0"])));
+    let captured = in_program(&["capture", "-o", "cap", "--launch", "0"]);
     let said = text(&captured.stdout);
     assert!(
         captured.status.success() && said.starts_with(&alone),
@@ -206,17 +196,11 @@ fn a_program_becomes_a_better_one() {
     let ran = place.done(&["run", "cap/gather", "--device", "sim:h200", "--plan", "none"]);
     assert!(ran.contains("are as captured, 3035 of them changed"), "{ran}");
 
-    let tuned = place.done(&[
-        "tune",
-        "cap/gather",
-        "--device",
-        "sim:h200",
-        "--plans",
-        "unroll:4",
-    ]);
+    let plans = ["--plans", "unroll:4"];
+    let tuned = place.done(&[&["tune", "cap/gather", "--device", "sim:h200"][..], &plans].concat());
     assert!(tuned.contains("blocks have 128×1×1 threads"), "{tuned}");
 
-    let exec = run(with(&["exec", "--with", "cap"]));
+    let exec = in_program(&["exec", "--with", "cap"]);
     let told = text(&exec.stderr);
     assert_eq!(text(&exec.stdout), alone, "{told}");
     // The first launches take turns.
@@ -224,8 +208,14 @@ fn a_program_becomes_a_better_one() {
         told.contains("headstart: gather: 3 of 5 launches took the better kernel"),
         "{told}"
     );
+    place
+}
 
+#[test]
+fn a_program_becomes_a_better_one() {
+    let place = becomes_a_better_one("gather", 2);
     // Another size: the facts say whether the better kernel is for it.
+    let ptx = ptx("gather");
     let other = ["./gather", &ptx, "500", "9", "4"];
     let alone = text(&place.alone("gather", &other[1..]).stdout);
     let mut all = vec!["exec", "--with", "cap", "--"];
@@ -236,34 +226,7 @@ fn a_program_becomes_a_better_one() {
 
 #[test]
 fn messages_of_assertions_are_no_hindrance() {
-    let ptx = ptx("checked");
-    let place = Place::new("gather", 1);
-    let program = ["./gather", &ptx, "1024", "64", "5"];
-    let alone = text(&place.alone("gather", &program[1..]).stdout);
-    let in_program = |first: &[&'static str]| {
-        let all: Vec<&str> = first.iter().copied().chain(["--"]).chain(program).collect();
-        place.headstart(&all)
-    };
-    let captured = in_program(&["capture", "-o", "cap", "--launch", "0"]);
-    assert!(captured.status.success(), "{}", text(&captured.stderr));
-    let ran = place.done(&["run", "cap/gather", "--device", "sim:h200", "--plan", "none"]);
-    assert!(ran.contains("are as captured, 3035 of them changed"), "{ran}");
-    let tuned = place.done(&[
-        "tune",
-        "cap/gather",
-        "--device",
-        "sim:h200",
-        "--plans",
-        "unroll:4",
-    ]);
-    assert!(tuned.contains("blocks have 128×1×1 threads"), "{tuned}");
-    let exec = in_program(&["exec", "--with", "cap"]);
-    let told = text(&exec.stderr);
-    assert_eq!(text(&exec.stdout), alone, "{told}");
-    assert!(
-        told.contains("headstart: gather: 3 of 5 launches took the better kernel"),
-        "{told}"
-    );
+    becomes_a_better_one("checked", 1);
 }
 
 #[test]

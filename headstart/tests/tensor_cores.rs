@@ -228,7 +228,7 @@ impl Case {
         [bytes[0], bytes[1], bytes[2]]
     }
 
-    /// Random operands of so many tiles.
+    /// Random operands for this many tiles.
     fn operands(&self, tiles: u32) -> [Vec<u8>; 3] {
         let mut number = 0;
         [(self.a, false), (self.b, false), (self.c, true)].map(|(format, is_sum)| {

@@ -1,5 +1,6 @@
 //! Which operation defines a value.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use super::effects::{self, Effect};
@@ -59,10 +60,11 @@ impl Definitions {
         };
         let mut values = HashMap::new();
         let mut bit_casts = false;
-        let used = effects::operands(region);
+        // Most kernels have no atomic operation, and need no list of it.
+        let used = LazyCell::new(|| effects::operands(region));
         let mut effects = Vec::new();
         region.walk(&mut |op| {
-            effects::add(op, &used, &mut effects);
+            effects::add(op, |value| used.contains(&value), &mut effects);
             bit_casts |= matches!(op.kind, OpKind::Convert(ConvertOp::Bits, _));
             let passed = op.kind.label().and_then(|label| breaks.get(&label));
             for (index, &result) in op.results.iter().enumerate() {

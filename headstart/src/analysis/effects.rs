@@ -32,8 +32,9 @@ pub(super) fn operands(region: &Region) -> HashSet<Value> {
     used
 }
 
-/// Adds the effects of an operation itself, regions inside aside. `used` holds the values that somebody looks at.
-pub(super) fn add(op: &Op, used: &HashSet<Value>, into: &mut Vec<Effect>) {
+/// Adds the effects of an operation itself, regions inside aside. `is_used` says whether somebody looks at a value: only results
+/// of atomic operations are asked for.
+pub(super) fn add(op: &Op, is_used: impl Fn(Value) -> bool, into: &mut Vec<Effect>) {
     match &op.kind {
         OpKind::Load {
             cache: CacheUse::Volatile,
@@ -52,7 +53,7 @@ pub(super) fn add(op: &Op, used: &HashSet<Value>, into: &mut Vec<Effect>) {
             }
             if order.acquires() {
                 into.push(Effect::Acquire(op.place));
-            } else if op.results.iter().any(|result| used.contains(result)) {
+            } else if op.results.iter().any(|&result| is_used(result)) {
                 into.push(Effect::Observation(op.place));
             }
         }

@@ -48,8 +48,7 @@ enum Value {
     Nowhere(u64),
     /// The variable of this number.
     Variable(usize),
-    /// A variable that holds these bytes, as the module says. The bytes are the module's own, so that the kernel can be measured
-    /// in its module.
+    /// A variable that was not captured, and holds these bytes, as the module says.
     Declared(Arc<[u8]>),
 }
 
@@ -182,13 +181,7 @@ fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, V
         let value = match origin {
             Origin::Variable { name, bytes, .. } => {
                 let number = captured.variables.iter().position(|own| own.name == *name);
-                let own = number.map(|number| &captured.variables[number].memory);
                 match (number, bytes) {
-                    (Some(_), Some(bytes))
-                        if own.is_some_and(|own| own.before == *bytes && own.after == *bytes) =>
-                    {
-                        Value::Declared(Arc::clone(bytes))
-                    }
                     (Some(number), _) => Value::Variable(number),
                     // Nobody can have changed a text that the kernel only hands to the driver.
                     (None, Some(bytes)) if messages::is_message(&imported.kernel, param.value) => {

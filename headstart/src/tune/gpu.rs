@@ -433,7 +433,7 @@ pub fn in_its_module(workload: &Workload) -> Option<&Original> {
                 fill: Fill::Bytes(bytes),
                 ..
             },
-        ) => Arc::ptr_eq(said, bytes) || said == bytes,
+        ) => said == bytes,
         (Origin::Variable { bytes: None, .. }, Given::Input { fill, .. }) => {
             matches!(fill, Fill::Pattern(Pattern::Constant(0)))
         }

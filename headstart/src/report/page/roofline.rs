@@ -448,7 +448,7 @@ mod tests {
                 .parse()
                 .expect("a number")
         };
-        // Plans all over the place, and so many that no name has room.
+        // The plans fill the figure, which leaves no room for a name.
         for (count, is_full) in [(3, false), (40, false), (4000, true)] {
             let mut roofline = roofline();
             for at in 0..count {

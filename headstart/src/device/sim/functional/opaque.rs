@@ -38,7 +38,7 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// The instruction, with so many operands.
+    /// Reads an instruction that takes this many operands.
     pub fn new(what: &Opaque, operands: usize) -> Carried {
         Carried {
             what: what.clone(),

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use headstart::testing::tools;
+use headstart::testing::{ptxas::Ptxas, tools};
 
 /// A folder with a program and a driver.
 struct Place {
@@ -227,6 +227,51 @@ fn a_program_becomes_a_better_one() {
 #[test]
 fn messages_of_assertions_are_no_hindrance() {
     becomes_a_better_one("checked", 1);
+}
+
+#[test]
+fn variables_are_the_programs_own_in_the_better_kernel() {
+    let ptx = ptx("variables");
+    let place = Place::new("variables", 2);
+    let program = ["./variables", &ptx, "1024", "64", "12"];
+    let alone = text(&place.alone("variables", &program[1..]).stdout);
+    assert!(alone.ends_with(", 12 launches\n"), "{alone}");
+    let in_program = |first: &[&str], program: &[&str]| {
+        let output = place.headstart(&[first, &["--"], program].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (said, _) = in_program(&["capture", "-o", "cap", "--launch", "3"], &program);
+    assert!(said.contains("captured: smooth"), "{said}");
+    let ran = place.done(&["run", "cap/smooth", "--device", "sim:h200", "--plan", "none"]);
+    assert!(ran.contains("are as captured"), "{ran}");
+
+    let plan = ["--plans", "table=rolling-registers:4"];
+    let tuned = place.done(&[&["tune", "cap/smooth", "--device", "sim:h200"][..], &plan].concat());
+    assert!(tuned.contains("to no variable of a module"), "{tuned}");
+    let module = fs::read_to_string(place.at("cap/smooth/tuned.ptx")).expect("the better kernel");
+    match Ptxas::find() {
+        Some(ptxas) => drop(
+            ptxas
+                .assemble_module(&module)
+                .unwrap_or_else(|error| panic!("{error}")),
+        ),
+        None => tools::skip("variables", "there is no ptxas"),
+    }
+    let (result, told) = in_program(&["exec", "--with", "cap"], &program);
+    assert_eq!(result, alone, "{told}");
+    assert!(told.contains("6 of 12 launches took the better kernel"), "{told}");
+
+    // A pointer that leads into a variable: the better kernel was not derived for that.
+    let aliased = ["./variables", &ptx, "1", "64", "12", "table"];
+    let alone = text(&place.alone("variables", &aliased[1..]).stdout);
+    let (result, told) = in_program(&["exec", "--with", "cap"], &aliased);
+    assert_eq!(result, alone, "{told}");
+    assert!(told.contains("0 of 12 launches took the better kernel"), "{told}");
+    assert!(
+        told.contains("12 launches did not meet what it rests on"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -605,6 +650,11 @@ fn structures_with_pointers_go_all_the_way() {
 #[test]
 fn linked_lists_go_all_the_way() {
     goes_all_the_way(&["list"], &[], &["find"]);
+}
+
+#[test]
+fn variables_of_a_program_of_the_runtime_go_all_the_way() {
+    goes_all_the_way(&["symbols"], &["512", "64", "6", "4096"], &["decode_codes"]);
 }
 
 #[test]

@@ -25,6 +25,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod abi;
+mod addresses;
 mod events;
 mod exports;
 mod functions;

@@ -199,10 +199,13 @@ functions! {
     cuMemHostUnregister(pointer: *mut c_void);
     cuMemMap(pointer: DevicePtr, bytes: usize, offset: usize, handle: u64, flags: u64);
     cuMemUnmap(pointer: DevicePtr, bytes: usize);
+    cuMemcpyHtoDAsync_v2(to: DevicePtr, from: *const c_void, bytes: usize, stream: Handle);
     cuMemcpyDtoH_v2(to: *mut c_void, from: DevicePtr, bytes: usize);
     cuModuleGetGlobal_v2(pointer: *mut DevicePtr, bytes: *mut usize, module: Handle, name: *const c_char);
     cuLibraryGetGlobal(pointer: *mut DevicePtr, bytes: *mut usize, library: Handle, name: *const c_char);
     cuStreamCreate(stream: *mut Handle, flags: c_uint);
+    cuStreamGetCtx(stream: Handle, context: *mut Handle);
+    cuStreamSynchronize(stream: Handle);
     cuStreamCreateWithPriority(stream: *mut Handle, flags: c_uint, priority: c_int);
     cuStreamDestroy_v2(stream: Handle);
     cuStreamQuery(stream: Handle);

@@ -9,6 +9,8 @@
 //! apart      INDEX  INSIDE  INDEX  INSIDE   two pointers, so many bytes inside parameters, lead to different allocations
 //! ends       INDEX  INSIDE  LENGTH  SIZE    the pointer is an allocation's start, and that has so many elements
 //! aligned    INDEX  INSIDE  BYTES           the pointer is a multiple of it
+//! known      INDEX  INSIDE                  the pointer leads into an allocation, and so into no variable of a module
+//! address    KEPT  NAME                     variable KEPT of the better kernel's module holds the address of the program's NAME
 //! ```
 //!
 //! A kernel with a line that is not understood is left as it is. The better kernel is loaded when the program loads the image,
@@ -26,6 +28,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::abi::{CUresult, Handle, SUCCESS};
+use crate::addresses::{self, KeptAddress, Validity};
 use crate::functions::Known;
 use crate::images::ImageHash;
 use crate::launches::Launch;
@@ -59,6 +62,7 @@ enum Fact {
     Apart(Place, Place),
     Ends(Place, u64, u64),
     Aligned(Place, u64),
+    Known(Place),
 }
 
 /// A kernel that has a better one.
@@ -69,11 +73,14 @@ struct Better {
     file: String,
     entry: String,
     facts: Vec<Fact>,
+    addresses: Vec<KeptAddress>,
 }
 
 /// A better kernel, loaded.
 pub struct Replacement {
     handle: Handle,
+    /// Where the addresses that it keeps are right; none where it keeps none.
+    only_in: Option<Validity>,
     facts: Vec<Fact>,
     places: Vec<Place>,
     counts: &'static Counts,
@@ -135,10 +142,18 @@ fn read(text: &str) -> Vec<Better> {
                 file: file.to_owned(),
                 entry: entry.to_owned(),
                 facts: Vec::new(),
+                addresses: Vec::new(),
             }));
             continue;
         }
         let Some(last) = all.last_mut() else { continue };
+        if let (["address", kept_in, of], Some(better)) = (&words[..], last.as_mut()) {
+            better.addresses.push(KeptAddress {
+                kept_in: (*kept_in).to_owned(),
+                of: (*of).to_owned(),
+            });
+            continue;
+        }
         match (fact(&words), last.as_mut()) {
             (Some(fact), Some(better)) if better.facts.len() < MOST_WORDS / 2 => better.facts.push(fact),
             // What is not understood might be what the kernel rests on.
@@ -165,6 +180,7 @@ fn fact(words: &[&str]) -> Option<Fact> {
             Fact::Ends(place(index, inside), length, size)
         }
         ("aligned", &[index, inside, bytes]) if bytes > 0 => Fact::Aligned(place(index, inside), bytes),
+        ("known", &[index, inside]) => Fact::Known(place(index, inside)),
         _ => return None,
     })
 }
@@ -260,8 +276,22 @@ pub fn registered(known: Known, owner: Handle) {
     {
         return;
     }
+    let only_in = match better.addresses.is_empty() {
+        true => None,
+        false => {
+            // SAFETY: the program's module or library, and ours for it, of the same kind.
+            let kept = events::relaxed(|| unsafe {
+                addresses::keep(&better.addresses, owner, side.owner as Handle, side.is_library)
+            });
+            match kept {
+                Ok(validity) => Some(validity),
+                Err(why) => return record::line(&["trouble", &better.name, &why]),
+            }
+        }
+    };
     let new = Box::new(Replacement {
         handle: side.kernel as Handle,
+        only_in,
         facts: better.facts.clone(),
         places: places(&better.facts),
         counts: function.counts,
@@ -280,7 +310,7 @@ fn places(facts: &[Fact]) -> Vec<Place> {
         let own = match *fact {
             Fact::Group(_) | Fact::Shared(_) => [None, None],
             Fact::Apart(one, other) => [Some(one), Some(other)],
-            Fact::Ends(place, ..) | Fact::Aligned(place, _) => [Some(place), None],
+            Fact::Ends(place, ..) | Fact::Aligned(place, _) | Fact::Known(place) => [Some(place), None],
         };
         for place in own.into_iter().flatten() {
             if !all.contains(&place) {
@@ -316,6 +346,7 @@ pub fn unloaded(owner: Handle) {
 
 /// A context is gone, and with it what was loaded in it.
 pub fn forget_modules() {
+    addresses::forget();
     if let Some(side) = SIDE.take().as_mut() {
         side.retain(|_, side| side.is_library);
     }
@@ -348,8 +379,9 @@ pub unsafe fn launched(launch: &Launch, known: Known, run: impl FnOnce(Handle) -
         counts.in_graphs.fetch_add(1, Ordering::Relaxed);
         return run(launch.handle);
     }
+    let is_here = replacement.only_in.is_none_or(|validity| validity.is_now(launch));
     // SAFETY: the caller's.
-    if !unsafe { replacement.holds(launch) } {
+    if !is_here || !unsafe { replacement.holds(launch) } {
         counts.refused.fetch_add(1, Ordering::Relaxed);
         return run(launch.handle);
     }
@@ -449,6 +481,10 @@ impl Replacement {
                 memory::at(address).is_some_and(|own| own.start == address && own.bytes / size == length)
             }
             Fact::Aligned(place, bytes) => word(place) % bytes == 0,
+            Fact::Known(place) => {
+                let address = word(place);
+                address == 0 || memory::at(address).is_some_and(|own| own.kind != Kind::Foreign)
+            }
         });
         *self.last.take() = Some(Seen {
             words,
@@ -491,7 +527,7 @@ mod tests {
     #[test]
     fn a_kernel_with_a_line_that_is_not_understood_is_left_out() {
         let text = "kernel\tab\tone\tone.ptx\tone\ngroup\t128\t1\t1\napart\t0\t0\t1\t8\n\
-                    kernel\tab\ttwo\ttwo.ptx\ttwo\nmoon\tfull\nshared\t0\nkernel\tcd\tthree\tthree.cubin\tthree\nends\t2\t0\t1024\t4\n";
+                    kernel\tab\ttwo\ttwo.ptx\ttwo\nmoon\tfull\nshared\t0\nkernel\tcd\tthree\tthree.cubin\tthree\nends\t2\t0\t1024\t4\naddress\tkept\ttable\nknown\t1\t16\n";
         let all = read(text);
         let names: Vec<&str> = all.iter().map(|better| better.name.as_str()).collect();
         assert_eq!(names, ["one", "three"]);
@@ -500,7 +536,12 @@ mod tests {
             all[0].facts,
             [Fact::Group([128, 1, 1]), Fact::Apart(place(0, 0), place(1, 8))]
         );
-        assert_eq!(all[1].facts, [Fact::Ends(place(2, 0), 1024, 4)]);
+        assert_eq!(
+            all[1].facts,
+            [Fact::Ends(place(2, 0), 1024, 4), Fact::Known(place(1, 16))]
+        );
+        assert_eq!(all[1].addresses.len(), 1);
+        assert_eq!(all[1].addresses[0].of, "table");
         assert_eq!(places(&all[0].facts), [place(0, 0), place(1, 8)]);
     }
 
@@ -516,10 +557,12 @@ mod tests {
             Fact::Apart(place(0), place(1)),
             Fact::Ends(place(0), 0x400, 4),
             Fact::Aligned(place(1), 16),
+            Fact::Known(place(0)),
         ];
         let counts: &'static Counts = Box::leak(Box::default());
         let replacement = Replacement {
             handle: ptr::null_mut(),
+            only_in: None,
             places: places(&facts),
             facts,
             counts,
@@ -574,6 +617,7 @@ mod tests {
         let counts: &'static Counts = Box::leak(Box::default());
         let replacement = Replacement {
             handle: ptr::null_mut(),
+            only_in: None,
             places: Vec::new(),
             facts: Vec::new(),
             counts,

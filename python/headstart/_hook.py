@@ -482,6 +482,8 @@ def search_in(folder: Path, device: str, ordinal: str, budget: float, assembler:
     if best["plan"] == "none" or not (folder / "tuned.toml").exists():
         return Answer(name, device, None, 1.0, None, (), "; ".join(raw["reasons"][:1]), text)
     tuned = _capture.tuned_facts(folder)
+    if tuned.get("addresses"):
+        return _left(name, device, "it uses variables of its module, of which another module has copies of its own")
     facts = tuned.get("facts", [])
     sentences = tuned.get("rests_on", [])
     return Answer(

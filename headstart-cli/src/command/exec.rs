@@ -32,6 +32,8 @@ struct Tuned {
     facts: Vec<String>,
     #[serde(rename = "rests_on")]
     _rests_on: Vec<String>,
+    /// A variable of the module, and the variable of the program's whose address it holds.
+    addresses: Vec<String>,
 }
 
 /// Runs the command; gives the program's own exit status.
@@ -52,6 +54,9 @@ pub fn run(options: &Exec) -> Result<u8> {
         );
         for fact in &tuned.facts {
             let _ = writeln!(text, "{}", fact.replace(' ', "\t"));
+        }
+        for address in &tuned.addresses {
+            let _ = writeln!(text, "address\t{}", address.replace(' ', "\t"));
         }
     }
     fs::write(folder.path().join("exec.txt"), text)

@@ -292,18 +292,21 @@ fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
             .collect();
         format!("[\n{}]", lines.concat())
     };
+    let addresses = exchange.addresses.iter();
+    let addresses: Vec<String> = addresses.map(|(kept_in, of)| format!("{kept_in} {of}")).collect();
     let text = format!(
         "# Written by `headstart tune`; read by `headstart exec`.\nkernel = {}\nimage = {}\nplan = {}\ndevice = {}\n\
-         speedup = {:.4}\nfacts = {}\nrests_on = {}\n",
+         speedup = {:.4}\nfacts = {}\nrests_on = {}\naddresses = {}\n",
         toml_string(&captured.kernel),
         toml_string(&captured.image),
         toml_string(&planned.plan.to_string()),
         toml_string(&report.device),
         report.best.speedup,
         list(&exchange.facts),
-        list(&exchange.sentences)
+        list(&exchange.sentences),
+        list(&addresses)
     );
-    fs::write(&module, &planned.text)
+    fs::write(&module, &exchange.module)
         .and_then(|()| fs::write(&facts, text))
         .map_err(unwritable)?;
     let mut said = String::from("Every launch is looked at for what the better kernel rests on:\n");

@@ -59,6 +59,10 @@ exported! {
         let _ = stream;
         SUCCESS
     }
+    cuStreamGetCtx(stream: Handle, context: *mut Handle) {
+        let _ = stream;
+        super::device::cuCtxGetCurrent(context)
+    }
     cuStreamSynchronize(stream: Handle) {
         let _ = stream;
         state().result()

@@ -10,10 +10,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::drop_in::{self, Note};
 use super::file_subject::FileSubject;
 use super::granted::Granted;
 use super::launch_file::LaunchFile;
-use super::modules::PlannedModule;
+use super::modules::{PlannedModule, target_for};
 use super::subject::Subject;
 use super::workload::{Given, Placed, PlacedMemory, Workload};
 use crate::analysis::definitions::Definitions;
@@ -23,6 +24,7 @@ use crate::device::{Device, Fill};
 use crate::error::{Error, Result};
 use crate::front::ptx::{Facts, Imported, Origin, ParameterFacts, import};
 use crate::ir::{Kernel, OpKind, Param, Space};
+use crate::prefetch;
 use crate::suggest::quoted;
 
 /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
@@ -327,6 +329,10 @@ pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
 /// How a better kernel is put in the place of a captured one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
+    /// The module to be loaded beside the program's.
+    pub module: String,
+    /// Variables of it that must hold addresses of the program's: the variable here, and the program's.
+    pub addresses: Vec<(String, String)>,
     /// What every launch is looked at for, words with spaces between, as the preloaded library knows them.
     pub facts: Vec<String>,
     /// The same for people.
@@ -347,15 +353,28 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
         Error::input(format!("the better kernel cannot be put in place: {what}"))
             .accepted("another plan; `headstart tune -o FILE` writes the module all the same")
     };
-    let mut variables = kernel.params.iter().zip(&original.parameters);
-    if let Some((_, Origin::Variable { name, .. })) = variables.find(|(param, origin)| {
-        matches!(origin, Origin::Variable { .. }) && !messages::is_message(kernel, param.value)
-    }) {
-        return Err(refused(&format!(
-            "it uses the module's variable {}, of which another module has a copy of its own",
-            quoted(name)
-        )));
-    }
+    let is_message = |value| messages::is_message(kernel, value);
+    let origins = kernel.params.iter().zip(&original.parameters);
+    let variables: Vec<&Param> = origins
+        .filter(|(_, origin)| matches!(origin, Origin::Variable { .. }))
+        .map(|(param, _)| param)
+        .collect();
+    let (text, addresses) = match variables.iter().all(|param| is_message(param.value)) {
+        true => (module.text.clone(), Vec::new()),
+        false => {
+            let target = target_for(captured.group);
+            let applied = prefetch::apply(kernel, &module.plan, &target)?;
+            let beside = drop_in::beside(original, &applied.kernel, is_message)?;
+            let note = Note {
+                plan: &applied.plan,
+                measured: None,
+                checked: None,
+                granted: &module.granted,
+            };
+            let addresses = beside.addresses.into_iter().map(|own| (own.kept_in, own.of));
+            (beside.module.with_note(original, &note), addresses.collect())
+        }
+    };
     let position = |name: &str| {
         let number = kernel.params.iter().position(|param| param.name == name)?;
         match &original.parameters[number] {
@@ -373,6 +392,8 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
             .map_or(1, |facts| u64::from(facts.element.bytes()).max(1))
     };
     let mut exchange = Exchange {
+        module: text,
+        addresses,
         facts: Vec::new(),
         sentences: Vec::new(),
     };
@@ -399,6 +420,13 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
             Granted::Unaliased(name) => {
                 let (index, inside) = place(name)?;
                 for other in pointers().filter(|other| other.name != *name) {
+                    if variables.iter().any(|variable| variable.name == other.name) {
+                        add(
+                            format!("known {index} {inside}"),
+                            format!("`{name}` leads into an allocation, and to no variable of a module"),
+                        );
+                        continue;
+                    }
                     let (other_index, other_inside) = place(&other.name)?;
                     add(
                         format!("apart {index} {inside} {other_index} {other_inside}"),
@@ -421,9 +449,9 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                 add(format!("aligned {index} {inside} {bytes}"), granted.to_string());
             }
             Granted::DynamicSharedBytes(bytes) => add(format!("shared {bytes}"), granted.to_string()),
-            // Of the code, not of a launch.
-            Granted::Spaces => {}
-            Granted::ReadOnly(_) | Granted::NoOverflow | Granted::VariablesEnd => {
+            // Of the code, not of a launch: CUDA C++ has no accesses beyond a variable's end.
+            Granted::Spaces | Granted::VariablesEnd => {}
+            Granted::ReadOnly(_) | Granted::NoOverflow => {
                 return Err(refused(&granted.to_string()));
             }
         }

@@ -14,7 +14,7 @@
 //! What loads the module cannot tell the difference: same entries, same parameters, same shared memory asked for at the
 //! launch. What the plan relies on beyond the text (lengths, `readonly`, …) stands in the note.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use super::granted::Granted;
@@ -22,7 +22,7 @@ use crate::back::ptx::Handed;
 use crate::back::ptx::{Block, HintReached, Options, Target, Within, emit_within};
 use crate::error::{Error, Result};
 use crate::front::ptx::{Origin, Original};
-use crate::ir::Kernel;
+use crate::ir::{Kernel, Value};
 use crate::prefetch::Plan;
 use crate::report::Perturbed;
 
@@ -82,23 +82,14 @@ impl Needs {
 /// The module is for GPUs or of a PTX version that planned kernels cannot run on, or the kernel takes more shared memory
 /// than an entry can declare.
 pub fn drop_in(original: &Original, kernel: &Kernel) -> Result<DropIn> {
-    check_target(original)?;
-    if let Some(undecided) = &original.undecided {
-        return Err(undecided.clone());
-    }
+    check(original)?;
     let needs = Needs::of(original, kernel);
     let tests = needs.tests();
-    let block = block(original, kernel, !tests.is_empty())?;
+    let block = block(original, kernel, !tests.is_empty(), &HashMap::new())?;
     let body = &original.text[original.body.clone()];
     let mut inside = String::new();
     match tests.is_empty() {
-        true => {
-            inside.push('\n');
-            let (first, last) = labels_of_sections(original);
-            first.iter().for_each(|label| inside.push_str(label));
-            inside.push_str(&block.text);
-            last.iter().for_each(|label| inside.push_str(label));
-        }
+        true => inside = alone(original, &block),
         false => {
             let planned = unused_label(&original.text);
             write_choice(&mut inside, &tests, &planned);
@@ -108,27 +99,108 @@ pub fn drop_in(original: &Original, kernel: &Kernel) -> Result<DropIn> {
             inside.push_str(&block.text);
         }
     }
-    let mut text = String::with_capacity(original.text.len() + inside.len());
-    let (before, after) = (
-        &original.text[..original.body.start],
-        &original.text[original.body.end..],
-    );
-    match &original.version {
-        Some((version, place)) if *version < OLDEST_VERSION => {
-            let (major, minor) = OLDEST_VERSION;
-            let _ = write!(text, "{} {major}.{minor}", &before[..place.start]);
-            text.push_str(&before[place.end..]);
-        }
-        _ => text.push_str(before),
-    }
-    text.push_str(&inside);
-    text.push_str(after);
+    let text = exchanged(original, "", &inside);
     Ok(DropIn {
         text,
         added_shared_bytes: block.static_shared_bytes,
         needs,
         hints: block.hints,
     })
+}
+
+/// A module that is loaded beside the program's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// The module.
+    pub module: DropIn,
+    /// Variables of constant memory that must be given addresses before the first launch.
+    pub addresses: Vec<KeptAddress>,
+}
+
+/// A variable that holds the address of one of the program's own module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptAddress {
+    /// The variable, of 8 bytes, in the module beside.
+    pub kept_in: String,
+    /// The variable of the program's module whose address it holds.
+    pub of: String,
+}
+
+/// The same for a module that is loaded beside the program's own, whose variables would be copies: the entry reads the addresses
+/// of the program's from variables that whoever loads the module fills.
+///
+/// ```text
+/// .visible .const .align 8 .u64 headstart_address_of_table;                  given the address of the program's `table`
+/// .visible .entry gather(.param .u64 gather_param_0, …)                     as it was
+/// { { … ld.const.u64 %rd1, [headstart_address_of_table]; … } }
+/// ```
+///
+/// The body as it was is left out: only launches that are as the plan needs them may take the entry. `is_own` says of each of the
+/// kernel's parameters whether the module's own copy of the variable will do.
+///
+/// # Errors
+/// As for [`drop_in`].
+pub fn beside(original: &Original, kernel: &Kernel, is_own: impl Fn(Value) -> bool) -> Result<Beside> {
+    check(original)?;
+    let mut kept: HashMap<Value, KeptAddress> = HashMap::new();
+    for (param, origin) in kernel.params.iter().zip(&original.parameters) {
+        let Origin::Variable { name, .. } = origin else {
+            continue;
+        };
+        if !is_own(param.value) {
+            // Names of PTX are made of letters, digits, `_` and `$`, so that this is one.
+            let kept_in = unused(&original.text, &format!("headstart_address_of_{name}"));
+            kept.insert(
+                param.value,
+                KeptAddress {
+                    kept_in,
+                    of: name.clone(),
+                },
+            );
+        }
+    }
+    let block = block(original, kernel, false, &kept)?;
+    let mut addresses: Vec<KeptAddress> = kept.into_values().collect();
+    addresses.sort_by(|one, other| one.of.cmp(&other.of));
+    let declarations: String = addresses
+        .iter()
+        .map(|own| format!(".visible .const .align 8 .u64 {};\n", own.kept_in))
+        .collect();
+    Ok(Beside {
+        module: DropIn {
+            text: exchanged(original, &declarations, &alone(original, &block)),
+            added_shared_bytes: block.static_shared_bytes,
+            needs: Needs::default(),
+            hints: block.hints,
+        },
+        addresses,
+    })
+}
+
+/// A block in the place of the whole body.
+fn alone(original: &Original, block: &Block) -> String {
+    let (first, last) = labels_of_sections(original);
+    format!("\n{}{}{}", first.concat(), block.text, last.concat())
+}
+
+/// The module's text with declarations before the entry, and something else inside it.
+fn exchanged(original: &Original, declarations: &str, inside: &str) -> String {
+    let whole = &original.text;
+    let mut text = String::with_capacity(whole.len() + declarations.len() + inside.len());
+    let mut start = 0;
+    if let Some((version, place)) = &original.version
+        && *version < OLDEST_VERSION
+    {
+        let (major, minor) = OLDEST_VERSION;
+        let _ = write!(text, "{} {major}.{minor}", &whole[..place.start]);
+        start = place.end;
+    }
+    text.push_str(&whole[start..original.start]);
+    text.push_str(declarations);
+    text.push_str(&whole[original.start..original.body.start]);
+    text.push_str(inside);
+    text.push_str(&whole[original.body.end..]);
+    text
 }
 
 /// Labels of a body that the module's debug sections mention, as lines: those where it begins, and all others. The lines of
@@ -153,10 +225,15 @@ fn labels_of_sections(original: &Original) -> (Vec<String>, Vec<String>) {
 
 /// A label that the module does not have: it may have been rewritten before.
 fn unused_label(text: &str) -> String {
-    let numbered = (2..).map(|number| format!("$headstart_planned{number}"));
-    let mut labels = std::iter::once("$headstart_planned".to_owned()).chain(numbered);
-    let is_free = |label: &String| !text.contains(label.as_str());
-    labels.find(is_free).unwrap_or_default()
+    unused(text, "$headstart_planned")
+}
+
+/// A name that a text does not have: this one, or with a number behind it.
+fn unused(text: &str, name: &str) -> String {
+    let numbered = (2..).map(|number| format!("{name}{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    let is_free = |name: &String| !text.contains(name.as_str());
+    names.find(is_free).unwrap_or_default()
 }
 
 /// Sends launches that pass these tests to the planned body.
@@ -180,9 +257,18 @@ fn write_choice(into: &mut String, tests: &[(&str, u32)], planned: &str) {
     let _ = writeln!(into, "\t\t@%headstart_p{} bra {planned};\n\t}}", tests.len());
 }
 
-/// The kernel as a block inside the module.
-fn block(original: &Original, kernel: &Kernel, beside_the_plain: bool) -> Result<Block> {
-    let parameters = original.parameters.iter().map(|origin| match origin {
+/// The kernel as a block inside the module; `kept` says of variables where their addresses are read.
+fn block(
+    original: &Original,
+    kernel: &Kernel,
+    beside_the_plain: bool,
+    kept: &HashMap<Value, KeptAddress>,
+) -> Result<Block> {
+    let all = kernel.params.iter().zip(&original.parameters);
+    let parameters = all.map(|(param, origin)| match origin {
+        Origin::Variable { .. } if kept.contains_key(&param.value) => Handed::Kept {
+            name: kept[&param.value].kept_in.clone(),
+        },
         Origin::Parameter { name, offset, .. } => Handed::Parameter {
             name: name.clone(),
             offset: *offset,
@@ -229,7 +315,11 @@ fn capability(target: &str) -> Option<u32> {
         .ok()
 }
 
-fn check_target(original: &Original) -> Result<()> {
+/// Whether an entry can be rewritten at all.
+fn check(original: &Original) -> Result<()> {
+    if let Some(undecided) = &original.undecided {
+        return Err(undecided.clone());
+    }
     match capability(&original.target) {
         Some(capability) if capability >= OLDEST_TARGET => Ok(()),
         _ => Err(Error::device(format!(

@@ -155,7 +155,7 @@ pub(super) fn placed_module(text: &str, launch: &LaunchFile, plan: &Plan) -> Res
     place(&subject, workload.group, plan, applied, None, None)
 }
 
-fn target_for(group: [u32; 3]) -> prefetch::Target {
+pub(super) fn target_for(group: [u32; 3]) -> prefetch::Target {
     prefetch::Target {
         group_size: Some(group),
         ..prefetch::Target::default()

@@ -61,6 +61,11 @@ pub enum Handed {
         /// Whether it lies in constant memory, which only `ld.const` reads.
         is_constant: bool,
     },
+    /// It is an address that this variable of constant memory holds: of another module's variable, by its global address.
+    Kept {
+        /// The variable's name in the text.
+        name: String,
+    },
 }
 
 /// A kernel's text inside a module.
@@ -162,6 +167,12 @@ impl Emitter<'_> {
                 if self.uses.contains_key(&value) {
                     let r = self.register(value);
                     self.ins(format!("mov.u64 {r}, {name}"));
+                }
+            }
+            Handed::Kept { name } => {
+                if self.uses.contains_key(&value) {
+                    let r = self.register(value);
+                    self.ins(format!("ld.const.u64 {r}, [{name}]"));
                 }
             }
         }

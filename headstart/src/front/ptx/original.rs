@@ -19,6 +19,8 @@ pub struct Original {
     pub file: String,
     /// The entry's name.
     pub entry: String,
+    /// Where the entry's declaration starts in the text.
+    pub start: usize,
     /// Where the entry's body stands in the text: what is between its braces.
     pub body: Range<usize>,
     /// Where each of the kernel's parameters comes from.
@@ -197,6 +199,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
             .map_or_else(|| Arc::new((*text).to_owned()), Arc::clone),
         file: (*file).to_owned(),
         entry: function.name.to_owned(),
+        start: function.start,
         body: function.body.0..function.body_end,
         parameters,
         parameter_bytes,

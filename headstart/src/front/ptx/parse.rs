@@ -117,8 +117,9 @@ impl<'t> Parser<'t> {
 
     fn module(&mut self) -> Result<Module<'t>> {
         let mut module = Module::default();
-        // `.common` stands in front of the variable that it is said of.
+        // `.common` stands in front of the variable that it is said of, and `.visible` in front of a function.
         let mut is_common = false;
+        let mut begins = None;
         self.advance()?;
         loop {
             if module.functions.len() + module.variables.len() > MOST_DECLARATIONS {
@@ -168,12 +169,18 @@ impl<'t> Parser<'t> {
                     is_common = true;
                     continue;
                 }
-                Token::Dot("visible" | "extern" | "weak") | Token::Mark(';') => {
+                Token::Dot(linking @ ("visible" | "extern" | "weak")) => {
+                    begins.get_or_insert(self.lexer.position() - linking.len() - 1);
+                    self.advance()?;
+                    continue;
+                }
+                Token::Mark(';') => {
                     self.advance()?;
                 }
                 Token::Dot(kind @ ("entry" | "func")) => {
+                    let start = begins.unwrap_or(self.lexer.position() - kind.len() - 1);
                     self.advance()?;
-                    let (function, has_body) = self.function(kind == "entry")?;
+                    let (function, has_body) = self.function(start, kind == "entry")?;
                     match has_body {
                         true => module.functions.push(function),
                         false => module.declared.push(function),
@@ -198,6 +205,7 @@ impl<'t> Parser<'t> {
                 _ => return Err(self.unexpected("a directive")),
             }
             is_common = false;
+            begins = None;
         }
         match module.address_size {
             None | Some(64) => Ok(module),
@@ -218,8 +226,8 @@ impl<'t> Parser<'t> {
         Ok(end)
     }
 
-    /// A function behind its `.entry` or `.func`, and whether it has a body.
-    fn function(&mut self, is_entry: bool) -> Result<(Function<'t>, bool)> {
+    /// A function that starts at a byte, behind its `.entry` or `.func`, and whether it has a body.
+    fn function(&mut self, start: usize, is_entry: bool) -> Result<(Function<'t>, bool)> {
         let mut results = Vec::new();
         if !is_entry && self.token == Token::Mark('(') {
             results = self.params()?;
@@ -240,6 +248,7 @@ impl<'t> Parser<'t> {
                     let body_end = self.skip_body()?;
                     let function = Function {
                         name,
+                        start,
                         is_entry,
                         params,
                         results,
@@ -253,6 +262,7 @@ impl<'t> Parser<'t> {
                     self.advance()?;
                     let function = Function {
                         name,
+                        start,
                         is_entry,
                         params,
                         results,

@@ -27,6 +27,8 @@ pub(super) struct Module<'t> {
 pub(super) struct Function<'t> {
     /// Its name.
     pub name: &'t str,
+    /// Where its declaration starts in the text: the byte of `.visible`, or of `.entry` where that is first.
+    pub start: usize,
     /// Whether it is launched rather than called.
     pub is_entry: bool,
     /// What it takes.

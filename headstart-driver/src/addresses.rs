@@ -1,0 +1,125 @@
+//! Addresses of the program's variables, for better kernels that use them.
+//!
+//! A module of ours has variables of its own, and must not use them where it means the program's. The better kernel reads the
+//! addresses of those from variables of constant memory, one for each; here they are filled, when the program asks for its
+//! kernel. A context has its own variables of a library, so that what was filled is right in that context alone, and as long as
+//! no context ends: a new one may have the handle of one that is gone.
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::abi::{CUresult, DevicePtr, Handle, SUCCESS};
+use crate::launches::Launch;
+use crate::real;
+
+/// `CU_STREAM_NON_BLOCKING`: the stream waits for no other.
+const NON_BLOCKING: u32 = 1;
+/// Handles of streams that belong to the current context: the default ones.
+const DEFAULT_STREAMS: usize = 2;
+
+/// How many times contexts have ended.
+static ENDS: AtomicU64 = AtomicU64::new(0);
+
+/// A variable of our module that holds the address of one of the program's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptAddress {
+    /// The variable of ours.
+    pub kept_in: String,
+    /// The program's.
+    pub of: String,
+}
+
+/// Where addresses that were filled are right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    context: usize,
+    ends: u64,
+}
+
+impl Validity {
+    /// Whether they are for a launch.
+    pub fn is_now(self, launch: &Launch) -> bool {
+        let mut context = ptr::null_mut();
+        // SAFETY: a place for a handle, and the program's stream.
+        let result = unsafe {
+            match launch.stream as usize {
+                0..=DEFAULT_STREAMS => real::cuCtxGetCurrent(&raw mut context),
+                _ => real::cuStreamGetCtx(launch.stream, &raw mut context),
+            }
+        };
+        result == SUCCESS && context as usize == self.context && ENDS.load(Ordering::Acquire) == self.ends
+    }
+}
+
+/// A context has ended.
+pub fn forget() {
+    ENDS.fetch_add(1, Ordering::AcqRel);
+}
+
+type GetGlobal = unsafe fn(*mut DevicePtr, *mut usize, Handle, *const c_char) -> CUresult;
+
+/// Gives our module or library the addresses of variables of the program's.
+///
+/// # Safety
+/// Both are modules, or both are libraries.
+pub unsafe fn keep(
+    all: &[KeptAddress],
+    program: Handle,
+    own: Handle,
+    is_library: bool,
+) -> Result<Validity, String> {
+    let ends = ENDS.load(Ordering::Acquire);
+    let mut context = ptr::null_mut();
+    // SAFETY: a place for a handle.
+    if unsafe { real::cuCtxGetCurrent(&raw mut context) } != SUCCESS || context.is_null() {
+        return Err("its variables have no addresses before there is a context".to_owned());
+    }
+    let get: GetGlobal = match is_library {
+        true => real::cuLibraryGetGlobal,
+        false => real::cuModuleGetGlobal_v2,
+    };
+    let mut stream = ptr::null_mut();
+    // SAFETY: a place for a handle.
+    let made = unsafe { real::cuStreamCreate(&raw mut stream, NON_BLOCKING) };
+    said(made, "a stream")?;
+    let filled = all.iter().try_for_each(|address| {
+        // SAFETY: the caller's.
+        let (from, _) = unsafe { variable(get, program, &address.of)? };
+        // SAFETY: the caller's.
+        let (to, bytes) = unsafe { variable(get, own, &address.kept_in)? };
+        if bytes != size_of::<DevicePtr>() {
+            return Err(format!("variable `{}` holds no address", address.kept_in));
+        }
+        let source = ptr::from_ref(&from).cast::<c_void>();
+        // SAFETY: a variable of ours of this size, and as many bytes here, which live until the stream is done.
+        let result = unsafe {
+            match real::cuMemcpyHtoDAsync_v2(to, source, bytes, stream) {
+                SUCCESS => real::cuStreamSynchronize(stream),
+                other => other,
+            }
+        };
+        said(result, &format!("variable `{}`", address.kept_in))
+    });
+    // SAFETY: a stream of ours with nothing in it.
+    let _ = unsafe { real::cuStreamDestroy_v2(stream) };
+    filled.map(|()| Validity {
+        context: context as usize,
+        ends,
+    })
+}
+
+unsafe fn variable(get: GetGlobal, owner: Handle, name: &str) -> Result<(DevicePtr, usize), String> {
+    let own = CString::new(name).map_err(|error| error.to_string())?;
+    let (mut start, mut bytes) = (0, 0);
+    // SAFETY: places for the answers; the caller's module or library.
+    let result = unsafe { get(&raw mut start, &raw mut bytes, owner, own.as_ptr()) };
+    said(result, &format!("variable `{name}`")).map(|()| (start, bytes))
+}
+
+fn said(result: c_int, what: &str) -> Result<(), String> {
+    match result {
+        SUCCESS => Ok(()),
+        other => Err(format!("the driver refused {what} with error {other}")),
+    }
+}

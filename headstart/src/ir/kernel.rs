@@ -89,6 +89,9 @@ pub struct PointerFacts {
     pub read_only: bool,
     /// What is accessed through this pointer is accessed through no other parameter (unless both only read).
     pub unaliased: bool,
+    /// It lies where only loads of a kind of their own read it, through a cache of their own: CUDA's constant memory, or a
+    /// structure that is passed by value. Nothing can be prefetched there, or copied from there asynchronously.
+    pub is_constant: bool,
     /// Which races for what is reached through this pointer the program means.
     pub races: Races,
 }

@@ -71,7 +71,17 @@ fn collect(kernel: &Kernel, definitions: &Definitions, region: &Region, found: &
                 let Ok(name) = LoadName::of_param(data.name.clone()) else {
                     continue;
                 };
-                let refusal = super::legality::may_move(kernel, definitions, &summary, site).err();
+                let is_constant = root(kernel, definitions, site.pointer)
+                    .and_then(|root| root.facts(kernel))
+                    .is_some_and(|facts| facts.is_constant);
+                let refusal = match is_constant {
+                    true => Some(
+                        "constant memory has a cache of its own, and nothing fetches it ahead".to_owned(),
+                    ),
+                    false => super::legality::may_move(kernel, definitions, &summary, site)
+                        .err()
+                        .map(|error| error.to_string()),
+                };
                 found.push(Candidate {
                     name,
                     id: site.id,
@@ -82,7 +92,7 @@ fn collect(kernel: &Kernel, definitions: &Definitions, region: &Region, found: &
                     copies: summary.loads.iter().filter(|other| other.id == site.id).count() as u32,
                     is_rest: false,
                     parents: parents(&summary, site.pointer, &site.conditions),
-                    refusal: refusal.map(|error| error.to_string()),
+                    refusal,
                 });
             }
         }
@@ -264,4 +274,48 @@ pub(super) fn find_loop(region: &Region, label: Label) -> Option<&Op> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Result;
+    use crate::ir::parse;
+
+    #[test]
+    fn constant_memory_is_not_fetched_ahead() -> Result<()> {
+        let kernel = parse(
+            "hsir 1
+             kernel @sum(%weights: ptr.global f32[64:i64] align 4 readonly unaliased constant, \
+               %data: ptr.global f32[] align 4 readonly unaliased, %out: ptr.global f32[] align 4 unaliased, %n: i64) {
+               load @weights
+               load @data
+               %sum = loop (%j = 0:i64, %acc = 0.0:f32) -> f32 {
+                 %more = lt.s %j, %n
+                 if %more { yield } else { break %acc }
+                 %from = address %weights + %j * 4
+                 %weight = load f32 %from, @weights
+                 %at = address %data + %j * 4
+                 %value = load f32 %at, @data
+                 %product = fmul %weight, %value
+                 %acc1 = fadd %acc, %product
+                 %j1 = add %j, 1:i64
+                 continue %j1, %acc1
+               }
+               store %out, %sum
+               return
+             }",
+            "sum.hsir",
+        )?;
+        let refused: Vec<(String, bool)> = candidates(&kernel)
+            .into_iter()
+            .map(|load| (load.name.to_string(), load.refusal.is_some()))
+            .collect();
+        assert_eq!(
+            refused,
+            [("weights".to_owned(), true), ("data".to_owned(), false)]
+        );
+        assert!(crate::ir::print(&kernel).contains(" constant"), "it is printed");
+        Ok(())
+    }
 }

@@ -27,8 +27,11 @@ use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
 use crate::error::{Error, Result};
 use crate::ir::{Builder, Kernel, Label, LoopWishes, Op, OpKind, Place, Region, Value};
 
-/// Most operations that one rewritten loop may hold: beyond, no instruction cache is large enough.
+/// Most operations that a rewritten loop may hold with what is in front of it and behind it.
 const MAX_OPERATIONS: usize = 60_000;
+/// Most operations of a loop's body in several copies: an instruction cache of 128 KB (NVIDIA's, since Volta; see
+/// `instruction-cache.size` of `devices/h200.toml`) holds so many instructions of 16 bytes. Assemblers take minutes for more.
+const MAX_COPIED: usize = 8_192;
 
 /// One strategy at work on one load.
 pub(super) trait Fetch {
@@ -103,14 +106,19 @@ pub(super) fn rewrite(
     else {
         return Err(Error::bug("only loops are rewritten"));
     };
-    let size = count(&body) * (plan.group as usize + 1);
-    if size > MAX_OPERATIONS {
-        return Err(Error::usage(format!(
-            "{} copies of the loop would be {size} operations of code",
-            plan.group
+    let (one, group) = (count(&body), plan.group as usize);
+    let is_too_large = |size: usize, most: usize| {
+        Error::usage(format!(
+            "{group} copies of the loop would be {size} operations of code"
         ))
         .at(kernel.describe_place(op.place))
-        .accepted(format!("at most {MAX_OPERATIONS}")));
+        .accepted(format!("at most {most}"))
+    };
+    if group > 1 && one * group > MAX_COPIED {
+        return Err(is_too_large(one * group, MAX_COPIED));
+    }
+    if one * (group + 1) > MAX_OPERATIONS {
+        return Err(is_too_large(one * (group + 1), MAX_OPERATIONS));
     }
     let mut limits = Limits::default();
 

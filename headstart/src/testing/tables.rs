@@ -179,6 +179,7 @@ impl Declaring<'_> {
             length,
             read_only,
             unaliased: true,
+            is_constant: false,
             races: Races::None,
         };
         let value = self.param(name, Type::Ptr(Space::Global), Some(facts(None)));

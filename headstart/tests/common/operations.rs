@@ -192,6 +192,7 @@ fn operation(
             length: Some(count),
             read_only,
             unaliased: true,
+            is_constant: false,
             races: Races::None,
         };
         kernel.params.push(Param {

@@ -28,6 +28,7 @@ pub(super) fn kernel(pattern: &Pattern, element: Type) -> Option<Kernel> {
         length: Some(count),
         read_only: false,
         unaliased: true,
+        is_constant: false,
         races: Races::None,
     };
     kernel.params = vec![

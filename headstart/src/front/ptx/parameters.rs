@@ -191,6 +191,8 @@ fn pointer_facts(
         length: length.map(|length| kernel.constant(Type::I64, length as u64)),
         read_only: given.read_only || constant && !other,
         unaliased: given.unaliased,
+        is_constant: variable.is_some_and(|variable| variable.space == "const")
+            || matches!(slot.from, From::Structure(..)),
         races: given.races.max(source.facts.races),
     })
 }

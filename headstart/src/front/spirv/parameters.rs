@@ -401,6 +401,7 @@ impl Translator<'_, '_> {
             length,
             read_only: said.read_only || own.constant || own.no_alias && own.no_write,
             unaliased: said.unaliased || own.no_alias,
+            is_constant: false,
             races: said.races.max(self.facts.races),
         });
         Ok(())
@@ -508,6 +509,7 @@ fn push(kernel: &mut Kernel, name: String, value: Value) {
         length: None,
         read_only: false,
         unaliased: false,
+        is_constant: false,
         races: Default::default(),
     });
     kernel.params.push(Param { name, value, facts });

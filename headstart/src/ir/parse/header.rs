@@ -120,6 +120,7 @@ impl Parser<'_> {
             length,
             read_only: self.accept_word("readonly")?,
             unaliased: self.accept_word("unaliased")?,
+            is_constant: self.accept_word("constant")?,
             races: self.races()?,
         })
     }

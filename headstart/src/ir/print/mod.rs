@@ -111,6 +111,9 @@ impl<'k> Printer<'k> {
         if facts.unaliased {
             self.put(" unaliased");
         }
+        if facts.is_constant {
+            self.put(" constant");
+        }
         if facts.races != Races::None {
             self.put(format!(" {}", facts.races.word()));
         }

@@ -93,6 +93,7 @@ pub(super) fn slice_with<V: Layout>(name: &str, length_name: &str, read_only: bo
             length: Some(length),
             read_only,
             unaliased: true,
+            is_constant: false,
             races: Races::None,
         };
         push_parameter(kernel, name.to_owned(), base, Some(facts));

@@ -93,6 +93,7 @@ pub fn translate(program: &Program, known: &[Known], style: Style) -> Result<Ker
             length,
             read_only: known.read_only,
             unaliased: known.unaliased,
+            is_constant: false,
             races: Races::None,
         });
     }

@@ -50,6 +50,7 @@ use std::sync::Arc;
 use crate::ir::{Kernel, Type};
 use crate::{Error, Result};
 
+pub use crate::random::splitmix64;
 pub use buffer::{Allocation, Buffer, Fill, HostSide};
 pub use bundle::Bundle;
 pub use cache_state::CacheState;
@@ -58,7 +59,7 @@ pub use event::{Completion, Event, Outcome, Times};
 pub use image::{Image, Images};
 pub use launch::{Argument, ArgumentFacts, Launch};
 pub use library::{Cache, Library, Programs};
-pub use pattern::{Pattern, splitmix64};
+pub use pattern::Pattern;
 pub use queue::{OutOfOrder, Submitted, Telling, WorkerQueue};
 pub use typed::{Element, Item, TypedBuffer};
 pub use view::{AsView, BufferView, BufferViewMut};

@@ -80,6 +80,7 @@ pub mod files;
 pub mod front;
 pub mod ir;
 pub mod math;
+pub mod model;
 pub mod names;
 pub mod prefetch;
 pub mod random;

@@ -1,6 +1,6 @@
 //! What is known of one run of a kernel, and what follows from it.
 
-use crate::device::model::occupancy::Occupancy;
+use crate::model::occupancy::Occupancy;
 
 /// What is known of one run of the plain kernel. What a device does not tell is none.
 #[derive(Clone, Debug, PartialEq)]

@@ -35,7 +35,6 @@ mod event;
 mod image;
 mod launch;
 mod library;
-pub mod model;
 pub mod opencl;
 mod pattern;
 mod queue;
@@ -50,6 +49,7 @@ use std::sync::Arc;
 use crate::ir::{Kernel, Type};
 use crate::{Error, Result};
 
+pub use crate::model::{self, Description};
 pub use crate::random::splitmix64;
 pub use buffer::{Allocation, Buffer, Fill, HostSide};
 pub use bundle::Bundle;
@@ -199,29 +199,6 @@ pub(crate) fn check_copy(
         );
     }
     Ok(())
-}
-
-/// What a device is and what it can hold.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Description {
-    /// As the command line spells it: `sim:h200`, `cuda:0`.
-    pub name: String,
-    /// As people call it: `NVIDIA H200`.
-    pub title: String,
-    /// Cores (SMs, Xe-cores).
-    pub cores: u32,
-    /// Most work-items in a work-group.
-    pub max_group_size: u32,
-    /// Most work-items of a work-group along each dimension.
-    pub max_group_dimensions: [u32; 3],
-    /// Sub-group sizes that a kernel may require, ascending.
-    pub sub_group_sizes: Vec<u32>,
-    /// The sub-group size of a kernel that requires none.
-    pub default_sub_group_size: u32,
-    /// Most bytes of shared memory in a work-group.
-    pub max_shared_bytes: u64,
-    /// Bytes of device memory.
-    pub memory_bytes: u64,
 }
 
 /// A kernel, ready to launch on the device that made it.

@@ -6,15 +6,15 @@ use super::gpu::promised;
 use super::search::{Bench, Looked, Raced, Timed};
 use super::workload::Bound;
 use crate::advise::{Evidence, Profile, Timeline};
-use crate::back::hints::HintReached;
 use crate::back::ptx;
-use crate::device::model::{DeviceModel, Reached, Registers};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
 use crate::device::sim::timer::{self, Code, Entrant, LaunchTime, StallReason, Survey, Timer};
 use crate::device::{CacheState, Device, Launch};
 use crate::error::Result;
 use crate::ir::{CacheLevel, Kernel};
+use crate::model::hint::HintReached;
+use crate::model::{DeviceModel, Reached, Registers};
 use crate::prefetch;
 use crate::report::{Geometry, number};
 

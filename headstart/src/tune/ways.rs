@@ -15,8 +15,8 @@ use super::workload::Workload;
 use crate::Result;
 use crate::back::spirv::uses_sub_groups;
 use crate::device::CacheState;
-use crate::device::model::{DeviceModel, Registers, Vendor};
 use crate::ir::Kernel;
+use crate::model::{DeviceModel, Registers, Vendor};
 use crate::prefetch::Plan;
 use crate::report::number::speedup;
 

@@ -8,9 +8,9 @@ use super::table::Table;
 use super::{Profiled, Wanted, spelled};
 use crate::advise::Evidence;
 use crate::advise::profile::{Profile, Stall};
-use crate::device::model;
 use crate::device::sim::timer::StallReason;
 use crate::error::{Error, Result};
+use crate::model;
 
 /// What the first column is called.
 const TASK: &str = "Computing Task";

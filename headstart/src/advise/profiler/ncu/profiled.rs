@@ -8,9 +8,9 @@ use super::metrics::{
 use crate::advise::Evidence;
 use crate::advise::profile::{Cache, LoadTime, Profile, Resources};
 use crate::advise::profiler::Profiled;
-use crate::device::model::DeviceModel;
-use crate::device::model::occupancy::{Footprint, Limit, Occupancy};
 use crate::device::sim::timer::StallReason;
+use crate::model::DeviceModel;
+use crate::model::occupancy::{Footprint, Limit, Occupancy};
 
 impl Launch {
     /// Everything that follows.

@@ -39,7 +39,7 @@
 //! `headstart new NAME`, of the package `headstart-cli`, writes a program with a kernel, a launch and a tune. By hand:
 //!
 //! - **a kernel**: [`front::lang`] documents `#[kernel]` and what a kernel may contain
-//! - **a launch**: [`front::lang::launch`], of arguments that the compiler checks; [`device::TypedBuffer`] holds their data
+//! - **a launch**: [`runtime::launch`], of arguments that the compiler checks; [`device::TypedBuffer`] holds their data
 //! - **a device**: [`device::sim::Simulator`], [`device::cuda::CudaDevice`], [`device::opencl::OpenClDevice`]; the rest of a
 //!   program is the same on each
 //! - **the best plan**: `NAME::tuned(&device, geometry, arguments)` finds and remembers it; [`tune`] has the parts
@@ -85,6 +85,7 @@ pub mod names;
 pub mod prefetch;
 pub mod random;
 pub mod report;
+pub mod runtime;
 pub mod suggest;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -23,7 +23,7 @@
 //! | queues out of order | [`OutOfOrder`] |
 //! | an asynchronous error handler, `wait_and_throw` | [`Telling`] |
 //! | sub-devices | [`Device::sub_devices`] |
-//! | one job on several devices | [`Split`](crate::front::lang::split::Split) |
+//! | one job on several devices | [`Split`](crate::runtime::split::Split) |
 //! | compiled once, and ahead of time | [`Cache`], [`Library`], [`Bundle`] |
 
 mod buffer;
@@ -49,6 +49,7 @@ use std::sync::Arc;
 use crate::ir::{Kernel, Type};
 use crate::{Error, Result};
 
+pub use crate::ir::{Element, Item};
 pub use crate::model::{self, Description};
 pub use crate::random::splitmix64;
 pub use buffer::{Allocation, Buffer, Fill, HostSide};
@@ -61,7 +62,7 @@ pub use launch::{Argument, ArgumentFacts, Launch};
 pub use library::{Cache, Library, Programs};
 pub use pattern::Pattern;
 pub use queue::{OutOfOrder, Submitted, Telling, WorkerQueue};
-pub use typed::{Element, Item, TypedBuffer};
+pub use typed::TypedBuffer;
 pub use view::{AsView, BufferView, BufferViewMut};
 
 /// A device that runs kernels.

@@ -76,6 +76,7 @@ pub mod capture;
 pub mod cleanup;
 pub mod device;
 pub mod error;
+pub mod evidence;
 pub mod files;
 pub mod front;
 pub mod ir;

@@ -18,6 +18,7 @@
 //! | `drop_in`, `granted`, `modules` | a module of PTX with one entry exchanged, and what that takes for granted |
 //! | `exchanged`, `spirv_modules` | a module of SPIR-V with one entry exchanged |
 //! | `choose` | the verdict, the cheap answer first |
+//! | `reasons` | why the verdict is what it is |
 //! | `elsewhere` | the same work in other geometries |
 //! | `ways` | what a launch on an Intel GPU decides beside the plan |
 //! | `doubt` | where a simulated answer is within the simulator's error |
@@ -50,6 +51,7 @@ mod permuted;
 pub mod perturb;
 mod proposals;
 mod race;
+mod reasons;
 #[cfg(test)]
 mod rewritten;
 pub mod sample;
@@ -83,6 +85,7 @@ pub use modules::{
 };
 pub use opencl::OpenClBench;
 pub use proposals::{BATCH, MEASURED, Proposals};
+pub use reasons::{Findings, reasons};
 pub use search::{Asked, Bench, Found, Progress, Right, Timed, derive, likely, plain, search, tune};
 pub use several::SeveralBench;
 pub use simulated::SimulatedBench;

@@ -11,8 +11,8 @@ mod vtune;
 
 use std::path::Path;
 
-use super::{Evidence, Profile};
 use crate::error::{Error, Result};
+use crate::evidence::{Evidence, Profile};
 use crate::files::{self, FileError};
 use crate::model::DeviceModel;
 use crate::report::number::figures;

@@ -277,7 +277,7 @@ fn mangled_files_end_in_one_line() {
         Ok(profiled) => {
             let advice = Advice::of_profiler(&profiled);
             assert!(advice.time_ns > 0.0);
-            crate::report::advice::text(&advice, Columns::UNLIMITED);
+            crate::advise::text(&advice, Columns::UNLIMITED);
         }
         Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
     };

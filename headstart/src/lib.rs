@@ -73,6 +73,7 @@ pub mod advise;
 pub mod analysis;
 pub mod back;
 pub mod capture;
+pub mod checker;
 pub mod cleanup;
 pub mod device;
 pub mod error;

@@ -62,10 +62,40 @@
 //!         advise why · tune which · report show
 //! ```
 //!
-//! Data flows one way; a lower layer knows nothing of a higher one. Read the modules in this order: [`ir`] for what a
-//! kernel means, [`prefetch`] for plans and the passes behind them, [`device::sim`] for how time is predicted, [`tune`]
-//! for how a plan is chosen. [`math`] expands exponentials and the like into IEEE operations, so that every device gives
-//! the same bits; [`cleanup`] tidies what passes leave behind.
+//! Data flows one way. Read the modules in this order: [`ir`] for what a kernel means, [`prefetch`] for plans and the
+//! passes behind them, [`device::sim`] for how time is predicted, [`tune`] for how a plan is chosen. [`math`] expands
+//! exponentials and the like into IEEE operations, so that every device gives the same bits; [`cleanup`] tidies what
+//! passes leave behind.
+//!
+//! # Layers
+//!
+//! A lower layer knows nothing of a higher one. Behind each module stands what it uses, without what it reaches through
+//! another one that it uses. The test `layers` draws this from the sources, and fails where a layer uses a higher one.
+//!
+//! ```text
+//!  9  advise    tune
+//!     testing   tune
+//!  8  tune      capture checker report runtime
+//!  7  report    evidence names
+//!  6  checker   device
+//!     evidence  device prefetch
+//!     runtime   device front
+//!  5  device    back random
+//!     front     math names prefetch
+//!  4  back      cleanup math model
+//!     prefetch  cleanup
+//!  3  cleanup   analysis
+//!  2  analysis  ir
+//!     capture   files ir
+//!     math      ir
+//!     model     files ir
+//!  1  ir        error suggest
+//!     names     error suggest
+//!  0  error
+//!     files
+//!     random
+//!     suggest
+//! ```
 
 #![warn(missing_docs)]
 

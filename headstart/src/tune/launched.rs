@@ -36,7 +36,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::search::{Bench, Progress};
+use super::bench::Bench;
+use super::search::Progress;
 use super::tuned::{Answers, Quiet, Tuned, tuned_telling};
 use super::{Given, MeasuredBench, OpenClBench, SimulatedBench, Workload};
 use crate::device::{Argument, Command, Device, Fill, Queue, model};

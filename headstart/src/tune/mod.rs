@@ -11,6 +11,7 @@
 //! | `proposals` | which plans are measured, where only a few are |
 //! | `check`, `compare`, `sample` | whether a derived kernel computes what the plain one computes |
 //! | `perturb` | the same on launches derived from the one at hand |
+//! | `bench` | what plans are checked and timed on |
 //! | `simulated`, `measured`, `gpu`, `opencl` | what times a kernel: a model, a GPU, an OpenCL device |
 //! | `several` | several GPUs at once |
 //! | `detail` | both kernels side by side, for a page |
@@ -23,6 +24,7 @@
 //! | `ways` | what a launch on an Intel GPU decides beside the plan |
 //! | `doubt` | where a simulated answer is within the simulator's error |
 
+pub mod bench;
 mod captured;
 pub mod check;
 pub mod choose;
@@ -69,6 +71,7 @@ pub mod tuned;
 pub mod ways;
 pub mod workload;
 
+pub use bench::{Bench, Looked, Raced, Right, Timed};
 pub use captured::{Exchange, Replay, captured_subject, exchange, replay};
 pub use compare::{Compare, checksum};
 pub use detail::detail;
@@ -86,7 +89,7 @@ pub use modules::{
 pub use opencl::OpenClBench;
 pub use proposals::{BATCH, MEASURED, Proposals};
 pub use reasons::{Findings, reasons};
-pub use search::{Asked, Bench, Found, Progress, Right, Timed, derive, likely, plain, search, tune};
+pub use search::{Asked, Found, Progress, derive, likely, plain, search, tune};
 pub use several::SeveralBench;
 pub use simulated::SimulatedBench;
 pub use spirv_modules::{PlannedSpirv, best_spirv, own_entry, planned_spirv};

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use super::search::{Bench, Looked, Right, Timed};
+use super::bench::{Bench, Looked, Right, Timed};
 use super::workload::Bound;
 use crate::device::Device;
 use crate::error::{Error, Result};

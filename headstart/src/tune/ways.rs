@@ -7,8 +7,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::bench::Bench;
 use super::choose::THRESHOLD;
-use super::search::{Bench, derive, plain};
+use super::search::{derive, plain};
 use super::simulated::SimulatedBench;
 use super::subject::Subject;
 use super::workload::Workload;

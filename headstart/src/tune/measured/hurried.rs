@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::model::hint::HintReached;
 use crate::prefetch;
-use crate::tune::search::{Bench, Raced, Timed};
+use crate::tune::bench::{Bench, Raced, Timed};
 use crate::tune::simulated::SimulatedBench;
 use crate::tune::workload::Bound;
 

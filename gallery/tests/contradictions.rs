@@ -5,11 +5,11 @@
 use std::fs;
 use std::path::Path;
 
-use headstart::advise::{Advice, Answer, advise};
+use headstart::advise::{self, Advice, Answer, advise};
 use headstart::device::model;
 use headstart::front::ptx;
 use headstart::report::columns::Columns;
-use headstart::report::{Trial, Verdict, advice};
+use headstart::report::{Trial, Verdict};
 use headstart::testing::{Random, base_seed, count};
 use headstart::tune::{FileSubject, LaunchFile, Progress, SimulatedBench, Subject};
 use headstart_gallery::kernels;
@@ -76,7 +76,7 @@ fn gallery() -> Vec<Case> {
 fn contradictions(advice: &Advice) -> Vec<String> {
     let mut found = Vec::new();
     let mut check = |holds: bool, what: String| found.extend((!holds).then_some(what));
-    let text = advice::text(advice, Columns::UNLIMITED);
+    let text = advise::text(advice, Columns::UNLIMITED);
     let answer = |question: &str| {
         let step = advice.steps.iter().find(|step| step.question.contains(question));
         step.unwrap_or_else(|| panic!("no question of {question}"))
@@ -204,7 +204,7 @@ fn no_advice_contradicts_itself() {
             wrong.push(format!(
                 "{name}:\n  {}\n{}",
                 found.join("\n  "),
-                advice::text(&advice, Columns::UNLIMITED)
+                advise::text(&advice, Columns::UNLIMITED)
             ));
         }
     }

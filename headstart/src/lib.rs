@@ -39,7 +39,7 @@
 //! `headstart new NAME`, of the package `headstart-cli`, writes a program with a kernel, a launch and a tune. By hand:
 //!
 //! - **a kernel**: [`front::lang`] documents `#[kernel]` and what a kernel may contain
-//! - **a launch**: [`front::lang::launch`], of arguments that the compiler checks; [`device::TypedBuffer`] holds their data
+//! - **a launch**: [`runtime::launch`], of arguments that the compiler checks; [`device::TypedBuffer`] holds their data
 //! - **a device**: [`device::sim::Simulator`], [`device::cuda::CudaDevice`], [`device::opencl::OpenClDevice`]; the rest of a
 //!   program is the same on each
 //! - **the best plan**: `NAME::tuned(&device, geometry, arguments)` finds and remembers it; [`tune`] has the parts
@@ -62,10 +62,40 @@
 //!         advise why · tune which · report show
 //! ```
 //!
-//! Data flows one way; a lower layer knows nothing of a higher one. Read the modules in this order: [`ir`] for what a
-//! kernel means, [`prefetch`] for plans and the passes behind them, [`device::sim`] for how time is predicted, [`tune`]
-//! for how a plan is chosen. [`math`] expands exponentials and the like into IEEE operations, so that every device gives
-//! the same bits; [`cleanup`] tidies what passes leave behind.
+//! Data flows one way. Read the modules in this order: [`ir`] for what a kernel means, [`prefetch`] for plans and the
+//! passes behind them, [`device::sim`] for how time is predicted, [`tune`] for how a plan is chosen. [`math`] expands
+//! exponentials and the like into IEEE operations, so that every device gives the same bits; [`cleanup`] tidies what
+//! passes leave behind.
+//!
+//! # Layers
+//!
+//! A lower layer knows nothing of a higher one. Behind each module stands what it uses, without what it reaches through
+//! another one that it uses. The test `layers` draws this from the sources, and fails where a layer uses a higher one.
+//!
+//! ```text
+//!  9  advise    tune
+//!     testing   tune
+//!  8  tune      capture checker report runtime
+//!  7  report    evidence names
+//!  6  checker   device
+//!     evidence  device prefetch
+//!     runtime   device front
+//!  5  device    back random
+//!     front     math names prefetch
+//!  4  back      cleanup math model
+//!     prefetch  cleanup
+//!  3  cleanup   analysis
+//!  2  analysis  ir
+//!     capture   files ir
+//!     math      ir
+//!     model     files ir
+//!  1  ir        error suggest
+//!     names     error suggest
+//!  0  error
+//!     files
+//!     random
+//!     suggest
+//! ```
 
 #![warn(missing_docs)]
 
@@ -73,17 +103,21 @@ pub mod advise;
 pub mod analysis;
 pub mod back;
 pub mod capture;
+pub mod checker;
 pub mod cleanup;
 pub mod device;
 pub mod error;
+pub mod evidence;
 pub mod files;
 pub mod front;
 pub mod ir;
 pub mod math;
+pub mod model;
 pub mod names;
 pub mod prefetch;
 pub mod random;
 pub mod report;
+pub mod runtime;
 pub mod suggest;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

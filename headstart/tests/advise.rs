@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use headstart::advise::{Advice, Answer, advise};
+use headstart::advise::{self, Advice, Answer, advise};
 use headstart::device::model;
 use headstart::report::columns::Columns;
-use headstart::report::{Trial, Verdict, advice};
+use headstart::report::{Trial, Verdict};
 use headstart::tune::{FileSubject, LaunchFile, Progress, SimulatedBench};
 
 struct Silent;
@@ -82,7 +82,7 @@ fn a_starved_stream_is_to_be_fetched_early() {
     assert!(
         matches!(advice.verdict, Verdict::Prefetch | Verdict::Unroll),
         "{}",
-        advice::text(&advice, Columns::UNLIMITED)
+        advise::text(&advice, Columns::UNLIMITED)
     );
     for question in [
         "bandwidth",
@@ -95,7 +95,7 @@ fn a_starved_stream_is_to_be_fetched_early() {
             answer(&advice, question),
             Answer::Yes,
             "{question}\n{}",
-            advice::text(&advice, Columns::UNLIMITED)
+            advise::text(&advice, Columns::UNLIMITED)
         );
     }
     let chosen = advice
@@ -127,7 +127,7 @@ fn a_stream_at_full_occupancy_has_used_up_the_bandwidth() {
         .replace("align 4", "align 8")
         .replace("* 4", "* 8");
     let advice = advised(&wide, &launch(132 * 16, 96));
-    let text = advice::text(&advice, Columns::UNLIMITED);
+    let text = advise::text(&advice, Columns::UNLIMITED);
     assert_eq!(answer(&advice, "bandwidth"), Answer::No, "{text}");
     assert_eq!(answer(&advice, "too few"), Answer::No, "{text}");
     assert_ne!(advice.verdict, Verdict::Prefetch, "{text}");
@@ -143,7 +143,7 @@ fn a_kernel_that_computes_is_bound_by_its_units() {
     }
     work.push_str("%x = fadd %x48, 0.0:f32");
     let advice = advised(&column_sum(&work), &launch(132 * 16, 8));
-    let text = advice::text(&advice, Columns::UNLIMITED);
+    let text = advise::text(&advice, Columns::UNLIMITED);
     assert_eq!(answer(&advice, "mostly wait"), Answer::No, "{text}");
     assert_ne!(advice.verdict, Verdict::Prefetch, "{text}");
     let remedies: Vec<&str> = advice
@@ -181,7 +181,7 @@ kernel @chase(%table: ptr.global i64[%len] align 8 readonly unaliased, %len: i64
     let launch = "groups = 1\n[parameters.table]\nlength = 16777216\nfill = \"indices\"\nbelow = 16777216\n\
                   [parameters.out]\nlength = 128\noutput = \"bits\"\n[parameters.count]\nvalue = 200\n";
     let advice = advised(chase, launch);
-    let text = advice::text(&advice, Columns::UNLIMITED);
+    let text = advise::text(&advice, Columns::UNLIMITED);
     assert_eq!(advice.verdict, Verdict::LeaveIt, "{text}");
     assert_eq!(answer(&advice, "independent"), Answer::No, "{text}");
     let findings: Vec<&str> = advice.steps.iter().map(|step| step.finding.as_str()).collect();

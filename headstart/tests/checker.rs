@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use headstart::Fault;
+use headstart::checker::check;
 use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Groups;
 use headstart::device::{Argument, Launch};
 use headstart::ir::{Kernel, print};
-use headstart::prefetch::check::check;
 use headstart::prefetch::{self, Plan, Target, candidates};
 use headstart::testing::{self, Case, Random, Size, random_plan};
 

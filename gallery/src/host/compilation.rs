@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use headstart::Result;
 use headstart::device::{Bundle, Cache, Device, Library, TypedBuffer};
-use headstart::front::lang::launch::Compiled;
 use headstart::ir::Kernel;
 use headstart::prelude::*;
+use headstart::runtime::launch::Compiled;
 
 use super::{Host, Ran, Technique, Way, check, over, states};
 

@@ -2,9 +2,9 @@
 
 use headstart::Result;
 use headstart::device::{Device, TypedBuffer};
-use headstart::front::lang::launch::Compiled;
 use headstart::prefetch::{self, Target};
 use headstart::prelude::*;
+use headstart::runtime::launch::Compiled;
 
 use super::{Host, Ran, Technique, Way, check, over};
 

@@ -2,8 +2,8 @@
 
 use headstart::Result;
 use headstart::device::{Device, TypedBuffer};
-use headstart::front::lang::split::Split;
 use headstart::prelude::*;
+use headstart::runtime::split::Split;
 
 use super::{Host, MODULUS, Ran, Technique, Way, check, states, stepped};
 

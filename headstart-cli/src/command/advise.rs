@@ -4,7 +4,6 @@ use std::path::Path;
 
 use headstart::advise::profiler::{self, Profiled, Profiler, Wanted};
 use headstart::advise::{self, Advice};
-use headstart::report::advice::text;
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
@@ -30,7 +29,7 @@ pub fn run(options: &Advise) -> Result<()> {
     }
     match json {
         Some(destination) => destination.write(&json_line(&advice)?),
-        None => print(&text(&advice, terminal::output())),
+        None => print(&advise::text(&advice, terminal::output())),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::signature::{
 /// The ways to call a kernel: on the CPU, and on a device with arguments that the compiler checks.
 pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
     let lang = quote!(::headstart::front::lang);
+    let runtime = quote!(::headstart::runtime);
     let name = &function.sig.ident;
     let generics = without_lifetimes(&function.sig.generics);
     let (parameters_of, _, clause) = generics.split_for_impl();
@@ -104,7 +105,7 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
         /// # Errors
         /// The geometry is empty or not the one that the kernel requires, or the kernel has barriers.
         pub fn reference #parameters_of (
-            #geometry: #lang::launch::Geometry,
+            #geometry: #lang::geometry::Geometry,
             #(#ordinary),*
         ) -> ::headstart::Result<()> #clause {
             let #required = #lang::reference::Required { group: &[#((#work_group) as u64),*], sub_group: #sub_group };
@@ -118,8 +119,8 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
         pub fn compile #parameters_of (
             #device: &dyn ::headstart::device::Device,
             #(#constants),*
-        ) -> ::headstart::Result<#lang::launch::Compiled<fn(#(#types),*)>> #clause {
-            #lang::launch::Compiled::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
+        ) -> ::headstart::Result<#runtime::launch::Compiled<fn(#(#types),*)>> #clause {
+            #runtime::launch::Compiled::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
         }
 
         /// Makes the kernel ready to launch on a device over a range of work-items, in work-groups that the runtime
@@ -130,8 +131,8 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
         pub fn over_range #parameters_of (
             #device: &dyn ::headstart::device::Device,
             #(#constants),*
-        ) -> ::headstart::Result<#lang::over_range::OverRange<fn(#(#types),*)>> #clause {
-            #lang::over_range::OverRange::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
+        ) -> ::headstart::Result<#runtime::over_range::OverRange<fn(#(#types),*)>> #clause {
+            #runtime::over_range::OverRange::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
         }
 
         /// The best form of the kernel for a launch with these arguments, which are read and left as they are: found
@@ -141,8 +142,8 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
         /// The device tells no times, an input was not written, or the plain kernel goes wrong.
         pub fn tuned #parameters_of (
             #device: &dyn ::headstart::device::Device,
-            #geometry: #lang::launch::Geometry,
-            #tuned_arguments: #lang::launch::Arguments<fn(#(#types),*)>,
+            #geometry: #lang::geometry::Geometry,
+            #tuned_arguments: #runtime::launch::Arguments<fn(#(#types),*)>,
             #(#constants),*
         ) -> ::headstart::Result<::headstart::tune::Best<fn(#(#types),*)>> #clause {
             ::headstart::tune::tuned_launch(
@@ -154,8 +155,8 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
         }
 
         /// Arguments for a launch.
-        pub fn arguments #types_of (#(#buffers),*) -> #lang::launch::Arguments<fn(#(#types),*)> #types_clause {
-            #lang::launch::Arguments::none() #(#steps)*
+        pub fn arguments #types_of (#(#buffers),*) -> #runtime::launch::Arguments<fn(#(#types),*)> #types_clause {
+            #runtime::launch::Arguments::none() #(#steps)*
         }
     }
 }

@@ -2,13 +2,11 @@
 
 use serde::Serialize;
 
-use super::Evidence;
-use super::bounds::Bounds;
 use super::instead::{Remedy, instead};
 use super::profiler::Profiled;
 use super::steps::{Answer, Case, Step, procedure};
-use super::structure::loop_loads;
 use crate::error::{Error, Result};
+use crate::evidence::{Bounds, Evidence, loop_loads};
 use crate::prefetch::Plan;
 use crate::report::{Geometry, Report, Verdict};
 use crate::tune::space::{likely_plans_of, without_shared_copies};

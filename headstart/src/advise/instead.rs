@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::profile::LoadTime;
 use super::steps::Case;
 use crate::device::sim::timer::StallReason;
+use crate::evidence::LoadTime;
 use crate::report::number::{figures, percent};
 
 /// One remedy.

@@ -6,37 +6,24 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `evidence` | numbers of a run as a whole |
-//! | `profile` | where its time goes: reasons, loops, loads, units |
-//! | `timeline` | where the time of some sub-groups goes, moment by moment |
 //! | `profiler` | evidence from a profiler's CSV instead of a run |
-//! | `overview` | what is told at once |
-//! | `structure` | what the kernel's text tells of its loads |
 //! | `steps` | the procedure, question by question |
 //! | `instead` | what would help instead |
-//! | `bounds` | how fast the kernel can get at most |
 //! | `advice` | all of it for one kernel |
-//! | `reasons` | why a tuner's verdict is what it is |
+//! | `text` | that for a terminal |
 
 mod advice;
-mod bounds;
-mod evidence;
 mod instead;
-mod overview;
-mod profile;
 pub mod profiler;
-mod reasons;
 mod steps;
-mod structure;
-mod timeline;
+mod text;
 
+pub use crate::evidence::{
+    Bounds, Cache, Doing, Evidence, LoadTime, LoopLoad, LoopTime, Moment, Profile, Resources, Roof, Roofline,
+    RooflinePoint, Stall, Strip, Timeline, UnitTime, loop_loads, overview,
+};
+pub use crate::tune::{Findings, reasons};
 pub use advice::{Advice, Choice, Program, advise};
-pub use bounds::{Bounds, Roof, Roofline, RooflinePoint};
-pub use evidence::Evidence;
 pub use instead::{Remedy, instead};
-pub use overview::overview;
-pub use profile::{Cache, LoadTime, LoopTime, Profile, Resources, Stall, UnitTime};
-pub use reasons::{Findings, reasons};
 pub use steps::{Answer, Case, Measure, Step, procedure};
-pub use structure::{LoopLoad, loop_loads};
-pub use timeline::{Doing, Moment, Strip, Timeline};
+pub use text::text;

@@ -6,10 +6,10 @@
 
 use serde::Serialize;
 
-use super::reasons::{bandwidth, filling, flying, sentence};
-use super::{Evidence, LoopLoad, Profile};
 use crate::device::sim::timer::StallReason;
+use crate::evidence::{Evidence, LoopLoad, Profile};
 use crate::report::number::{bytes, capacity, figures, percent};
+use crate::report::run::{bandwidth, filling, flying, sentence};
 
 /// One question and its answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::Counters;
-use crate::back::hints::HintReached;
+use crate::model::hint::HintReached;
 use crate::{Error, Result};
 
 /// The end of one command, now or later. Clones are the same event.

@@ -3,7 +3,7 @@
 //! ```
 //! use headstart::device::sim::Simulator;
 //! use headstart::device::{Device, Library, TypedBuffer};
-//! use headstart::front::lang::launch::Compiled;
+//! use headstart::runtime::launch::Compiled;
 //! use headstart::prelude::*;
 //!
 //! #[kernel]

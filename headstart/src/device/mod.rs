@@ -23,7 +23,7 @@
 //! | queues out of order | [`OutOfOrder`] |
 //! | an asynchronous error handler, `wait_and_throw` | [`Telling`] |
 //! | sub-devices | [`Device::sub_devices`] |
-//! | one job on several devices | [`Split`](crate::front::lang::split::Split) |
+//! | one job on several devices | [`Split`](crate::runtime::split::Split) |
 //! | compiled once, and ahead of time | [`Cache`], [`Library`], [`Bundle`] |
 
 mod buffer;
@@ -35,7 +35,6 @@ mod event;
 mod image;
 mod launch;
 mod library;
-pub mod model;
 pub mod opencl;
 mod pattern;
 mod queue;
@@ -50,6 +49,9 @@ use std::sync::Arc;
 use crate::ir::{Kernel, Type};
 use crate::{Error, Result};
 
+pub use crate::ir::{Element, Item};
+pub use crate::model::{self, Description};
+pub use crate::random::splitmix64;
 pub use buffer::{Allocation, Buffer, Fill, HostSide};
 pub use bundle::Bundle;
 pub use cache_state::CacheState;
@@ -58,9 +60,9 @@ pub use event::{Completion, Event, Outcome, Times};
 pub use image::{Image, Images};
 pub use launch::{Argument, ArgumentFacts, Launch};
 pub use library::{Cache, Library, Programs};
-pub use pattern::{Pattern, splitmix64};
+pub use pattern::Pattern;
 pub use queue::{OutOfOrder, Submitted, Telling, WorkerQueue};
-pub use typed::{Element, Item, TypedBuffer};
+pub use typed::TypedBuffer;
 pub use view::{AsView, BufferView, BufferViewMut};
 
 /// A device that runs kernels.
@@ -198,29 +200,6 @@ pub(crate) fn check_copy(
         );
     }
     Ok(())
-}
-
-/// What a device is and what it can hold.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Description {
-    /// As the command line spells it: `sim:h200`, `cuda:0`.
-    pub name: String,
-    /// As people call it: `NVIDIA H200`.
-    pub title: String,
-    /// Cores (SMs, Xe-cores).
-    pub cores: u32,
-    /// Most work-items in a work-group.
-    pub max_group_size: u32,
-    /// Most work-items of a work-group along each dimension.
-    pub max_group_dimensions: [u32; 3],
-    /// Sub-group sizes that a kernel may require, ascending.
-    pub sub_group_sizes: Vec<u32>,
-    /// The sub-group size of a kernel that requires none.
-    pub default_sub_group_size: u32,
-    /// Most bytes of shared memory in a work-group.
-    pub max_shared_bytes: u64,
-    /// Bytes of device memory.
-    pub memory_bytes: u64,
 }
 
 /// A kernel, ready to launch on the device that made it.

@@ -105,6 +105,7 @@ mod arithmetic;
 mod builder;
 mod compare;
 pub mod copy;
+mod element;
 pub mod eval;
 mod field;
 mod hint;
@@ -124,6 +125,7 @@ pub mod verify;
 pub use arithmetic::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
 pub use builder::Builder;
 pub use compare::first_difference;
+pub use element::{Element, Item};
 pub use hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
 pub use kernel::{
     Array, ArrayData, FloatMode, Kernel, Label, LabelData, LoadData, LoadId, Param, Place, PlaceData,

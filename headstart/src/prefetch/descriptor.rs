@@ -7,7 +7,7 @@
 //! | `apply` | the pass |
 //! | `tune::space` | in which plans it is tried ([`Tried`]) |
 //! | `testing` | how often a random plan has it |
-//! | `advise::reasons`, `report::explain` | a few words, and a sentence |
+//! | `tune::reasons`, `report::explain` | a few words, and a sentence |
 //! | `report::page` | the look of its lines |
 //!
 //! A new strategy is a file with its pass and its descriptor, a row of [`strategies`](super::strategies) and the `mod` in

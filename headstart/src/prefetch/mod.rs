@@ -21,12 +21,10 @@
 //! | `unroll` | full unrolling, and the author's wishes |
 //! | `complete` | the loads that a planned one depends on get a strategy, too |
 //! | `apply` | a plan from its text to the transformed kernel |
-//! | `check` | that the transformed kernel uses the plain one's values |
 
 mod apply;
 mod batched_registers;
 mod batched_shared;
-pub mod check;
 mod complete;
 mod descriptor;
 mod early;

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::advise::{Profile, Timeline};
+use crate::evidence::{Profile, Timeline};
 
 /// What a page shows beyond the search's own numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -106,13 +106,13 @@ pub struct Hint {
 impl Detail {
     /// Of the runs of the plain kernel and of the one with the plan.
     pub fn of(plain: &Profile, other: Option<&Profile>) -> Detail {
-        let stalled = |own: &crate::advise::Stall| Stalled {
+        let stalled = |own: &crate::evidence::Stall| Stalled {
             reason: own.reason.words().to_owned(),
             profiler: own.reason.name().to_owned(),
             plain: own.share,
             best: other.map(|other| other.share(own.reason)),
         };
-        let load = |own: &crate::advise::LoadTime| Load {
+        let load = |own: &crate::evidence::LoadTime| Load {
             name: own.name.clone(),
             place: own.place.clone(),
             lines: own.lines,

@@ -2,7 +2,7 @@
 //! model: what scattered accesses can get is within some per cent.
 
 use super::number::{duration, figures, percent, speedup};
-use crate::advise::Bounds;
+use crate::evidence::Bounds;
 
 /// Limits that are listed.
 const ROOFS: usize = 4;
@@ -59,7 +59,7 @@ pub fn sentences(bounds: &Bounds, reached: Option<f64>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise::Roof;
+    use crate::evidence::Roof;
 
     #[test]
     fn the_longest_limit_is_the_bound() {

@@ -3,7 +3,6 @@
 //! [`Report`] is what `headstart tune` writes with `--json`. [`table`] and [`page`] show it; neither knows how the
 //! numbers were made.
 
-pub mod advice;
 mod checked;
 pub mod columns;
 pub mod detail;
@@ -11,6 +10,7 @@ pub mod explain;
 pub mod gains;
 pub mod number;
 pub mod page;
+pub(crate) mod run;
 pub mod series;
 pub mod short;
 pub mod sweep;
@@ -22,7 +22,7 @@ use std::fmt;
 pub use checked::{AtFullSize, Checked, Sample};
 use serde::{Deserialize, Serialize};
 
-use crate::advise::{Bounds, Roofline};
+use crate::evidence::{Bounds, Roofline};
 use crate::prefetch::Plan;
 
 /// What tuning one kernel on one device found.

@@ -80,7 +80,7 @@ pub fn text(report: &Report, columns: Columns) -> String {
 }
 
 /// A plan in full, to be pasted: spaces after its commas are allowed where it is read.
-pub(super) fn plan_line(plan: &Plan, columns: Columns) -> String {
+pub(crate) fn plan_line(plan: &Plan, columns: Columns) -> String {
     const LEAD: &str = "  plan: ";
     let spelled = broken(
         &plan.to_string(),
@@ -287,14 +287,14 @@ fn rejected(report: &Report, columns: Columns) -> String {
     text
 }
 
-pub(super) fn plain_table() -> Table {
+pub(crate) fn plain_table() -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
     table
 }
 
 /// Numbers stand right-aligned below one another; the first column is words.
-pub(super) fn align_numbers(table: &mut Table) {
+pub(crate) fn align_numbers(table: &mut Table) {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }

@@ -9,12 +9,12 @@ use super::compare::Compare;
 use super::sample::{self, Sample};
 use super::subject::Subject;
 use super::workload::{Bound, Given, Output, Prepared, Workload};
+use crate::checker::Plain;
 use crate::device::sim::functional::Groups;
 use crate::device::{Command, Device, Fill, Pattern};
 use crate::error::{Error, Fault, Result};
 use crate::ir::{Kernel, OpKind, Space};
 use crate::prefetch::Plan;
-use crate::prefetch::check::Plain;
 use crate::report::Outputs;
 
 /// Work-groups that run at full size.

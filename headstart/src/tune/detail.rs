@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::bench::{Bench, Looked, Timed};
 use super::listing;
-use super::search::{Bench, Looked, Timed, derive, plain};
+use super::search::{derive, plain};
 use super::subject::Subject;
 use crate::error::Result;
 use crate::ir::Kernel;

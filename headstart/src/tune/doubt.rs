@@ -4,7 +4,7 @@
 //! against it. A choice that allows for the error beforehand, by taking the plan with the best *least* gain, was tried on
 //! the same measurements and makes no verdict better; so the choice stays, and says when it is in doubt.
 
-use crate::advise::Bounds;
+use crate::evidence::Bounds;
 use crate::report::number::{percent, speedup};
 use crate::report::{Best, Trial, Verdict};
 
@@ -50,7 +50,7 @@ pub fn doubt(verdict: Verdict, best: &Best, trials: &[Trial], bounds: Option<&Bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise::Roof;
+    use crate::evidence::Roof;
     use crate::prefetch::Plan;
     use crate::report::{Outcome, Outputs};
 

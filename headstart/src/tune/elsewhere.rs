@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
+use super::bench::Bench;
 use super::choose::THRESHOLD;
 use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::proposals::Proposals;
 use super::race::Race;
-use super::search::{Bench, Derived, Progress, derive, plain, sampled_for};
+use super::search::{Derived, Progress, derive, plain, sampled_for};
 use super::subject::{Reshaped, Subject};
 use super::threads;
 use super::trying::{Memory, Pair, Trying, shielded};

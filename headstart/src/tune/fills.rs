@@ -11,9 +11,10 @@ use super::files_of_launch::from_file;
 use super::hashed::{self, Table};
 use super::launch_file::{DEFAULT_LENGTH, Parameter};
 use super::permuted::Permutation;
-use crate::device::{Fill, Pattern, splitmix64};
+use crate::device::{Fill, Pattern};
 use crate::error::{Error, Result};
 use crate::ir::Type;
+use crate::random::splitmix64;
 use crate::suggest::{accepted, quoted};
 
 /// Most vertices of a graph.

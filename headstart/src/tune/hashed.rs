@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::device::{Fill, Pattern, splitmix64};
+use crate::device::{Fill, Pattern};
 use crate::error::{Error, Result};
 use crate::ir::Type;
+use crate::random::splitmix64;
 use crate::suggest::{accepted, quoted};
 
 /// Most slots of a table.

@@ -132,6 +132,8 @@
 //! A parameter that is the length of another is left out: it gets that buffer's length. Without a launch file a kernel
 //! gets [`LaunchFile::default`], which is stated in [`LaunchFile::workload`].
 
+mod given;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -139,28 +141,20 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::captured::CapturedData;
-use super::compare::Compare;
 use super::files_of_launch;
-use super::fills::{self, FillName, Graph, Sources};
+use super::fills::{self, FillName, Graph};
 use super::hashed::{self, Table};
-use super::scalars::{Number, default_bits, scalar_bits_as};
-use super::workload::{Given, Workload};
-use crate::device::{Fill, Pattern};
+use super::scalars::Number;
 use crate::error::{Error, Result};
 use crate::files::{self, FileError};
-use crate::front::ptx::{Facts, Origin, Original, ParameterFacts};
-use crate::front::spirv;
-use crate::ir::{Kernel, Param, Races, Type};
-use crate::suggest::{accepted, quoted};
+use crate::front::ptx::{Facts, ParameterFacts};
+use crate::ir::Races;
+use crate::suggest::quoted;
 
 /// The longest launch file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 /// Elements of a buffer that no launch file describes.
 pub(super) const DEFAULT_LENGTH: u64 = 1 << 20;
-/// Work-groups where no launch file says how many.
-const DEFAULT_GROUPS: u32 = 4;
-/// Work-items of a work-group where neither kernel nor launch file says how many.
-const DEFAULT_GROUP: u32 = 128;
 
 /// A launch file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -494,249 +488,6 @@ impl LaunchFile {
             || self.shared_bytes.is_some()
     }
 
-    /// The kernel with what this file gives it. What the file does not say: 4 work-groups of the size that the kernel
-    /// requires, or of 128; buffers of 2²⁰ elements, of which those that the kernel only reads hold fractions from 1
-    /// to 2 or integers below 2²⁰ (below 2ⁿ⁻¹ where their elements have only n bits), and the others are outputs,
-    /// of zeros at first; integers of 1024, floats of 1. An output whose length the file gives holds nothing at first.
-    ///
-    /// # Errors
-    /// The file names parameters that the kernel has not, or gives them what they cannot take.
-    pub fn workload(&self, kernel: &Arc<Kernel>) -> Result<Workload> {
-        self.workload_in(kernel, None)
-    }
-
-    /// The same for a kernel that was read from this module, whose variables hold what it says.
-    ///
-    /// # Errors
-    /// As for [`LaunchFile::workload`].
-    pub fn workload_in(&self, kernel: &Arc<Kernel>, original: Option<&Arc<Original>>) -> Result<Workload> {
-        let variable = |number: usize| match original?.parameters.get(number)? {
-            Origin::Variable { bytes, declared, .. } => Some((bytes.clone(), *declared)),
-            Origin::Parameter { .. } | Origin::Structure { .. } => None,
-        };
-        Ok(Workload {
-            original: original.cloned(),
-            ..self.workload_with(kernel, &[], variable)?
-        })
-    }
-
-    /// The same for a kernel that was read from a module of SPIR-V: memory of the work-group that the launch gives it has a
-    /// length here, too.
-    ///
-    /// # Errors
-    /// As for [`LaunchFile::workload`].
-    pub fn workload_of(&self, kernel: &Arc<Kernel>, original: &spirv::Original) -> Result<Workload> {
-        let arrays: Vec<&str> = original.arrays.iter().map(|(name, _)| name.as_str()).collect();
-        let variable = |number: usize| match original.parameters.get(number)? {
-            spirv::Origin::Variable { bytes, declared, .. } => Some((bytes.clone(), Some(*declared))),
-            spirv::Origin::Parameter(_) | spirv::Origin::Part(..) => None,
-        };
-        self.workload_with(kernel, &arrays, variable)
-    }
-
-    fn workload_with(
-        &self,
-        kernel: &Arc<Kernel>,
-        arrays: &[&str],
-        variable: impl Fn(usize) -> Option<(Option<Arc<[u8]>>, Option<u64>)>,
-    ) -> Result<Workload> {
-        let names = || kernel.params.iter().map(|param| param.name.as_str());
-        for name in self.parameters.keys() {
-            if !names().chain(arrays.iter().copied()).any(|param| param == name) {
-                return Err(
-                    Error::usage(format!("`{}` has no parameter {}", kernel.name, quoted(name)))
-                        .accepted(accepted(name, "parameters", names())),
-                );
-            }
-        }
-        let given = kernel.params.iter().enumerate().map(|(number, param)| {
-            if let Some(captured) = &self.captured {
-                let given = captured.given(kernel, param);
-                return given.map_err(|error| error.at(format!("parameter `{}`", param.name)));
-            }
-            let described = self.parameters.get(&param.name).cloned().unwrap_or_default();
-            let at = |error: Error| error.at(format!("parameter `{}`", param.name));
-            if let Some(pointer) = self.pointer(kernel, param, &described).map_err(at)? {
-                return Ok(pointer);
-            }
-            match variable(number) {
-                Some((bytes, declared)) => self.variable(kernel, param, &described, bytes.as_ref(), declared),
-                None => self.given(kernel, param, &described),
-            }
-            .map_err(|error| error.at(format!("parameter `{}`", param.name)))
-        });
-        Ok(Workload {
-            kernel: Arc::clone(kernel),
-            groups: self.groups.map_or([DEFAULT_GROUPS, 1, 1], Extent::dimensions),
-            group: match self.group {
-                Some(group) => group.dimensions(),
-                None => kernel.group_size.unwrap_or([DEFAULT_GROUP, 1, 1]),
-            },
-            given: given.collect::<Result<_>>()?,
-            original: None,
-            placed: self.captured.as_ref().and_then(|captured| captured.placed()),
-        })
-    }
-
-    /// What a variable of the module holds: what the launch file says, or else what the module says, or else zeros. One
-    /// that another module may have a longer one of is as long as the launch file says, or else as it is declared.
-    fn variable(
-        &self,
-        kernel: &Kernel,
-        param: &Param,
-        described: &Parameter,
-        bytes: Option<&Arc<[u8]>>,
-        declared: Option<u64>,
-    ) -> Result<Given> {
-        let facts = param
-            .facts
-            .ok_or_else(|| Error::bug("a variable that is no buffer"))?;
-        let length = facts.length.and_then(|length| kernel.as_constant(length));
-        if length.is_some() && described.length.is_some() && described.length != length {
-            return Err(Error::usage("how long a variable is the module says"));
-        }
-        let least = declared.map(|bytes| bytes / u64::from(facts.element.bytes()).max(1));
-        let is_filled = described.fill.is_some() || described.file.is_some();
-        let described = Parameter {
-            length: length.or(described.length).or(least),
-            fill: described
-                .fill
-                .or_else(|| described.file.is_none().then_some(FillName::Zero)),
-            ..described.clone()
-        };
-        let mut given = self.given(kernel, param, &described)?;
-        if let (Given::Input { fill, .. } | Given::Output { fill, .. }, Some(bytes), false) =
-            (&mut given, bytes, is_filled)
-        {
-            *fill = Fill::Bytes(Arc::clone(bytes));
-        }
-        Ok(given)
-    }
-
-    fn given(&self, kernel: &Kernel, param: &Param, described: &Parameter) -> Result<Given> {
-        let ty = kernel.ty(param.value);
-        if !ty.is_pointer() {
-            let buffer_only = described.length.is_some()
-                || described.fill.is_some()
-                || described.file.is_some()
-                || described.output.is_some();
-            if buffer_only {
-                return Err(Error::usage(format!("it is a scalar `{ty}`")).accepted("`value = …`"));
-            }
-            return match (described.value, self.length_for(kernel, param)) {
-                (Some(value), _) => {
-                    let bits = scalar_bits_as(ty, described.element.as_deref(), value)?;
-                    Ok(Given::Scalar(ty, bits))
-                }
-                (None, Some(length)) => Ok(Given::Scalar(ty, length)),
-                (None, None) => Ok(Given::Scalar(ty, default_bits(ty))),
-            };
-        }
-        if described.value.is_some() {
-            return Err(Error::usage("it is a buffer").accepted("`length = …`, with `fill` or `output`"));
-        }
-        let element = param.facts.map_or(Type::I32, |facts| facts.element);
-        let length = described.length.unwrap_or(DEFAULT_LENGTH);
-        let read_only = param.facts.is_some_and(|facts| facts.read_only);
-        let sources = Sources {
-            folder: &self.folder,
-            graphs: &self.graphs,
-            tables: &self.tables,
-        };
-        let said = fills::said(&sources, element, length, described)?;
-        let fill = match (said, read_only && described.output.is_none()) {
-            (Some(fill), _) => fill,
-            (None, true) if element.is_float() => Fill::Pattern(Pattern::Fractions { low: 1.0 }),
-            (None, true) => Fill::Pattern(fills::indices(element, described)?),
-            // Who says how long an output is means all of it to be written.
-            (None, false) if described.length.is_some() => Fill::Uninitialized,
-            (None, false) => Fill::Pattern(Pattern::Constant(0)),
-        };
-        let compare = match described.output {
-            Some(Output::Relative(share)) if (0.0..1.0).contains(&share) => Compare::Relative(share),
-            Some(Output::Relative(share)) => {
-                return Err(Error::usage(format!("{share} is no tolerance")).accepted("a number from 0 to 1"));
-            }
-            Some(Output::Named(OutputName::Multiset)) => Compare::Multiset,
-            Some(Output::Named(OutputName::Any)) => Compare::Any,
-            Some(Output::Named(OutputName::Bits)) => Compare::Bits,
-            None if param.facts.is_some_and(|facts| facts.races == Races::Any) => Compare::Any,
-            None => Compare::Bits,
-        };
-        if read_only && described.output.is_none() {
-            Ok(Given::Input {
-                element,
-                length,
-                fill,
-            })
-        } else {
-            Ok(Given::Output {
-                element,
-                length,
-                fill,
-                compare,
-            })
-        }
-    }
-
-    /// The pointer that a parameter gets instead of a buffer of its own, if it is to get one.
-    fn pointer(&self, kernel: &Kernel, param: &Param, described: &Parameter) -> Result<Option<Given>> {
-        let ty = kernel.ty(param.value);
-        let ways = [
-            described.null == Some(true),
-            described.buffer.is_some(),
-            described.end_of.is_some(),
-        ];
-        let asked = ways.iter().filter(|&&asked| asked).count();
-        if described.offset.is_some() && described.buffer.is_none() {
-            return Err(Error::usage("`offset` goes with `buffer = \"NAME\"`"));
-        }
-        if asked == 0 {
-            return Ok(None);
-        }
-        let has_own = described.value.is_some() || described.fill.is_some() || described.file.is_some();
-        if asked > 1 || has_own {
-            return Err(Error::usage("a pointer that is to lead to several places")
-                .accepted("one of `null = true`, `buffer = …`, `end_of = …`, or contents of its own"));
-        }
-        if !ty.is_pointer() && ty != Type::I64 {
-            return Err(Error::usage(format!("it is a scalar `{ty}`")).accepted("`value = …`"));
-        }
-        if described.null == Some(true) {
-            return Ok(Some(Given::Scalar(ty, 0)));
-        }
-        let name = described.buffer.as_ref().or(described.end_of.as_ref());
-        let name = name.map(String::as_str).unwrap_or_default();
-        let is_buffer = |other: &Param| kernel.ty(other.value).is_pointer() && !std::ptr::eq(other, param);
-        let others = || kernel.params.iter().filter(|other| is_buffer(other));
-        let of = kernel
-            .params
-            .iter()
-            .position(|other| other.name == name && is_buffer(other))
-            .ok_or_else(|| {
-                let names = others().map(|other| other.name.as_str());
-                Error::usage(format!("{} is no other buffer of the kernel", quoted(name)))
-                    .accepted(accepted(name, "buffers", names))
-            })?;
-        let whole = self.parameters.get(name).cloned().unwrap_or_default();
-        if whole.null == Some(true) || whole.buffer.is_some() || whole.end_of.is_some() {
-            return Err(Error::usage(format!("{} has no memory of its own", quoted(name)))
-                .accepted("the parameter whose memory it is"));
-        }
-        let length = whole.length.unwrap_or(DEFAULT_LENGTH);
-        let start = match described.end_of {
-            Some(_) => length,
-            None => described.offset.unwrap_or(0),
-        };
-        if start > length {
-            return Err(
-                Error::usage(format!("{} has only {length} elements", quoted(name)))
-                    .accepted(format!("an offset of at most {length}")),
-            );
-        }
-        Ok(Some(Given::Part { of, start }))
-    }
-
     /// A graph, for tests.
     #[cfg(test)]
     pub(super) fn graph(&self, name: &str) -> Option<&Graph> {
@@ -747,151 +498,7 @@ impl LaunchFile {
     pub fn kernel(&self) -> Option<&str> {
         self.kernel.as_deref()
     }
-
-    /// The length of the buffer whose length this parameter is.
-    fn length_for(&self, kernel: &Kernel, param: &Param) -> Option<u64> {
-        let buffer = kernel.params.iter().find(|buffer| {
-            buffer
-                .facts
-                .is_some_and(|facts| facts.length == Some(param.value))
-        })?;
-        let described = self
-            .parameters
-            .get(&buffer.name)
-            .and_then(|described| described.length);
-        Some(described.unwrap_or(DEFAULT_LENGTH))
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::scalars::DEFAULT_VALUE;
-    use super::*;
-
-    const KERNEL: &str = "hsir 1\nkernel @scale(\n  %from: ptr.global f32[%from_len] align 4 readonly unaliased,\n  \
-                          %from_len: i64,\n  %to: ptr.global f32[%to_len] align 4 unaliased,\n  %to_len: i64,\n  \
-                          %count: i32,\n) group 64,1,1 {\n  return\n}\n";
-
-    fn workload(text: &str) -> Result<Workload> {
-        let kernel = Arc::new(crate::ir::parse(KERNEL, "scale.hsir").expect("a kernel"));
-        LaunchFile::parse(text, "launch.toml")?.workload(&kernel)
-    }
-
-    #[test]
-    fn what_is_not_said_has_defaults() {
-        let workload = workload("").expect("defaults");
-        assert_eq!((workload.groups, workload.group), ([4, 1, 1], [64, 1, 1]));
-        assert!(matches!(
-            workload.given[0],
-            Given::Input {
-                length: DEFAULT_LENGTH,
-                ..
-            }
-        ));
-        assert!(matches!(
-            workload.given[1],
-            Given::Scalar(Type::I64, DEFAULT_LENGTH)
-        ));
-        assert!(matches!(
-            workload.given[2],
-            Given::Output {
-                fill: Fill::Pattern(Pattern::Constant(0)),
-                ..
-            }
-        ));
-        assert!(matches!(
-            workload.given[4],
-            Given::Scalar(Type::I32, DEFAULT_VALUE)
-        ));
-    }
-
-    #[test]
-    fn what_is_said_is_taken() {
-        let text = "groups = [2, 3, 1]\n[parameters.from]\nlength = 8\nfill = \"sequence\"\n[parameters.to]\nlength = 9\n\
-                    output = 1e-6\n[parameters.count]\nvalue = -1\n";
-        let workload = workload(text).expect("a launch file");
-        assert_eq!(workload.geometry().groups, 6);
-        assert!(
-            matches!(workload.given[1], Given::Scalar(_, 8)),
-            "a length follows its buffer"
-        );
-        assert!(matches!(
-            workload.given[2],
-            Given::Output {
-                length: 9,
-                compare: Compare::Relative(_),
-                ..
-            }
-        ));
-        assert!(matches!(workload.given[4], Given::Scalar(Type::I32, 0xffff_ffff)));
-    }
-
-    #[test]
-    fn pointers_need_no_buffer_of_their_own() {
-        let kernel = "hsir 1\nkernel @k(\n  %first: ptr.global f32[] align 4,\n  %last: ptr.global i8[] align 1,\n  \
-                      %half: ptr.global f32[] align 4,\n  %mask: ptr.global i8[] align 1,\n  %scale: i16,\n) {\n  return\n}\n";
-        let kernel = Arc::new(crate::ir::parse(kernel, "k.hsir").expect("a kernel"));
-        let given = |text: &str| LaunchFile::parse(text, "launch.toml")?.workload(&kernel);
-        let text = "[parameters]\nfirst = { length = 64 }\nlast = { end_of = \"first\" }\n\
-                    half = { buffer = \"first\", offset = 32 }\nmask = { null = true }\nscale = { value = 1.0, type = \"f16\" }\n";
-        let workload = given(text).unwrap_or_else(|error| panic!("{error}"));
-        assert!(matches!(workload.given[1], Given::Part { of: 0, start: 64 }));
-        assert!(matches!(workload.given[2], Given::Part { of: 0, start: 32 }));
-        assert!(matches!(workload.given[3], Given::Scalar(ty, 0) if ty.is_pointer()));
-        assert!(matches!(workload.given[4], Given::Scalar(Type::I16, 0x3c00)));
-        for (from, to, expected) in [
-            ("offset = 32", "offset = 65", "an offset of at most 64"),
-            (
-                "end_of = \"first\"",
-                "end_of = \"frist\"",
-                "did you mean `first`?",
-            ),
-            ("end_of = \"first\"", "end_of = \"half\"", "no memory of its own"),
-            ("null = true", "null = true, fill = \"zero\"", "several places"),
-            (", type = \"f16\"", "", "1 is no `i16`; an integer, or `type"),
-            ("type = \"f16\"", "type = \"f32\"", "no type of 2 bytes"),
-        ] {
-            let error = given(&text.replace(from, to)).expect_err(to).to_string();
-            assert!(error.contains(expected), "{to}: {error}");
-        }
-    }
-
-    #[test]
-    fn races_are_meant_where_that_is_said() {
-        let facts = |text: &str| {
-            LaunchFile::parse(text, "launch.toml")
-                .expect("a launch file")
-                .facts()
-        };
-        assert_eq!(facts("races = true").races, Races::Reads);
-        let named = facts("races = [\"changed\"]");
-        assert_eq!(
-            (named.races, named.parameters["changed"].races),
-            (Races::Reads, Races::Any)
-        );
-        assert_eq!(facts("races = false").races, Races::None);
-    }
-
-    #[test]
-    fn mistakes_say_where_and_what_would_be_accepted() {
-        for (text, expected) in [
-            ("gruops = 1", "line 1: not a launch file: unknown field `gruops`"),
-            ("groups = 4\ngroup = \"x\"", "line 2"),
-            ("[parameters.form]\nlength = 1", "did you mean `from`?"),
-            ("[parameters.from]\nvalue = 1", "parameter `from`: it is a buffer"),
-            (
-                "[parameters.count]\nlength = 1",
-                "parameter `count`: it is a scalar `i32`",
-            ),
-            ("[parameters.count]\nvalue = 4294967296", "4294967296 is no `i32`"),
-            ("[parameters.count]\nvalue = 1.5", "1.5 is no `i32`"),
-            ("[parameters.to]\noutput = 2.0", "2 is no tolerance"),
-            ("[parameters.from]\nfill = \"indices\"\nbelow = 0", "at least 1"),
-            ("[parameters.from]\nfill = \"nonsense\"", "unknown variant"),
-        ] {
-            let message = workload(text).expect_err(text).to_string();
-            assert!(message.contains(expected), "{text}: {message}");
-            assert!(!message.contains('\n'), "{text}: {message}");
-        }
-    }
-}
+mod tests;

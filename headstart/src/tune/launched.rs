@@ -36,13 +36,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::search::{Bench, Progress};
+use super::bench::Bench;
+use super::search::Progress;
 use super::tuned::{Answers, Quiet, Tuned, tuned_telling};
 use super::{Given, MeasuredBench, OpenClBench, SimulatedBench, Workload};
 use crate::device::{Argument, Command, Device, Fill, Queue, model};
 use crate::error::{Error, Fault, Result};
-use crate::front::lang::launch::{Arguments, Compiled, Geometry};
 use crate::ir::{Kernel, Param};
+use crate::runtime::launch::{Arguments, Compiled, Geometry};
 use crate::suggest::quoted;
 
 /// The best form of a kernel with the signature `S`, ready to launch.

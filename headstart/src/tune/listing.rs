@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::search::Looked;
+use super::bench::Looked;
 use crate::back::machine::MachineProgram;
 use crate::device::sim::timer::StallReason;
 use crate::files;

@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::search::Bench;
+use super::bench::Bench;
 use super::workload::Workload;
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, print};

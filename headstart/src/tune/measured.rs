@@ -12,26 +12,26 @@ use std::thread;
 use beside::Beside;
 use hurried::Hurried;
 
+use super::bench::{Bench, Last, Right, Timed};
 use super::check::approximately;
 use super::gpu::{Against, GpuBench, Measured, Wanted, shorter};
 use super::sample::Sample;
-use super::search::{Bench, Right, Timed};
 use super::simulated::SimulatedBench;
 use super::workload::{Bound, Workload};
-use crate::advise::Evidence;
-use crate::back::hints::HintReached;
 use crate::back::ptx;
 use crate::device::cuda::device::describe;
 use crate::device::cuda::gpu::GpuFacts;
 use crate::device::cuda::timing::TimingOptions;
 use crate::device::cuda::worker::Piece;
-use crate::device::model::occupancy::Footprint;
-use crate::device::model::{self, DeviceModel};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
 use crate::device::{CacheState, Device};
 use crate::error::{Error, Result};
+use crate::evidence::Evidence;
 use crate::ir::{CacheLevel, Kernel};
+use crate::model::hint::HintReached;
+use crate::model::occupancy::Footprint;
+use crate::model::{self, DeviceModel};
 use crate::prefetch;
 use crate::report::{AtFullSize, Outputs};
 
@@ -103,17 +103,16 @@ pub struct MeasuredBench {
     hurried: Option<Hurried>,
     timing: TimingOptions,
     /// What the simulator said of the plain kernel that was asked for last: a search asks batch by batch.
-    last: Mutex<Option<Arc<Simulated>>>,
+    last: Last<Arc<Simulated>>,
     /// How the kernel that was measured last was timed: the same work elsewhere takes about as long.
     last_timing: Mutex<TimingOptions>,
     /// What outputs at full size were compared with.
     at_full_size: Mutex<Option<AtFullSize>>,
 }
 
-/// What the simulator says of a plain kernel at full size.
+/// What the simulator says of a plain kernel at full size: the bound workload's parameters do not change while a search
+/// holds its kernel.
 struct Simulated {
-    /// For which launch: the bound workload's parameters do not change while a search holds its kernel.
-    plain: Arc<Kernel>,
     /// Its outputs, where they were asked for.
     right: Option<Arc<Vec<Vec<u8>>>>,
     timed: Option<Timed>,
@@ -142,7 +141,7 @@ impl MeasuredBench {
             facts,
             gpu: Mutex::new(gpu),
             timing: TimingOptions::default(),
-            last: Mutex::new(None),
+            last: Last::default(),
             last_timing: Mutex::default(),
             at_full_size: Mutex::new(None),
         })
@@ -169,19 +168,6 @@ impl MeasuredBench {
         let simulator = Simulator::custom(describe(&self.facts), Options::FAST, None);
         let (_, outputs) = workload.bind(&simulator)?.run(&simulator, plain)?;
         Ok(Arc::new(outputs))
-    }
-
-    fn known(&self, plain: &Arc<Kernel>) -> Option<Arc<Simulated>> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.clone().filter(|last| Arc::ptr_eq(&last.plain, plain))
-    }
-
-    fn keep(&self, plain: &Arc<Kernel>, right: Option<Arc<Vec<Vec<u8>>>>, timed: Option<Timed>) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Simulated {
-            plain: Arc::clone(plain),
-            right,
-            timed,
-        }));
     }
 
     /// A kernel alone.
@@ -457,7 +443,7 @@ impl Bench for MeasuredBench {
             .enumerate()
             .map(|(index, kernel)| (index.to_string(), Arc::clone(kernel)))
             .collect();
-        let known = self.known(plain);
+        let known = self.last.known(plain, &());
         let beside = match known {
             Some(_) => None,
             None => self.simulated(workload, plain),
@@ -475,7 +461,11 @@ impl Bench for MeasuredBench {
                     false => None,
                 };
                 if measured.is_ok() {
-                    self.keep(plain, right, timed.clone());
+                    let simulated = Simulated {
+                        right,
+                        timed: timed.clone(),
+                    };
+                    self.last.keep(plain, (), Arc::new(simulated));
                 }
                 timed
             }

@@ -11,6 +11,7 @@
 //! | `proposals` | which plans are measured, where only a few are |
 //! | `check`, `compare`, `sample` | whether a derived kernel computes what the plain one computes |
 //! | `perturb` | the same on launches derived from the one at hand |
+//! | `bench` | what plans are checked and timed on |
 //! | `simulated`, `measured`, `gpu`, `opencl` | what times a kernel: a model, a GPU, an OpenCL device |
 //! | `several` | several GPUs at once |
 //! | `detail` | both kernels side by side, for a page |
@@ -18,10 +19,12 @@
 //! | `drop_in`, `granted`, `modules` | a module of PTX with one entry exchanged, and what that takes for granted |
 //! | `exchanged`, `spirv_modules` | a module of SPIR-V with one entry exchanged |
 //! | `choose` | the verdict, the cheap answer first |
+//! | `reasons` | why the verdict is what it is |
 //! | `elsewhere` | the same work in other geometries |
 //! | `ways` | what a launch on an Intel GPU decides beside the plan |
 //! | `doubt` | where a simulated answer is within the simulator's error |
 
+pub mod bench;
 mod captured;
 pub mod check;
 pub mod choose;
@@ -50,6 +53,7 @@ mod permuted;
 pub mod perturb;
 mod proposals;
 mod race;
+mod reasons;
 #[cfg(test)]
 mod rewritten;
 pub mod sample;
@@ -67,6 +71,7 @@ pub mod tuned;
 pub mod ways;
 pub mod workload;
 
+pub use bench::{Bench, Looked, Raced, Right, Timed};
 pub use captured::{Exchange, Replay, captured_subject, exchange, replay};
 pub use compare::{Compare, checksum};
 pub use detail::detail;
@@ -83,7 +88,8 @@ pub use modules::{
 };
 pub use opencl::OpenClBench;
 pub use proposals::{BATCH, MEASURED, Proposals};
-pub use search::{Asked, Bench, Found, Progress, Right, Timed, derive, likely, plain, search, tune};
+pub use reasons::{Findings, reasons};
+pub use search::{Asked, Found, Progress, derive, likely, plain, search, tune};
 pub use several::SeveralBench;
 pub use simulated::SimulatedBench;
 pub use spirv_modules::{PlannedSpirv, best_spirv, own_entry, planned_spirv};

@@ -16,12 +16,13 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use super::bench::Bench;
 use super::drop_in::{DropIn, Note, drop_in};
 use super::file_subject::FileSubject;
 use super::granted::{Granted, granted};
 use super::launch_file::LaunchFile;
 use super::perturb::{self, Engine, Settings};
-use super::search::{Bench, Progress, tune};
+use super::search::{Progress, tune};
 use crate::error::{Error, Result};
 use crate::front::ptx::import;
 use crate::ir::Kernel;

@@ -1,12 +1,11 @@
 //! The bench of an OpenCL device: plans are checked on the simulator, run on the device at full size, compared with what
 //! the simulator computes there, and timed against each other in turns.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use super::bench::{Bench, Last, Right, Timed};
 use super::check;
-use super::search::{self, Bench, Timed};
 use super::workload::{Bound, Prepared, Workload};
-use crate::advise::Evidence;
 use crate::back::spirv::Target;
 use crate::device::CacheState;
 use crate::device::cuda::timing::Timing;
@@ -16,6 +15,7 @@ use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
 use crate::device::{Command, Device, Program, Queue};
 use crate::error::{Error, Result};
+use crate::evidence::Evidence;
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch;
 use crate::report::Outputs;
@@ -29,14 +29,7 @@ pub struct OpenClBench {
     /// The simulator with the device's limits: it checks more than a device can.
     simulator: Simulator,
     /// What is right for the plain kernel that was asked for last: a search asks plan by plan.
-    last: Mutex<Option<Right>>,
-}
-
-/// What a plain kernel computes at full size.
-struct Right {
-    /// For which launch: the workload's parameters do not change while a search holds its kernel.
-    plain: Arc<Kernel>,
-    outputs: Arc<Vec<Vec<u8>>>,
+    last: Last<Arc<Vec<Vec<u8>>>>,
 }
 
 /// A kernel, ready to be launched again and again.
@@ -58,7 +51,7 @@ impl OpenClBench {
         Ok(OpenClBench {
             opencl,
             simulator,
-            last: Mutex::new(None),
+            last: Last::default(),
         })
     }
 
@@ -68,17 +61,11 @@ impl OpenClBench {
 
     /// What the plain kernel computes at full size.
     fn right(&self, workload: &Workload, plain: &Arc<Kernel>) -> Result<Arc<Vec<Vec<u8>>>> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = last.as_ref().filter(|last| Arc::ptr_eq(&last.plain, plain)) {
-            return Ok(Arc::clone(&last.outputs));
-        }
-        let simulator = Simulator::custom(self.opencl.description().clone(), Options::FAST, None);
-        let outputs = Arc::new(workload.bind(&simulator)?.run(&simulator, plain)?.1);
-        *last = Some(Right {
-            plain: Arc::clone(plain),
-            outputs: Arc::clone(&outputs),
-        });
-        Ok(outputs)
+        // The workload's parameters do not change while a search holds its kernel.
+        self.last.known_or(plain, (), || {
+            let simulator = Simulator::custom(self.opencl.description().clone(), Options::FAST, None);
+            Ok(Arc::new(workload.bind(&simulator)?.run(&simulator, plain)?.1))
+        })
     }
 
     /// Compiles a kernel, launches it once and reads what it computed.
@@ -199,7 +186,7 @@ impl Bench for OpenClBench {
         &self,
         bound: &Bound,
         kernels: &[Arc<Kernel>],
-        _right: search::Right<'_>,
+        _right: Right<'_>,
     ) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let workload = bound.workload();
         let Some(plain) = kernels.first() else {

@@ -3,7 +3,7 @@
 //! Four rounds of a Feistel network permute the numbers below a power of four; numbers that come out too large go round
 //! again until one fits (Black, Rogaway: "Ciphers with arbitrary finite domains", 2002).
 
-use crate::device::splitmix64;
+use crate::random::splitmix64;
 
 /// Rounds of the network: enough that neighbours are far apart.
 const ROUNDS: u64 = 4;

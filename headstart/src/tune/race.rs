@@ -4,7 +4,7 @@
 //! soon as that is sure ([`Pace`]). The likely plans run first, so that there is somebody fast to lead. Plans without loads,
 //! which unroll only, are timed to their end: what unrolling alone reaches is part of every answer.
 
-use super::search::Bench;
+use super::bench::Bench;
 use super::space::likely_plans_of;
 use super::workload::Workload;
 use crate::device::sim::timer::{Behind, Course, Entrant, Pace};

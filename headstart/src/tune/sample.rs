@@ -15,9 +15,10 @@ use crate::device::cuda::worker::Piece;
 use crate::device::sim::functional::{
     BufferMemory, CompiledKernel, Options, Sampled, has_not_ended, runs_apart,
 };
-use crate::device::{Counters, Device, splitmix64};
+use crate::device::{Counters, Device};
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, Type, verify};
+use crate::random::splitmix64;
 use crate::report;
 
 /// Operations of sub-groups that the work-groups of a sample may take together; by choice, a fraction of a second.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::bench::{Bench, Timed};
 use super::choose::{THRESHOLD, choose};
 use super::doubt::doubt;
 use super::drop_in::drop_in;
@@ -10,190 +11,18 @@ use super::idle;
 use super::log::{Log, Shard};
 use super::perturb::{self, Engine, Perturbed, Settings, Thoroughness};
 use super::race::Race;
-use super::sample::Sample;
+use super::reasons::{Findings, reasons};
 use super::space::{default_plans, likely_plans_of, shared_plans, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
 use super::trying::{self, Memory, Pair, Tried, Trying, shielded};
-use super::workload::{Bound, Workload};
-use crate::advise::{Bounds, Evidence, Findings, Profile, Roofline, Timeline, loop_loads, overview, reasons};
-use crate::back::hints::HintReached;
-use crate::back::machine::MachineProgram;
-use crate::device::Device;
-use crate::device::sim::functional::Options;
-use crate::device::sim::timer::{Behind, Course, Entrant, StallReason};
+use super::workload::Workload;
 use crate::error::{Error, Result};
-use crate::ir::{CacheLevel, Kernel};
+use crate::evidence::{Bounds, Roofline, loop_loads, overview};
+use crate::ir::Kernel;
 use crate::prefetch::plan::{Distance, Kind, LoadName, Strategy};
 use crate::prefetch::{self, Plan};
-use crate::report::{AtFullSize, Counter, Outputs, Partial, Report, Trial, number};
-
-/// A device on which plans are checked and timed.
-pub trait Bench: Sync {
-    /// Where the data of checks lies, and what runs them: the simulator's functional engine.
-    fn device(&self) -> &dyn Device;
-
-    /// Everything that its times depend on, for the log: what it is, its driver or its model.
-    fn identity(&self) -> String {
-        format!("{:?}", self.device().description())
-    }
-
-    /// What the passes must know of the device.
-    fn target(&self) -> prefetch::Target;
-
-    /// The cache levels that the device tells apart, by the names that plans give them.
-    fn levels(&self) -> Vec<CacheLevel>;
-
-    /// What the functional engine looks out for.
-    fn engine_options(&self) -> Options {
-        Options::CHECKING
-    }
-
-    /// What becomes of each prefetch of a kernel.
-    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
-        let _ = kernel;
-        Vec::new()
-    }
-
-    /// Whether several kernels may be timed at once, each alone: a simulator's clock is its own. Where it drifts, they
-    /// are timed [in turns](Bench::time_in_turns).
-    fn times_at_once(&self) -> bool;
-
-    /// How many plans are timed in turns with the plain kernel where each is to be kept as soon as it is known.
-    fn kept_at_a_time(&self) -> usize {
-        1
-    }
-
-    /// Whether it is told in time what it predicts, where it is a [predictor](Bench::predictor) that is given up after a
-    /// while.
-    fn predicts_in_time(&self) -> bool {
-        true
-    }
-
-    /// Whether nothing more is told in time, where it is such a predictor.
-    fn is_out_of_time(&self) -> bool {
-        false
-    }
-
-    /// What predicts its times: the model of a device of the same kind, where there is one.
-    fn predictor(&self) -> Option<&dyn Bench> {
-        None
-    }
-
-    /// Times one run of a kernel with a workload's parameters.
-    ///
-    /// # Errors
-    /// The device cannot run the kernel, or running it went wrong.
-    fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed>;
-
-    /// As [`Bench::time`], of a kernel that is compared with others; one that is surely behind may be given up, where the
-    /// device can tell.
-    ///
-    /// # Errors
-    /// As those of [`Bench::time`].
-    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, entrant: Entrant<'_>) -> Result<Raced> {
-        let _ = entrant;
-        Ok(Raced::Ended(Box::new(self.time(bound, kernel)?), None))
-    }
-
-    /// Times kernels and looks into them, the first `watched` of them moment by moment. Empty where the device cannot be looked
-    /// into.
-    ///
-    /// # Errors
-    /// As those of [`Bench::time`].
-    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
-        let _ = (bound, kernels, watched);
-        Ok(Vec::new())
-    }
-
-    /// As [`Bench::time`], for who asks for nothing but the nanoseconds: what the time is explained with is left out where
-    /// that costs more than the time.
-    ///
-    /// # Errors
-    /// As those of [`Bench::time`].
-    fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {
-        Ok(self.time(bound, kernel)?.time_ns)
-    }
-
-    /// Whether it can tell itself what the plain kernel leaves at full size: a device that runs kernels, and is compared
-    /// with the simulator on a [sample](super::sample) of work-groups.
-    fn checks_on_device(&self) -> bool {
-        false
-    }
-
-    /// What outputs at full size were compared with, once some were.
-    fn at_full_size(&self) -> Option<AtFullSize> {
-        None
-    }
-
-    /// Times kernels against each other, the plain one first, and compares the outputs of each with what is `right`. What
-    /// came of each, in order.
-    ///
-    /// # Errors
-    /// None of them can be run: the data do not fit the device, or the plain kernel goes wrong.
-    fn time_in_turns(
-        &self,
-        bound: &Bound,
-        kernels: &[Arc<Kernel>],
-        right: Right<'_>,
-    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
-        let _ = right;
-        let time = |kernel: &Arc<Kernel>| Ok((self.time(bound, kernel)?, Outputs::Identical));
-        Ok(kernels.iter().map(time).collect())
-    }
-}
-
-/// What outputs at full size are compared with.
-#[derive(Clone, Copy, Debug)]
-pub enum Right<'a> {
-    /// What the simulator computes for all of the launch.
-    Simulated,
-    /// What the kernel as it is leaves on the device, where the bench [can tell](Bench::checks_on_device); and that with
-    /// what these work-groups leave on the simulator.
-    OnDevice(Option<&'a Sample>),
-}
-
-/// A timed run.
-#[derive(Clone, Debug)]
-pub struct Timed {
-    /// Its time, in nanoseconds.
-    pub time_ns: f64,
-    /// What it tells about the kernel.
-    pub evidence: Evidence,
-    /// Where the time goes, by line of the source, where the device tells.
-    pub profile: Option<Profile>,
-    /// What the device counted, in words, with unit and value.
-    pub counted: Vec<(&'static str, &'static str, f64)>,
-    /// How the time was found, in a sentence.
-    pub note: String,
-    /// Its outputs, where everything was computed.
-    pub outputs: Option<Vec<Vec<u8>>>,
-}
-
-/// A kernel that was looked into.
-#[derive(Clone, Debug)]
-pub struct Looked {
-    /// Its time, and where that goes.
-    pub timed: Timed,
-    /// What some of its sub-groups do in the middle of the launch, if they were watched.
-    pub timeline: Option<Timeline>,
-    /// Its instructions.
-    pub program: Option<Arc<MachineProgram>>,
-    /// What is given to NVIDIA's compiler, where the device is one of NVIDIA's.
-    pub ptx: Option<String>,
-    /// The part of the resident sub-groups' time that waiting at each instruction takes, in the order of
-    /// [`StallReason::ALL`].
-    pub waited: Vec<[f64; StallReason::ALL.len()]>,
-}
-
-/// What came of a run that was compared with others.
-#[derive(Clone, Debug)]
-pub enum Raced {
-    /// It ran to its end, and how far it had come by then at each time, where that is known.
-    Ended(Box<Timed>, Option<Course>),
-    /// It was given up.
-    Behind(Behind),
-}
+use crate::report::{Counter, Partial, Report, Trial, number};
 
 /// Follows a search. Called from several threads.
 pub trait Progress: Sync {

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::thread;
 
-use super::search::{Bench, Looked, Right, Timed};
+use super::bench::{Bench, Looked, Right, Timed};
 use super::workload::Bound;
-use crate::back::hints::HintReached;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
+use crate::model::hint::HintReached;
 use crate::prefetch;
 use crate::report::{AtFullSize, Outputs};
 

@@ -1,20 +1,20 @@
 //! The bench of a simulated device: its model, the functional engine that checks, the timer that tells times.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use super::bench::{Bench, Last, Looked, Raced, Timed};
 use super::gpu::promised;
-use super::search::{Bench, Looked, Raced, Timed};
 use super::workload::Bound;
-use crate::advise::{Evidence, Profile, Timeline};
-use crate::back::hints::HintReached;
 use crate::back::ptx;
-use crate::device::model::{DeviceModel, Reached, Registers};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
 use crate::device::sim::timer::{self, Code, Entrant, LaunchTime, StallReason, Survey, Timer};
 use crate::device::{CacheState, Device, Launch};
 use crate::error::Result;
+use crate::evidence::{Evidence, Profile, Timeline};
 use crate::ir::{CacheLevel, Kernel};
+use crate::model::hint::HintReached;
+use crate::model::{DeviceModel, Reached, Registers};
 use crate::prefetch;
 use crate::report::{Geometry, number};
 
@@ -26,14 +26,7 @@ pub struct SimulatedBench {
     cache: CacheState,
     operation_limit: u64,
     /// What the work-groups of a kernel's launch have to do: that of the search at hand.
-    survey: Mutex<Option<Surveyed>>,
-}
-
-/// A kernel as it was before any plan, and what was found of its launch.
-struct Surveyed {
-    kernel: Arc<Kernel>,
-    geometry: Geometry,
-    found: Option<Arc<Survey>>,
+    survey: Last<Option<Arc<Survey>>, Geometry>,
 }
 
 impl SimulatedBench {
@@ -47,7 +40,7 @@ impl SimulatedBench {
             timer: Timer::new(Arc::clone(&model)),
             cache: CacheState::default(),
             operation_limit: options.operation_limit,
-            survey: Mutex::default(),
+            survey: Last::default(),
             model,
         }
     }
@@ -91,23 +84,10 @@ impl SimulatedBench {
     /// the same under all.
     fn timer(&self, bound: &Bound) -> Result<Timer> {
         let (kernel, geometry) = (&bound.workload().kernel, bound.workload().geometry());
-        let mut survey = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = survey
-            .as_ref()
-            .filter(|known| Arc::ptr_eq(&known.kernel, kernel) && known.geometry == geometry);
-        let found = match known {
-            Some(known) => known.found.clone(),
-            None => {
-                let launch = bound.prepare(&self.device)?.launch;
-                let found = self.timer.survey(kernel, &launch).map(Arc::new);
-                *survey = Some(Surveyed {
-                    kernel: Arc::clone(kernel),
-                    geometry,
-                    found: found.clone(),
-                });
-                found
-            }
-        };
+        let found = self.survey.known_or(kernel, geometry, || {
+            let launch = bound.prepare(&self.device)?.launch;
+            Ok(self.timer.survey(kernel, &launch).map(Arc::new))
+        })?;
         Ok(self.timer.clone().with_survey(found))
     }
 

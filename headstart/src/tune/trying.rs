@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::bench::{Bench, Raced, Right, Timed};
 use super::check::{AtFullSize, Checks, compare};
 use super::log::{self, Entry, Log};
 use super::perturb::{Perturbed, Thoroughness};
 use super::proposals::{BATCH, Proposals};
 use super::race::{self, Race};
-use super::search::{Bench, Derived, Progress, Raced, Right, Timed};
+use super::search::{Derived, Progress};
 use super::subject::Subject;
 use super::threads;
 use super::workload::{Bound, Workload};

@@ -45,10 +45,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::bench::Bench;
 use super::log::hash;
 use super::perturb::{Engine, check_unless_known};
 use super::proposals::MEASURED;
-use super::search::{Asked, Bench, Progress, derive, plain, search};
+use super::search::{Asked, Progress, derive, plain, search};
 use super::space::{likely_plans_of, without_shared_copies};
 use super::subject::Subject;
 use super::trying::shielded;

@@ -7,16 +7,17 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::bench::Bench;
 use super::choose::THRESHOLD;
-use super::search::{Bench, derive, plain};
+use super::search::{derive, plain};
 use super::simulated::SimulatedBench;
 use super::subject::Subject;
 use super::workload::Workload;
 use crate::Result;
 use crate::back::spirv::uses_sub_groups;
 use crate::device::CacheState;
-use crate::device::model::{DeviceModel, Registers, Vendor};
 use crate::ir::Kernel;
+use crate::model::{DeviceModel, Registers, Vendor};
 use crate::prefetch::Plan;
 use crate::report::number::speedup;
 

@@ -227,7 +227,7 @@ fn races_are_told_from_what_is_ordered() {
     let mut data = TypedBuffer::from_slice(&device, &[0u32]).expect("fits");
     let mut flag = TypedBuffer::from_slice(&device, &[0u32]).expect("fits");
     let mut out = TypedBuffer::from_slice(&device, &[0u32]).expect("fits");
-    let mut tell = |compiled: headstart::front::lang::launch::Compiled<_>| {
+    let mut tell = |compiled: headstart::runtime::launch::Compiled<_>| {
         let arguments = message::arguments(&mut data, &mut flag, &mut out);
         compiled.launch(&*queue, Geometry::new(1, 2), arguments).wait()
     };

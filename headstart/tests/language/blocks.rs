@@ -5,10 +5,10 @@ use headstart::device::opencl::device::OpenClDevice;
 use headstart::device::opencl::platform;
 use headstart::device::sim::Simulator;
 use headstart::device::{Device, TypedBuffer};
-use headstart::front::lang::launch::Compiled;
 use headstart::ir::{CacheUse, Kernel, OpKind};
 use headstart::prefetch::{self, Plan};
 use headstart::prelude::*;
+use headstart::runtime::launch::Compiled;
 use headstart::testing::spirv_val::SpirvVal;
 
 use crate::agree::{agree, devices, lowers, noise, taken};

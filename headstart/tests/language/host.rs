@@ -2,8 +2,8 @@
 
 use headstart::device::sim::Simulator;
 use headstart::device::{Cache, Library, OutOfOrder, TypedBuffer};
-use headstart::front::lang::launch::Compiled;
 use headstart::prelude::*;
+use headstart::runtime::launch::Compiled;
 
 use crate::agree::{devices, lowers};
 use crate::conformance::Feature;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use headstart::checker;
 use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Groups;
 use headstart::device::{Argument, Device, Fill, Launch, Pattern};
@@ -105,7 +106,7 @@ fn derived(kernel: headstart::Result<Kernel>, plan: &str) -> (Kernel, Vec<Prefet
             Argument::Scalar(Type::I32, items),
         ];
         let launch = Launch::new(2, 64, arguments);
-        prefetch::check::check(&kernel, &derived, &launch, 32, &Groups::All)
+        checker::check(&kernel, &derived, &launch, 32, &Groups::All)
             .unwrap_or_else(|error| panic!("{plan}, {items} items: {error}\n{}", ir::print(&derived)));
     }
     let mut scopes = Vec::new();

@@ -2,9 +2,9 @@
 
 use headstart::device::sim::Simulator;
 use headstart::device::{Bundle, Device, Library, TypedBuffer};
-use headstart::front::lang::launch::Compiled;
-use headstart::front::lang::split::Split;
 use headstart::prelude::*;
+use headstart::runtime::launch::Compiled;
+use headstart::runtime::split::Split;
 
 use crate::agree::{devices, lowers};
 use crate::conformance::Feature;

@@ -281,7 +281,7 @@ fn who_is_missing_is_reported() {
     let input = TypedBuffer::from_slice(&device, &[0u32, 1, 2, 3, 4, 5, 6, 7]).expect("fits");
     let mut output = TypedBuffer::from_slice(&device, &[0u32; 8]).expect("fits");
     let mut said =
-        |compiled: headstart::Result<headstart::front::lang::launch::Compiled<fn(&[u32], &mut [u32])>>| {
+        |compiled: headstart::Result<headstart::runtime::launch::Compiled<fn(&[u32], &mut [u32])>>| {
             let arguments = some::arguments(&input, &mut output);
             let event = compiled
                 .expect("compiles")

@@ -163,7 +163,7 @@ fn vectors_are_prefetched_whole() {
         let applied = headstart::prefetch::apply(&kernel, &plan, &headstart::prefetch::Target::default())
             .unwrap_or_else(|error| panic!("{plan}: {error}"));
         let derived = std::sync::Arc::new(applied.kernel);
-        let report = headstart::prefetch::check::check(&kernel, &derived, &launch, 32, &Groups::All)
+        let report = headstart::checker::check(&kernel, &derived, &launch, 32, &Groups::All)
             .unwrap_or_else(|error| panic!("{plan}: {error}"));
         assert_eq!(report.bytes, 512);
     }

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use headstart::checker::check;
 use headstart::device::cuda::device::CudaDevice;
 use headstart::device::sim::functional::{Groups, Options};
 use headstart::front::ptx::import;
 use headstart::ir::{Kernel, OpKind};
-use headstart::prefetch::{self, Plan, Target, check::check};
+use headstart::prefetch::{self, Plan, Target};
 use headstart::testing::{self, ptxas::Ptxas, run};
 use headstart::tune::{self, FileSubject, LaunchFile, Subject, Workload};
 

@@ -11,10 +11,10 @@ mod vtune;
 
 use std::path::Path;
 
-use super::{Evidence, Profile};
-use crate::device::model::DeviceModel;
 use crate::error::{Error, Result};
+use crate::evidence::{Evidence, Profile};
 use crate::files::{self, FileError};
+use crate::model::DeviceModel;
 use crate::report::number::figures;
 use crate::suggest::quoted;
 

@@ -277,7 +277,7 @@ fn mangled_files_end_in_one_line() {
         Ok(profiled) => {
             let advice = Advice::of_profiler(&profiled);
             assert!(advice.time_ns > 0.0);
-            crate::report::advice::text(&advice, Columns::UNLIMITED);
+            crate::advise::text(&advice, Columns::UNLIMITED);
         }
         Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
     };
@@ -311,7 +311,7 @@ fn mangled_files_end_in_one_line() {
 
 #[test]
 fn a_profile_of_another_device_is_refused() {
-    let gen11 = crate::device::model::built_in("gen11", &[]).expect("a model");
+    let gen11 = crate::model::built_in("gen11", &[]).expect("a model");
     let wanted = Wanted {
         model: Some(&gen11),
         ..Wanted::default()

@@ -6,11 +6,10 @@
 use super::number::Spelling;
 use super::table::Table;
 use super::{Profiled, Wanted, spelled};
-use crate::advise::Evidence;
-use crate::advise::profile::{Profile, Stall};
-use crate::device::model;
 use crate::device::sim::timer::StallReason;
 use crate::error::{Error, Result};
+use crate::evidence::{Evidence, Profile, Stall};
+use crate::model;
 
 /// What the first column is called.
 const TASK: &str = "Computing Task";

@@ -40,8 +40,8 @@ pub use target::{Family, Target};
 
 use target::LEAST_PROMISED;
 
-use crate::device::model::DeviceModel;
 use crate::ir::Kernel;
+use crate::model::DeviceModel;
 
 /// Lowers a verified kernel for a launch of which a core can use `groups` work-groups of `group` work-items at once; for
 /// fewer, if its values do not fit into the registers that so many leave it.

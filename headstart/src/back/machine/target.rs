@@ -1,8 +1,8 @@
 //! What lowering has to know of a device: which compiler it imitates, and a few sizes.
 
 use crate::back::hints::Form;
-use crate::device::model::occupancy::Footprint;
-use crate::device::model::{DeviceModel, PrefetchInstruction, Registers, Vendor};
+use crate::model::occupancy::Footprint;
+use crate::model::{DeviceModel, PrefetchInstruction, Registers, Vendor};
 
 use super::isa::intel;
 use super::program::Class;

@@ -214,7 +214,7 @@ fn loads_that_are_used_much_later_wait() {
 #[test]
 fn a_device_may_have_fewer_registers_than_are_ever_saved() {
     let few = ["registers.pooled.per-work-item=24".to_owned()];
-    let model = crate::device::model::built_in("h200", &few).expect("a model");
+    let model = crate::model::built_in("h200", &few).expect("a model");
     let target = Target::of(&model, 32).for_groups(&model, 1, 128);
     assert_eq!((target.kept_registers, target.comfortable_registers), (24, 16));
 }

@@ -144,7 +144,7 @@ fn truncated(b: &mut Builder<'_>, element: Type, bits: Value) -> Value {
     }
 }
 
-/// [`splitmix64`](crate::device::splitmix64) of an index.
+/// [`splitmix64`](crate::random::splitmix64) of an index.
 fn splitmix64(b: &mut Builder<'_>, index: Value, seed: u64) -> Value {
     let mut z = index;
     for (op, constant) in [

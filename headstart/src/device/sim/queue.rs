@@ -7,8 +7,8 @@ use super::functional::BufferMemory;
 use super::simulator::Shared;
 use super::timeline::{Engine, Ticket};
 use crate::device::event::HostClock;
-use crate::device::model::Way;
 use crate::device::{Allocation, Buffer, Command, Completion, Event, Outcome, Queue, Times, check_copy};
+use crate::model::Way;
 use crate::{Error, Result};
 
 /// Bytes that a copy moves at a time.

@@ -8,12 +8,12 @@ use super::functional::{BufferMemory, CompiledKernel, Groups, Messages, Options}
 use super::queue::SimulatorQueue;
 use super::timeline::Timeline;
 use super::timer::Timer;
-use crate::back::hints::HintReached;
-use crate::device::model::{self, DeviceModel, Way};
 use crate::device::{
     Allocation, Argument, Buffer, Counters, Description, Device, Fill, HostSide, Launch, Program, Queue,
 };
 use crate::ir::{Kernel, Type, verify};
+use crate::model::hint::HintReached;
+use crate::model::{self, DeviceModel, Way};
 use crate::{Error, Result};
 
 /// Tells how long launches take on a simulated device.

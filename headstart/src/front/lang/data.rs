@@ -46,8 +46,7 @@
 use super::record::placed::{Layout, Leaf, Placed};
 use super::record::{Of, Recorded};
 use super::scalar::Scalar;
-use crate::device::Item;
-use crate::ir::Type;
+use crate::ir::{Item, Type};
 
 /// A type whose values a kernel can compute with: the scalars, vectors `[T; N]`, and structs that derive it.
 #[diagnostic::on_unimplemented(
@@ -70,7 +69,7 @@ impl<T: Data, const N: usize> Data for [T; N] {
 }
 
 /// The scalars in a value, with their bits.
-pub(super) fn scalars<T: Data>(value: &T) -> Vec<(Type, u64)> {
+pub(crate) fn scalars<T: Data>(value: &T) -> Vec<(Type, u64)> {
     let mut bytes = vec![0; T::Recorded::SIZE as usize];
     value.write(&mut bytes);
     let mut leaves: Vec<Leaf> = Vec::new();

@@ -30,8 +30,8 @@
 //! | | |
 //! |---|---|
 //! | `sum::kernel()` | its IR, a [`Kernel`](crate::ir::Kernel) |
-//! | `sum::compile(device)` | the kernel, ready to launch: a [`Compiled`](launch::Compiled) |
-//! | `sum::over_range(device)` | the same for a range of work-items, whose work-groups the runtime picks: an [`OverRange`](over_range::OverRange) |
+//! | `sum::compile(device)` | the kernel, ready to launch: a [`Compiled`](crate::runtime::launch::Compiled) |
+//! | `sum::over_range(device)` | the same for a range of work-items, whose work-groups the runtime picks: an [`OverRange`](crate::runtime::over_range::OverRange) |
 //! | `sum::arguments(&indices, &values, &mut result, items)` | arguments, checked at compile time |
 //! | `sum::reference(geometry, …)` | the plain function, run on the CPU as every work-item |
 //!
@@ -108,17 +108,15 @@ pub mod atomic;
 pub mod block;
 pub mod data;
 pub mod dot;
+pub mod geometry;
 pub mod hint;
-pub mod launch;
 pub mod lsc;
 mod mathematics;
-pub mod over_range;
 pub mod pointer;
 pub mod record;
 pub mod reference;
 pub mod scalar;
 pub mod select;
-pub mod split;
 pub mod sub_group;
 pub mod view;
 pub mod work_item;
@@ -133,11 +131,11 @@ pub mod prelude {
     pub use super::block::{sub_group_load, sub_group_load_block, sub_group_store, sub_group_store_block};
     pub use super::data::Data;
     pub use super::dot::{dot4_i8, dot4_i8_u8, dot4_u8};
+    pub use super::geometry::Geometry;
     pub use super::hint::{
         L1, L1_NT, L2, L2_NT, L3, L3_NT, L4, L4_NT, SYCL_EXT_ONEAPI_PREFETCH, joint_prefetch, prefetch,
         shared, sub_group, work_group,
     };
-    pub use super::launch::Geometry;
     pub use super::lsc::{
         LSC_LDCC_DEFAULT, LSC_LDCC_L1C_L3C, LSC_LDCC_L1C_L3UC, LSC_LDCC_L1IAR_L3C, LSC_LDCC_L1S_L3C,
         LSC_LDCC_L1S_L3UC, LSC_LDCC_L1UC_L3C, LSC_LDCC_L1UC_L3UC, lsc_load, lsc_prefetch_uchar,

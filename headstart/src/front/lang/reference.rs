@@ -1,6 +1,6 @@
 //! The CPU reference: a kernel's ordinary function, run once for each work-item.
 
-use super::launch::Geometry;
+use super::geometry::Geometry;
 use super::mathematics::for_each_function;
 use super::scalar::{Float, Integer};
 use super::work_item::{WorkItem, barrier_was_met, become_work_item};

@@ -8,8 +8,7 @@ use std::ops::{
 
 use half::{bf16, f16};
 
-use crate::device::Element;
-use crate::ir::{BinaryOp, UnaryOp, eval};
+use crate::ir::{BinaryOp, Element, UnaryOp, eval};
 use crate::math::Function;
 
 /// A type whose values a kernel can compute with: integers of 8 to 64 bits, `usize`, `isize`, `f32`, `f64`,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bytes ─ words ─ module ─►            instructions; where entries, types, constants and variables stand
-//!       ─ body ─ places ─ pointers ─►  calls written out, blocks, registers; variables as registers; generic pointers
+//!       ─ expand ─ places ─ pointers ─► calls written out, blocks, registers; variables as registers; generic pointers
 //!       ─ translate, with arithmetic, memory, composite, extended, atomics, groups, identity;
 //!         and the middle that all such fronts share ─► ir::Kernel
 //! ```
@@ -23,11 +23,13 @@ mod atomics;
 mod body;
 mod composite;
 mod convert;
+mod expand;
 mod extended;
 mod groups;
 mod identity;
 mod memory;
 mod module;
+mod operands;
 mod parameters;
 mod places;
 mod pointers;
@@ -181,7 +183,7 @@ impl Module {
 
     fn translate(&self, function: u32, name: &str, facts: &Facts) -> Result<Imported> {
         let module = module::Module::new(&self.words)?;
-        let mut body = body::body(&module, function)?;
+        let mut body = expand::body(&module, function)?;
         let structures = places::to_registers(&module, &mut body)?;
         pointers::find_spaces(&module, &mut body)?;
         let flow = Flow::new(std::mem::take(&mut body.blocks), "byte")?;

@@ -16,8 +16,9 @@ use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::{MemoryAccess, Op, StorageClass};
 
-use super::body::{Body, Held, Operand, Source, Step, What, copy, ids};
+use super::body::{Body, Held, Operand, Source, Step, What, copy};
 use super::module::Module;
+use super::operands::ids;
 use super::types::Part;
 use crate::error::Result;
 use crate::front::middle::Register;

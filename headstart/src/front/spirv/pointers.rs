@@ -11,8 +11,9 @@
 
 use rspirv::spirv::Op;
 
-use super::body::{Body, Operand, Source, What, ids};
+use super::body::{Body, Operand, Source, What};
 use super::module::Module;
+use super::operands::ids;
 use crate::error::Result;
 use crate::front::middle::Register;
 use crate::ir::{Space, Type};

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::escape::Escaped;
-use crate::advise::{Roofline, RooflinePoint};
+use crate::evidence::{Roofline, RooflinePoint};
 use crate::prefetch::Plan;
 use crate::report::number;
 

@@ -2,7 +2,7 @@
 
 use super::escape::Parts;
 use super::html;
-use crate::advise::{Doing, Moment, Strip, Timeline};
+use crate::evidence::{Doing, Moment, Strip, Timeline};
 use crate::report::Verdict;
 use crate::report::detail::{Code, Detail, Hint, Listing, Load, Source, Stalled};
 use crate::report::tests::sample;

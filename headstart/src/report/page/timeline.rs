@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::escape::Escaped;
 use super::put;
-use crate::advise::{Doing, Strip, Timeline};
+use crate::evidence::{Doing, Strip, Timeline};
 use crate::report::detail::Detail;
 use crate::report::number;
 

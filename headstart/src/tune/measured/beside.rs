@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::ir::Kernel;
-use crate::tune::search::{Bench, Timed};
+use crate::tune::bench::{Bench, Timed};
 use crate::tune::simulated::SimulatedBench;
 use crate::tune::workload::Workload;
 

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 
-use crate::back::hints::HintReached;
 use crate::device::Device;
 use crate::device::sim::functional::Options;
 use crate::device::sim::timer::Entrant;
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
+use crate::model::hint::HintReached;
 use crate::prefetch;
-use crate::tune::search::{Bench, Raced, Timed};
+use crate::tune::bench::{Bench, Raced, Timed};
 use crate::tune::simulated::SimulatedBench;
 use crate::tune::workload::Bound;
 
@@ -189,7 +189,7 @@ impl Bench for Hurried {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::model;
+    use crate::model;
 
     #[test]
     fn what_takes_too_long_is_not_waited_for() {

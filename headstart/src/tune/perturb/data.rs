@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use crate::device::{Fill, Pattern, splitmix64};
+use crate::device::{Fill, Pattern};
 use crate::ir::Type;
-use crate::random::Random;
+use crate::random::{Random, splitmix64};
 
 /// What a buffer holds by itself, and what is known of it.
 #[derive(Clone)]

@@ -45,8 +45,9 @@ use launch::Variant;
 use plain::Compiled;
 use search::{Given, Launches, search};
 
+use super::bench::Bench;
 use super::log::hash;
-use super::search::{Bench, target_for};
+use super::search::target_for;
 use super::subject::Subject;
 use super::workload::Workload;
 use crate::device::Device;

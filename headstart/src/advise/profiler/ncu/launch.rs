@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::metrics::{BYTES_RATE, BYTES_READ, BYTES_WRITTEN, REASONS, Unit, base};
-use crate::advise::profile::Stall;
 use crate::advise::profiler::number::Spelling;
-use crate::device::model::{self, DeviceModel, Vendor};
+use crate::evidence::Stall;
+use crate::model::{self, DeviceModel, Vendor};
 
 /// One launch of a kernel.
 #[derive(Clone, Debug, Default)]

@@ -5,12 +5,11 @@ use super::metrics::{
     BANDWIDTH_USED, BYTES_OF_SECTOR, BYTES_READ, BYTES_WRITTEN, CACHE_HITS, ISSUED, REGISTERS, SECTOR,
     SHARED_DYNAMIC, SHARED_STATIC, Unit, WARP, command, listed, stall_metrics,
 };
-use crate::advise::Evidence;
-use crate::advise::profile::{Cache, LoadTime, Profile, Resources};
 use crate::advise::profiler::Profiled;
-use crate::device::model::DeviceModel;
-use crate::device::model::occupancy::{Footprint, Limit, Occupancy};
 use crate::device::sim::timer::StallReason;
+use crate::evidence::{Cache, Evidence, LoadTime, Profile, Resources};
+use crate::model::DeviceModel;
+use crate::model::occupancy::{Footprint, Limit, Occupancy};
 
 impl Launch {
     /// Everything that follows.

@@ -16,7 +16,7 @@ fn forty_values(between: &str, groups: u32) -> RegisterEstimate {
         body += &format!("\n%s{} = fadd %s{index}, %v{index}", index + 1);
     }
     body += "\n%g = float_to_float %s40 to f32\nstore %to, %g";
-    let model = crate::device::model::built_in("h200", &[]).expect("a model");
+    let model = crate::model::built_in("h200", &[]).expect("a model");
     lower_for_groups(&kernel(&body), &Target::of(&model, 32), &model, groups, 128).register_estimate
 }
 

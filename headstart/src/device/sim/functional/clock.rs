@@ -336,7 +336,7 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::pattern::splitmix64;
+    use crate::random::splitmix64;
 
     const BITS: u32 = 15;
 

@@ -19,9 +19,9 @@ use super::printed::Printed;
 use super::shadow::{FastMap, did};
 use super::written::SameBits;
 
-use crate::device::model::{DeviceModel, Vendor};
 use crate::device::{Argument, Launch};
 use crate::ir::{Array, CacheLevel, Kernel, OpKind, Races, Space, Touches, Value};
+use crate::model::{DeviceModel, Vendor};
 use crate::{Error, Result};
 
 /// Locks for atomic operations; more make it rarer that different elements meet at one.

@@ -2,7 +2,7 @@
 
 use super::lines::LineShape;
 use super::port::{Cycles, Turns, pick, spread};
-use crate::device::model::MOST_WAYS;
+use crate::model::MOST_WAYS;
 
 /// Which line makes room for a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! many scattered accesses waits where several happen to meet, or for a refresh.
 
 use super::port::{Cycles, Port, Turns};
-use crate::device::model::DeviceModel;
+use crate::model::DeviceModel;
 
 /// Device memory, or the part of it that the simulated cores can claim.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ impl Dram {
 mod tests {
     use super::super::port::spread;
     use super::*;
-    use crate::device::model::built_in;
+    use crate::model::built_in;
 
     /// Bytes per cycle of `count` accesses at once to lines that `line` gives.
     fn rate(share: f64, bytes: u64, line: impl Fn(u64) -> u64) -> f64 {

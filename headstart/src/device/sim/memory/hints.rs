@@ -6,7 +6,7 @@
 //! `micro/bandwidth ahead=2`.)
 
 use super::{Access, Cycles, Lines, MemorySystem, Purpose, Replaces};
-use crate::device::model::Reached;
+use crate::model::Reached;
 
 impl MemorySystem {
     /// A cache hint for the lines of an access. Nothing waits for it.

@@ -22,7 +22,7 @@ use std::ops::Range;
 use super::cache::{self, Cache, Replaces, Slot, Victim};
 use super::lines::LineShape;
 use super::port::{Cycles, spread};
-use crate::device::model::DeviceModel;
+use crate::model::DeviceModel;
 
 /// What L2 holds when a launch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -73,7 +73,7 @@ use tlb::Tlb;
 use walk::Walk;
 use writes::Fences;
 
-use crate::device::model::DeviceModel;
+use crate::model::DeviceModel;
 
 /// How far a core can be behind with copies of the same before it issues nothing more to memory: two copies of a sub-group.
 const COPIES_BEHIND: Cycles = 64.0;

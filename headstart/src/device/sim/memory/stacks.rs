@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::port::{Cycles, Port};
-use crate::device::model::DeviceModel;
+use crate::model::DeviceModel;
 
 /// Where a launch's buffers are.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::*;
-use crate::device::model::built_in;
+use crate::model::built_in;
 
 /// One configuration of the loop.
 #[derive(Clone, Copy, Debug)]

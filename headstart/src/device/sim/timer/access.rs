@@ -1,10 +1,10 @@
 //! What an instruction touches in memory, and what memory answers.
 
 use super::stalls::StallReason;
-use crate::device::model::{PrefetchInstruction, Reached};
 use crate::device::sim::functional::{LANES, Lanes, Mask, from_generic};
 use crate::device::sim::memory::{Access, MemorySystem};
 use crate::ir::Space;
+use crate::model::{PrefetchInstruction, Reached};
 
 /// The addresses that an instruction touches. It lives for one instruction, on the stack.
 #[allow(clippy::large_enum_variant)]

@@ -6,9 +6,9 @@ use super::access::Direction;
 use super::cost::{Costs, Pipe};
 use super::needed::{Need, Needed};
 use crate::back::machine::{Class, Control, MachineProgram, RegisterList, Step};
-use crate::device::model::{DeviceModel, PrefetchInstruction, Reached};
 use crate::device::sim::functional::{LaneOp, LaneOpKind, Registers, Slot};
 use crate::ir::{AtomicOp, MemoryScope, OpKind, Space, Value};
+use crate::model::{DeviceModel, PrefetchInstruction, Reached};
 use crate::{Error, Result};
 
 /// A program that the timer runs.

@@ -21,9 +21,9 @@ use super::needed::Need;
 use super::profile::Traffic;
 use super::stalls::{InstructionProfile, Issue, StallReason, WATCHED, Watch};
 use super::sub_group::{Resident, State};
-use crate::device::model::DeviceModel;
 use crate::device::sim::functional::{LaneOp, LaneOpKind, LaunchState, Mask, WorkGroup};
 use crate::device::sim::memory::{Access, MemorySystem};
+use crate::model::DeviceModel;
 use crate::{Error, Result};
 
 /// How far behind the unit for loads and stores can be before nothing is issued to it, in cycles. Its

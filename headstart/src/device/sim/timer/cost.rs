@@ -2,8 +2,8 @@
 
 use super::code::Action;
 use crate::back::machine::{Class, Share};
-use crate::device::model::{DeviceModel, InstructionTiming, PrefetchInstruction};
 use crate::ir::Space;
+use crate::model::{DeviceModel, InstructionTiming, PrefetchInstruction};
 
 /// A unit that takes one instruction at a time. Each scheduler has its own, but for [`Pipe::Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

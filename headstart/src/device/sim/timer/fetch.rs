@@ -3,8 +3,8 @@
 //! Lines come one after the other, and the next line is asked for with each one: straight code runs at
 //! the rate of the level that it lies in.
 
-use crate::device::model::DeviceModel;
 use crate::device::sim::memory::CodeCache;
+use crate::model::DeviceModel;
 
 /// The instruction caches of a core.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Fetch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::model::built_in;
+    use crate::model::built_in;
 
     /// Cycles of one instruction when a loop of this many KiB runs again and again.
     fn cycles(kib: u32) -> f64 {

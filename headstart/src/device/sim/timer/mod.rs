@@ -44,12 +44,12 @@ pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::{Issue, StallReason, Watch};
 pub use survey::Survey;
 
-use crate::back::hints::HintReached;
 use crate::back::machine::{Target, lower_for_groups};
-use crate::device::model::{DeviceModel, Way};
 use crate::device::sim::{Clock, Timing};
 use crate::device::{CacheState, Launch};
 use crate::ir::Kernel;
+use crate::model::hint::HintReached;
+use crate::model::{DeviceModel, Way};
 use crate::{Error, Result};
 
 /// How many of the cores that a launch keeps busy are simulated.

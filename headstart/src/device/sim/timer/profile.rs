@@ -7,9 +7,9 @@ use super::code::{Code, Coded};
 use super::cost::Pipe;
 use super::stalls::{InstructionProfile, StallReason};
 use crate::back::machine::{Class, Control, Instruction, MachineProgram, Register, Step};
-use crate::device::model::DeviceModel;
 use crate::device::sim::memory::MemoryCounters;
 use crate::ir::{LoadId, OpKind, Place, Space};
+use crate::model::DeviceModel;
 
 /// What loads and copies asked of the memory hierarchy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

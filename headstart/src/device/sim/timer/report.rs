@@ -7,10 +7,10 @@ use super::profile::{self, LoadProfile, LoopProfile, UnitProfile};
 use super::run::Simulated;
 use super::stalls::{InstructionProfile, Issue, StallReason, Watch};
 use crate::device::Counters;
-use crate::device::model::DeviceModel;
-use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::memory::MemoryCounters;
 use crate::ir::Place;
+use crate::model::DeviceModel;
+use crate::model::occupancy::{Footprint, Occupancy};
 
 /// See [`Sample::within`].
 const WITHIN: f64 = 0.08;

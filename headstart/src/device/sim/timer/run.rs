@@ -8,14 +8,14 @@ use super::slowest::{self, Moments};
 use super::stalls::{InstructionProfile, Issue, Watch};
 use super::survey::Chosen;
 use super::{Cores, Raced, Timer};
-use crate::device::model::DeviceModel;
-use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::functional::{BufferMemory, LaunchState, Options, PrefetchBounds};
 use crate::device::sim::memory::{
     Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, parts, spread, stays_in_l2,
 };
 use crate::device::{CacheState, Launch};
 use crate::ir::{AtomicOp, Kernel, Meeting, OpKind, Space};
+use crate::model::DeviceModel;
+use crate::model::occupancy::{Footprint, Occupancy};
 use crate::{Error, Result};
 
 /// Cores run in turns of this many cycles. Accesses of different cores reach the memory hierarchy out of

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use super::slowest::Moments;
 use crate::device::Launch;
-use crate::device::model::DeviceModel;
 use crate::device::sim::functional::{CompiledKernel, Footprint, LaunchState, Options, PrefetchBounds};
 use crate::device::sim::memory::{spread, stays_in_l2};
 use crate::ir::Kernel;
+use crate::model::DeviceModel;
 
 /// Work-groups that are counted first; where they have as much to do as each other, the others are taken to have, too.
 const FIRST: u64 = 64;

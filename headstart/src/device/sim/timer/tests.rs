@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::device::model::built_in;
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
 use crate::device::{Argument, Buffer, Device, Fill, Pattern};
 use crate::ir::{self, OpKind, Type};
 use crate::math::Function;
+use crate::model::built_in;
 
 /// A device with buffers, and a timer for it. L2 is empty when a launch starts.
 struct Bench {

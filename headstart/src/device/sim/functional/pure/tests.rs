@@ -1,8 +1,8 @@
 //! Every operation of every type, against the specification.
 
 use super::*;
-use crate::device::pattern::splitmix64;
 use crate::ir::{NoWrapOp, Rounding};
+use crate::random::splitmix64;
 
 const INTEGERS: [Type; 4] = [Type::I8, Type::I16, Type::I32, Type::I64];
 const FLOATS: [Type; 4] = [Type::F16, Type::Bf16, Type::F32, Type::F64];

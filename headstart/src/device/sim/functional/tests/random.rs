@@ -2,11 +2,11 @@
 
 use super::Case;
 use super::reference::Interpreter;
-use crate::device::pattern::splitmix64;
 use crate::ir::{
     BinaryOp, Builder, CompareOp, ConvertOp, Id, Kernel, Label, LoadData, LoadId, LoopWishes, Param, Type,
     UnaryOp, Value, print, verify,
 };
+use crate::random::splitmix64;
 
 /// Elements of the input.
 const INPUTS: u64 = 64;

@@ -264,7 +264,7 @@ mod tests {
     /// All rows of the reference file, every column.
     #[test]
     fn reference_rows() {
-        let text = include_str!("../../../../tests/data/occupancy/intel.csv");
+        let text = include_str!("../../../tests/data/occupancy/intel.csv");
         let mut rows = 0;
         for line in text.lines().skip(1).filter(|line| !line.is_empty()) {
             let (code, numbers) = line.split_once(',').unwrap();

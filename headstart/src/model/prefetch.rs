@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use super::DeviceModel;
 use super::Vendor;
+use super::hint::{Form, HintReached, asked, cost};
 use super::numbers::numbers;
 use super::quantity::{Bytes, PerCycle, Quantity};
-use crate::back::hints::{Form, HintReached, asked, cost};
 use crate::ir::{CacheLevel, Kernel, OpKind, PrefetchScope};
 
 numbers! {

@@ -18,6 +18,8 @@
 mod card;
 mod check;
 mod core;
+mod description;
+pub mod hint;
 mod instruction;
 mod listing;
 mod load;
@@ -30,9 +32,9 @@ mod quantity;
 use serde::Deserialize;
 
 pub use self::core::{Core, FixedRegisters, PooledRegisters, Registers};
-use super::Description;
 pub use card::{Card, Way};
 pub(crate) use check::MOST_WAYS;
+pub use description::Description;
 pub use instruction::{InstructionTiming, Instructions};
 pub use listing::{Listed, listing};
 pub use load::{built_in, built_in_names, find, parse, read, text};

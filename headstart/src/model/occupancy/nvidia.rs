@@ -166,7 +166,7 @@ mod tests {
     /// All rows of the reference file, every column.
     #[test]
     fn reference_rows() {
-        let text = include_str!("../../../../tests/data/occupancy/nvidia.csv");
+        let text = include_str!("../../../tests/data/occupancy/nvidia.csv");
         let mut rows = 0;
         for line in text.lines().skip(1).filter(|line| !line.is_empty()) {
             let fields: Vec<f64> = line.split(',').map(|field| field.parse().unwrap()).collect();

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 
 macro_rules! built_in_models {
     ($($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../devices/", $name, ".toml")))),+]
+        &[$(($name, include_str!(concat!("../../devices/", $name, ".toml")))),+]
     };
 }
 

@@ -59,7 +59,7 @@ impl DeviceModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::model::built_in;
+    use crate::model::built_in;
 
     #[test]
     fn copies_take_the_link_or_the_memory_twice() {

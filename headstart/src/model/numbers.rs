@@ -137,13 +137,13 @@ macro_rules! numbers {
 
         impl $name {
             /// The table's name, the numbers that a model can leave out, and what each number is.
-            pub(super) const SECTION: $crate::device::model::numbers::Section =
-                $crate::device::model::numbers::Section {
+            pub(super) const SECTION: $crate::model::numbers::Section =
+                $crate::model::numbers::Section {
                     name: $section,
                     defaults: &[$($(
-                        $crate::device::model::numbers::Default {
+                        $crate::model::numbers::Default {
                             field: stringify!($field),
-                            unit: <$ty as $crate::device::model::numbers::Written>::unit,
+                            unit: <$ty as $crate::model::numbers::Written>::unit,
                             nvidia: ($nvidia as f64, $nvidia_source),
                             intel: ($intel as f64, $intel_source),
                         },
@@ -152,9 +152,9 @@ macro_rules! numbers {
                 };
 
             /// Finds the first number that is not what its row says it must be.
-            pub(super) fn check(&self) -> Result<(), $crate::device::model::numbers::Blamed> {
+            pub(super) fn check(&self) -> Result<(), $crate::model::numbers::Blamed> {
                 $($($(
-                    $crate::device::model::numbers::$rule(
+                    $crate::model::numbers::$rule(
                         $section,
                         stringify!($field),
                         u64::from(*self.$field),

@@ -29,54 +29,13 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::data::{self, Data};
 use crate::Result;
-use crate::device::{Argument, AsView, Command, Device, Event, Item, Launch, Program, Queue, TypedBuffer};
-use crate::ir::{CacheLevel, Kernel, Type};
+use crate::device::{Argument, AsView, Command, Device, Event, Launch, Program, Queue, TypedBuffer};
+use crate::front::lang::data::{self, Data};
+use crate::ir::{CacheLevel, Item, Kernel, Type};
 use crate::prefetch::{self, Target};
 
-/// How many work-items run, and in what groups.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Geometry {
-    /// Work-groups along each dimension; dimension 0 varies fastest.
-    pub groups: [u32; 3],
-    /// Work-items of a work-group along each dimension.
-    pub group: [u32; 3],
-    /// Work-items of a full sub-group, if it must be so many; else the kernel's, else the device's.
-    pub sub_group_size: Option<u32>,
-    /// Where prefetches go for which nobody named a level.
-    pub default_level: CacheLevel,
-}
-
-impl Geometry {
-    /// `groups` work-groups of `group` work-items along one dimension.
-    pub fn new(groups: u32, group: u32) -> Geometry {
-        Geometry {
-            groups: [groups, 1, 1],
-            group: [group, 1, 1],
-            sub_group_size: None,
-            default_level: CacheLevel::L1,
-        }
-    }
-
-    /// With prefetches to this level where nobody named one; to L1 unless said otherwise.
-    #[must_use]
-    pub fn default_level(self, level: CacheLevel) -> Geometry {
-        Geometry {
-            default_level: level,
-            ..self
-        }
-    }
-
-    /// With sub-groups of this size.
-    #[must_use]
-    pub fn sub_group_size(self, size: u32) -> Geometry {
-        Geometry {
-            sub_group_size: Some(size),
-            ..self
-        }
-    }
-}
+pub use crate::front::lang::geometry::Geometry;
 
 /// A kernel with the signature `S`, ready to launch on one device.
 #[derive(Debug)]

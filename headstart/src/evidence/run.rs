@@ -1,6 +1,6 @@
 //! What is known of one run of a kernel, and what follows from it.
 
-use crate::device::model::occupancy::Occupancy;
+use crate::model::occupancy::Occupancy;
 
 /// What is known of one run of the plain kernel. What a device does not tell is none.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,11 +84,11 @@ impl Evidence {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// The gather kernel with one work-group of 128 on each core of an H200, measured by hand at 1.273 ms.
-    pub(in crate::advise) fn starved() -> Evidence {
+    pub(crate) fn starved() -> Evidence {
         Evidence {
             cores: 132,
             places: 64,

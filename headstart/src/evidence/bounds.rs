@@ -207,8 +207,8 @@ impl Roofline {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::tests::starved;
     use super::super::profile::{LoadTime, LoopTime, UnitTime};
+    use super::super::starved;
     use super::*;
 
     fn profile() -> Profile {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::model::DeviceModel;
 use crate::device::sim::timer::{Issue, LaunchTime, StallReason, Watch};
+use crate::model::DeviceModel;
 
 /// Moments that are kept: more cannot be told apart in a picture.
 const MOMENTS: usize = 2000;
@@ -164,7 +164,7 @@ impl Strip {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::model::built_in;
+    use crate::model::built_in;
 
     #[test]
     fn a_jump_back_begins_an_iteration_and_the_window_cuts_what_reaches_beyond_it() {

@@ -3,7 +3,7 @@
 //! ```
 //! use headstart::device::sim::Simulator;
 //! use headstart::device::{Device, TypedBuffer};
-//! use headstart::front::lang::split::Split;
+//! use headstart::runtime::split::Split;
 //! use headstart::prelude::*;
 //!
 //! #[kernel]

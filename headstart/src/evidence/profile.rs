@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::device::model::DeviceModel;
-use crate::device::model::occupancy::{Footprint, Occupancy};
 use crate::device::sim::timer::{Code, LaunchTime, StallReason};
+use crate::model::DeviceModel;
+use crate::model::occupancy::{Footprint, Occupancy};
 
 /// What is known of where a run of the plain kernel spends its time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

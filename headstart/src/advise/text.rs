@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use super::columns::{Columns, broken, on_one_line};
-use super::number::{duration, percent, speedup};
-use super::table::{align_numbers, plain_table, plan_line};
-use super::{Verdict, explain};
-use crate::advise::{Advice, Answer, Bounds, Choice, Step};
+use super::{Advice, Answer, Choice, Step};
+use crate::evidence::Bounds;
 use crate::names;
+use crate::report::columns::{Columns, broken, on_one_line};
+use crate::report::number::{duration, percent, speedup};
+use crate::report::table::{align_numbers, plain_table, plan_line};
+use crate::report::{Verdict, explain};
 
 /// The whole advice, ending with a line break.
 pub fn text(advice: &Advice, columns: Columns) -> String {
@@ -125,7 +126,7 @@ fn choices(choices: &[Choice], columns: Columns) -> String {
 /// How much there is to gain at most, and because of what.
 fn gains(bounds: &Bounds, advice: &Advice, columns: Columns) -> String {
     let chosen = advice.choices.iter().find(|choice| choice.chosen);
-    let mut sentences = super::gains::sentences(bounds, chosen.map(|choice| choice.speedup));
+    let mut sentences = crate::report::gains::sentences(bounds, chosen.map(|choice| choice.speedup));
     sentences.extend(advice.program.map(|program| {
         format!(
             "A program that spends {} of its time in this kernel becomes {} as fast with the advice, and at most {} \

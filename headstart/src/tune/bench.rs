@@ -1,0 +1,264 @@
+//! What plans are checked and timed on, and what a timed run tells.
+//!
+//! A bench of each kind of device is in a file of its own: `simulated`, `measured` (CUDA), `opencl`; `several` are
+//! benches of one kind side by side.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::sample::Sample;
+use super::workload::Bound;
+use crate::back::machine::MachineProgram;
+use crate::device::Device;
+use crate::device::sim::functional::Options;
+use crate::device::sim::timer::{Behind, Course, Entrant, StallReason};
+use crate::error::Result;
+use crate::evidence::{Evidence, Profile, Timeline};
+use crate::ir::{CacheLevel, Kernel};
+use crate::model::hint::HintReached;
+use crate::prefetch;
+use crate::report::{AtFullSize, Outputs};
+
+/// A device on which plans are checked and timed.
+pub trait Bench: Sync {
+    /// Where the data of checks lies, and what runs them: the simulator's functional engine.
+    fn device(&self) -> &dyn Device;
+
+    /// Everything that its times depend on, for the log: what it is, its driver or its model.
+    fn identity(&self) -> String {
+        format!("{:?}", self.device().description())
+    }
+
+    /// What the passes must know of the device.
+    fn target(&self) -> prefetch::Target;
+
+    /// The cache levels that the device tells apart, by the names that plans give them.
+    fn levels(&self) -> Vec<CacheLevel>;
+
+    /// What the functional engine looks out for.
+    fn engine_options(&self) -> Options {
+        Options::CHECKING
+    }
+
+    /// What becomes of each prefetch of a kernel.
+    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
+        let _ = kernel;
+        Vec::new()
+    }
+
+    /// Whether several kernels may be timed at once, each alone: a simulator's clock is its own. Where it drifts, they
+    /// are timed [in turns](Bench::time_in_turns).
+    fn times_at_once(&self) -> bool;
+
+    /// How many plans are timed in turns with the plain kernel where each is to be kept as soon as it is known.
+    fn kept_at_a_time(&self) -> usize {
+        1
+    }
+
+    /// Whether it is told in time what it predicts, where it is a [predictor](Bench::predictor) that is given up after a
+    /// while.
+    fn predicts_in_time(&self) -> bool {
+        true
+    }
+
+    /// Whether nothing more is told in time, where it is such a predictor.
+    fn is_out_of_time(&self) -> bool {
+        false
+    }
+
+    /// What predicts its times: the model of a device of the same kind, where there is one.
+    fn predictor(&self) -> Option<&dyn Bench> {
+        None
+    }
+
+    /// Times one run of a kernel with a workload's parameters.
+    ///
+    /// # Errors
+    /// The device cannot run the kernel, or running it went wrong.
+    fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed>;
+
+    /// As [`Bench::time`], of a kernel that is compared with others; one that is surely behind may be given up, where the
+    /// device can tell.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, entrant: Entrant<'_>) -> Result<Raced> {
+        let _ = entrant;
+        Ok(Raced::Ended(Box::new(self.time(bound, kernel)?), None))
+    }
+
+    /// Times kernels and looks into them, the first `watched` of them moment by moment. Empty where the device cannot be looked
+    /// into.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
+        let _ = (bound, kernels, watched);
+        Ok(Vec::new())
+    }
+
+    /// As [`Bench::time`], for who asks for nothing but the nanoseconds: what the time is explained with is left out where
+    /// that costs more than the time.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {
+        Ok(self.time(bound, kernel)?.time_ns)
+    }
+
+    /// Whether it can tell itself what the plain kernel leaves at full size: a device that runs kernels, and is compared
+    /// with the simulator on a [sample](super::sample) of work-groups.
+    fn checks_on_device(&self) -> bool {
+        false
+    }
+
+    /// What outputs at full size were compared with, once some were.
+    fn at_full_size(&self) -> Option<AtFullSize> {
+        None
+    }
+
+    /// Times kernels against each other, the plain one first, and compares the outputs of each with what is `right`. What
+    /// came of each, in order.
+    ///
+    /// # Errors
+    /// None of them can be run: the data do not fit the device, or the plain kernel goes wrong.
+    fn time_in_turns(
+        &self,
+        bound: &Bound,
+        kernels: &[Arc<Kernel>],
+        right: Right<'_>,
+    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
+        let _ = right;
+        let time = |kernel: &Arc<Kernel>| Ok((self.time(bound, kernel)?, Outputs::Identical));
+        Ok(kernels.iter().map(time).collect())
+    }
+}
+
+/// What outputs at full size are compared with.
+#[derive(Clone, Copy, Debug)]
+pub enum Right<'a> {
+    /// What the simulator computes for all of the launch.
+    Simulated,
+    /// What the kernel as it is leaves on the device, where the bench [can tell](Bench::checks_on_device); and that with
+    /// what these work-groups leave on the simulator.
+    OnDevice(Option<&'a Sample>),
+}
+
+/// A timed run.
+#[derive(Clone, Debug)]
+pub struct Timed {
+    /// Its time, in nanoseconds.
+    pub time_ns: f64,
+    /// What it tells about the kernel.
+    pub evidence: Evidence,
+    /// Where the time goes, by line of the source, where the device tells.
+    pub profile: Option<Profile>,
+    /// What the device counted, in words, with unit and value.
+    pub counted: Vec<(&'static str, &'static str, f64)>,
+    /// How the time was found, in a sentence.
+    pub note: String,
+    /// Its outputs, where everything was computed.
+    pub outputs: Option<Vec<Vec<u8>>>,
+}
+
+/// A kernel that was looked into.
+#[derive(Clone, Debug)]
+pub struct Looked {
+    /// Its time, and where that goes.
+    pub timed: Timed,
+    /// What some of its sub-groups do in the middle of the launch, if they were watched.
+    pub timeline: Option<Timeline>,
+    /// Its instructions.
+    pub program: Option<Arc<MachineProgram>>,
+    /// What is given to NVIDIA's compiler, where the device is one of NVIDIA's.
+    pub ptx: Option<String>,
+    /// The part of the resident sub-groups' time that waiting at each instruction takes, in the order of
+    /// [`StallReason::ALL`].
+    pub waited: Vec<[f64; StallReason::ALL.len()]>,
+}
+
+/// What came of a run that was compared with others.
+#[derive(Clone, Debug)]
+pub enum Raced {
+    /// It ran to its end, and how far it had come by then at each time, where that is known.
+    Ended(Box<Timed>, Option<Course>),
+    /// It was given up.
+    Behind(Behind),
+}
+
+/// What was found for the kernel that was asked for last: a search asks plan by plan, and its plain kernel stays the same.
+/// `K` is what the answer depends on besides.
+pub(super) struct Last<T, K = ()> {
+    found: Mutex<Option<(Arc<Kernel>, K, T)>>,
+}
+
+impl<T, K> Default for Last<T, K> {
+    fn default() -> Self {
+        Last {
+            found: Mutex::new(None),
+        }
+    }
+}
+
+impl<T: Clone, K: PartialEq> Last<T, K> {
+    /// What is known of this kernel: of this very one, not of one that is equal.
+    pub fn known(&self, kernel: &Arc<Kernel>, besides: &K) -> Option<T> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        known(found.as_ref(), kernel, besides)
+    }
+
+    /// Keeps an answer in the place of the one before.
+    pub fn keep(&self, kernel: &Arc<Kernel>, besides: K, answer: T) {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        *found = Some((Arc::clone(kernel), besides, answer));
+    }
+
+    /// What is known of this kernel, or else what `find` finds; whoever asks meanwhile waits for it.
+    ///
+    /// # Errors
+    /// Those of `find`; then nothing is kept.
+    pub fn known_or(&self, kernel: &Arc<Kernel>, besides: K, find: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = known(found.as_ref(), kernel, &besides) {
+            return Ok(answer);
+        }
+        let answer = find()?;
+        *found = Some((Arc::clone(kernel), besides, answer.clone()));
+        Ok(answer)
+    }
+}
+
+fn known<T: Clone, K: PartialEq>(
+    found: Option<&(Arc<Kernel>, K, T)>,
+    kernel: &Arc<Kernel>,
+    besides: &K,
+) -> Option<T> {
+    let (known, under, answer) = found?;
+    (Arc::ptr_eq(known, kernel) && under == besides).then(|| answer.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn the_last_answer_is_for_that_kernel_and_under_that_condition() {
+        let (one, same) = (Arc::new(Kernel::new("k")), Arc::new(Kernel::new("k")));
+        let last: Last<u32, bool> = Last::default();
+        assert_eq!(last.known(&one, &true), None);
+        assert!(
+            last.known_or(&one, true, || Err(Error::bug("not found")))
+                .is_err()
+        );
+        assert_eq!(last.known(&one, &true), None);
+        assert_eq!(last.known_or(&one, true, || Ok(1)).expect("found"), 1);
+        assert_eq!(last.known_or(&one, true, || Ok(2)).expect("known"), 1);
+        assert_eq!(last.known(&one, &false), None);
+        assert_eq!(last.known(&same, &true), None);
+        last.keep(&same, true, 3);
+        assert_eq!(
+            (last.known(&one, &true), last.known(&same, &true)),
+            (None, Some(3))
+        );
+    }
+}

@@ -101,9 +101,11 @@ fn profile(program: &MachineProgram, sub_group: u32) -> Profile {
             Class::Load { .. } => Some(Kind::Load),
             Class::Store { .. } => Some(Kind::Store),
             Class::Prefetch => Some(Kind::Hint),
-            Class::AsyncCopy { .. } | Class::Atomic { .. } | Class::Fence | Class::Barrier => {
-                Some(Kind::Other)
-            }
+            Class::AsyncCopy { .. }
+            | Class::Atomic { .. }
+            | Class::Fence
+            | Class::Barrier
+            | Class::Matrix { .. } => Some(Kind::Other),
         };
         if let Some(kind) = kind {
             *profile.counts.entry(kind).or_default() += instruction.pieces(sub_group);

@@ -3,6 +3,8 @@
 use std::cell::LazyCell;
 use std::collections::HashMap;
 
+use cranelift_entity::SecondaryMap;
+
 use super::effects::{self, Effect};
 use crate::ir::{ConvertOp, Kernel, Label, OpKind, Place, Value};
 
@@ -36,7 +38,9 @@ pub enum Definition {
 /// The definitions of every value of a kernel that is neither a parameter nor a constant, and the effects of all its operations.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
-    values: HashMap<Value, Definition>,
+    all: Vec<Definition>,
+    /// By value: the number of its definition, from 1; 0 where there is none.
+    numbers: SecondaryMap<Value, u32>,
     bit_casts: bool,
     effects: Vec<Effect>,
 }
@@ -58,7 +62,13 @@ impl Definitions {
                 .filter_map(|values| values.get(index).copied())
                 .collect::<Vec<Value>>()
         };
-        let mut values = HashMap::new();
+        let mut all = Vec::new();
+        let mut numbers = SecondaryMap::new();
+        let mut define = |value: Value, definition: Definition| {
+            all.push(definition);
+            // A kernel's values are numbered in 32 bits, and so are their definitions.
+            numbers[value] = all.len() as u32;
+        };
         let mut bit_casts = false;
         // Most kernels have no atomic operation, and need no list of it.
         let used = LazyCell::new(|| effects::operands(region));
@@ -70,7 +80,7 @@ impl Definitions {
             for (index, &result) in op.results.iter().enumerate() {
                 let kind = op.kind.without_regions();
                 let passed = of_index(passed, index);
-                values.insert(
+                define(
                     result,
                     Definition::Result {
                         kind,
@@ -88,7 +98,7 @@ impl Definitions {
             } = &op.kind
             {
                 for (index, (&param, &initial)) in params.iter().zip(initial).enumerate() {
-                    values.insert(
+                    define(
                         param,
                         Definition::LoopParam {
                             label: *label,
@@ -101,7 +111,8 @@ impl Definitions {
             }
         });
         Definitions {
-            values,
+            all,
+            numbers,
             bit_casts,
             effects,
         }
@@ -114,7 +125,8 @@ impl Definitions {
 
     /// The definition of a value; none for parameters, constants, and values from elsewhere.
     pub fn get(&self, value: Value) -> Option<&Definition> {
-        self.values.get(&value)
+        let before = self.numbers[value].checked_sub(1)?;
+        self.all.get(before as usize)
     }
 
     /// The operation that defines a value, if one does.
@@ -127,7 +139,7 @@ impl Definitions {
 
     /// Whether the value is defined in here.
     pub fn contains(&self, value: Value) -> bool {
-        self.values.contains_key(&value)
+        self.numbers[value] != 0
     }
 
     /// Whether some operation takes the bits of a value for another type: integers may then hold addresses.

@@ -18,6 +18,7 @@ pub(super) fn check(model: &DeviceModel) -> Result<(), Blamed> {
     model.dram.check()?;
     model.tlb.check()?;
     model.instruction_cache.check()?;
+    model.matrix.check()?;
     model.prefetch.check()?;
     model.card.iter().try_for_each(Card::check)?;
     if !model.core.sub_group_sizes.contains(&model.core.sub_group_size) {

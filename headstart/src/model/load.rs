@@ -5,8 +5,8 @@ use std::path::Path;
 use super::check::check;
 use super::numbers::{Completed, Section, complete};
 use super::{
-    Card, Core, DeviceModel, Dram, FixedRegisters, InstructionCache, L1, L2, PooledRegisters, Prefetch,
-    SharedMemory, Tlb,
+    Card, Core, DeviceModel, Dram, FixedRegisters, InstructionCache, L1, L2, Matrix, PooledRegisters,
+    Prefetch, SharedMemory, Tlb,
 };
 use crate::files::{self, FileError};
 use crate::suggest::{accepted, quoted};
@@ -41,6 +41,7 @@ pub(super) const SECTIONS: &[Section] = &[
     Dram::SECTION,
     Tlb::SECTION,
     InstructionCache::SECTION,
+    Matrix::SECTION,
     Prefetch::SECTION,
     Card::SECTION,
 ];

@@ -23,6 +23,7 @@ pub mod hint;
 mod instruction;
 mod listing;
 mod load;
+mod matrix;
 mod memory;
 mod numbers;
 pub mod occupancy;
@@ -38,6 +39,7 @@ pub use description::Description;
 pub use instruction::{InstructionTiming, Instructions};
 pub use listing::{Listed, listing};
 pub use load::{built_in, built_in_names, find, parse, read, text};
+pub use matrix::Matrix;
 pub use memory::{Dram, InstructionCache, L1, L2, SharedMemory, Tlb};
 pub use prefetch::{Prefetch, PrefetchForm, PrefetchInstruction, Reached};
 pub use quantity::{
@@ -73,6 +75,8 @@ pub struct DeviceModel {
     pub tlb: Tlb,
     /// The instruction caches.
     pub instruction_cache: InstructionCache,
+    /// Tensor cores.
+    pub matrix: Matrix,
     /// Where prefetches go.
     pub prefetch: Prefetch,
     /// The link to the host, and what else is on the card; none if it shares the host's memory.

@@ -183,8 +183,8 @@ impl Completed {
     }
 }
 
-/// Adds the numbers that a model leaves out and that have a default, behind the headings of their tables. What cannot be
-/// read stays as it is, for the reader to say so.
+/// Adds the numbers that a model leaves out and that have a default, behind the headings of their tables; a table whose numbers
+/// all have one, at the end. What cannot be read stays as it is, for the reader to say so.
 pub(super) fn complete(text: &str, sections: &[Section]) -> Completed {
     let table: toml::Table = text.parse().unwrap_or_default();
     let vendor = table
@@ -223,6 +223,24 @@ pub(super) fn complete(text: &str, sections: &[Section]) -> Completed {
             completed.text.push_str(&line);
             completed.text.push('\n');
             completed.added.push(number + completed.added.len() + 1);
+        }
+    }
+    let has_defaults = |section: &&Section| section.defaults.len() == section.meanings.len();
+    let is_there = |section: &&Section| table.contains_key(section.name);
+    for section in sections
+        .iter()
+        .filter(has_defaults)
+        .filter(|section| !is_there(section))
+    {
+        let lines: Vec<String> = section
+            .defaults
+            .iter()
+            .filter_map(|own| own.line(vendor))
+            .collect();
+        if !lines.is_empty() {
+            completed
+                .text
+                .push_str(&format!("\n[{}]\n{}\n", section.name, lines.join("\n")));
         }
     }
     completed

@@ -29,6 +29,9 @@ impl Class {
             Class::Load { space: from, bytes } => format!("load.{}.{bytes}", space(from)),
             Class::Atomic { space: to, bytes } => format!("atomic.{}.{bytes}", space(to)),
             Class::Shuffle => "shuffle".into(),
+            Class::Matrix { bytes, is_double } => {
+                format!("{}.{bytes}", if is_double { "matrix64" } else { "matrix" })
+            }
             Class::Fence => "fence".into(),
             Class::Store { space: to, bytes } => format!("store.{}.{bytes}", space(to)),
             Class::AsyncCopy { bytes } => format!("async-copy.{bytes}"),

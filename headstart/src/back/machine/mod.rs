@@ -21,6 +21,7 @@ mod isa;
 mod layout;
 mod listing;
 mod liveness;
+mod matrix;
 mod operands;
 mod pressure;
 pub mod program;

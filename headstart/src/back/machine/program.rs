@@ -237,6 +237,13 @@ pub enum Class {
     Fence,
     /// An exchange or a vote inside the sub-group.
     Shuffle,
+    /// A product of matrices, of the whole sub-group.
+    Matrix {
+        /// Of the left matrix, for every 8 columns of the right one.
+        bytes: u16,
+        /// Its elements are doubles.
+        is_double: bool,
+    },
     /// A work-group barrier.
     Barrier,
     /// A jump, conditional or not. Inside expansions: one that is never taken.

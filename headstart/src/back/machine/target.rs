@@ -197,6 +197,7 @@ impl Target {
             } => 60,
             Class::Load { .. } | Class::Atomic { .. } => 500,
             Class::Shuffle => 24,
+            Class::Matrix { .. } => 30,
             Class::Fence => 200,
             Class::Wait => 20,
             Class::Branch | Class::Reconverge | Class::Barrier | Class::Exit => 8,

@@ -1,6 +1,7 @@
 //! Loads, stores, asynchronous copies and their tokens, hints, barriers; atomics and exchanges.
 
 use super::super::draft::{Draft, Location, MemoryUse, Virtual};
+use super::super::matrix;
 use super::super::program::{Class, Share, Step};
 use super::Selector;
 use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Place, Space, Value};
@@ -157,9 +158,10 @@ impl Selector<'_, '_> {
                 self.emit(Draft { fixed: true, ..draft });
             }
             OpKind::Opaque(what, _) => {
-                let class = match what.orders {
-                    true => Class::Fence,
-                    false => Class::Shuffle,
+                let class = match (matrix::product(what), what.orders) {
+                    (Some(product), false) => product,
+                    (_, true) => Class::Fence,
+                    (None, false) => Class::Shuffle,
                 };
                 let uses = self.read_operands(op).into_iter().flatten().collect();
                 let defines = op.results.iter().map(|&result| self.defined(result)).collect();

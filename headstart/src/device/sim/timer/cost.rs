@@ -16,6 +16,8 @@ pub(super) enum Pipe {
     Double,
     /// Special functions, conversions.
     Special,
+    /// Products of matrices.
+    Matrix,
     /// Loads, stores, copies, hints: one for the core.
     Memory,
     /// Jumps, barriers, waits.
@@ -26,11 +28,11 @@ pub(super) enum Pipe {
 
 impl Pipe {
     /// How many there are.
-    pub(super) const COUNT: usize = 7;
+    pub(super) const COUNT: usize = 8;
 
     /// Whether it takes a fixed time.
     pub(super) fn is_arithmetic(self) -> bool {
-        matches!(self, Pipe::Integer | Pipe::Float | Pipe::Double)
+        matches!(self, Pipe::Integer | Pipe::Float | Pipe::Double | Pipe::Matrix)
     }
 }
 
@@ -73,6 +75,7 @@ impl<'m> Costs<'m> {
                     arrives: false,
                 };
             }
+            Class::Matrix { bytes, is_double } => return self.product(f64::from(bytes), is_double),
             Class::Int32 => (Pipe::Integer, &all.int32, false),
             Class::Int64 => (Pipe::Integer, &all.int64, false),
             Class::IntMultiply => (Pipe::Float, &all.int_multiply, false),
@@ -126,6 +129,22 @@ impl<'m> Costs<'m> {
             interval: self.interval(timing, pipe, share),
             latency: *timing.latency + words,
             arrives,
+        }
+    }
+
+    /// A product of matrices keeps the tensor core of its scheduler, whatever share of the sub-group it is for.
+    fn product(&self, bytes: f64, is_double: bool) -> Cost {
+        let all = &self.model.matrix;
+        let (start, rate, least) = match is_double {
+            true => (*all.double_start, *all.double_rate, f64::from(*all.double_least)),
+            false => (*all.start, *all.rate, f64::from(*all.least)),
+        };
+        let of_a_core = (bytes / rate).max(least);
+        Cost {
+            pipe: Pipe::Matrix,
+            interval: of_a_core * f64::from(*self.model.core.schedulers),
+            latency: start + (bytes / *all.through).round() as u32,
+            arrives: false,
         }
     }
 

@@ -291,6 +291,7 @@ pub(super) fn units(
         of(Pipe::Float, "32-bit floating point", schedulers),
         of(Pipe::Double, "64-bit floating point", schedulers),
         of(Pipe::Special, "special functions and conversions", schedulers),
+        of(Pipe::Matrix, "products of matrices", schedulers),
         of(Pipe::Memory, "loads and stores", 1.0),
     ];
     units.retain(|unit| unit.cycles > 0.0);

@@ -166,6 +166,14 @@ impl Chosen {
         }
     }
 
+    /// What is known of an NVIDIA GPU of this machine.
+    pub fn gpu(&self) -> Option<&GpuFacts> {
+        match self {
+            Chosen::Gpu(facts) => Some(facts),
+            Chosen::Simulated(_) | Chosen::OpenCl(_) => None,
+        }
+    }
+
     /// The generation to emit PTX for; none where the device does not run it.
     pub fn ptx_target(&self) -> Option<ptx::Target> {
         match self {
@@ -203,10 +211,7 @@ pub fn simulated(name: Option<&str>, overrides: &[String]) -> Result<Option<Devi
     if name == Some("cuda:all") {
         return Ok(None);
     }
-    Ok(match Chosen::find_or_first(name, overrides)? {
-        Chosen::Simulated(model) => Some(DeviceModel::clone(&model)),
-        Chosen::Gpu(_) | Chosen::OpenCl(_) => None,
-    })
+    Ok(Chosen::find_or_first(name, overrides)?.model().cloned())
 }
 
 /// The number of a device of a kind: 0 of `cuda:0`, which is of kind `cuda`.

@@ -1,13 +1,37 @@
-//! The command that a file of results names: one that its reader can run.
+//! What a file of results names: the day, the driver, and the command, one that its reader can run.
 //!
 //! Results are published, and the place where they were made is nobody's business: how the program was started and
 //! where its files lie say nothing on another machine.
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Options whose value is a file of the machine that measured.
 const FILES: [&str; 7] = ["--json", "--html", "--page", "--log", "--from", "--output", "-o"];
 
 /// Options whose value is a program or a folder: a path from the root is cut down to its name.
 const PLACES: [&str; 2] = ["--nvcc", "--peers"];
+
+/// Today, in UTC.
+pub fn date() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Days since 1 March of the year 0, in eras of 400 years (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+    let days = now.as_secs() / 86_400 + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// The driver's own version, where the system tells it.
+pub fn driver() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
+    let word = |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
+    text.split_whitespace().find(word).map(str::to_owned)
+}
 
 /// This process's command line, as its reader would type it.
 pub fn command() -> String {

@@ -24,6 +24,7 @@ use tempfile::TempDir;
 use super::made::Made;
 use super::manifest;
 use super::process::{Answer, Process};
+use super::shown;
 use super::workloads;
 
 /// Every workload comes from memory, as it does where it is not the only thing that runs.
@@ -205,11 +206,7 @@ pub fn measure(
         .iter()
         .filter(|&&index| index == 0 || of(index) <= of(order[order.len().min(4) - 1]))
     {
-        text.push_str(&crate::command::bench::line(
-            &kernels[index].0,
-            &measured[index],
-            Some(plain_ns),
-        ));
+        text.push_str(&shown::line(&kernels[index].0, &measured[index], Some(plain_ns)));
     }
     for &index in &order {
         if let Err(error) = &measured[index] {
@@ -238,7 +235,7 @@ pub fn measure(
     }
     let trials: Vec<Value> = order
         .iter()
-        .map(|&index| crate::command::bench::trial(&kernels[index].0, &measured[index], Some(plain_ns)))
+        .map(|&index| shown::trial(&kernels[index].0, &measured[index], Some(plain_ns)))
         .collect();
     let value = json!({
         "case": case.name,

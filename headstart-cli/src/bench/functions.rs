@@ -23,7 +23,6 @@ use headstart::{Error, Result};
 use serde_json::{Value as Json, json};
 
 use crate::arguments;
-use crate::command::bench::{date, driver};
 use crate::device::ordinal;
 use crate::output::{Destination, json_line, print};
 use crate::published;
@@ -106,8 +105,8 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
             destination.write(&json_line(&json!({
                 "what": "single-precision functions beside CUDA's own: launches of a loop of evaluations, all cores full; ours_to_cuda is without the loop's own time",
                 "command": published::command(),
-                "date": date(),
-                "driver": driver(),
+                "date": published::date(),
+                "driver": published::driver(),
                 "nvcc": bench.nvcc,
                 "version": env!("CARGO_PKG_VERSION"),
                 "device": facts.name,

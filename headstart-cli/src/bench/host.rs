@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::arguments;
-use crate::command::bench::{date, driver};
 use crate::device::Chosen;
 use crate::output::{Destination, json_line, print};
 use crate::published;
@@ -56,10 +55,10 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         .map(|path| Destination::check("--json", path))
         .transpose()?;
     let chosen = Chosen::find(&options.device, &[])?;
-    let title = match &chosen {
-        Chosen::Gpu(facts) => facts.name.clone(),
-        Chosen::Simulated(model) => model.description().name,
-        Chosen::OpenCl(_) => {
+    let title = match (chosen.gpu(), chosen.model()) {
+        (Some(facts), _) => facts.name.clone(),
+        (_, Some(model)) => model.description().name,
+        _ => {
             return Err(
                 Error::usage("the host's techniques are for NVIDIA's GPUs and simulated devices")
                     .accepted("`--device cuda:N` or `--device sim:NAME`"),
@@ -73,9 +72,9 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     let mut records = Vec::new();
     for technique in TECHNIQUES.into_iter().filter(|technique| wanted(technique)) {
         print(&format!("\n{}\n", technique.title))?;
-        let patience = match chosen {
-            Chosen::Gpu(_) => PATIENCE,
-            Chosen::Simulated(_) | Chosen::OpenCl(_) => SIMULATED,
+        let patience = match chosen.gpu() {
+            Some(_) => PATIENCE,
+            None => SIMULATED,
         };
         let found = in_its_own_process(technique, &options.device, options.rounds, patience)?;
         for record in &found {
@@ -84,8 +83,8 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         records.extend(found);
         let report = json!({
             "command": published::command(),
-            "date": date(),
-            "driver": if matches!(chosen, Chosen::Gpu(_)) { driver() } else { None },
+            "date": published::date(),
+            "driver": chosen.gpu().and_then(|_| published::driver()),
             "version": env!("CARGO_PKG_VERSION"),
             "device": title,
             "host": records,
@@ -210,11 +209,12 @@ pub fn serve(options: &arguments::HostTechnique) -> Result<()> {
         .into_iter()
         .find(|technique| technique.page == options.technique);
     let technique = technique.ok_or_else(|| Error::usage("there is no such technique"))?;
-    let (host, rounds) = match Chosen::find(&options.device, &[])? {
-        Chosen::Gpu(facts) => (Host::gpu(facts.ordinal), options.rounds),
+    let chosen = Chosen::find(&options.device, &[])?;
+    let (host, rounds) = match (chosen.gpu(), chosen.model()) {
+        (Some(facts), _) => (Host::gpu(facts.ordinal), options.rounds),
         // Every round would be the same.
-        Chosen::Simulated(model) => (Host::simulated(*model), 0),
-        Chosen::OpenCl(_) => return Err(Error::usage("not on OpenCL devices")),
+        (_, Some(model)) => (Host::simulated(model.clone()), 0),
+        _ => return Err(Error::usage("not on OpenCL devices")),
     };
     // A GPU's context stays as long as one device is open: making it anew for each round is not what is measured.
     let _kept = host.open()?;

@@ -10,5 +10,6 @@ mod manifest;
 pub mod peers;
 mod process;
 pub mod runs;
+pub mod shown;
 pub mod timer;
 pub mod workloads;

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 use super::accuracy::{self, cases::Case, sides};
 use crate::arguments;
-use crate::command::bench::date;
 use crate::device::Chosen;
 use crate::output::{Destination, json_line, print};
 use crate::published;
@@ -32,13 +31,14 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
-    let Chosen::Simulated(model) = Chosen::find(&options.device, &[])? else {
+    let device = Chosen::find(&options.device, &[])?;
+    let Some(model) = device.model() else {
         return Err(
             Error::usage("the timer's suite is for simulated devices").accepted("`--device sim:NAME`")
         );
     };
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-    let bench = SimulatedBench::new(*model);
+    let bench = SimulatedBench::new(model.clone());
     let timer = Timer::new(bench.model().clone().into()).with_cache(sides::CACHE);
     let (mut rows, mut logarithms) = (Vec::new(), 0.0);
     let cases = accuracy::wanted(options)?;
@@ -56,7 +56,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     ))?;
     let report: Value = json!({
         "command": published::command(),
-        "date": date(),
+        "date": published::date(),
         "version": env!("CARGO_PKG_VERSION"),
         "threads": threads,
         "geometric_mean_per_second": mean,

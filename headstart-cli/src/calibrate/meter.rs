@@ -38,10 +38,10 @@ impl Meter {
     /// # Errors
     /// The GPU cannot be opened, or the device is of another kind.
     pub fn of(device: &Chosen) -> Result<Meter> {
-        match device {
-            Chosen::Simulated(model) => Ok(Meter::of_model(DeviceModel::clone(model))),
-            Chosen::Gpu(facts) => Meter::of_gpu(facts),
-            Chosen::OpenCl(_) => Err(Error::device("microbenchmarks do not run on OpenCL devices yet")
+        match (device.model(), device.gpu()) {
+            (Some(model), _) => Ok(Meter::of_model(model.clone())),
+            (_, Some(facts)) => Meter::of_gpu(facts),
+            _ => Err(Error::device("microbenchmarks do not run on OpenCL devices yet")
                 .accepted("`cuda:N`, or a simulated device")),
         }
     }

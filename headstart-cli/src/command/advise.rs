@@ -119,10 +119,7 @@ fn read_profile(
     let wanted = Wanted {
         kernel: kernel.filter(|_| launch.is_none()),
         launch,
-        model: match device {
-            Some(Chosen::Simulated(model)) => Some(model.as_ref()),
-            Some(Chosen::Gpu(_) | Chosen::OpenCl(_)) | None => None,
-        },
+        model: device.and_then(Chosen::model),
     };
     profiler::read(profiler, Path::new(file), &wanted)
 }

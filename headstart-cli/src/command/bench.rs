@@ -1,13 +1,13 @@
 //! `headstart bench`: the gallery's kernels under many plans on a GPU, beside CUDA written by hand, in one run.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use headstart::device::cuda::timing::TimingOptions;
 use headstart::device::sim::Simulator;
 use headstart::ir::Kernel;
 use headstart::prefetch::{self, Plan};
-use headstart::tune::gpu::{GpuBench, Measured, Wanted};
+use headstart::tune::gpu::{GpuBench, Wanted};
 use headstart::tune::{Shard, Subject, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
@@ -21,6 +21,7 @@ use crate::bench::accuracy;
 use crate::bench::cases::{self, Case};
 use crate::bench::compare::{self, Programs, Tools};
 use crate::bench::runs::Runs;
+use crate::bench::shown::{line, milliseconds, trial};
 use crate::bench::{functions, host, peers, timer};
 use crate::device::ordinal;
 use crate::output::{Destination, json_line, print};
@@ -92,8 +93,8 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     let report = |runs: &Runs, techniques: &[Value], peers: &[peers::Peer]| {
         json!({
             "command": command,
-            "date": date(),
-            "driver": driver(),
+            "date": published::date(),
+            "driver": published::driver(),
             "version": env!("CARGO_PKG_VERSION"),
             "device": facts,
             "cases": results,
@@ -198,7 +199,7 @@ fn measure_workloads(
         match compare::measure(bench, programs, case, options.rounds, small, &options.except) {
             Ok((text, mut result)) => {
                 print(&text)?;
-                result["date"] = json!(date());
+                result["date"] = json!(published::date());
                 runs.add(result);
             }
             Err(error) => {
@@ -209,28 +210,6 @@ fn measure_workloads(
         write(runs)?;
     }
     Ok(())
-}
-
-/// Today, in UTC.
-pub fn date() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Days since 1 March of the year 0, in eras of 400 years (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
-    let days = now.as_secs() / 86_400 + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12 + 1;
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02}")
-}
-
-/// The driver's own version, where the system tells it.
-pub fn driver() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
-    let word = |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
-    text.split_whitespace().find(word).map(str::to_owned)
 }
 
 /// Measures one case.
@@ -355,55 +334,4 @@ fn simulated(workload: &Workload, plain: &Arc<Kernel>) -> Result<Vec<Vec<u8>>> {
     let simulator = Simulator::untimed();
     let (_, outputs) = workload.bind(&simulator)?.run(&simulator, plain)?;
     Ok(outputs)
-}
-
-/// One plan's line of text.
-pub fn line(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> String {
-    match measured {
-        Ok(measured) => {
-            let timing = &measured.timing;
-            let speedup = plain_ns.map_or(1.0, |plain| plain / timing.median_ns);
-            let outputs = measured
-                .outputs
-                .map_or(String::new(), |outputs| format!(" {outputs:?}"));
-            let compiled = &measured.loaded.compiled;
-            format!(
-                "  {:9.4} ms {speedup:5.2}× ±{:.1} % {plan}  [{} registers, {} local, {} groups/core, compiled in {:.0} ms]{outputs}\n",
-                timing.median_ns * 1e-6,
-                timing.spread() * 100.0,
-                compiled.registers,
-                compiled.local_bytes,
-                measured.loaded.groups_per_core,
-                milliseconds(compiled.load_time),
-            )
-        }
-        Err(error) => format!("  failed      {plan}: {error}\n"),
-    }
-}
-
-/// One plan as JSON.
-pub fn trial(plan: &str, measured: &Result<Measured>, plain_ns: Option<f64>) -> Value {
-    match measured {
-        Ok(measured) => json!({
-            "plan": plan,
-            "status": "ok",
-            "timing": measured.timing,
-            "speedup": plain_ns.map(|plain| plain / measured.timing.median_ns),
-            "outputs": measured.outputs.map(|outputs| format!("{outputs:?}").to_lowercase()),
-            "registers": measured.loaded.compiled.registers,
-            "local_bytes": measured.loaded.compiled.local_bytes,
-            "groups_per_core": measured.loaded.groups_per_core,
-            "groups_promised": measured.groups_promised,
-            "emit_ms": milliseconds(measured.emit_time),
-            "load_ms": milliseconds(measured.loaded.compiled.load_time),
-            "hints": measured.hints.iter().map(|hint| json!({
-                "asked": hint.asked, "reached": hint.reached.map(|level| level.name()), "by": hint.by,
-            })).collect::<Vec<_>>(),
-        }),
-        Err(error) => json!({"plan": plan, "status": "failed", "reason": error.to_string()}),
-    }
-}
-
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
 }

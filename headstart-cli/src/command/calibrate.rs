@@ -10,7 +10,6 @@ use headstart::{Error, Result};
 use headstart_gallery::micro;
 use rayon::prelude::*;
 
-use super::bench::{date, driver};
 use crate::arguments::{Calibrate, Rows};
 use crate::calibrate::file::{Base, Named};
 use crate::calibrate::fit::{self, Fitted};
@@ -107,7 +106,7 @@ fn begin(device: &Chosen) -> Result<(Measurements, Meter)> {
         command: published::command(),
         device: String::new(),
         driver: String::new(),
-        date: date(),
+        date: published::date(),
         cores: 0,
         clock_mhz: 0.0,
         l2_bytes: 0,
@@ -116,8 +115,8 @@ fn begin(device: &Chosen) -> Result<(Measurements, Meter)> {
         model: None,
         rows: Vec::new(),
     };
-    match device {
-        Chosen::Simulated(model) => Ok((
+    match (device.model(), device.gpu()) {
+        (Some(model), _) => Ok((
             Measurements {
                 device: format!("{} (simulated)", model.title),
                 driver: format!("sim:{}", model.name),
@@ -129,8 +128,8 @@ fn begin(device: &Chosen) -> Result<(Measurements, Meter)> {
             },
             Meter::of(device)?,
         )),
-        Chosen::Gpu(facts) => Ok((of_gpu(facts, blank), Meter::of(device)?)),
-        Chosen::OpenCl(_) => Err(Meter::of(device)
+        (_, Some(facts)) => Ok((of_gpu(facts, blank), Meter::of(device)?)),
+        _ => Err(Meter::of(device)
             .err()
             .unwrap_or_else(|| Error::bug("an OpenCL device was opened"))),
     }
@@ -139,7 +138,7 @@ fn begin(device: &Chosen) -> Result<(Measurements, Meter)> {
 fn of_gpu(facts: &GpuFacts, blank: Measurements) -> Measurements {
     Measurements {
         device: facts.name.clone(),
-        driver: driver().unwrap_or_else(|| format!("for CUDA {}", facts.driver)),
+        driver: published::driver().unwrap_or_else(|| format!("for CUDA {}", facts.driver)),
         cores: facts.cores,
         clock_mhz: f64::from(facts.clock_khz) / 1000.0,
         l2_bytes: facts.l2_bytes,

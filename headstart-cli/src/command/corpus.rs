@@ -22,7 +22,6 @@ use headstart::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::command::bench::{date, driver};
 use crate::device::ordinal;
 use crate::output::{Destination, json_line, print};
 use crate::progress::Bar;
@@ -75,8 +74,8 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
             if let Some(destination) = &destination {
                 destination.write(&json_line(&json!({
                     "command": command,
-                    "date": date(),
-                    "driver": driver(),
+                    "date": published::date(),
+                    "driver": published::driver(),
                     "version": env!("CARGO_PKG_VERSION"),
                     "device": gpu.facts(),
                     "import": large,

@@ -4,7 +4,7 @@
 //! use headstart::tune::{self, LaunchFile, SimulatedBench};
 //!
 //! # fn main() -> headstart::Result<()> {
-//! # let (ptx, model) = (String::new(), headstart::device::model::built_in("h200", &[])?);
+//! # let (ptx, model) = (String::new(), headstart::model::built_in("h200", &[])?);
 //! let launch = LaunchFile::parse("groups = 132\ngroup = 128", "launch")?;
 //! let bench = SimulatedBench::new(model);
 //! let tuned = tune::tuned_module(&ptx, "app.ptx", Some("gather"), &launch, &bench)?;

@@ -29,7 +29,6 @@ use headstart::{Error, Result};
 use self::cases::Case;
 use self::record::{Origin, Record, Side};
 use crate::arguments;
-use crate::command::bench::{date, driver};
 use crate::device::Chosen;
 use crate::output::{Destination, print};
 use crate::published;
@@ -60,13 +59,13 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     };
     let origin = |device: String, driver: Option<String>| Origin {
         command: published::command(),
-        date: date(),
+        date: published::date(),
         device,
         driver,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    match device {
-        Chosen::Gpu(facts) => {
+    match (device.gpu(), device.model()) {
+        (Some(facts), _) => {
             let program =
                 std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
             let mut bench = GpuBench::start(&program, &["worker".into()], facts.ordinal)?;
@@ -76,12 +75,12 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
                 }
                 let side = told(&case, sides::measured(&mut bench, &case, options.rounds))?;
                 record.case(&case.name()).measured = Some(side);
-                record.measured_by = Some(origin(facts.name.clone(), driver()));
+                record.measured_by = Some(origin(facts.name.clone(), published::driver()));
                 record.write(&destination)?;
             }
         }
-        Chosen::Simulated(model) => {
-            let bench = SimulatedBench::new(*model).with_cache(sides::CACHE);
+        (_, Some(model)) => {
+            let bench = SimulatedBench::new(model.clone()).with_cache(sides::CACHE);
             for case in cases {
                 if !in_time() {
                     continue;
@@ -99,7 +98,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
                 record.write(&destination)?;
             }
         }
-        Chosen::OpenCl(_) => {
+        _ => {
             return Err(
                 Error::usage("the accuracy suite is for NVIDIA's GPUs and their models")
                     .accepted("`--device cuda:N` or `--device sim:NAME`"),

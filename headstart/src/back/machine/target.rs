@@ -1,6 +1,6 @@
 //! What lowering has to know of a device: which compiler it imitates, and a few sizes.
 
-use crate::back::hints::Form;
+use crate::model::hint::Form;
 use crate::model::occupancy::Footprint;
 use crate::model::{DeviceModel, PrefetchInstruction, Registers, Vendor};
 

@@ -145,6 +145,8 @@ pub enum Command {
     Run(Run),
     /// Time a kernel at every combination of some settings: what if memory were slower, or the distance larger?
     Sweep(Sweep),
+    /// Compare two plans, two reports or two versions of a kernel: time, counters, code
+    Compare(Compare),
     /// Print a kernel, plain or with a plan applied
     Emit(Emit),
     /// List the devices, real and simulated, and what a prefetch does on each
@@ -434,6 +436,59 @@ Examples:
   headstart sweep gather --set items=64 --over dram.latency=300..1500:7 --over distance=1..32
   headstart sweep gather --over groups=66,132,264,528 --over strategy=cache:L1,rolling-async,rolling-registers
   headstart sweep gather --over dram.bandwidth=1000..8000 --plan unroll:8 --html bandwidth.html";
+
+/// The options of `headstart compare`.
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub struct Compare {
+    /// A plan of the kernel of --kernel; or a report, `FILE.json` of `headstart tune --json`; or a version of a kernel: one of
+    /// the gallery, a file `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`, or the folder of a captured launch
+    #[arg(value_name = "A")]
+    pub a: String,
+    /// The same kind, which is compared with A
+    #[arg(value_name = "B")]
+    pub b: String,
+    /// A and B are plans of this kernel
+    #[arg(long, value_name = "KERNEL")]
+    pub kernel: Option<String>,
+    #[command(flatten)]
+    pub data: DataOptions,
+    /// For two versions from files: B's geometry and arguments, where they are not those of --launch
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "kernel")]
+    pub launch_b: Option<PathBuf>,
+    #[command(flatten)]
+    pub on: DeviceOptions,
+    #[command(flatten)]
+    pub check: CheckOptions,
+    /// The form of the code that is compared [default: the text of the entries where both are PTX, or else `ir`]
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub code: Option<CodeForm>,
+    /// Print the whole difference of the code, however long it is
+    #[arg(long)]
+    pub all_code: bool,
+    /// Write the comparison as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// A form of code that two kernels are compared in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CodeForm {
+    /// Headstart's own text form
+    Ir,
+    /// NVIDIA's assembly language
+    Ptx,
+    /// The instructions that the simulator times
+    Machine,
+    /// No code
+    None,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  headstart compare none values=rolling-async:4 --kernel gather --set items=64
+  headstart compare before.json after.json
+  headstart compare old.ptx:sum new.ptx:sum --launch sum.toml --code ptx --all-code";
 
 /// The options of `headstart emit`.
 #[derive(Args, Debug)]

@@ -4,6 +4,7 @@ mod arguments;
 mod bench;
 mod calibrate;
 mod command;
+mod compare;
 mod device;
 mod kernel;
 mod output;
@@ -63,6 +64,7 @@ fn run(command: Command) -> Result<u8> {
         Command::Merge(options) => command::merge::run(&options),
         Command::New(options) => command::new::run(&options),
         Command::LaunchTemplate(options) => command::launch_template::run(&options),
+        Command::Compare(options) => command::compare::run(&options),
         Command::Sweep(options) => command::sweep::run(&options),
         Command::Plans => output::print(arguments::PLANS),
         Command::Completions(options) => command::shell::completions(&options),

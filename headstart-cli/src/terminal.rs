@@ -116,6 +116,33 @@ pub fn coloured(text: &str) -> String {
     }
 }
 
+/// What became of a line between two texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// Only the first has it.
+    Removed,
+    /// Only the second has it.
+    Added,
+    /// It says where the lines below it stand.
+    Place,
+}
+
+/// A line of a difference, coloured if colours are wanted.
+pub fn changed(how: Changed, line: &str) -> String {
+    let colour = match how {
+        Changed::Removed => AnsiColor::Red,
+        Changed::Added => AnsiColor::Green,
+        Changed::Place => AnsiColor::Cyan,
+    };
+    match TERMINAL.get() {
+        Some(terminal) if terminal.is_coloured => {
+            let style = Style::new().fg_color(Some(colour.into()));
+            format!("{}{line}{}", style.render(), style.render_reset())
+        }
+        _ => line.to_owned(),
+    }
+}
+
 /// A line with its colours. What it is follows from how it begins: see the tests.
 fn line(text: &str) -> String {
     let (line, end) = text.strip_suffix('\n').map_or((text, ""), |line| (line, "\n"));

@@ -862,3 +862,77 @@ fn numbers_of_a_model_that_divide() {
         String::from_utf8_lossy(&output.stderr)
     );
 }
+
+#[test]
+fn what_cannot_be_compared() {
+    let folder = folder();
+    let (empty, list) = (
+        write(folder.path(), "empty.json", ""),
+        write(folder.path(), "list.json", "[1, 2]"),
+    );
+    let report = "a file that `headstart tune --json FILE` wrote";
+    refused(
+        &["compare", "no.json", "none.json"],
+        2,
+        &["`no.json`", "cannot be read", report],
+    );
+    refused(
+        &["compare", &empty, &list],
+        1,
+        &["empty.json", "no report", report],
+    );
+    refused(&["compare", &list, &list], 1, &["list.json", "no report", report]);
+    refused(
+        &["compare", &list, "gather"],
+        2,
+        &["is a report, and `gather` is not", "--kernel KERNEL"],
+    );
+    refused(
+        &["compare", &list, &list, "--device", "sim:h200"],
+        2,
+        &["`--device` is for kernels that are run", "leave it out"],
+    );
+    refused(
+        &["compare", "none", "unroll:4"],
+        2,
+        &["`none` is a plan, and of no kernel", "--kernel KERNEL"],
+    );
+    refused(
+        &["compare", "gather", "gathr"],
+        2,
+        &["no kernel `gathr`", "did you mean `gather`?"],
+    );
+    refused(
+        &["compare", "none", "unrol:4", "--kernel", "gather"],
+        2,
+        &["B: ", "did you mean `unroll`?"],
+    );
+    refused(
+        &[
+            "compare",
+            "none",
+            "valeus=cache:L2:1",
+            "--kernel",
+            "gather",
+            "--device",
+            "sim:h200",
+        ],
+        2,
+        &["B: ", "valeus", "values"],
+    );
+    refused(
+        &[
+            "compare",
+            "none",
+            "none",
+            "--kernel",
+            "gather",
+            "--device",
+            "sim:pvc-1550",
+            "--code",
+            "ptx",
+        ],
+        3,
+        &["does not run PTX", "--code ir"],
+    );
+}

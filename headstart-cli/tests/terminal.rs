@@ -38,6 +38,11 @@ fn uses() -> Vec<Vec<&'static str>> {
             &["sweep", "gather"],
             &["--over", "distance=1..12:12", "--over", "dram.latency=400,800"],
         ),
+        with(
+            &["compare", "none", "values=rolling-async:4", "--kernel", "gather"],
+            &["--all-code"],
+        ),
+        with(&["compare", "gather", "gather-pointer"], &["--code", "machine"]),
         vec!["devices"],
         vec!["devices", "--model", "pvc-1550"],
         vec!["kernels"],

@@ -95,6 +95,7 @@ impl OpenClBench {
         let facts = self.facts();
         Ok(Timed {
             time_ns: timing.median_ns,
+            interval_ns: Some(timing.quartiles_ns()),
             evidence: Evidence {
                 cores: facts.cores,
                 places: 1,

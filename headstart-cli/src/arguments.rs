@@ -24,6 +24,9 @@ pub struct Arguments {
     /// Say nothing on standard error but errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Say on standard error what became of each plan and why, which programs are started, and how long each phase takes
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
 }
 
 const AFTER_HELP: &str = "\

@@ -25,7 +25,7 @@ use headstart::{Error, Result};
 fn main() -> ExitCode {
     // clap prints help and its own errors, and ends with status 0 or 2.
     let arguments = Arguments::parse();
-    terminal::set_up(arguments.color, arguments.quiet);
+    terminal::set_up(arguments.color, arguments.quiet, arguments.verbose);
     if let Some(words) = arguments.terms {
         terminal::use_terms(words.into());
     }

@@ -11,6 +11,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
+use crate::output::explain_command;
+
 /// The library's file.
 const LIBRARY: &str = "libheadstart_driver.so";
 
@@ -81,6 +83,7 @@ impl Program {
         if !aloud {
             command.stdout(Stdio::null());
         }
+        explain_command(&command);
         let started = command.status();
         started.map_err(|error| {
             let shown = quoted(&self.words[0].to_string_lossy());

@@ -10,6 +10,7 @@ use crate::compare::runs::{On, plans, versions};
 use crate::compare::{Comparison, shown};
 use crate::device::Chosen;
 use crate::output::{Destination, json_line, print, print_as_it_is};
+use crate::progress::Clock;
 use crate::terminal;
 
 /// Runs the command.
@@ -19,7 +20,9 @@ pub fn run(options: &Compare) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
+    let mut clock = Clock::start();
     let comparison = comparison(options)?;
+    clock.over("compared");
     if let Some(destination) = json {
         destination.write(&json_line(&shown::json(&comparison))?)?;
         if matches!(destination, Destination::Standard) {

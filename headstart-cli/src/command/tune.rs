@@ -18,16 +18,18 @@ use crate::command::exec::{TUNED, TUNED_MODULE};
 use crate::device::{self, Chosen};
 use crate::kernel::{self, Module, Places};
 use crate::output::{Destination, json_line, print};
-use crate::progress::Bar;
+use crate::progress::{Bar, Clock};
 use crate::spirv_module::SpirvModule;
 use crate::terminal;
 
 /// Runs the command.
 pub fn run(options: &Tune) -> Result<()> {
+    let mut clock = Clock::start();
     // Whatever can be wrong is found before the long work starts.
     let named = options.plans.as_deref().filter(|text| *text != LIKELY);
     let plans = named.map(read_plans).transpose()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
+    clock.over("kernel and launch read");
     let measure = measure(options)?;
     let budget = budget(options.budget)?;
     let bench = device::bench(
@@ -36,6 +38,7 @@ pub fn run(options: &Tune) -> Result<()> {
         options.on.cache.l2.into(),
         options.on.watchdog.max_steps,
     )?;
+    clock.over("device opened");
     if let (Some(text), Some(_), true) = (&options.measure, measure, bench.times_at_once()) {
         return Err(Error::usage(format!(
             "`--measure {text}` is for devices on which plans are measured, and {} is simulated: every plan is",
@@ -95,6 +98,7 @@ pub fn run(options: &Tune) -> Result<()> {
     let captured = kernel::captured(&options.kernel)?;
     if let Some(captured) = &captured {
         print(&replayed(captured)?)?;
+        clock.over("captured launch run again");
     }
 
     let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
@@ -116,6 +120,7 @@ pub fn run(options: &Tune) -> Result<()> {
     let bar = Bar::new(budget);
     let report = tune::search(subject.as_ref(), bench.as_ref(), &asked, &bar)?.report;
     drop(bar);
+    clock.over("search");
 
     if let Some(html) = &html {
         let shown = Report {
@@ -123,6 +128,7 @@ pub fn run(options: &Tune) -> Result<()> {
             ..report.clone()
         };
         html.write(&terminal::page(&page::html(&shown)))?;
+        clock.over("page made");
     }
     if let Some(json) = &json {
         json.write(&json_line(&report)?)?;
@@ -142,6 +148,7 @@ pub fn run(options: &Tune) -> Result<()> {
     if let Some((module, destination)) = &module {
         let (bytes, granted) = module.best(&report)?;
         destination.write_bytes(&bytes)?;
+        clock.over("module written");
         for sentence in granted {
             eprintln!("headstart: taken for granted: {sentence}");
         }
@@ -164,6 +171,7 @@ pub fn run(options: &Tune) -> Result<()> {
                 Some(&report.best.plan).filter(|plan| !plan.is_none()),
             )?;
             print(&ways.map_or(String::new(), |ways| ways.to_string()))?;
+            clock.over("report printed");
         }
         print(exchanged.as_deref().unwrap_or_default())?;
     }

@@ -936,3 +936,48 @@ fn what_cannot_be_compared() {
         &["does not run PTX", "--code ir"],
     );
 }
+
+/// The first half of each work-group meets at a barrier, and the other half ends.
+const HALF_A_BARRIER: &str = "hsir 1
+kernel @half(%data: ptr.global i32[%length] align 4 unaliased, %length: i64) group 128,1,1 {
+  file #1 \"half.rs\"
+  %own = id.local.x
+  %i = extend.u %own to i64
+  %low = lt.u %own, 64:i32
+  if %low {
+    barrier #1:7:9
+    yield
+  }
+  %ptr = address %data + %i * 4
+  store %ptr, %own
+  return
+}
+";
+
+#[test]
+fn a_barrier_that_not_all_reach() {
+    let folder = folder();
+    let kernel = write(folder.path(), "half.hsir", HALF_A_BARRIER);
+    let launch = write(
+        folder.path(),
+        "half.toml",
+        "groups = 1\ngroup = 128\n[parameters.data]\nlength = 128\nfill = \"zero\"\noutput = \"bits\"\n",
+    );
+    let run = |device| ["run", &kernel, "--launch", &launch, "--device", device].map(str::to_owned);
+    let words = run("sim:pvc-1550");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    refused(
+        &words,
+        1,
+        &[
+            "half.rs:7:9: ",
+            "reaches a barrier that work-item 64 does not reach",
+            "on this device all",
+        ],
+    );
+    // NVIDIA's do without those that have ended.
+    let words = run("sim:h200");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let output = headstart(&words);
+    assert!(output.status.success(), "{output:?}");
+}

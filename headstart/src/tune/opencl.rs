@@ -47,7 +47,7 @@ impl OpenClBench {
     /// There is no such device.
     pub fn open(ordinal: usize) -> Result<OpenClBench> {
         let opencl = OpenClDevice::open(ordinal)?;
-        let simulator = Simulator::custom(opencl.description().clone(), Options::CHECKING, None);
+        let simulator = Simulator::custom(opencl.description().clone(), Options::CHECKING_OPENCL, None);
         Ok(OpenClBench {
             opencl,
             simulator,

@@ -267,11 +267,30 @@ pub struct Exec {
     pub program: Vec<OsString>,
 }
 
+/// A program that was built with Headstart.
+#[derive(Args, Clone, Debug)]
+pub struct BinOptions {
+    /// The kernels that this program launches, with the arguments of each one's largest launch. The program is built with the
+    /// crate `headstart`; it is run once
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["set", "trace", "launch"])]
+    pub bin: Option<PathBuf>,
+    /// The program's arguments, after `--`
+    #[arg(last = true, value_name = "ARGUMENTS", requires = "bin")]
+    pub arguments: Vec<OsString>,
+}
+
 /// The options of `headstart tune`.
 #[derive(Args, Debug)]
+#[command(after_help = TUNE_EXAMPLES)]
 pub struct Tune {
+    /// A kernel of the gallery (see `headstart kernels`), a file, `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`, or the folder of a
+    /// captured launch; with --bin the name of one of its kernels [default: all of them]
+    #[arg(value_name = "KERNEL", required_unless_present = "bin")]
+    pub kernel: Option<String>,
     #[command(flatten)]
-    pub kernel: KernelOptions,
+    pub data: DataOptions,
+    #[command(flatten)]
+    pub program: BinOptions,
     #[command(flatten)]
     pub on: DeviceOptions,
     /// Try only these plans, separated by semicolons, or the few that are `likely` to help
@@ -313,6 +332,12 @@ pub struct Tune {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
+
+const TUNE_EXAMPLES: &str = "\
+Examples:
+  headstart tune gather --set items=64 --html gather.html
+  headstart tune sum.ptx:sum --launch sum.toml -o better.ptx
+  headstart tune --bin target/release/my-program --device sim:h200";
 
 /// The options of `headstart new`.
 #[derive(Args, Debug)]
@@ -582,8 +607,14 @@ pub struct Devices {
 #[derive(Args, Debug)]
 pub struct Kernels {
     /// A module, `FILE.ptx` or `FILE.spv`; the gallery where it is left out
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "bin")]
     pub file: Option<String>,
+    /// The kernels that this program launches. The program is built with the crate `headstart`; it is run once
+    #[arg(long, value_name = "PROGRAM")]
+    pub bin: Option<PathBuf>,
+    /// The program's arguments, after `--`
+    #[arg(last = true, value_name = "ARGUMENTS", requires = "bin")]
+    pub arguments: Vec<OsString>,
     /// Write the list as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -7,6 +7,7 @@ mod command;
 mod compare;
 mod device;
 mod kernel;
+mod launched;
 mod output;
 mod program;
 mod progress;

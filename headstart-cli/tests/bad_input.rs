@@ -981,3 +981,59 @@ fn a_barrier_that_not_all_reach() {
     let output = headstart(&words);
     assert!(output.status.success(), "{output:?}");
 }
+
+/// A stand-in for a program: what it leaves is what a real one left.
+#[cfg(unix)]
+#[test]
+fn programs_that_leave_no_launch() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = folder();
+    let script = |name: &str, text: &str| {
+        let path = write(folder.path(), name, &format!("#!/bin/sh\n{text}\n"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+        path
+    };
+    let idle = script("idle", "exit 0");
+    let failing = script("failing", "exit 3");
+    refused(
+        &["tune", "--bin", &idle],
+        1,
+        &["launched no kernel of `#[kernel]`", "headstart capture"],
+    );
+    refused(&["kernels", "--bin", &failing], 1, &["failed, exit status: 3"]);
+    refused(
+        &["tune", "--bin", "no/such"],
+        2,
+        &["`no/such` cannot be run", "a program that was built"],
+    );
+    // A kernel whose launch was kept, and one whose launch could not be.
+    let kernel = write(folder.path(), "half.hsir", HALF_A_BARRIER);
+    let launch = write(
+        folder.path(),
+        "half.toml",
+        "groups = [2, 1, 1]\ngroup = [128, 1, 1]\n[parameters.\"data\"]\nlength = 128\n[parameters.\"length\"]\nvalue = 128\n",
+    );
+    let two = script(
+        "two",
+        &format!(
+            "cp {kernel} {launch} $HEADSTART_LAUNCHES\necho inside > $HEADSTART_LAUNCHES/other.refused\necho $1"
+        ),
+    );
+    let output = headstart(&["kernels", "--bin", &two, "--", "loud"]);
+    assert!(output.status.success(), "{output:?}");
+    let (listed, said) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert_eq!(
+        listed,
+        "half  2 work-groups of 128 work-items, 512 bytes of data\n"
+    );
+    assert!(said.contains("no launch of `other` was kept: inside"), "{said}");
+    refused(
+        &["tune", "hafl", "--bin", &two],
+        2,
+        &["no kernel `hafl`", "did you mean `half`?"],
+    );
+}

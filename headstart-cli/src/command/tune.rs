@@ -12,11 +12,12 @@ use headstart::suggest::quoted;
 use headstart::tune::{self, Answers, Asked, Log, MEASURED, Shard};
 use headstart::{Error, Result};
 
-use crate::arguments::{AtFullSize, Tune};
+use crate::arguments::{AtFullSize, KernelOptions, Tune};
 use crate::command::capture::toml_string;
 use crate::command::exec::{TUNED, TUNED_MODULE};
 use crate::device::{self, Chosen};
 use crate::kernel::{self, Module, Places};
+use crate::launched::Launches;
 use crate::output::{Destination, json_line, print};
 use crate::progress::{Bar, Clock};
 use crate::spirv_module::SpirvModule;
@@ -24,11 +25,52 @@ use crate::terminal;
 
 /// Runs the command.
 pub fn run(options: &Tune) -> Result<()> {
+    let Some(program) = &options.program.bin else {
+        let kernel = options.kernel.clone().unwrap_or_default();
+        let data = options.data.clone();
+        return tune_kernel(options, &KernelOptions { kernel, data });
+    };
+    let launches = Launches::of(program, &options.program)?;
+    if let Some(name) = &options.kernel {
+        return tune_kernel(options, &launches.named(name)?);
+    }
+    let for_one = [
+        ("--json", options.json.is_some()),
+        ("--html", options.html.is_some()),
+        ("--log", options.log.is_some()),
+        (
+            "--plans",
+            options.plans.as_deref().is_some_and(|plans| plans != LIKELY),
+        ),
+    ];
+    if let (Some((option, _)), true) = (
+        for_one.iter().find(|(_, is_given)| *is_given),
+        launches.names.len() > 1,
+    ) {
+        return Err(Error::usage(format!(
+            "`{option}` is for one kernel, and the program launches several"
+        ))
+        .accepted(format!("a KERNEL: {}", launches.names.join(", "))));
+    }
+    let count = launches.names.len();
+    for (number, name) in launches.names.iter().enumerate() {
+        // Whoever asks for one report's JSON on standard output wants nothing else there.
+        if count > 1 {
+            let before = if number == 0 { "" } else { "\n" };
+            print(&format!("{before}Kernel {} of {count}: {name}\n\n", number + 1))?;
+        }
+        tune_kernel(options, &launches.named(name)?)?;
+    }
+    Ok(())
+}
+
+/// Tunes one kernel.
+fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     let mut clock = Clock::start();
     // Whatever can be wrong is found before the long work starts.
     let named = options.plans.as_deref().filter(|text| *text != LIKELY);
     let plans = named.map(read_plans).transpose()?;
-    let subject = kernel::find(&options.kernel, Places::Filled)?;
+    let subject = kernel::find(which, Places::Filled)?;
     clock.over("kernel and launch read");
     let measure = measure(options)?;
     let budget = budget(options.budget)?;
@@ -64,9 +106,9 @@ pub fn run(options: &Tune) -> Result<()> {
         .transpose()?;
     let module = match &options.output {
         Some(path) => {
-            let module = match kernel::spirv_module(&options.kernel)? {
+            let module = match kernel::spirv_module(which)? {
                 Some(module) => Rewritten::Spirv(module, spirv_target(options)?),
-                None => Rewritten::Ptx(Module::of(&options.kernel)?.ok_or_else(|| {
+                None => Rewritten::Ptx(Module::of(which)?.ok_or_else(|| {
                     Error::usage("`-o` writes a module of PTX or SPIR-V").accepted(
                         "a kernel FILE.ptx[:entry] or FILE.spv[:entry]; for others, `headstart emit --target ptx`",
                     )
@@ -95,7 +137,7 @@ pub fn run(options: &Tune) -> Result<()> {
         }
     }
 
-    let captured = kernel::captured(&options.kernel)?;
+    let captured = kernel::captured(which)?;
     if let Some(captured) = &captured {
         print(&replayed(captured)?)?;
         clock.over("captured launch run again");

@@ -267,7 +267,7 @@ fn code(on: &On<'_>, form: CodeForm, ran: [&Ran; 2]) -> Result<Option<Difference
 }
 
 /// As `headstart emit --target machine` prints it.
-fn machine_code(model: &headstart::device::model::DeviceModel, ran: &Ran) -> String {
+fn machine_code(model: &headstart::model::DeviceModel, ran: &Ran) -> String {
     let workload = &ran.workload;
     let items = workload.group.iter().product();
     let groups: u64 = workload.groups.iter().map(|&count| u64::from(count)).product();

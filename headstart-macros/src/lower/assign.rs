@@ -64,9 +64,10 @@ impl Lowering {
         let update = if let Some(memory) = self.place(place, To::Change) {
             let here = self.at(place.span());
             let (lies, left) = (self.fresh("place", span), self.fresh("left", span));
+            let read = self.if_types_fit(span, quote_spanned!(span=> #record::read(#here, #lies)));
             quote_spanned!(span=> {
                 let #lies = #memory;
-                let #left = #record::read(#here, #lies);
+                let #left = #read;
                 #record::write(#here, #lies, #record::#operator(#at, #left, #right))
             })
         } else if let Expr::Index(_) | Expr::Field(_) = place {

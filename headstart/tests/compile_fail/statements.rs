@@ -61,12 +61,12 @@ fn shared_without_a_name(out: &mut [f32]) {
 #[kernel]
 fn leaves_no_loop(out: &mut [f32]) {
     out[0] = 1.0;
-    break; //~ E0268 5
+    break; //~ E0267 5 //~ E0268 5
 }
 
 #[kernel]
 fn adds_a_truth_value(out: &mut [u32], b: bool) {
-    out[0] = 1 + b; //~ E0277 16 //~ E0308 18
+    out[0] = 1 + b; //~ E0277 16
 }
 
 #[kernel]

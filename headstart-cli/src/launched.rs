@@ -56,7 +56,7 @@ impl Launches {
                 (Some(name), Some("toml")) => names.push(name),
                 (Some(name), Some("refused")) => {
                     let reason = fs::read_to_string(&path).unwrap_or_default();
-                    tell(&format!("headstart: no launch of `{name}` was kept: {reason}"));
+                    tell(&format!("no launch of `{name}` was kept: {}", reason.trim()));
                 }
                 _ => {}
             }

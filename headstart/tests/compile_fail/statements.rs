@@ -48,7 +48,7 @@ fn writes_what_is_read(values: &[f32]) {
 
 #[kernel] //~ E0277 1
 fn counts_in_floats(out: &mut [f32]) {
-    for i in 0.0..1.0 { //~ E0277 5 //~ E0277 14
+    for i in 0.0..1.0 { //~ E0277 14
         out[0] = i;
     }
 }
@@ -61,7 +61,7 @@ fn shared_without_a_name(out: &mut [f32]) {
 #[kernel]
 fn leaves_no_loop(out: &mut [f32]) {
     out[0] = 1.0;
-    break; //~ E0267 5 //~ E0268 5
+    break; //~ E0268 5
 }
 
 #[kernel]

@@ -4,6 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
+
+use headstart::device::sim::Simulator;
+use headstart::tune::{FileSubject, LaunchFile, Subject};
 
 /// What a program prints.
 const EXPECTED: &[(&str, &str)] = &[
@@ -155,4 +159,34 @@ fn a_tuned_kernel_is_remembered_for_the_next_start() {
     let (first, second) = (said(&first), said(&second));
     assert!(first.starts_with("from:    Searched\n"), "{first}");
     assert_eq!(second, first.replace("Searched", "Remembered"));
+}
+
+/// What `headstart tune --bin PROGRAM` works on: a program's kernel with the arguments that it was launched with.
+#[test]
+fn a_program_leaves_its_largest_launches_where_that_is_asked_for() -> headstart::Result<()> {
+    let (cache, launches) = (
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    );
+    let mut program = Command::new(built("reduction"));
+    program
+        .env("HEADSTART_CACHE", cache.path())
+        .env("HEADSTART_LAUNCHES", launches.path());
+    let output = program.output().expect("the program runs");
+    check("reduction", "the sum of 50000 elements: 2475000\n", &output);
+
+    let text = fs::read_to_string(launches.path().join("sum_of_groups.hsir")).expect("the kernel is there");
+    let kernel = Arc::new(headstart::ir::read(&text, "sum_of_groups.hsir")?);
+    let launch = LaunchFile::read(&launches.path().join("sum_of_groups.toml"))?;
+    let subject = FileSubject::new(Arc::clone(&kernel), launch);
+    // The first launch has 16 work-groups, the second has one.
+    let workload = subject.workload()?;
+    assert_eq!((workload.groups, workload.group), ([16, 1, 1], [128, 1, 1]));
+    let device = Simulator::untimed();
+    let (_, outputs) = workload.bind(&device)?.run(&device, &kernel)?;
+    let sums = outputs[0]
+        .chunks_exact(4)
+        .map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four")));
+    assert_eq!(sums.sum::<u32>(), 2_475_000);
+    Ok(())
 }

@@ -24,6 +24,9 @@ pub struct Arguments {
     /// Say nothing on standard error but errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Say on standard error what became of each plan and why, which programs are started, and how long each phase takes
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
 }
 
 const AFTER_HELP: &str = "\
@@ -145,6 +148,8 @@ pub enum Command {
     Run(Run),
     /// Time a kernel at every combination of some settings: what if memory were slower, or the distance larger?
     Sweep(Sweep),
+    /// Compare two plans, two reports or two versions of a kernel: time, counters, code
+    Compare(Compare),
     /// Print a kernel, plain or with a plan applied
     Emit(Emit),
     /// List the devices, real and simulated, and what a prefetch does on each
@@ -262,11 +267,30 @@ pub struct Exec {
     pub program: Vec<OsString>,
 }
 
+/// A program that was built with Headstart.
+#[derive(Args, Clone, Debug)]
+pub struct BinOptions {
+    /// The kernels that this program launches, with the arguments of each one's largest launch. The program is built with the
+    /// crate `headstart`; it is run once
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["set", "trace", "launch"])]
+    pub bin: Option<PathBuf>,
+    /// The program's arguments, after `--`
+    #[arg(last = true, value_name = "ARGUMENTS", requires = "bin")]
+    pub arguments: Vec<OsString>,
+}
+
 /// The options of `headstart tune`.
 #[derive(Args, Debug)]
+#[command(after_help = TUNE_EXAMPLES)]
 pub struct Tune {
+    /// A kernel of the gallery (see `headstart kernels`), a file, `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`, or the folder of a
+    /// captured launch; with --bin the name of one of its kernels [default: all of them]
+    #[arg(value_name = "KERNEL", required_unless_present = "bin")]
+    pub kernel: Option<String>,
     #[command(flatten)]
-    pub kernel: KernelOptions,
+    pub data: DataOptions,
+    #[command(flatten)]
+    pub program: BinOptions,
     #[command(flatten)]
     pub on: DeviceOptions,
     /// Try only these plans, separated by semicolons, or the few that are `likely` to help
@@ -308,6 +332,12 @@ pub struct Tune {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
+
+const TUNE_EXAMPLES: &str = "\
+Examples:
+  headstart tune gather --set items=64 --html gather.html
+  headstart tune sum.ptx:sum --launch sum.toml -o better.ptx
+  headstart tune --bin target/release/my-program --device sim:h200";
 
 /// The options of `headstart new`.
 #[derive(Args, Debug)]
@@ -435,6 +465,59 @@ Examples:
   headstart sweep gather --over groups=66,132,264,528 --over strategy=cache:L1,rolling-async,rolling-registers
   headstart sweep gather --over dram.bandwidth=1000..8000 --plan unroll:8 --html bandwidth.html";
 
+/// The options of `headstart compare`.
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub struct Compare {
+    /// A plan of the kernel of --kernel; or a report, `FILE.json` of `headstart tune --json`; or a version of a kernel: one of
+    /// the gallery, a file `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`, or the folder of a captured launch
+    #[arg(value_name = "A")]
+    pub a: String,
+    /// The same kind, which is compared with A
+    #[arg(value_name = "B")]
+    pub b: String,
+    /// A and B are plans of this kernel
+    #[arg(long, value_name = "KERNEL")]
+    pub kernel: Option<String>,
+    #[command(flatten)]
+    pub data: DataOptions,
+    /// For two versions from files: B's geometry and arguments, where they are not those of --launch
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "kernel")]
+    pub launch_b: Option<PathBuf>,
+    #[command(flatten)]
+    pub on: DeviceOptions,
+    #[command(flatten)]
+    pub check: CheckOptions,
+    /// The form of the code that is compared [default: the text of the entries where both are PTX, or else `ir`]
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub code: Option<CodeForm>,
+    /// Print the whole difference of the code, however long it is
+    #[arg(long)]
+    pub all_code: bool,
+    /// Write the comparison as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// A form of code that two kernels are compared in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CodeForm {
+    /// Headstart's own text form
+    Ir,
+    /// NVIDIA's assembly language
+    Ptx,
+    /// The instructions that the simulator times
+    Machine,
+    /// No code
+    None,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  headstart compare none values=rolling-async:4 --kernel gather --set items=64
+  headstart compare before.json after.json
+  headstart compare old.ptx:sum new.ptx:sum --launch sum.toml --code ptx --all-code";
+
 /// The options of `headstart emit`.
 #[derive(Args, Debug)]
 pub struct Emit {
@@ -524,8 +607,14 @@ pub struct Devices {
 #[derive(Args, Debug)]
 pub struct Kernels {
     /// A module, `FILE.ptx` or `FILE.spv`; the gallery where it is left out
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "bin")]
     pub file: Option<String>,
+    /// The kernels that this program launches. The program is built with the crate `headstart`; it is run once
+    #[arg(long, value_name = "PROGRAM")]
+    pub bin: Option<PathBuf>,
+    /// The program's arguments, after `--`
+    #[arg(last = true, value_name = "ARGUMENTS", requires = "bin")]
+    pub arguments: Vec<OsString>,
     /// Write the list as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -6,10 +6,12 @@ use headstart::device::cuda::gpu::{self, GpuFacts};
 use headstart::device::model::{self, DeviceModel, Reached, Registers, Vendor};
 use headstart::device::opencl::platform::{self, OpenClFacts};
 use headstart::report::terms::Terms;
+use headstart::suggest::quoted;
 use headstart::tune::gpu::promised;
 use headstart::tune::{Bench, MeasuredBench, OpenClBench, SeveralBench, SimulatedBench, Workload};
 use headstart::{Error, Result};
 
+use crate::output::explain;
 use crate::terminal;
 
 /// Operations of one sub-group after which a kernel counts as endless on a simulated device, unless the command line says
@@ -37,7 +39,7 @@ impl Chosen {
         if let (Some("cuda" | "opencl"), [over, ..]) = (kind, overrides) {
             return Err(Error::usage(format!(
                 "`--model {over}` changes a model, and {} has none",
-                headstart::suggest::quoted(name)
+                quoted(name)
             ))
             .accepted("a simulated device, such as `--device sim:h200`"));
         }
@@ -46,7 +48,7 @@ impl Chosen {
             Some((kind @ "cuda", _)) => Chosen::Gpu(gpu::facts(ordinal(kind, name)?)?),
             Some((kind @ "opencl", _)) => Chosen::OpenCl(platform::facts(ordinal(kind, name)?)?),
             Some(_) => {
-                let what = format!("there is no device {}", headstart::suggest::quoted(name));
+                let what = format!("there is no device {}", quoted(name));
                 return Err(Error::usage(what).accepted(
                     "`sim:NAME`, `cuda:N` or `opencl:N`, as `headstart devices` lists them, or a model file",
                 ));
@@ -114,6 +116,17 @@ impl Chosen {
             Chosen::Gpu(facts) => {
                 let program =
                     std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
+                explain(|| format!("runs: {} worker", quoted(&program.to_string_lossy())));
+                // The worker starts it, for each kernel.
+                if let Some(assembler) = std::env::var_os("HEADSTART_PTXAS").filter(|name| !name.is_empty()) {
+                    explain(|| {
+                        let options = std::env::var("HEADSTART_PTXAS_OPTIONS").unwrap_or_default();
+                        format!(
+                            "runs for each kernel: {} -lineinfo {options} kernel.ptx -o kernel.cubin",
+                            quoted(&assembler.to_string_lossy())
+                        )
+                    });
+                }
                 let bench = MeasuredBench::start(&program, &["worker".into()], facts.ordinal)?;
                 Box::new(bench.with_cache(cache)?)
             }
@@ -222,8 +235,7 @@ pub fn ordinal(kind: &str, name: &str) -> Result<usize> {
     let number = name.strip_prefix(kind).and_then(|rest| rest.strip_prefix(':'));
     number.and_then(|number| number.parse().ok()).ok_or_else(|| {
         let what = if kind == "cuda" { "GPU" } else { "device" };
-        Error::usage(format!("{} is no {what}", headstart::suggest::quoted(name)))
-            .accepted(format!("`{kind}:0`"))
+        Error::usage(format!("{} is no {what}", quoted(name))).accepted(format!("`{kind}:0`"))
     })
 }
 

@@ -147,6 +147,22 @@ impl Module {
         }))
     }
 
+    /// The entry's own text: what is between its braces; none where the entry is not named and there are several.
+    ///
+    /// # Errors
+    /// The text is no module.
+    pub fn entry_text(&self) -> Result<Option<String>> {
+        let module = headstart::front::ptx::Module::new(&self.text, &self.file);
+        let module = module.map_err(|error| error.within(&self.file))?;
+        let entries = module.entries();
+        let name = match (self.entry.as_deref(), &entries[..]) {
+            (Some(name), _) => headstart::names::find(&entries, name)?,
+            (None, [only]) => Some(*only),
+            (None, _) => None,
+        };
+        Ok(name.and_then(|name| module.body_of(name)).map(str::to_owned))
+    }
+
     fn subject(self) -> Result<Box<dyn Subject>> {
         let facts = self.launch.facts();
         let module = headstart::front::ptx::Module::shared(&self.text, &self.file);

@@ -4,8 +4,10 @@ mod arguments;
 mod bench;
 mod calibrate;
 mod command;
+mod compare;
 mod device;
 mod kernel;
+mod launched;
 mod output;
 mod program;
 mod progress;
@@ -24,7 +26,7 @@ use headstart::{Error, Result};
 fn main() -> ExitCode {
     // clap prints help and its own errors, and ends with status 0 or 2.
     let arguments = Arguments::parse();
-    terminal::set_up(arguments.color, arguments.quiet);
+    terminal::set_up(arguments.color, arguments.quiet, arguments.verbose);
     if let Some(words) = arguments.terms {
         terminal::use_terms(words.into());
     }
@@ -63,6 +65,7 @@ fn run(command: Command) -> Result<u8> {
         Command::Merge(options) => command::merge::run(&options),
         Command::New(options) => command::new::run(&options),
         Command::LaunchTemplate(options) => command::launch_template::run(&options),
+        Command::Compare(options) => command::compare::run(&options),
         Command::Sweep(options) => command::sweep::run(&options),
         Command::Plans => output::print(arguments::PLANS),
         Command::Completions(options) => command::shell::completions(&options),

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
@@ -33,6 +34,38 @@ pub fn tell(sentence: &str) {
         // Names come from files.
         let sentence = sentence.replace(char::is_control, "\u{fffd}");
         let _ = writeln!(io::stderr(), "{}", terminal::errors().fitted(&sentence));
+    }
+}
+
+/// Writes a sentence that only `--verbose` asks for to standard error.
+pub fn explain(sentence: impl FnOnce() -> String) {
+    if terminal::is_verbose() {
+        tell(&sentence());
+    }
+}
+
+/// Says with `--verbose` that a program is started: what a shell would have to be told to start it.
+pub fn explain_command(command: &Command) {
+    explain(|| format!("runs: {}", command_line(command)));
+}
+
+/// A command as a shell takes it: the environment that differs, the program, its arguments.
+fn command_line(command: &Command) -> String {
+    let set = command.get_envs().filter_map(|(name, value)| {
+        let (name, value) = (name.to_string_lossy(), value?.to_string_lossy());
+        Some(format!("{name}={}", for_shell(&value)))
+    });
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words = words.map(|word| for_shell(&word.to_string_lossy()));
+    set.chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A word in single quotes where a shell would split or change it.
+fn for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
@@ -196,6 +229,19 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn a_command_line_can_be_pasted_into_a_shell() {
+        let mut command = Command::new("/opt/my tools/nvcc");
+        command.args(["-O3", "it's.cu", ""]).env("MODE", "a b");
+        let line = command_line(&command);
+        assert_eq!(line, "MODE='a b' '/opt/my tools/nvcc' -O3 'it'\\''s.cu' ''");
+        let told = Command::new("sh")
+            .args(["-c", &format!("printf '%s|' {line}")])
+            .output();
+        let told = String::from_utf8(told.expect("a shell").stdout).expect("text");
+        assert_eq!(told, "MODE=a b|/opt/my tools/nvcc|-O3|it's.cu||");
     }
 
     #[test]

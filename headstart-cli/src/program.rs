@@ -1,8 +1,8 @@
 //! The user's program, run with the library that is preloaded.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,13 @@ use std::process::{Command, ExitStatus, Stdio};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
+use crate::output::explain_command;
+
 /// The library's file.
 const LIBRARY: &str = "libheadstart_driver.so";
+
+/// The variable that says where the library is.
+const NAMED: &str = "HEADSTART_DRIVER_LIBRARY";
 
 /// A program with its arguments.
 pub struct Program {
@@ -81,6 +86,7 @@ impl Program {
         if !aloud {
             command.stdout(Stdio::null());
         }
+        explain_command(&command);
         let started = command.status();
         started.map_err(|error| {
             let shown = quoted(&self.words[0].to_string_lossy());
@@ -101,28 +107,48 @@ fn input() -> Option<File> {
     Some(again)
 }
 
-/// Where the library is: beside this program, or where the build put it.
+/// Where the library is: where the environment says, beside this program, or where the build put it.
+///
+/// # Errors
+/// It is in none of these places: which they are, and how to build it.
 fn library() -> Result<PathBuf> {
-    if let Some(named) = env::var_os("HEADSTART_DRIVER_LIBRARY") {
-        return Ok(PathBuf::from(named));
+    if let Some(named) = env::var_os(NAMED).filter(|named| !named.is_empty()) {
+        let path = PathBuf::from(named);
+        // The loader says nothing of a library that is not there, and runs the program without it.
+        return match path.is_file() {
+            true => Ok(path),
+            false => Err(Error::usage(format!(
+                "{NAMED} names {}, and there is no such file",
+                quoted(&path.to_string_lossy())
+            ))
+            .accepted(format!("the path of `{LIBRARY}`"))),
+        };
     }
-    let beside = env::current_exe()
-        .ok()
-        .and_then(|own| Some(own.parent()?.to_owned()));
-    let beside = beside.unwrap_or_default();
-    let places = [
-        OsStr::new("."),
-        OsStr::new("deps"),
-        OsStr::new(".."),
-        OsStr::new("../lib"),
-    ];
+    let own = env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
+    let places = [".", "deps", "..", "../lib"].map(|place| beside.join(place));
     let found = places
         .iter()
-        .map(|place| beside.join(place).join(LIBRARY))
+        .map(|place| place.join(LIBRARY))
         .find(|path| path.is_file());
-    let found = found.and_then(|path| std::fs::canonicalize(path).ok());
-    found.ok_or_else(|| {
-        Error::usage(format!("`{LIBRARY}` is not beside this program"))
-            .accepted("`cargo build --release -p headstart-driver`, or HEADSTART_DRIVER_LIBRARY=FILE")
-    })
+    found
+        .and_then(|path| fs::canonicalize(path).ok())
+        .ok_or_else(|| missing(&places))
+}
+
+/// `cargo install` installs programs and no libraries: what to do about it.
+fn missing(places: &[PathBuf]) -> Error {
+    let looked: Vec<String> = places
+        .iter()
+        .map(|place| {
+            let place = fs::canonicalize(place).unwrap_or_else(|_| place.clone());
+            quoted(&place.to_string_lossy())
+        })
+        .collect();
+    let version = env!("CARGO_PKG_VERSION");
+    Error::usage(format!("`{LIBRARY}` is not there; it was looked for in {}", looked.join(", "))).accepted(format!(
+        "in a checkout of Headstart `cargo build --release -p headstart-driver` writes it to target/release; without one `cargo new \
+         --lib preload && cd preload && cargo add headstart-driver@{version} && cargo build --release` writes it to \
+         target/release/deps; then copy it beside `headstart`, or set {NAMED} to its path"
+    ))
 }

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use headstart::report::{Trial, number};
+use headstart::report::{Outcome, Trial, number};
 use headstart::tune::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::output::tell;
+use crate::output::{explain, tell};
 use crate::terminal;
 
 /// Whether Ctrl-C was pressed while a search ran.
@@ -45,6 +45,52 @@ fn bar() -> ProgressBar {
     match terminal::is_quiet() {
         true => ProgressBar::hidden(),
         false => ProgressBar::no_length(),
+    }
+}
+
+/// How long the phases of a command take, for `--verbose`.
+pub struct Clock {
+    since: Instant,
+}
+
+impl Clock {
+    /// The first phase begins.
+    pub fn start() -> Clock {
+        Clock {
+            since: Instant::now(),
+        }
+    }
+
+    /// A phase is over, and the next begins.
+    pub fn over(&mut self, phase: &str) {
+        let took = self.since.elapsed();
+        explain(|| format!("{}  {phase}", seconds(took)));
+        self.since = Instant::now();
+    }
+}
+
+/// A time in seconds, as wide as those above and below it.
+fn seconds(time: Duration) -> String {
+    format!("{:>8.3} s", time.as_secs_f64())
+}
+
+/// What became of a plan, and why.
+fn fate(trial: &Trial) -> String {
+    match &trial.outcome {
+        Outcome::Ok { time_ns, speedup, .. } => format!(
+            "`{}`: {}, {}",
+            trial.plan,
+            number::speedup(*speedup),
+            number::duration(*time_ns)
+        ),
+        Outcome::Dropped { after, at_most } => format!(
+            "`{}`: dropped after {}, at most {}",
+            trial.plan,
+            number::percent(*after),
+            number::speedup(*at_most)
+        ),
+        Outcome::Rejected { reason } => format!("`{}`: rejected: {reason}", trial.plan),
+        Outcome::Failed { reason } => format!("`{}`: failed: {reason}", trial.plan),
     }
 }
 
@@ -87,7 +133,12 @@ impl Bar {
         ));
     }
 
-    fn show(&self, trial: &Trial) {
+    fn show(&self, trial: &Trial, from: &str) {
+        if terminal::is_verbose() {
+            let at = seconds(self.begun.elapsed());
+            self.bar
+                .suspend(|| explain(|| format!("{at}  {}{from}", fate(trial))));
+        }
         self.bar.inc(1);
         self.say(self.done.fetch_add(1, Ordering::Relaxed) + 1);
         let Some((_, speedup)) = trial.measured() else {
@@ -111,6 +162,8 @@ impl Progress for Bar {
     }
 
     fn begin(&self, plans: usize) {
+        let at = seconds(self.begun.elapsed());
+        explain(|| format!("{at}  plans listed and derived"));
         // A search goes on with its plans in another geometry.
         if self.said.get().is_none() {
             tell(&format!("{plans} plans to try"));
@@ -125,11 +178,11 @@ impl Progress for Bar {
     }
 
     fn done(&self, trial: &Trial) {
-        self.show(trial);
+        self.show(trial, "");
     }
 
     fn known(&self, trial: &Trial) {
-        self.show(trial);
+        self.show(trial, ", from the log");
         // What took no time says nothing of the time that is left.
         self.bar.reset_eta();
     }

@@ -27,6 +27,7 @@ pub enum Colour {
 struct Terminal {
     is_coloured: bool,
     is_quiet: bool,
+    is_verbose: bool,
     output: Columns,
     errors: Columns,
 }
@@ -65,8 +66,9 @@ pub fn page(page: &str) -> String {
         .map_or_else(|| page.to_owned(), |terms| terms.in_page(page))
 }
 
-/// Finds out; `is_quiet` keeps everything but errors from standard error. Later calls change nothing.
-pub fn set_up(colour: Colour, is_quiet: bool) {
+/// Finds out; `is_quiet` keeps everything but errors from standard error, `is_verbose` asks for more there. Later calls change
+/// nothing.
+pub fn set_up(colour: Colour, is_quiet: bool, is_verbose: bool) {
     // As https://no-color.org has it: set to anything but nothing.
     let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let is_coloured = match colour {
@@ -77,6 +79,7 @@ pub fn set_up(colour: Colour, is_quiet: bool) {
     TERMINAL.get_or_init(|| Terminal {
         is_coloured,
         is_quiet,
+        is_verbose,
         output: columns(terminal_size::terminal_size_of(std::io::stdout())),
         errors: columns(terminal_size::terminal_size_of(std::io::stderr())),
     });
@@ -108,11 +111,43 @@ pub fn is_quiet() -> bool {
     TERMINAL.get().is_some_and(|terminal| terminal.is_quiet)
 }
 
+/// Whether standard error is to say how everything went.
+pub fn is_verbose() -> bool {
+    TERMINAL.get().is_some_and(|terminal| terminal.is_verbose)
+}
+
 /// A text with its headings, verdicts and warnings coloured, if colours are wanted.
 pub fn coloured(text: &str) -> String {
     match TERMINAL.get() {
         Some(terminal) if terminal.is_coloured => text.split_inclusive('\n').map(line).collect(),
         _ => text.to_owned(),
+    }
+}
+
+/// What became of a line between two texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// Only the first has it.
+    Removed,
+    /// Only the second has it.
+    Added,
+    /// It says where the lines below it stand.
+    Place,
+}
+
+/// A line of a difference, coloured if colours are wanted.
+pub fn changed(how: Changed, line: &str) -> String {
+    let colour = match how {
+        Changed::Removed => AnsiColor::Red,
+        Changed::Added => AnsiColor::Green,
+        Changed::Place => AnsiColor::Cyan,
+    };
+    match TERMINAL.get() {
+        Some(terminal) if terminal.is_coloured => {
+            let style = Style::new().fg_color(Some(colour.into()));
+            format!("{}{line}{}", style.render(), style.render_reset())
+        }
+        _ => line.to_owned(),
     }
 }
 

@@ -862,3 +862,178 @@ fn numbers_of_a_model_that_divide() {
         String::from_utf8_lossy(&output.stderr)
     );
 }
+
+#[test]
+fn what_cannot_be_compared() {
+    let folder = folder();
+    let (empty, list) = (
+        write(folder.path(), "empty.json", ""),
+        write(folder.path(), "list.json", "[1, 2]"),
+    );
+    let report = "a file that `headstart tune --json FILE` wrote";
+    refused(
+        &["compare", "no.json", "none.json"],
+        2,
+        &["`no.json`", "cannot be read", report],
+    );
+    refused(
+        &["compare", &empty, &list],
+        1,
+        &["empty.json", "no report", report],
+    );
+    refused(&["compare", &list, &list], 1, &["list.json", "no report", report]);
+    refused(
+        &["compare", &list, "gather"],
+        2,
+        &["is a report, and `gather` is not", "--kernel KERNEL"],
+    );
+    refused(
+        &["compare", &list, &list, "--device", "sim:h200"],
+        2,
+        &["`--device` is for kernels that are run", "leave it out"],
+    );
+    refused(
+        &["compare", "none", "unroll:4"],
+        2,
+        &["`none` is a plan, and of no kernel", "--kernel KERNEL"],
+    );
+    refused(
+        &["compare", "gather", "gathr"],
+        2,
+        &["no kernel `gathr`", "did you mean `gather`?"],
+    );
+    refused(
+        &["compare", "none", "unrol:4", "--kernel", "gather"],
+        2,
+        &["B: ", "did you mean `unroll`?"],
+    );
+    refused(
+        &[
+            "compare",
+            "none",
+            "valeus=cache:L2:1",
+            "--kernel",
+            "gather",
+            "--device",
+            "sim:h200",
+        ],
+        2,
+        &["B: ", "valeus", "values"],
+    );
+    refused(
+        &[
+            "compare",
+            "none",
+            "none",
+            "--kernel",
+            "gather",
+            "--device",
+            "sim:pvc-1550",
+            "--code",
+            "ptx",
+        ],
+        3,
+        &["does not run PTX", "--code ir"],
+    );
+}
+
+/// The first half of each work-group meets at a barrier, and the other half ends.
+const HALF_A_BARRIER: &str = "hsir 1
+kernel @half(%data: ptr.global i32[%length] align 4 unaliased, %length: i64) group 128,1,1 {
+  file #1 \"half.rs\"
+  %own = id.local.x
+  %i = extend.u %own to i64
+  %low = lt.u %own, 64:i32
+  if %low {
+    barrier #1:7:9
+    yield
+  }
+  %ptr = address %data + %i * 4
+  store %ptr, %own
+  return
+}
+";
+
+#[test]
+fn a_barrier_that_not_all_reach() {
+    let folder = folder();
+    let kernel = write(folder.path(), "half.hsir", HALF_A_BARRIER);
+    let launch = write(
+        folder.path(),
+        "half.toml",
+        "groups = 1\ngroup = 128\n[parameters.data]\nlength = 128\nfill = \"zero\"\noutput = \"bits\"\n",
+    );
+    let run = |device| ["run", &kernel, "--launch", &launch, "--device", device].map(str::to_owned);
+    let words = run("sim:pvc-1550");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    refused(
+        &words,
+        1,
+        &[
+            "half.rs:7:9: ",
+            "reaches a barrier that work-item 64 does not reach",
+            "on this device all",
+        ],
+    );
+    // NVIDIA's do without those that have ended.
+    let words = run("sim:h200");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let output = headstart(&words);
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// A stand-in for a program: what it leaves is what a real one left.
+#[cfg(unix)]
+#[test]
+fn programs_that_leave_no_launch() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = folder();
+    let script = |name: &str, text: &str| {
+        let path = write(folder.path(), name, &format!("#!/bin/sh\n{text}\n"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+        path
+    };
+    let idle = script("idle", "exit 0");
+    let failing = script("failing", "exit 3");
+    refused(
+        &["tune", "--bin", &idle],
+        1,
+        &["launched no kernel of `#[kernel]`", "headstart capture"],
+    );
+    refused(&["kernels", "--bin", &failing], 1, &["failed, exit status: 3"]);
+    refused(
+        &["tune", "--bin", "no/such"],
+        2,
+        &["`no/such` cannot be run", "a program that was built"],
+    );
+    // A kernel whose launch was kept, and one whose launch could not be.
+    let kernel = write(folder.path(), "half.hsir", HALF_A_BARRIER);
+    let launch = write(
+        folder.path(),
+        "half.toml",
+        "groups = [2, 1, 1]\ngroup = [128, 1, 1]\n[parameters.\"data\"]\nlength = 128\n[parameters.\"length\"]\nvalue = 128\n",
+    );
+    let two = script(
+        "two",
+        &format!(
+            "cp {kernel} {launch} $HEADSTART_LAUNCHES\necho inside > $HEADSTART_LAUNCHES/other.refused\necho $1"
+        ),
+    );
+    let output = headstart(&["kernels", "--bin", &two, "--", "loud"]);
+    assert!(output.status.success(), "{output:?}");
+    let (listed, said) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert_eq!(
+        listed,
+        "half  2 work-groups of 128 work-items, 512 bytes of data\n"
+    );
+    assert!(said.contains("no launch of `other` was kept: inside"), "{said}");
+    refused(
+        &["tune", "hafl", "--bin", &two],
+        2,
+        &["no kernel `hafl`", "did you mean `half`?"],
+    );
+}

@@ -686,3 +686,44 @@ fn threads_go_all_the_way() {
 fn a_program_that_forks_goes_all_the_way() {
     goes_all_the_way(&["forks"], &[], &["cube"]);
 }
+
+/// `cargo install` installs the command alone.
+#[test]
+fn a_command_without_its_library_says_where_it_looked_and_how_to_get_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let alone = folder.path().join("bin");
+    std::fs::create_dir(&alone).expect("a folder");
+    let command = alone.join("headstart");
+    std::fs::copy(env!("CARGO_BIN_EXE_headstart"), &command).expect("copied");
+    let run = |library: Option<&str>| {
+        let mut run = std::process::Command::new(&command);
+        run.args(["capture", "-o"])
+            .arg(folder.path().join("cap"))
+            .args(["--", "true"]);
+        match library {
+            Some(library) => run.env("HEADSTART_DRIVER_LIBRARY", library),
+            None => run.env_remove("HEADSTART_DRIVER_LIBRARY"),
+        };
+        let output = run.output().expect("the command starts");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (status, said) = run(None);
+    assert_eq!(status, Some(2), "{said}");
+    for expected in [
+        &*alone.canonicalize().expect("a path").to_string_lossy(),
+        "cargo build --release -p headstart-driver",
+        concat!("cargo add headstart-driver@", env!("CARGO_PKG_VERSION")),
+        "HEADSTART_DRIVER_LIBRARY",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let (status, said) = run(Some("/nowhere/library.so"));
+    assert_eq!(status, Some(2), "{said}");
+    assert!(
+        said.contains("names `/nowhere/library.so`, and there is no such file"),
+        "{said}"
+    );
+}

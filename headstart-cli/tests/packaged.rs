@@ -307,6 +307,17 @@ fn a_new_program_builds_and_runs_from_the_packages_alone() {
             && lines[3] == "the same bits: true",
         "{built}"
     );
+    // Its kernels are tuned with the arguments that it gives them.
+    let mut tune = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    let program = registry.target.join("debug/demo");
+    let tuned = succeeds(
+        tune.args([
+            "tune", "--quiet", "--device", "sim:h200", "--plans", "likely", "--bin",
+        ])
+        .arg(&program)
+        .env("HEADSTART_CACHE", outside.path().join("answers")),
+    );
+    assert!(tuned.contains("Verdict: "), "{tuned}");
     let tested = succeeds(registry.cargo(&demo).args(["test", "--quiet"]));
     assert!(tested.contains("1 passed; 0 failed"), "{tested}");
 

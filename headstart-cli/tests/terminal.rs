@@ -38,6 +38,11 @@ fn uses() -> Vec<Vec<&'static str>> {
             &["sweep", "gather"],
             &["--over", "distance=1..12:12", "--over", "dram.latency=400,800"],
         ),
+        with(
+            &["compare", "none", "values=rolling-async:4", "--kernel", "gather"],
+            &["--all-code"],
+        ),
+        with(&["compare", "gather", "gather-pointer"], &["--code", "machine"]),
         vec!["devices"],
         vec!["devices", "--model", "pvc-1550"],
         vec!["kernels"],
@@ -140,6 +145,45 @@ fn colours_come_where_they_are_wanted() {
     assert!(coloured.contains("\u{1b}[1mVerdict: "), "{coloured}");
     let quiet = headstart("100", &[&["tune", "gather", "-q"], &small[..]].concat());
     assert!(quiet.stderr.is_empty(), "{quiet:?}");
+}
+
+#[test]
+fn what_became_of_each_plan_is_said_where_that_is_wanted() {
+    let plans = "unroll:2;values=rolling-async:4;values=rolling-registers:4096";
+    let arguments = [
+        "tune", "gather", "--set", "items=8", "--set", "groups=2", "--device", "sim:h200", "--plans", plans,
+    ];
+    let run = |options: &[&str]| headstart("400", &[&arguments[..], options].concat());
+    let (usual, verbose) = (run(&[]), run(&["-v"]));
+    assert_eq!(usual.stdout, verbose.stdout, "the report is the same");
+    let said = String::from_utf8(verbose.stderr).expect("text");
+    let usual = String::from_utf8(usual.stderr).expect("text");
+    for line in usual.lines() {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    let report = headstart("400", &[&arguments[..], &["--json", "-"]].concat());
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("JSON");
+    let trials = report["trials"].as_array().expect("trials");
+    assert_eq!(trials.len(), 4);
+    for trial in trials {
+        let plan = trial["plan"].as_str().expect("a plan");
+        let line = said.lines().find(|line| line.contains(&format!("`{plan}`: ")));
+        let line = line.unwrap_or_else(|| panic!("{plan}: {said}"));
+        match trial["status"].as_str() {
+            Some("ok") => assert!(line.contains("×, "), "{line}"),
+            _ => {
+                let reason = trial["reason"].as_str().expect("a reason");
+                assert!(line.contains(&format!("rejected: {reason}")), "{line}");
+            }
+        }
+        assert!(!usual.contains(line));
+    }
+    for phase in ["kernel and launch read", "device opened", "search"] {
+        let line = said.lines().find(|line| line.ends_with(phase)).expect(phase);
+        assert!(line.contains(" s  "), "{line}");
+    }
+    let both = headstart("100", &[&arguments[..], &["-q", "-v"]].concat());
+    assert_eq!(both.status.code(), Some(2));
 }
 
 #[test]

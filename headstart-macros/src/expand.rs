@@ -15,6 +15,7 @@ use crate::scope::Binding;
 use crate::signature::{
     Parameter, ParameterKind, parameters, recorded_element, recorded_type, without_lifetimes,
 };
+use crate::types_fit::types_fit;
 use crate::verbatim::verbatim;
 
 /// Expands `#[kernel(...)]`.
@@ -89,6 +90,8 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
     let parameters = parameters(signature, true)?;
     let mut lowering = Lowering::new(None, &signature.generics);
     lowering.plain = plain::beside(function);
+    let types_fit = types_fit(function);
+    lowering.knows_types_fit = types_fit.is_some();
     let record = record_path(signature.ident.span());
     let mut declarations = Vec::new();
     let mut constants = Vec::new();
@@ -151,6 +154,8 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
     let documentation = format!("Builds the IR of [`{name}`](fn@{name}).");
     let calls = calls::calls(arguments, function, &parameters);
     Ok(quote! {
+        #types_fit
+
         #calls
 
         #[doc = #documentation]
@@ -190,6 +195,8 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
     let generics = &signature.generics;
     let mut lowering = Lowering::new(Some(handle.clone()), generics);
     lowering.plain = plain::beside(function);
+    let types_fit = types_fit(function);
+    lowering.knows_types_fit = types_fit.is_some();
     let record = record_path(signature.ident.span());
     let mut inputs = Vec::new();
     let mut declarations = Vec::new();
@@ -237,6 +244,8 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
     let text = signature.ident.to_string();
     let call = mixed("call");
     Ok(quote! {
+        #types_fit
+
         #[doc(hidden)]
         pub fn device #parameters_of (#call: #record::At, #(#inputs),*) -> #output #clause {
             let ::core::option::Option::Some(#handle) =
@@ -255,6 +264,7 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
 fn declare(lowering: &mut Lowering, name: &Ident, mutable: bool, made: TokenStream) -> TokenStream {
     let record = record_path(name.span());
     let text = name.to_string();
+    let made = lowering.if_types_fit(name.span(), made);
     if mutable {
         lowering.scopes.declare(name, Binding::Variable);
         quote_spanned!(name.span()=> let #name = #record::variable(#text, #made);)

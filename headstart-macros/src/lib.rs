@@ -16,6 +16,7 @@ mod plain;
 mod plan;
 mod scope;
 mod signature;
+mod types_fit;
 mod verbatim;
 
 use proc_macro::TokenStream;

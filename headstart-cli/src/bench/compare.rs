@@ -27,6 +27,8 @@ use super::process::{Answer, Process};
 use super::shown;
 use super::workloads;
 
+use crate::output::explain_command;
+
 /// Every workload comes from memory, as it does where it is not the only thing that runs.
 const CACHE: CacheState = CacheState::Flushed;
 
@@ -98,6 +100,7 @@ fn build(source: &Path, program: &Path, tools: &Tools<'_>) -> Result<()> {
         .arg(program)
         .arg(source);
     let failed = |what: String| Error::device(format!("{}: {what}", tools.nvcc.display()));
+    explain_command(&build);
     let output = build.output().map_err(|error| failed(error.to_string()))?;
     if output.status.success() {
         return Ok(());

@@ -24,6 +24,7 @@ use serde_json::{Value as Json, json};
 
 use crate::arguments;
 use crate::device::ordinal;
+use crate::output::explain_command;
 use crate::output::{Destination, json_line, print};
 use crate::published;
 
@@ -398,10 +399,13 @@ fn compile(nvcc: &Path, architecture: &str) -> Result<Vec<u8>> {
         folder.path().join("functions.cubin"),
     );
     std::fs::write(&source_file, source()).map_err(|error| failed(error.to_string()))?;
-    let output = Command::new(nvcc)
+    let mut build = Command::new(nvcc);
+    build
         .args(["-O3", "-arch", architecture, "-cubin", "-o"])
         .arg(&cubin)
-        .arg(&source_file)
+        .arg(&source_file);
+    explain_command(&build);
+    let output = build
         .output()
         .map_err(|error| failed(error.to_string()).accepted("a path to nvcc with --nvcc"))?;
     if !output.status.success() {

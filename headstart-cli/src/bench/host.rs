@@ -17,6 +17,7 @@ use serde_json::json;
 
 use crate::arguments;
 use crate::device::Chosen;
+use crate::output::explain_command;
 use crate::output::{Destination, json_line, print};
 use crate::published;
 
@@ -146,10 +147,13 @@ fn in_its_own_process(
         "--rounds",
         &rounds.to_string(),
     ];
-    let child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments.map(OsStr::new))
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
+        .stdout(Stdio::piped());
+    explain_command(&command);
+    let child = command
         .spawn()
         .map_err(|error| Error::device(format!("no worker: {error}")))?;
     let mut child = Ended(child);

@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 use headstart::{Error, Result};
 use serde::Serialize;
 
+use crate::output::explain_command;
+
 /// What a program printed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Peer {
@@ -84,6 +86,7 @@ fn run_one(source: &Path, nvcc: &Path, architecture: &str, folder: &Path) -> Res
 
 fn succeed(command: &mut Command, source: &Path) -> Result<Output> {
     let failed = |what: String| Error::input(format!("{}: {what}", source.display()));
+    explain_command(command);
     let output = command
         .output()
         .map_err(|error| failed(format!("{:?}: {error}", command.get_program())))?;

@@ -11,6 +11,8 @@ use std::time::Duration;
 use headstart::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::output::explain_command;
+
 /// What a program says of a workload.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Answer {
@@ -48,12 +50,13 @@ impl Process {
     /// It cannot be started.
     pub fn start(program: &OsStr, arguments: &[&OsStr]) -> Result<Process> {
         let failed = |error: std::io::Error| Error::usage(format!("{}: {error}", program.to_string_lossy()));
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
+            .stdout(Stdio::piped());
+        explain_command(&command);
+        let mut child = command.spawn().map_err(failed)?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Error::bug("a program has no pipes"));
         };

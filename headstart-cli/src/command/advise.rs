@@ -11,7 +11,7 @@ use crate::arguments::{Advise, KernelOptions};
 use crate::device::Chosen;
 use crate::kernel::{self, Places};
 use crate::output::{Destination, json_line, print};
-use crate::progress::Bar;
+use crate::progress::{Bar, Clock};
 use crate::terminal;
 
 /// Runs the command.
@@ -23,7 +23,9 @@ pub fn run(options: &Advise) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
+    let mut clock = Clock::start();
     let mut advice = advice(options)?;
+    clock.over("advice found");
     if let Some(share) = options.share {
         advice = advice.within_program(share)?;
     }

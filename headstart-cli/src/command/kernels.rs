@@ -1,11 +1,16 @@
 //! `headstart kernels`: the gallery, or the entries of a module.
 
-use headstart::report::number::grouped;
+use std::path::Path;
+
+use headstart::report::number::{self, grouped};
 use headstart::{Result, names};
 use headstart_gallery::kernels;
 use headstart_gallery::spatter;
 use serde_json::json;
 
+use crate::arguments::BinOptions;
+use crate::kernel::Places;
+use crate::launched::Launches;
 use crate::output::{Destination, json_line, print};
 use crate::{arguments, kernel};
 
@@ -13,6 +18,9 @@ use crate::{arguments, kernel};
 pub fn run(options: &arguments::Kernels) -> Result<()> {
     if let Some(file) = &options.file {
         return of_module(file, options);
+    }
+    if let Some(program) = &options.bin {
+        return of_program(program, options);
     }
     if let Some(path) = &options.json {
         let kernels: Vec<_> = kernels::all()
@@ -57,6 +65,36 @@ pub fn run(options: &arguments::Kernels) -> Result<()> {
     let traces: Vec<&str> = spatter::shipped().collect();
     text.push_str(&format!("Traces that are shipped: {}\n", traces.join(", ")));
     print(&text)
+}
+
+/// The kernels that a program launches, each with its largest launch.
+fn of_program(program: &Path, options: &arguments::Kernels) -> Result<()> {
+    let json = options
+        .json
+        .as_deref()
+        .map(|path| Destination::check("--json", path))
+        .transpose()?;
+    let launches = Launches::of(
+        program,
+        &BinOptions {
+            bin: None,
+            arguments: options.arguments.clone(),
+        },
+    )?;
+    let (mut text, mut found) = (String::new(), Vec::new());
+    for name in &launches.names {
+        let workload = kernel::find(&launches.named(name)?, Places::Filled)?.workload()?;
+        let (geometry, bytes) = (workload.geometry(), workload.bytes());
+        text.push_str(&format!(
+            "{name}  {geometry}, {} of data\n",
+            number::bytes(bytes as f64)
+        ));
+        found.push(json!({"name": name, "geometry": geometry, "bytes": bytes}));
+    }
+    match json {
+        Some(destination) => destination.write(&json_line(&found)?),
+        None => print(&text),
+    }
 }
 
 /// The entries of a module, one a line.

@@ -4,6 +4,7 @@ pub mod advise;
 pub mod bench;
 pub mod calibrate;
 pub mod capture;
+pub mod compare;
 pub mod corpus;
 pub mod devices;
 pub mod emit;

@@ -13,9 +13,11 @@ use crate::command::tune::replayed;
 use crate::device::Chosen;
 use crate::kernel::{self, Places};
 use crate::output::{Destination, json_line, print};
+use crate::progress::Clock;
 
 /// Runs the command.
 pub fn run(options: &Run) -> Result<()> {
+    let mut clock = Clock::start();
     let plan: Plan = options.plan.parse()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
     let device = Chosen::find_or_first(options.on.device.as_deref(), &options.on.model)?;
@@ -27,9 +29,11 @@ pub fn run(options: &Run) -> Result<()> {
 
     let bench = device.bench(options.on.cache.l2.into(), options.on.watchdog.max_steps)?;
     let bench = bench.as_ref();
+    clock.over("kernel read, device opened");
     let workload = subject.workload()?;
     let plain = tune::plain(bench, &workload)?;
     let derived = tune::derive(bench, &workload, &plain, &plan)?;
+    clock.over("data described, plan derived");
     // A plan that is right for this launch may be wrong for the next.
     let checking = options.check.settings();
     let engine = Engine::of(bench, &workload);
@@ -45,11 +49,14 @@ pub fn run(options: &Run) -> Result<()> {
             checking,
         )?),
     };
+    clock.over("checked on derived launches");
     let bound = workload.bind(bench.device())?;
     // Everything is computed and checked first: a kernel that goes wrong has no time.
     let (outcome, outputs) = bound.run(bench.device(), &derived.kernel)?;
+    clock.over("computed under checks");
     let prefetches = bench.prefetches(&derived.kernel);
     let timed = bench.time(&bound, &derived.kernel)?;
+    clock.over("timed");
     if let Some(found) = &timed.outputs {
         tune::check::compare(&workload, &outputs, found)?;
     }

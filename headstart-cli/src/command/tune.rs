@@ -12,22 +12,66 @@ use headstart::suggest::quoted;
 use headstart::tune::{self, Answers, Asked, Log, MEASURED, Shard};
 use headstart::{Error, Result};
 
-use crate::arguments::{AtFullSize, Tune};
+use crate::arguments::{AtFullSize, KernelOptions, Tune};
 use crate::command::capture::toml_string;
 use crate::command::exec::{TUNED, TUNED_MODULE};
 use crate::device::{self, Chosen};
 use crate::kernel::{self, Module, Places};
+use crate::launched::Launches;
 use crate::output::{Destination, json_line, print};
-use crate::progress::Bar;
+use crate::progress::{Bar, Clock};
 use crate::spirv_module::SpirvModule;
 use crate::terminal;
 
 /// Runs the command.
 pub fn run(options: &Tune) -> Result<()> {
+    let Some(program) = &options.program.bin else {
+        let kernel = options.kernel.clone().unwrap_or_default();
+        let data = options.data.clone();
+        return tune_kernel(options, &KernelOptions { kernel, data });
+    };
+    let launches = Launches::of(program, &options.program)?;
+    if let Some(name) = &options.kernel {
+        return tune_kernel(options, &launches.named(name)?);
+    }
+    let for_one = [
+        ("--json", options.json.is_some()),
+        ("--html", options.html.is_some()),
+        ("--log", options.log.is_some()),
+        (
+            "--plans",
+            options.plans.as_deref().is_some_and(|plans| plans != LIKELY),
+        ),
+    ];
+    if let (Some((option, _)), true) = (
+        for_one.iter().find(|(_, is_given)| *is_given),
+        launches.names.len() > 1,
+    ) {
+        return Err(Error::usage(format!(
+            "`{option}` is for one kernel, and the program launches several"
+        ))
+        .accepted(format!("a KERNEL: {}", launches.names.join(", "))));
+    }
+    let count = launches.names.len();
+    for (number, name) in launches.names.iter().enumerate() {
+        // Whoever asks for one report's JSON on standard output wants nothing else there.
+        if count > 1 {
+            let before = if number == 0 { "" } else { "\n" };
+            print(&format!("{before}Kernel {} of {count}: {name}\n\n", number + 1))?;
+        }
+        tune_kernel(options, &launches.named(name)?)?;
+    }
+    Ok(())
+}
+
+/// Tunes one kernel.
+fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
+    let mut clock = Clock::start();
     // Whatever can be wrong is found before the long work starts.
     let named = options.plans.as_deref().filter(|text| *text != LIKELY);
     let plans = named.map(read_plans).transpose()?;
-    let subject = kernel::find(&options.kernel, Places::Filled)?;
+    let subject = kernel::find(which, Places::Filled)?;
+    clock.over("kernel and launch read");
     let measure = measure(options)?;
     let budget = budget(options.budget)?;
     let bench = device::bench(
@@ -36,6 +80,7 @@ pub fn run(options: &Tune) -> Result<()> {
         options.on.cache.l2.into(),
         options.on.watchdog.max_steps,
     )?;
+    clock.over("device opened");
     if let (Some(text), Some(_), true) = (&options.measure, measure, bench.times_at_once()) {
         return Err(Error::usage(format!(
             "`--measure {text}` is for devices on which plans are measured, and {} is simulated: every plan is",
@@ -61,9 +106,9 @@ pub fn run(options: &Tune) -> Result<()> {
         .transpose()?;
     let module = match &options.output {
         Some(path) => {
-            let module = match kernel::spirv_module(&options.kernel)? {
+            let module = match kernel::spirv_module(which)? {
                 Some(module) => Rewritten::Spirv(module, spirv_target(options)?),
-                None => Rewritten::Ptx(Module::of(&options.kernel)?.ok_or_else(|| {
+                None => Rewritten::Ptx(Module::of(which)?.ok_or_else(|| {
                     Error::usage("`-o` writes a module of PTX or SPIR-V").accepted(
                         "a kernel FILE.ptx[:entry] or FILE.spv[:entry]; for others, `headstart emit --target ptx`",
                     )
@@ -92,9 +137,10 @@ pub fn run(options: &Tune) -> Result<()> {
         }
     }
 
-    let captured = kernel::captured(&options.kernel)?;
+    let captured = kernel::captured(which)?;
     if let Some(captured) = &captured {
         print(&replayed(captured)?)?;
+        clock.over("captured launch run again");
     }
 
     let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
@@ -116,6 +162,7 @@ pub fn run(options: &Tune) -> Result<()> {
     let bar = Bar::new(budget);
     let report = tune::search(subject.as_ref(), bench.as_ref(), &asked, &bar)?.report;
     drop(bar);
+    clock.over("search");
 
     if let Some(html) = &html {
         let shown = Report {
@@ -123,6 +170,7 @@ pub fn run(options: &Tune) -> Result<()> {
             ..report.clone()
         };
         html.write(&terminal::page(&page::html(&shown)))?;
+        clock.over("page made");
     }
     if let Some(json) = &json {
         json.write(&json_line(&report)?)?;
@@ -142,6 +190,7 @@ pub fn run(options: &Tune) -> Result<()> {
     if let Some((module, destination)) = &module {
         let (bytes, granted) = module.best(&report)?;
         destination.write_bytes(&bytes)?;
+        clock.over("module written");
         for sentence in granted {
             eprintln!("headstart: taken for granted: {sentence}");
         }
@@ -164,6 +213,7 @@ pub fn run(options: &Tune) -> Result<()> {
                 Some(&report.best.plan).filter(|plan| !plan.is_none()),
             )?;
             print(&ways.map_or(String::new(), |ways| ways.to_string()))?;
+            clock.over("report printed");
         }
         print(exchanged.as_deref().unwrap_or_default())?;
     }

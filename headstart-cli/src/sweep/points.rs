@@ -21,7 +21,8 @@ use super::axis::{MOST_POINTS, Over, Varied};
 use crate::arguments::KernelOptions;
 use crate::device::Chosen;
 use crate::kernel::{self, Places};
-use crate::progress::Points;
+use crate::output::explain;
+use crate::progress::{Clock, Points};
 
 /// The distance of strategies that are compared where none is given.
 const DISTANCE: u32 = 4;
@@ -67,6 +68,7 @@ struct Ready {
 /// # Errors
 /// The kernel, the device or a value is wrong, or no point can run.
 pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
+    let mut clock = Clock::start();
     let combinations = combinations(&asked.over)?;
     // The settings, and which of them each combination has.
     let mut keys: Vec<(Vec<String>, Vec<String>)> = Vec::new();
@@ -87,6 +89,7 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
         .first()
         .ok_or_else(|| Error::bug("a sweep without points"))?;
     let at_once = first.bench.times_at_once();
+    clock.over("kernels read, devices opened");
     let progress = Points::new(combinations.len());
 
     // A kernel that goes wrong has no time. A run waits for a queue that takes the threads of `map`, so it is not part of it.
@@ -110,6 +113,7 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
         .map(|(bound, plain_ns)| Ready { bound, plain_ns })
         .collect();
 
+    clock.over("plain kernels computed and timed");
     let mut notes = Vec::new();
     if asked.cache != CacheState::default() {
         notes.push(format!("Each timed launch finds {}.", asked.cache));
@@ -136,6 +140,7 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
     })
     .into_iter()
     .collect::<Result<_>>()?;
+    clock.over("derived launches made");
     let positions: Vec<usize> = (0..combinations.len()).collect();
     let outcomes = map(at_once, &positions, |&point| {
         let setting = &settings[of[point]];
@@ -148,6 +153,15 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
         progress.done();
         outcome
     });
+    clock.over("points timed");
+    for (at, outcome) in combinations.iter().zip(&outcomes) {
+        if let Ok((plan, PointOutcome::Refused { reason })) = outcome {
+            let at = asked.over.iter().zip(at);
+            let at = at.map(|(over, &at)| format!("{}={}", over.axis.name, over.axis.values[at]));
+            let at: Vec<String> = at.collect();
+            explain(|| format!("{}, `{plan}`: refused: {reason}", at.join(" ")));
+        }
+    }
     let points = combinations.iter().zip(outcomes).map(|(at, outcome)| {
         let (plan, outcome) = outcome?;
         Ok(Point {

@@ -64,10 +64,15 @@ impl Lowering {
         let update = if let Some(memory) = self.place(place, To::Change) {
             let here = self.at(place.span());
             let (lies, left) = (self.fresh("place", span), self.fresh("left", span));
+            let read = self.if_types_fit(span, quote_spanned!(span=> #record::read(#here, #lies)));
+            let result = self.if_types_fit(
+                span,
+                quote_spanned!(span=> #record::#operator(#at, #left, #right)),
+            );
             quote_spanned!(span=> {
                 let #lies = #memory;
-                let #left = #record::read(#here, #lies);
-                #record::write(#here, #lies, #record::#operator(#at, #left, #right))
+                let #left = #read;
+                #record::write(#here, #lies, #result)
             })
         } else if let Expr::Index(_) | Expr::Field(_) = place {
             let (at, right, operator) = (&at, &right, &operator);

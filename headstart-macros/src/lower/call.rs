@@ -66,7 +66,9 @@ impl Lowering {
             Expr::Paren(inner) => self.argument(&inner.expr),
             Expr::Group(inner) => self.argument(&inner.expr),
             Expr::Path(path) => match path.path.get_ident().and_then(|name| self.scopes.find(name)) {
-                Some(Binding::Memory | Binding::View | Binding::Reference) => quote!(#path),
+                Some(Binding::Memory | Binding::View | Binding::Reference) => {
+                    self.if_types_fit(path.span(), quote!(#path))
+                }
                 _ => self.value(argument),
             },
             Expr::Reference(reference) => self.reference_argument(reference),

@@ -162,6 +162,7 @@ impl Lowering {
             let step = self.value(step);
             tokens.extend(quote_spanned!(range_span=> .step_by(#step)));
         }
+        let tokens = self.if_types_fit(range_span, tokens);
         let (counter, binding) = match &*counted.pat {
             Pat::Wild(_) => (None, Binding::Value),
             Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => match name.mutability {

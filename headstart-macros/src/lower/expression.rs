@@ -23,7 +23,11 @@ impl Lowering {
             let record = record_path(expression.span());
             return quote_spanned!(expression.span()=> { #lowered; #record::absent() });
         }
-        lowered
+        match expression {
+            // A name has the type of what it was bound to.
+            Expr::Path(_) => lowered,
+            _ => self.if_types_fit(expression.span(), lowered),
+        }
     }
 
     /// An expression, as a statement or where its value goes unused.

@@ -51,6 +51,8 @@ pub struct Lowering {
     generics: Generics,
     /// The plain functions beside this one, which it cannot call.
     pub plain: BTreeSet<String>,
+    /// Whether the impl has a constant that says whether the ordinary copy's types fit: see [`crate::types_fit`].
+    pub knows_types_fit: bool,
     /// How many types were given a name.
     aliases: usize,
     errors: Vec<Error>,
@@ -67,6 +69,7 @@ impl Lowering {
             function,
             generics: generics.clone(),
             plain: BTreeSet::new(),
+            knows_types_fit: false,
             aliases: 0,
             errors: Vec::new(),
         }
@@ -93,6 +96,15 @@ impl Lowering {
     fn refuse_with(&mut self, error: Error) -> TokenStream {
         self.errors.push(error);
         quote!(())
+    }
+
+    /// A value that the compiler says nothing about if the ordinary copy has a type error: it was told there.
+    pub fn if_types_fit(&self, span: Span, value: TokenStream) -> TokenStream {
+        let record = record_path(span);
+        match self.knows_types_fit {
+            true => quote_spanned!(span=> #record::if_types_fit::<[(); Self::TYPES_FIT], _>(#value)),
+            false => value,
+        }
     }
 
     /// The source place of a span, as an argument for a call into the library.

@@ -62,7 +62,7 @@ impl Terms {
         text.split_inclusive('\n').map(line).collect()
     }
 
-    /// A page in these words: what stands between its tags, but for its style, code and plans.
+    /// A page in these words: what stands between its tags, but for its style, code and plans, and what is read aloud of them.
     pub fn in_page(self, page: &str) -> String {
         let mut said = String::with_capacity(page.len());
         let mut kept: Option<&str> = None;
@@ -75,7 +75,10 @@ impl Terms {
             }
             let end = tag.find('>').map_or(tag.len(), |end| end + 1);
             let (tag, after) = tag.split_at(end);
-            said.push_str(tag);
+            match kept {
+                None => said.push_str(&self.labelled(tag)),
+                Some(_) => said.push_str(tag),
+            }
             let name = tag[1..]
                 .trim_start_matches('/')
                 .split([' ', '>'])
@@ -94,6 +97,24 @@ impl Terms {
         }
         said.push_str(&self.said(rest));
         said
+    }
+}
+
+/// The attribute that is read aloud in the place of what a tag has.
+const LABEL: &str = " aria-label=\"";
+
+impl Terms {
+    /// A tag whose label is in these words.
+    fn labelled(self, tag: &str) -> String {
+        let label = tag.find(LABEL).map(|start| start + LABEL.len());
+        let label = label.and_then(|start| Some(start..start + tag[start..].find('"')?));
+        match label {
+            Some(label) => {
+                let (before, after) = (&tag[..label.start], &tag[label.end..]);
+                format!("{before}{}{after}", self.said(&tag[label]))
+            }
+            None => tag.to_owned(),
+        }
     }
 }
 
@@ -164,6 +185,12 @@ mod tests {
         assert_eq!(
             Terms::Cuda.in_page(page),
             "<style>.core { }</style><p class=\"core\">an SM</p><pre><code>core</code> core</pre> SM"
+        );
+        let labelled =
+            "<svg class=\"core\" aria-label=\"Sub-groups of a core\" role=\"img\"><title>core</title>";
+        assert_eq!(
+            Terms::Cuda.in_page(labelled),
+            "<svg class=\"core\" aria-label=\"Warps of an SM\" role=\"img\"><title>SM</title>"
         );
     }
 }

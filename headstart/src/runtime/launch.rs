@@ -29,6 +29,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use super::kept;
 use crate::Result;
 use crate::device::{Argument, AsView, Command, Device, Event, Launch, Program, Queue, TypedBuffer};
 use crate::front::lang::data::{self, Data};
@@ -119,6 +120,7 @@ impl<S> Compiled<S> {
             memory: Vec::new(),
         };
         let program = self.program_for(geometry.default_level).clone();
+        kept::keep(&program, &launch, queue, after);
         queue.submit(Command::Launch(program, launch), after)
     }
 }

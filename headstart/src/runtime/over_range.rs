@@ -28,6 +28,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::kept;
 use super::launch::Arguments;
 use crate::cleanup;
 use crate::device::{Argument, Command, Description, Device, Event, Launch, Program, Queue};
@@ -118,6 +119,7 @@ impl<S> OverRange<S> {
             first_groups: None,
             memory: Vec::new(),
         };
+        kept::keep(&self.program, &launch, queue, &[]);
         queue.submit(Command::Launch(self.program.clone(), launch), &[])
     }
 

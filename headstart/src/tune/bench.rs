@@ -148,6 +148,9 @@ pub enum Right<'a> {
 pub struct Timed {
     /// Its time, in nanoseconds.
     pub time_ns: f64,
+    /// The quartiles of a measured time, in nanoseconds; of a simulated sample of work-groups, how far the time of all may lie
+    /// from this. None where the model leaves nothing to chance.
+    pub interval_ns: Option<(f64, f64)>,
     /// What it tells about the kernel.
     pub evidence: Evidence,
     /// Where the time goes, by line of the source, where the device tells.

@@ -294,6 +294,7 @@ impl MeasuredBench {
         }
         Timed {
             time_ns: measured.timing.median_ns,
+            interval_ns: Some(measured.timing.quartiles_ns()),
             evidence,
             profile: simulated.and_then(|simulated| simulated.profile.clone()),
             counted,

@@ -47,7 +47,7 @@ impl OpenClBench {
     /// There is no such device.
     pub fn open(ordinal: usize) -> Result<OpenClBench> {
         let opencl = OpenClDevice::open(ordinal)?;
-        let simulator = Simulator::custom(opencl.description().clone(), Options::CHECKING, None);
+        let simulator = Simulator::custom(opencl.description().clone(), Options::CHECKING_OPENCL, None);
         Ok(OpenClBench {
             opencl,
             simulator,
@@ -95,6 +95,7 @@ impl OpenClBench {
         let facts = self.facts();
         Ok(Timed {
             time_ns: timing.median_ns,
+            interval_ns: Some(timing.quartiles_ns()),
             evidence: Evidence {
                 cores: facts.cores,
                 places: 1,

@@ -111,6 +111,10 @@ impl SimulatedBench {
         Timed {
             // As a GPU's trials are timed.
             time_ns: time.between_events_ns,
+            interval_ns: time.sample.within().map(|part| {
+                let off = part * time.between_events_ns;
+                (time.between_events_ns - off, time.between_events_ns + off)
+            }),
             evidence: self.evidence(bound, time),
             profile: Some(Profile::of_simulated(&self.model, code, time)),
             counted: counted(time),

@@ -521,6 +521,7 @@ impl<'a> Memory<'a> {
         }
         let mut timed = baseline.clone();
         timed.time_ns = *time_ns;
+        timed.interval_ns = None;
         timed.evidence.memory_bytes = entry.memory_bytes;
         let counted = timed
             .counted

@@ -114,6 +114,11 @@ impl Timing {
         })
     }
 
+    /// Half of the launches took between these times, in nanoseconds.
+    pub fn quartiles_ns(&self) -> (f64, f64) {
+        (self.lower_quartile_ns, self.upper_quartile_ns)
+    }
+
     /// The distance between the quartiles as a share of the median.
     pub fn spread(&self) -> f64 {
         if self.median_ns > 0.0 {

@@ -272,6 +272,19 @@ impl WorkGroup<'_> {
             .accepted("all work-items of a work-group that have not ended must reach it")
     }
 
+    /// A barrier that `item` waits at would have to be reached by `missing`, which has ended.
+    #[cold]
+    pub(super) fn ended_before_barrier(&self, item: u32, missing: u32, place: Place) -> Error {
+        let what = format!(
+            "{} reaches a barrier that work-item {missing} does not reach: it has ended",
+            self.describe(item)
+        );
+        fault::error(self.state.kernel, place, what).accepted(
+            "on this device all work-items of a work-group must reach it; only NVIDIA's since Volta do without those that have \
+             ended",
+        )
+    }
+
     /// Some lanes run a shuffle or vote without `missing`.
     #[cold]
     pub(super) fn divergent_collective(

@@ -60,6 +60,9 @@ pub struct Options {
     pub group_memory_limit: u64,
     /// How many work-groups a device has resident at once: so many may wait for each other.
     pub resident_groups: u64,
+    /// Whether a barrier does without work-items that have ended. NVIDIA's GPUs since Volta wait for those that have not; in
+    /// OpenCL a barrier that not all work-items of a work-group reach is undefined.
+    pub ended_may_miss_barriers: bool,
 }
 
 impl Options {
@@ -70,17 +73,24 @@ impl Options {
         operation_limit: 1 << 30,
         group_memory_limit: 1 << 30,
         resident_groups: u64::MAX,
+        ended_may_miss_barriers: true,
     };
 
-    /// Looks out for what is wrong on a device: on NVIDIA a prefetch out of bounds has no effect.
+    /// Looks out for what is wrong on a device of OpenCL, whoever made it.
+    pub const CHECKING_OPENCL: Options = Options {
+        ended_may_miss_barriers: false,
+        ..Options::CHECKING
+    };
+
+    /// Looks out for what is wrong on a device: on NVIDIA's a prefetch out of bounds has no effect, and a barrier does without
+    /// work-items that have ended.
     pub fn checking(model: &DeviceModel) -> Options {
-        let prefetch_bounds = match model.vendor {
-            Vendor::Nvidia => PrefetchBounds::Free,
-            Vendor::Intel => PrefetchBounds::L1,
-        };
-        Options {
-            prefetch_bounds,
-            ..Options::CHECKING
+        match model.vendor {
+            Vendor::Nvidia => Options {
+                prefetch_bounds: PrefetchBounds::Free,
+                ..Options::CHECKING
+            },
+            Vendor::Intel => Options::CHECKING_OPENCL,
         }
     }
 

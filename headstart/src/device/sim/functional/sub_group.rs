@@ -204,6 +204,12 @@ impl Runner {
         }
     }
 
+    /// The first work-item that has ended, if any has.
+    pub fn first_ended(&self) -> Option<u32> {
+        let lane = (0..self.sub_group.size()).find(|&lane| !self.alive.contains(lane))?;
+        Some(self.sub_group.work_item(lane))
+    }
+
     /// The first of its work-items that has not ended.
     pub fn first_alive(&self) -> u32 {
         self.sub_group.work_item(self.alive.lanes().next().unwrap_or(0))

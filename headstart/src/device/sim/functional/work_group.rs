@@ -78,6 +78,11 @@ impl SubGroup {
         self.number
     }
 
+    /// How many work-items it has.
+    pub fn size(&self) -> usize {
+        self.size as usize
+    }
+
     /// The linear number in the work-group of a lane's work-item.
     #[inline]
     pub fn work_item(&self, lane: usize) -> u32 {

@@ -153,6 +153,12 @@ impl<'l> Worker<'l> {
             {
                 return Err(self.group.lonely_meeting(first.0, number, wanted, place));
             }
+            if let Stop::Barrier { place, .. } = first.1
+                && !self.state.options.ended_may_miss_barriers
+                && let Some(missing) = self.ended()
+            {
+                return Err(self.group.ended_before_barrier(first.0, missing, place));
+            }
             let asks = match first.1 {
                 Stop::Barrier { step, .. } => self.tape.steps[step].asks(),
                 _ => None,
@@ -170,6 +176,11 @@ impl<'l> Worker<'l> {
             self.group.asked = asks.map(|_| asked);
             self.group.barrier();
         }
+    }
+
+    /// A work-item that has ended, if any has.
+    fn ended(&self) -> Option<u32> {
+        self.runners.iter().find_map(|runner| runner.first_ended())
     }
 
     fn run_one_by_one(&mut self, observer: &mut impl Observer) -> Result<Progress> {

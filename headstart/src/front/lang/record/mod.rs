@@ -29,6 +29,7 @@ pub(crate) mod redundant;
 pub(crate) mod ssa;
 mod state;
 pub(crate) mod tree;
+mod types_fit;
 mod values;
 pub mod views;
 
@@ -50,6 +51,7 @@ pub use memory::{
 };
 pub use placed::{AtomicElement, Place, fields, item, item_of, place, read, set_item, write};
 pub use range::{Range, begin_for, counter, range};
+pub use types_fit::{Same, TypesFit, if_types_fit};
 pub use values::{
     Recorded, Values, Variable, absent, constant, declared, get, literal, named, of_type, set, variable,
 };

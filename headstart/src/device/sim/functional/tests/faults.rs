@@ -446,6 +446,43 @@ fn barriers_are_reached_by_all() {
     assert!(Case::new(&ended, 1, 64).output::<i32>(1).run().is_ok());
 }
 
+/// Some reach a barrier and the others, a whole sub-group or a part of one, have ended: what that is depends on the device.
+#[test]
+fn who_has_ended_is_missed_at_a_barrier_where_opencl_says_so() {
+    let text = |condition: &str| {
+        kernel(
+            "",
+            &format!("%c = lt.u %i32, {condition}:i32\nif %c {{ barrier #1:3:5 yield }}"),
+        )
+    };
+    for (condition, missing) in [("64", "64"), ("40", "40"), ("5", "5")] {
+        let kernel = text(condition);
+        let case = |options| {
+            let mut case = Case::new(&kernel, 1, 96).output::<i32>(1);
+            case.options = options;
+            case
+        };
+        let right = case(Options::CHECKING).run();
+        assert!(right.is_ok(), "NVIDIA's do without: {right:?}");
+        let said = case(Options::CHECKING_OPENCL).error();
+        assert!(
+            said.starts_with("k.rs:3:5: work-item ")
+                && said.contains(&format!(
+                    "reaches a barrier that work-item {missing} does not reach: it has ended; on this device all work-items"
+                )),
+            "{said}"
+        );
+    }
+    let mut all = Case::new(&text("96"), 1, 96).output::<i32>(1);
+    all.options = Options::CHECKING_OPENCL;
+    all.run().expect("all reach it");
+    // Who ends behind the last barrier is missed by nobody.
+    let later = kernel("", "barrier\n%c = lt.u %i32, 5:i32\nif %c { return }");
+    let mut later = Case::new(&later, 1, 96).output::<i32>(1);
+    later.options = Options::CHECKING_OPENCL;
+    later.run().expect("all reach it");
+}
+
 #[test]
 fn promises_not_to_wrap_are_kept() {
     let text = |op: &str| kernel("", &format!("%big = add %i32, 2147483646:i32\n%x = {op} #1:3:5"));

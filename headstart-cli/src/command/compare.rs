@@ -1,0 +1,111 @@
+//! `headstart compare`: two plans, two reports or two versions of a kernel beside each other.
+
+use headstart::prefetch::Plan;
+use headstart::suggest::quoted;
+use headstart::{Error, Result};
+
+use crate::arguments::{Compare, KernelOptions};
+use crate::compare::reports::{is_report, reports};
+use crate::compare::runs::{On, plans, versions};
+use crate::compare::{Comparison, shown};
+use crate::device::Chosen;
+use crate::output::{Destination, json_line, print, print_as_it_is};
+use crate::progress::Clock;
+use crate::terminal;
+
+/// Runs the command.
+pub fn run(options: &Compare) -> Result<()> {
+    let json = options
+        .json
+        .as_deref()
+        .map(|path| Destination::check("--json", path))
+        .transpose()?;
+    let mut clock = Clock::start();
+    let comparison = comparison(options)?;
+    clock.over("compared");
+    if let Some(destination) = json {
+        destination.write(&json_line(&shown::json(&comparison))?)?;
+        if matches!(destination, Destination::Standard) {
+            return Ok(());
+        }
+    }
+    print(&shown::text(&comparison, terminal::output()))?;
+    match &comparison.code {
+        Some(code) => {
+            print("\n")?;
+            print_as_it_is(&shown::code(code, options.all_code, terminal::output()))
+        }
+        None => Ok(()),
+    }
+}
+
+fn comparison(options: &Compare) -> Result<Comparison> {
+    let names = [options.a.as_str(), options.b.as_str()];
+    if options.kernel.is_none() {
+        match names.map(is_report) {
+            [true, true] => {
+                refuse_beside_reports(options)?;
+                return reports(names);
+            }
+            [false, false] => {}
+            [is_report, _] => {
+                let [report, other] = match is_report {
+                    true => names,
+                    false => [names[1], names[0]],
+                };
+                return Err(Error::usage(format!(
+                    "{} is a report, and {} is not",
+                    quoted(report),
+                    quoted(other)
+                ))
+                .accepted("two reports, two kernels, or two plans with `--kernel KERNEL`"));
+            }
+        }
+        let is_plan = |name: &&&str| name.parse::<Plan>().is_ok() && !std::path::Path::new(name).exists();
+        if let Some(plan) = names.iter().find(is_plan) {
+            return Err(
+                Error::usage(format!("{} is a plan, and of no kernel", quoted(plan)))
+                    .accepted("`--kernel KERNEL` says of which"),
+            );
+        }
+    }
+    let on = &options.on;
+    let device = Chosen::find_or_first(on.device.as_deref(), &on.model)?;
+    let bench = device.bench(on.cache.l2.into(), on.watchdog.max_steps)?;
+    let on = On {
+        device: &device,
+        bench: bench.as_ref(),
+        check: options.check.settings(),
+        form: options.code,
+    };
+    match &options.kernel {
+        Some(kernel) => {
+            let kernel = KernelOptions {
+                kernel: kernel.clone(),
+                data: options.data.clone(),
+            };
+            plans(&kernel, names, &on)
+        }
+        None => versions(names, &options.data, options.launch_b.as_deref(), &on),
+    }
+}
+
+/// A report has its kernel, data and device: what else is said of them would be ignored.
+fn refuse_beside_reports(options: &Compare) -> Result<()> {
+    let given = [
+        ("--set", !options.data.set.is_empty()),
+        ("--trace", options.data.trace.is_some()),
+        ("--launch", options.data.launch.is_some()),
+        ("--launch-b", options.launch_b.is_some()),
+        ("--device", options.on.device.is_some()),
+        ("--model", !options.on.model.is_empty()),
+        ("--code", options.code.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Error::usage(format!(
+            "`{option}` is for kernels that are run, and two reports are compared as they are"
+        ))
+        .accepted("leave it out")),
+        None => Ok(()),
+    }
+}

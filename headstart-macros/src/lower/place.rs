@@ -81,11 +81,13 @@ impl Lowering {
             }
             Expr::Index(index) => {
                 let base = self.place(&index.expr, to)?;
+                let base = self.if_types_fit(index.expr.span(), base);
                 let (at, position) = (self.at(span), self.value(&index.index));
                 quote_spanned!(span=> #record::item(#at, #base, #position))
             }
             Expr::Field(field) => {
                 let (base, member) = (self.place(&field.base, to)?, &field.member);
+                let base = self.if_types_fit(field.base.span(), base);
                 quote_spanned!(span=> #record::fields(#base).#member)
             }
             _ => return None,

@@ -9,7 +9,7 @@ fn plain_slice(counts: &[u32]) {
 
 #[kernel] //~ E0277 1
 fn plain_arithmetic(counts: &[Atomic<u32>]) {
-    counts[0] += 1; //~ E0368 5 //~ E0277 15 //~ E0308 15
+    counts[0] += 1; //~ E0368 5 //~ E0277 15
 }
 
 #[kernel]

@@ -20,12 +20,12 @@ fn sum_of_vectors(points: &[[f32; 4]], out: &mut [[f32; 4]]) {
 
 #[kernel]
 fn added_to_a_vector(out: &mut [[f32; 2]]) {
-    out[0] += [1.0, 2.0]; //~ E0368 5 //~ E0308 12
+    out[0] += [1.0, 2.0]; //~ E0368 5
 }
 
 #[kernel]
 fn scalar_taken_apart(values: &[f32], out: &mut [f32]) {
-    out[0] = values[0][1]; //~ E0308 14 //~ E0608 23
+    out[0] = values[0][1]; //~ E0608 23
 }
 
 #[kernel]

@@ -245,7 +245,7 @@ def equal(first: object, second: object) -> bool:
 def arguments(words: str | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=words, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", type=float, default=8.0, help="seconds of a search")
-    parser.add_argument("--only", default="", help="those whose name begins with this")
+    parser.add_argument("--only", default="", help="those whose names begin with these, commas between")
     parser.add_argument("--seconds", type=float, default=1e9, help="nothing begins after so many")
     return parser.parse_args()
 
@@ -272,7 +272,7 @@ class Table:
 
     def row(self, name: str, size: int, call: Callable[[], object]) -> None:
         """Adds the row of a call that leaves its inputs as they are."""
-        if not name.startswith(self.options.only):
+        if not name.startswith(tuple(self.options.only.split(","))):
             return
         if time.monotonic() - self.begin > self.options.seconds:
             print(f"{name:22} {size:8} not begun: the time is over")
@@ -314,7 +314,7 @@ def main() -> None:
     table = Table(arguments(__doc__))
     for make, sizes in OPERATORS.items():
         for size in sizes:
-            if not make.__name__.startswith(table.options.only):
+            if not make.__name__.startswith(tuple(table.options.only.split(","))):
                 continue
             torch.manual_seed(1)
             function, args = make(size)

@@ -93,7 +93,7 @@ FUNCTIONS: dict[str, Callable[[int], Call]] = {
     "fla token_shift": lambda n: fla("modules.token_shift", "token_shift", numbers(1, n, 4096, dtype=HALF)),
     "fla causal_conv1d": lambda n: fla("modules.causal_conv1d", "causal_conv1d", numbers(1, n, 4096, dtype=HALF), numbers(4096, 4, dtype=HALF)),
     "fla l2norm": lambda n: fla("modules.norm.l2norm", "l2norm", numbers(n * 8, 128, dtype=HALF)),
-    "fla rms_norm": lambda n: fla("modules", "rms_norm", numbers(n, 4096, dtype=HALF), numbers(4096, dtype=HALF), None),
+    "fla rms_norm_gated": lambda n: fla("modules.norm.fused_norm_gate", "rms_norm_gated", numbers(n, 4096, dtype=HALF), numbers(n, 4096, dtype=HALF), numbers(4096, dtype=HALF), None),
     "fla cumsum": lambda n: fla("ops.utils", "chunk_global_cumsum", numbers(1, n, 8, 128)),
     "fla softmax": lambda n: fla("ops.utils.softmax", "softmax_fwd", numbers(1, n, 8, 256)),
     "fla mean_pooling": lambda n: fla("ops.utils", "mean_pooling", heads(1, n), 64),
@@ -104,7 +104,7 @@ def main() -> None:
     table = Table(arguments(__doc__))
     for name, make in FUNCTIONS.items():
         for tokens in (64, 4096):
-            if not name.startswith(table.options.only):
+            if not name.startswith(tuple(table.options.only.split(","))):
                 continue
             torch.manual_seed(1)
             try:

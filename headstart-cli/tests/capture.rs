@@ -654,7 +654,7 @@ fn linked_lists_go_all_the_way() {
 
 #[test]
 fn variables_of_a_program_of_the_runtime_go_all_the_way() {
-    goes_all_the_way(&["symbols"], &["512", "64", "6", "4096"], &["decode_codes"]);
+    goes_all_the_way(&["symbols"], &["32", "64", "6", "512"], &["decode_codes"]);
 }
 
 #[test]

@@ -13,8 +13,8 @@ from typing import Any
 
 #: Launches of each kernel, the first of which is not counted: it loads code.
 ROUNDS = 9
-#: A better kernel may take this many times as long as the original, for noise.
-LIMIT = 1.01
+#: A better kernel has to take less than this many times as long as the original: a gain within the noise is none.
+LIMIT = 0.98
 
 
 class Turn:

@@ -147,13 +147,24 @@ pub(super) fn may_hint(kernel: &Kernel, definitions: &Definitions, site: &LoadSi
     let space = root(kernel, definitions, site.pointer).and_then(|root| root.space(kernel));
     let space = space.or_else(|| kernel.ty(site.pointer).space());
     if space == Some(Space::Global) && !site.volatile {
-        return Ok(());
+        return not_constant(kernel, definitions, site);
     }
     let name = &kernel.loads[site.id].name;
     let why = match site.volatile {
         true => "is loaded as volatile, past the caches that a hint would fill",
         false => "is not in global memory, which alone has caches to fill",
     };
+    Err(Error::usage(format!("`{name}` {why}")).at(kernel.describe_place(site.place)))
+}
+
+/// Whether a load is not from constant memory: that has a cache of its own, which nothing fills ahead.
+pub(super) fn not_constant(kernel: &Kernel, definitions: &Definitions, site: &LoadSite) -> Result<()> {
+    let facts = root(kernel, definitions, site.pointer).and_then(|root| root.facts(kernel));
+    if !facts.is_some_and(|facts| facts.is_constant) {
+        return Ok(());
+    }
+    let name = &kernel.loads[site.id].name;
+    let why = "is in constant memory, which has a cache of its own that nothing fills ahead";
     Err(Error::usage(format!("`{name}` {why}")).at(kernel.describe_place(site.place)))
 }
 

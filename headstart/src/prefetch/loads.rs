@@ -71,17 +71,9 @@ fn collect(kernel: &Kernel, definitions: &Definitions, region: &Region, found: &
                 let Ok(name) = LoadName::of_param(data.name.clone()) else {
                     continue;
                 };
-                let is_constant = root(kernel, definitions, site.pointer)
-                    .and_then(|root| root.facts(kernel))
-                    .is_some_and(|facts| facts.is_constant);
-                let refusal = match is_constant {
-                    true => Some(
-                        "constant memory has a cache of its own, and nothing fetches it ahead".to_owned(),
-                    ),
-                    false => super::legality::may_move(kernel, definitions, &summary, site)
-                        .err()
-                        .map(|error| error.to_string()),
-                };
+                let refusal = super::legality::may_move(kernel, definitions, &summary, site)
+                    .and_then(|()| super::legality::not_constant(kernel, definitions, site))
+                    .err();
                 found.push(Candidate {
                     name,
                     id: site.id,
@@ -92,7 +84,7 @@ fn collect(kernel: &Kernel, definitions: &Definitions, region: &Region, found: &
                     copies: summary.loads.iter().filter(|other| other.id == site.id).count() as u32,
                     is_rest: false,
                     parents: parents(&summary, site.pointer, &site.conditions),
-                    refusal,
+                    refusal: refusal.map(|error| error.to_string()),
                 });
             }
         }

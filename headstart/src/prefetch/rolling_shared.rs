@@ -135,6 +135,9 @@ impl RollingShared {
         ahead: u32,
     ) -> Result<Option<Value>> {
         super::legality::may_move(b.kernel, early.definitions, early.summary, &self.site)?;
+        if self.asynchronous {
+            super::legality::not_constant(b.kernel, early.definitions, &self.site)?;
+        }
         let guard = early.guard(b, limits, &self.site, ahead)?;
         let from = early.value(b, limits, self.site.pointer, ahead)?;
         if self.asynchronous {

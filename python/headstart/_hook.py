@@ -470,6 +470,8 @@ def search_in(folder: Path, device: str, ordinal: str, budget: float, assembler:
     words = ["tune", str(folder), "--device", ordinal, "--plans", "likely"]
     words += ["--budget", str(budget), "--json", str(output)]
     environment = {name: value for name, value in assembler.items() if name.startswith("HEADSTART_")}
+    # Kernels with thousands of instructions keep it busy for minutes, and a search waits for the slowest.
+    environment.setdefault("HEADSTART_PTXAS_LIMIT", str(max(10.0, 2.0 * budget)))
     name = folder.name
     try:
         _command.run(words, environment=environment, timeout=60 + 10 * budget)

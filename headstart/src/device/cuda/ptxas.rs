@@ -1,18 +1,26 @@
 //! An assembler in the place of the driver's compiler, where the environment names one.
 //!
 //! Who loads kernels that another `ptxas` has assembled wants times of the code that this one makes; and a driver may be too
-//! old for the PTX of a newer compiler. `HEADSTART_PTXAS` names the program, `HEADSTART_PTXAS_OPTIONS` has words for it.
+//! old for the PTX of a newer compiler. `HEADSTART_PTXAS` names the program, `HEADSTART_PTXAS_OPTIONS` has words for it, and
+//! `HEADSTART_PTXAS_LIMIT` says how many seconds it may take: thousands of instructions in one loop can keep it busy for minutes,
+//! and a search waits for the slowest of its kernels.
 
 use std::env;
-use std::process::Command;
+use std::fs::File;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
 
+/// Seconds that the assembler may take where nothing is said.
+const LIMIT: f64 = 120.0;
+
 /// Machine code of a text for this GPU; nothing where no assembler is named.
 ///
 /// # Errors
-/// It cannot be started, or refuses the text.
+/// It cannot be started, refuses the text, or takes too long.
 pub fn assembled(gpu: &Gpu, ptx: &str) -> Result<Option<Vec<u8>>, Failure> {
     let Some(program) = env::var_os("HEADSTART_PTXAS").filter(|name| !name.is_empty()) else {
         return Ok(None);
@@ -31,16 +39,68 @@ pub fn assembled(gpu: &Gpu, ptx: &str) -> Result<Option<Vec<u8>>, Failure> {
         let (major, minor) = gpu.facts().capability;
         command.arg(format!("--gpu-name=sm_{major}{minor}"));
     }
-    let done = command
+    let said = folder.path().join("said");
+    let output = File::create(&said).map_err(|error| failed(&error.to_string()))?;
+    let child = command
         .arg(&text)
         .arg("-o")
         .arg(&code)
-        .output()
+        // The worker's own output is for its replies.
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(output)
+        .spawn()
         .map_err(|error| failed(&format!("cannot be started: {error}")))?;
-    if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
+    let limit = env::var("HEADSTART_PTXAS_LIMIT").ok();
+    let limit = limit
+        .and_then(|text| text.parse().ok())
+        .filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
+    let seconds = limit.unwrap_or(LIMIT).min(1e6);
+    let ended = wait(child, Duration::from_secs_f64(seconds)).map_err(|error| failed(&error.to_string()))?;
+    let Some(status) = ended else {
+        let what = format!("the assembler was not done with a kernel after {seconds} s");
+        return Err(Failure::new(FailureKind::Resources, what));
+    };
+    if !status.success() {
+        let said = std::fs::read_to_string(&said).unwrap_or_default();
         return Err(failed("it refuses the text").with_log(said.trim().to_owned()));
     }
     let code = std::fs::read(&code).map_err(|error| failed(&error.to_string()))?;
     Ok(Some(code))
+}
+
+/// Waits for a process to end; stops it where that takes too long, and says nothing then.
+fn wait(mut child: Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(pause);
+        pause = (2 * pause).min(Duration::from_millis(20));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_too_long_is_stopped() {
+        let sleep = |seconds: &str| Command::new("sleep").arg(seconds).spawn().expect("it starts");
+        let ended = wait(sleep("0"), Duration::from_secs(20)).expect("it is waited for");
+        assert!(ended.is_some_and(|status| status.success()));
+        let start = Instant::now();
+        assert_eq!(
+            wait(sleep("20"), Duration::from_millis(50)).expect("it is stopped"),
+            None
+        );
+        assert!(start.elapsed() < Duration::from_secs(10));
+    }
 }

@@ -168,7 +168,8 @@ impl Selector<'_, '_> {
                 let draft = self.access(class, op, uses, None);
                 self.emit(Draft {
                     defines,
-                    fixed: true,
+                    // Loads move across products, as across other arithmetic.
+                    fixed: !matches!(class, Class::Matrix { .. }),
                     ..draft
                 });
             }

@@ -620,12 +620,12 @@ fn hostile_text_ends_soon() {
         error_of(&around("shared @big: f64[4294967295] align 8"))
             .contains("shared arrays take 34359738376 bytes")
     );
-    let arrays = (0..300).map(|number| format!("shared @a{number}: f32[1] align 4\n"));
+    let arrays = (0..limits::ARRAYS + 1).map(|number| format!("shared @a{number}: f32[1] align 4\n"));
     let text = around("").replace(
         "shared @ring",
         &format!("{}shared @ring", arrays.collect::<String>()),
     );
-    assert!(error_of(&text).contains("more than 256 arrays"));
+    assert!(error_of(&text).contains(&format!("more than {} arrays", limits::ARRAYS)));
     assert!(error_of(&around("barrier\n").repeat(1 << 20)).contains("the text has"));
     let calls = format!("barrier #0:1:1{}", " in #0:1:1".repeat(1000));
     assert!(error_of(&around(&calls)).contains("inlined through more than 64 calls"));

@@ -203,8 +203,8 @@ pub(super) struct LaunchShadow {
 /// Cells that follow each other; empty until one is touched.
 type Page = Vec<Lone>;
 
-/// Cells of a page.
-const PAGE: u64 = 1 << 12;
+/// Cells of a page: few, since a launch that reads a large buffer at random touches one of nearly each.
+const PAGE: u64 = 1 << 7;
 
 const PARTS: u64 = 64;
 

@@ -12,7 +12,7 @@ pub const NESTING: usize = 200;
 /// Most parameters.
 pub const PARAMETERS: usize = 512;
 /// Most shared and private arrays together.
-pub const ARRAYS: usize = 4096;
+pub const ARRAYS: usize = 256;
 /// Most bytes of shared arrays; devices have less.
 pub const SHARED_BYTES: u64 = 1 << 20;
 /// Most bytes of private arrays a work-item; as much as CUDA's local memory.

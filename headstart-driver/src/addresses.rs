@@ -5,13 +5,13 @@
 //! kernel. A context has its own variables of a library, so that what was filled is right in that context alone, and as long as
 //! no context ends: a new one may have the handle of one that is gone.
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::abi::{CUresult, DevicePtr, Handle, SUCCESS};
+use crate::abi::{DevicePtr, Handle, SUCCESS};
 use crate::launches::Launch;
-use crate::real;
+use crate::{events, real};
 
 /// `CU_STREAM_NON_BLOCKING`: the stream waits for no other.
 const NON_BLOCKING: u32 = 1;
@@ -40,15 +40,16 @@ pub struct Validity {
 impl Validity {
     /// Whether they are for a launch.
     pub fn is_now(self, launch: &Launch) -> bool {
-        let mut context = ptr::null_mut();
-        // SAFETY: a place for a handle, and the program's stream.
-        let result = unsafe {
-            match launch.stream as usize {
-                0..=DEFAULT_STREAMS => real::cuCtxGetCurrent(&raw mut context),
-                _ => real::cuStreamGetCtx(launch.stream, &raw mut context),
+        let context = match launch.stream as usize {
+            0..=DEFAULT_STREAMS => events::context(),
+            _ => {
+                let mut context = ptr::null_mut();
+                // SAFETY: the program's stream, and a place for a handle, which stays null where there is none.
+                let _ = unsafe { real::cuStreamGetCtx(launch.stream, &raw mut context) };
+                context as usize
             }
         };
-        result == SUCCESS && context as usize == self.context && ENDS.load(Ordering::Acquire) == self.ends
+        context == self.context && ENDS.load(Ordering::Acquire) == self.ends
     }
 }
 
@@ -56,8 +57,6 @@ impl Validity {
 pub fn forget() {
     ENDS.fetch_add(1, Ordering::AcqRel);
 }
-
-type GetGlobal = unsafe fn(*mut DevicePtr, *mut usize, Handle, *const c_char) -> CUresult;
 
 /// Gives our module or library the addresses of variables of the program's.
 ///
@@ -70,24 +69,19 @@ pub unsafe fn keep(
     is_library: bool,
 ) -> Result<Validity, String> {
     let ends = ENDS.load(Ordering::Acquire);
-    let mut context = ptr::null_mut();
-    // SAFETY: a place for a handle.
-    if unsafe { real::cuCtxGetCurrent(&raw mut context) } != SUCCESS || context.is_null() {
+    let context = events::context();
+    if context == 0 {
         return Err("its variables have no addresses before there is a context".to_owned());
     }
-    let get: GetGlobal = match is_library {
-        true => real::cuLibraryGetGlobal,
-        false => real::cuModuleGetGlobal_v2,
-    };
     let mut stream = ptr::null_mut();
     // SAFETY: a place for a handle.
     let made = unsafe { real::cuStreamCreate(&raw mut stream, NON_BLOCKING) };
     said(made, "a stream")?;
     let filled = all.iter().try_for_each(|address| {
         // SAFETY: the caller's.
-        let (from, _) = unsafe { variable(get, program, &address.of)? };
+        let (from, _) = unsafe { variable(program, is_library, &address.of)? };
         // SAFETY: the caller's.
-        let (to, bytes) = unsafe { variable(get, own, &address.kept_in)? };
+        let (to, bytes) = unsafe { variable(own, is_library, &address.kept_in)? };
         if bytes != size_of::<DevicePtr>() {
             return Err(format!("variable `{}` holds no address", address.kept_in));
         }
@@ -103,17 +97,23 @@ pub unsafe fn keep(
     });
     // SAFETY: a stream of ours with nothing in it.
     let _ = unsafe { real::cuStreamDestroy_v2(stream) };
-    filled.map(|()| Validity {
-        context: context as usize,
-        ends,
-    })
+    filled.map(|()| Validity { context, ends })
 }
 
-unsafe fn variable(get: GetGlobal, owner: Handle, name: &str) -> Result<(DevicePtr, usize), String> {
+/// Address and bytes of a variable of a module or library.
+///
+/// # Safety
+/// It is the one that `is_library` says.
+pub unsafe fn variable(owner: Handle, is_library: bool, name: &str) -> Result<(DevicePtr, usize), String> {
     let own = CString::new(name).map_err(|error| error.to_string())?;
     let (mut start, mut bytes) = (0, 0);
     // SAFETY: places for the answers; the caller's module or library.
-    let result = unsafe { get(&raw mut start, &raw mut bytes, owner, own.as_ptr()) };
+    let result = unsafe {
+        match is_library {
+            true => real::cuLibraryGetGlobal(&raw mut start, &raw mut bytes, owner, own.as_ptr()),
+            false => real::cuModuleGetGlobal_v2(&raw mut start, &raw mut bytes, owner, own.as_ptr()),
+        }
+    };
     said(result, &format!("variable `{name}`")).map(|()| (start, bytes))
 }
 

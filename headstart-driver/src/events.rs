@@ -90,7 +90,8 @@ pub fn is_captured(stream: Handle, per_thread: bool) -> bool {
     }
 }
 
-fn context() -> usize {
+/// The current context; 0 if there is none.
+pub fn context() -> usize {
     let mut context = ptr::null_mut();
     // SAFETY: a place for a handle.
     match unsafe { real::cuCtxGetCurrent(&raw mut context) } {

@@ -460,20 +460,13 @@ exported! {
         real::cuCtxDestroy_v2(context)
     }
     cuDevicePrimaryCtxRelease_v2(device: c_int) {
-        leave(current());
+        leave(events::context() as Handle);
         real::cuDevicePrimaryCtxRelease_v2(device)
     }
     cuDevicePrimaryCtxReset_v2(device: c_int) {
-        leave(current());
+        leave(events::context() as Handle);
         real::cuDevicePrimaryCtxReset_v2(device)
     }
-}
-
-fn current() -> Handle {
-    let mut context = ptr::null_mut();
-    // SAFETY: a place for a handle.
-    let _ = unsafe { real::cuCtxGetCurrent(&raw mut context) };
-    context
 }
 
 /// A context may end: times of launches in it are taken while they can be.

@@ -5,7 +5,7 @@
 //! written of a snapshot is taken away again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::functions::Function;
 use crate::launches::Launch;
 use crate::lock::Lock;
 use crate::memory::{self, Allocation, Kind};
-use crate::{events, real, record, settings, stored};
+use crate::{addresses, events, real, record, settings, stored};
 
 /// A launch that is to be captured.
 pub struct Chosen {
@@ -360,19 +360,18 @@ fn containing(all: &BTreeMap<u64, Allocation>, address: u64) -> Option<Allocatio
 
 /// A module's variable.
 fn variable(handle: Handle, name: &str) -> Option<Allocation> {
-    let name = CString::new(name).ok()?;
-    let (mut owner, mut start, mut bytes) = (ptr::null_mut(), 0, 0);
-    // SAFETY: a function or kernel that the program launches, and places for the answers.
+    let mut owner = ptr::null_mut();
+    // SAFETY: a function or kernel that the program launches, and a place for what it is of.
     let found = unsafe {
         if real::cuFuncGetModule(&raw mut owner, handle) == SUCCESS {
-            real::cuModuleGetGlobal_v2(&raw mut start, &raw mut bytes, owner, name.as_ptr())
+            addresses::variable(owner, false, name)
         } else if real::cuKernelGetLibrary(&raw mut owner, handle) == SUCCESS {
-            real::cuLibraryGetGlobal(&raw mut start, &raw mut bytes, owner, name.as_ptr())
+            addresses::variable(owner, true, name)
         } else {
             return None;
         }
     };
-    (found == SUCCESS).then_some(Allocation {
+    found.ok().map(|(start, bytes)| Allocation {
         start,
         bytes: bytes as u64,
         kind: Kind::Device,

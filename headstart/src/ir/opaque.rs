@@ -31,6 +31,13 @@ words! {
 /// Functions of the driver that read texts and change no memory of the kernel's: `printf` and `assert` become them.
 pub const PRINTING: [&str; 2] = ["vprintf", "__assertfail"];
 
+/// Rows, columns and inner size of a product of matrices, by the name of its shape in PTX: `m16n8k16`.
+pub fn product_sizes(name: &str) -> Option<(u32, u32, u32)> {
+    let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
+}
+
 /// An instruction that is carried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {

@@ -29,8 +29,8 @@ use crate::ir::{Builder, Kernel, Label, LoopWishes, Op, OpKind, Place, Region, V
 
 /// Most operations that a rewritten loop may hold with what is in front of it and behind it.
 const MAX_OPERATIONS: usize = 60_000;
-/// Most operations of a loop's body in several copies: an instruction cache of 128 KB (NVIDIA's, since Volta; see
-/// `instruction-cache.size` of `devices/h200.toml`) holds so many instructions of 16 bytes. Assemblers take minutes for more.
+/// Most operations of a loop's body in several copies. An instruction cache of 128 KB (NVIDIA's since Volta;
+/// `instruction-cache.size` of `devices/h200.toml`) holds 8,192 instructions of 16 bytes. Assemblers take minutes for more.
 const MAX_COPIED: usize = 8_192;
 
 /// One strategy at work on one load.

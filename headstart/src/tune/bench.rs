@@ -49,7 +49,7 @@ pub trait Bench: Sync {
     /// are timed [in turns](Bench::time_in_turns).
     fn times_at_once(&self) -> bool;
 
-    /// How many plans are timed in turns with the plain kernel where each is to be kept as soon as it is known.
+    /// How many plans are timed in turns with the plain kernel when each result is logged as soon as it is known.
     fn kept_at_a_time(&self) -> usize {
         1
     }
@@ -96,7 +96,7 @@ pub trait Bench: Sync {
         Ok(Vec::new())
     }
 
-    /// As [`Bench::time`], for who asks for nothing but the nanoseconds: what the time is explained with is left out where
+    /// As [`Bench::time`], for callers that need only the nanoseconds: what the time is explained with is left out where
     /// that costs more than the time.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Products of matrices among the instructions that are carried as text: how large they are.
 
 use super::program::Class;
-use crate::ir::Opaque;
+use crate::ir::{Opaque, product_sizes};
 
 /// Bits of an element, by the type's name in PTX.
 const BITS: [(&str, u32); 14] = [
@@ -29,7 +29,10 @@ pub(super) fn product(what: &Opaque) -> Option<Class> {
     if words.first() != Some(&"mma") && !matches!(words[..], ["wmma", "mma", ..]) {
         return None;
     }
-    let (rows, columns, inner) = words.iter().find_map(|word| sizes(word))?;
+    let (rows, columns, inner) = words
+        .iter()
+        .find_map(|word| product_sizes(word))
+        .filter(|&(m, n, k)| m.max(n).max(k) <= 512)?;
     let types: Vec<&str> = words
         .iter()
         .copied()
@@ -46,14 +49,6 @@ pub(super) fn product(what: &Opaque) -> Option<Class> {
         bytes: u16::try_from(bytes).unwrap_or(u16::MAX),
         is_double: left == "f64",
     })
-}
-
-/// The three numbers of `m16n8k16`.
-fn sizes(name: &str) -> Option<(u32, u32, u32)> {
-    let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
-    let (n, k) = rest.split_once('k')?;
-    let number = |text: &str| text.parse::<u32>().ok().filter(|&number| number <= 512);
-    Some((number(m)?, number(n)?, number(k)?))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ pub struct Geometry {
     pub groups: [u32; 3],
     /// Work-items of a work-group along each dimension.
     pub group: [u32; 3],
-    /// Work-items of a full sub-group, if it must be so many; else the kernel's, else the device's.
+    /// The required sub-group size. Without one it is the kernel's, or else the device's.
     pub sub_group_size: Option<u32>,
     /// Where prefetches go for which nobody named a level.
     pub default_level: CacheLevel,

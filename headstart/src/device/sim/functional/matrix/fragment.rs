@@ -7,6 +7,7 @@
 //! other, and `m8n32k16` is `m32n8k16` with rows and columns exchanged.
 
 use super::number::Element;
+use crate::ir::product_sizes;
 
 /// Lanes of a sub-group that multiplies matrices.
 pub const LANES: usize = 32;
@@ -53,7 +54,7 @@ pub struct Fragment {
 impl Shape {
     /// The shape that `mma` calls so: `m16n8k16`.
     pub fn of_mma(name: &str) -> Option<Shape> {
-        let (m, n, k) = sizes(name)?;
+        let (m, n, k) = product_sizes(name)?;
         let shape = Shape {
             piece: m,
             down: 1,
@@ -66,7 +67,7 @@ impl Shape {
 
     /// The shape that `wmma` calls so: `m16n16k16`.
     pub fn of_wmma(name: &str) -> Option<Shape> {
-        let (piece, down, across, exchanged) = match sizes(name)? {
+        let (piece, down, across, exchanged) = match product_sizes(name)? {
             (16, 16, 8 | 16) => (16, 1, 2, false),
             (32, 8, 16) => (16, 2, 1, false),
             (8, 32, 16) => (16, 2, 1, true),
@@ -77,7 +78,7 @@ impl Shape {
             piece,
             down,
             across,
-            inner: sizes(name)?.2,
+            inner: product_sizes(name)?.2,
             exchanged,
         })
     }
@@ -95,13 +96,6 @@ impl Shape {
             Part::C => (rows, columns),
         }
     }
-}
-
-/// The three numbers of `m16n8k16`.
-fn sizes(name: &str) -> Option<(u32, u32, u32)> {
-    let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
-    let (n, k) = rest.split_once('k')?;
-    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
 }
 
 impl Fragment {

@@ -53,6 +53,14 @@ impl Program {
             .push(("HEADSTART_DRIVER_PATIENCE", patience_s.to_string()));
     }
 
+    /// Has libraries compile again what they keep as machine code on disk, where the text is not: CuPy's cache.
+    pub fn compile_again(&mut self) {
+        const CUPY: &str = "CUPY_CACHE_IN_MEMORY";
+        if env::var_os(CUPY).is_none() {
+            self.settings.push((CUPY, "1".to_owned()));
+        }
+    }
+
     /// Runs it to its end. `aloud` says that it has our input and output; otherwise its standard output is dropped, and it has our
     /// input only where that is a file, which every run has from its start.
     ///

@@ -7,6 +7,7 @@
 //! program ─ cuLaunchKernel, linked ─────────┐
 //!         ─ dlsym(handle, "cuLaunch…") ─────┤ exports      the calls that are looked at, in every variant
 //!         ─ cuGetProcAddress("cuLaunch…") ──┘ lookup       every way of getting a function's address
+//!                     │                       compilers    nvJitLink and NVRTC: which text machine code was made of
 //!                     │
 //!         images, functions, memory     which kernel is which, and where memory lies
 //!                     │
@@ -26,6 +27,7 @@
 
 mod abi;
 mod addresses;
+mod compilers;
 mod events;
 mod exports;
 mod functions;

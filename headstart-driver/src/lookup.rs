@@ -8,6 +8,7 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use crate::abi::{CUresult, SUCCESS};
+use crate::compilers;
 use crate::exports::WRAPPERS;
 use crate::real;
 use crate::settings::{self, Mode};
@@ -155,6 +156,9 @@ unsafe extern "C" fn ask(handle: *mut c_void, name: *const c_char) -> *mut c_voi
     }
     // SAFETY: the system has read the name.
     let name = unsafe { CStr::from_ptr(name) };
+    if let Some(own) = compilers::instead(handle, name, found) {
+        return own;
+    }
     if !name.to_bytes().starts_with(b"cu") {
         return found;
     }

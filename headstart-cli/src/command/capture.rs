@@ -53,6 +53,7 @@ pub fn run(options: &Capture) -> Result<()> {
     let folder = new_folder(&options.output)?;
     let mut program = Program::new(&options.program)?;
     program.limit(options.max_bytes, options.patience);
+    program.compile_again();
     let status = program.run("list", &folder, true)?;
     let processes = Process::all_in(&folder)?;
     let kernels = kernels(&folder, &processes)?;

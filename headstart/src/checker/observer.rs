@@ -9,7 +9,7 @@ use crate::device::sim::functional::{
     LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
     parties_of, shuffle_sources,
 };
-use crate::ir::{AtomicOp, ConvertOp, LoadId, Place, Space};
+use crate::ir::{ConvertOp, LoadId, Place, Space};
 
 /// Numbers of atomic operations and votes, behind those of all others.
 const ATOMIC: u64 = OPERATION + (1 << 32);
@@ -353,24 +353,32 @@ impl TermObserver {
                 let addresses = registers.get(ptr);
                 for lane in mask.lanes() {
                     let address = unique(space, addresses[lane], sub_group.work_item(lane));
-                    let operand = values.as_slice().first().copied();
-                    let change = operand.map_or(Term::KNOWN, |slot| {
-                        let part = self.get(sub_group, slot)[lane].part(registers.get(slot)[lane]);
-                        Term::made(ATOMIC + atomic as u64, [part])
-                    });
-                    if atomic.writes() && self.get(sub_group, ptr)[lane] == Term::UNORDERED {
-                        self.memory.scatter(address, ty.bytes(), change, 0);
-                    } else if atomic.writes() {
+                    let change = |operand: Option<Slot>| {
+                        operand.map_or(Term::KNOWN, |slot| {
+                            let part = self.get(sub_group, slot)[lane].part(registers.get(slot)[lane]);
+                            Term::made(ATOMIC + atomic as u64, [part])
+                        })
+                    };
+                    let parts = match atomic.can_be_several() {
+                        true => values.as_slice().len().max(1),
+                        false => 1,
+                    };
+                    let changes: Vec<Term> = (0..parts)
+                        .map(|part| change(values.as_slice().get(part).copied()))
+                        .collect();
+                    let is_unordered = self.get(sub_group, ptr)[lane] == Term::UNORDERED;
+                    for (part, change) in changes.into_iter().enumerate().filter(|_| atomic.writes()) {
+                        let address = address.wrapping_add(part as u64 * u64::from(ty.bytes()));
+                        if is_unordered {
+                            self.memory.scatter(address, ty.bytes(), change, 0);
+                            continue;
+                        }
                         let before = self.memory.read(address, ty.bytes());
                         let after = match atomic.commutes() {
                             true => before.changed_by(0, change),
                             false => Term::UNORDERED,
                         };
-                        let parts = u64::from(values.length().max(1));
-                        for part in 0..if atomic == AtomicOp::Store { parts } else { 1 } {
-                            let address = address.wrapping_add(part * u64::from(ty.bytes()));
-                            self.memory.write(address, ty.bytes(), after, 0);
-                        }
+                        self.memory.write(address, ty.bytes(), after, 0);
                     }
                     for &to in to.as_slice() {
                         self.slot(sub_group, to)[lane] = Term::UNORDERED;

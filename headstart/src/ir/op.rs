@@ -176,8 +176,8 @@ operations! {
             op: AtomicOp,
             /// A global, shared or generic pointer.
             ptr: Value,
-            /// [`AtomicOp::operands`] values of one type, that of the result. A load and a store can be of 1, 2 or 4
-            /// consecutive values, aligned to their total size; then each is an operation of its own.
+            /// [`AtomicOp::operands`] values of one type, that of the result. [Some](AtomicOp::can_be_several) can be of 1, 2
+            /// or 4 consecutive values, aligned to their total size; then each is an operation of its own.
             values: Vec<Value>,
             /// What stays before and after.
             order: MemoryOrder,

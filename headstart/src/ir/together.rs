@@ -149,6 +149,18 @@ impl AtomicOp {
         }
     }
 
+    /// Whether one can be of several consecutive values, each an operation of its own.
+    pub fn can_be_several(self) -> bool {
+        matches!(
+            self,
+            AtomicOp::Load
+                | AtomicOp::Store
+                | AtomicOp::FAdd
+                | AtomicOp::FAddHalves
+                | AtomicOp::FAddBrainHalves
+        )
+    }
+
     /// Whether it may change what is in memory.
     pub fn writes(self) -> bool {
         self != AtomicOp::Load

@@ -103,6 +103,13 @@ impl Emitter<'_> {
                 let (vector, to) = vector(&registers);
                 self.guarded(format!("ld.{how}{vector}.b{bits} {to}, {location}"));
             }
+            (_, Some(_)) if atomic.can_be_several() && op.results.len() > 1 => {
+                let registers: Vec<String> = op.results.iter().map(|&result| self.register(result)).collect();
+                let ((width, to), (_, from)) = (vector(&registers), vector(&operands));
+                self.guarded(format!(
+                    "atom.{how}.{name}{width}.{suffix} {to}, {location}, {from}"
+                ));
+            }
             (_, Some(&result)) => {
                 // Bits of a float are exchanged as they are, in registers of either kind.
                 let (r, operands) = (self.register(result), operands.join(", "));

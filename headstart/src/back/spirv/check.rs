@@ -135,7 +135,7 @@ fn is_odd_atomic(kernel: &Kernel, kind: &OpKind) -> bool {
         AtomicOp::FAddHalves | AtomicOp::FAddBrainHalves | AtomicOp::IncrementU | AtomicOp::DecrementU => {
             true
         }
-        AtomicOp::FAdd => values.iter().any(|&value| kernel.ty(value).bits() == 16),
+        AtomicOp::FAdd => values.len() > 1 || values.iter().any(|&value| kernel.ty(value).bits() == 16),
         _ => values.len() > op.operands(),
     }
 }

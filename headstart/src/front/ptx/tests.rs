@@ -1,5 +1,6 @@
 //! Entries as compilers write them, run on the functional engine against the same loops in Rust.
 
+mod atomics;
 mod corpus;
 mod graphs;
 mod mutations;

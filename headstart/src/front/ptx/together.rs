@@ -106,7 +106,8 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
-    /// `atom.global.add.u32 d, [a], b` and `red.global.add.u32 [a], b`.
+    /// `atom.global.add.u32 d, [a], b` and `red.global.add.u32 [a], b`; sums of floats also as `atom.global.v4.f32.add` has
+    /// them, of several at once.
     fn atomic(
         &mut self,
         b: &mut Builder<'_>,
@@ -123,7 +124,7 @@ impl<'t> Translator<'_, 't> {
             .copied()
             .find(|word| names.contains(word));
         let name = name.ok_or_else(|| refused(instruction))?;
-        only(instruction, &[ORDERING, &[name, "noftz"]].concat())?;
+        only(instruction, &[ORDERING, &[name, "noftz", "v2", "v4"]].concat())?;
         let (to, address, arguments) = match (&instruction.operands[..], instruction.opcode) {
             ([to, address, arguments @ ..], "atom") => (Some(to), address, arguments),
             ([address, arguments @ ..], "red") => (None, address, arguments),
@@ -150,12 +151,21 @@ impl<'t> Translator<'_, 't> {
             (_, true, _) => AtomicOp::MaxS,
             _ => AtomicOp::MaxU,
         };
-        if arguments.len() != op.operands() || !op.takes(ty.ty) {
+        let width = match (instruction.has("v2"), instruction.has("v4")) {
+            (true, _) => 2,
+            (_, true) => 4,
+            _ => 1,
+        };
+        let has_right_number = |arguments: &[Operand<'t>]| match width {
+            1 => arguments.len() == op.operands(),
+            _ => op.can_be_several() && arguments.len() == 1 && parts(&arguments[0]).len() == width,
+        };
+        if !has_right_number(arguments) || !op.takes(ty.ty) {
             return Err(refused(instruction));
         }
         let pointer = self.shared_by_all(b, values, instruction, address)?;
         let mut given = Vec::with_capacity(arguments.len());
-        for argument in arguments {
+        for argument in arguments.iter().flat_map(parts) {
             given.push(self.value(b, values, argument, ty.ty)?);
         }
         let kind = OpKind::Atomic {
@@ -165,11 +175,11 @@ impl<'t> Translator<'_, 't> {
             order: order(instruction, MemoryOrder::Relaxed),
             scope: scope(instruction),
         };
-        let before = b.push(kind, &[ty.ty])[0];
-        match to {
-            Some(to) => self.set(b, values, to, before, false),
-            None => Ok(()),
+        let before = b.push(kind, &vec![ty.ty; width]);
+        for (to, before) in to.into_iter().flat_map(parts).zip(before) {
+            self.set(b, values, to, before, false)?;
         }
+        Ok(())
     }
 
     /// The address of an access that others see: not private memory.

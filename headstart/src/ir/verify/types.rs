@@ -124,10 +124,11 @@ pub(super) fn results_of(
             let element = atomic(*op, ty(ptr), &types, *order, named)?;
             let results = match op {
                 AtomicOp::Load => results,
+                _ if op.can_be_several() && op.has_result() => types.len(),
                 _ => usize::from(op.has_result()),
             };
             let moved = if op.has_result() { results } else { types.len() };
-            if matches!(op, AtomicOp::Load | AtomicOp::Store) && moved > 1 {
+            if op.can_be_several() && moved > 1 {
                 access(op.name(), ty(ptr), element, moved)?;
             }
             Ok(vec![element; results])
@@ -330,7 +331,7 @@ fn atomic(op: AtomicOp, ptr: Type, values: &[Type], order: MemoryOrder, named: O
     )?;
     let (wanted, found) = (op.operands(), values.len());
     check(
-        wanted == found || op == AtomicOp::Store && found > 0,
+        wanted == found || wanted == 1 && op.can_be_several() && found > 0,
         format!("`atomic {name}` takes {wanted} values, not {found}"),
     )?;
     let ty = values.first().copied().or(named);

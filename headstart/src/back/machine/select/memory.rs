@@ -106,13 +106,14 @@ impl Selector<'_, '_> {
                 self.emit(Draft { share, ..draft });
             }
             OpKind::Atomic {
+                op: atomic,
                 ptr,
                 values,
                 order,
                 scope,
-                ..
             } => {
                 let bytes = match values.first() {
+                    Some(_) if atomic.can_be_several() => self.bytes(values),
                     Some(_) => self.bytes(&values[..1]),
                     None => self.bytes(&op.results),
                 };

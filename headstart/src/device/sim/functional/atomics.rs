@@ -54,8 +54,8 @@ impl WorkGroup<'_> {
             writes: op.writes(),
             strength,
         };
-        // Loads and stores of several values are as many operations.
-        let several = matches!(op, AtomicOp::Load | AtomicOp::Store);
+        // One of several values is as many operations.
+        let several = op.can_be_several();
         let parts = match several {
             true => atomic.to.length().max(atomic.values.length()),
             false => 1,

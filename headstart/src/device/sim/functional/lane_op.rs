@@ -290,10 +290,9 @@ impl LaneOpKind {
                 values,
                 ..
             } => {
-                // Loads and stores can be of several values.
-                let parts = match op {
-                    AtomicOp::Load | AtomicOp::Store => to.length().max(values.length()),
-                    _ => 1,
+                let parts = match op.can_be_several() {
+                    true => to.length().max(values.length()),
+                    false => 1,
                 };
                 (*space, *ptr, ty.bytes() * parts, *op != AtomicOp::Load)
             }

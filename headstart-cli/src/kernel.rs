@@ -29,9 +29,18 @@ pub enum Places {
 
 /// Finds the kernel and its data.
 pub fn find(options: &KernelOptions, places: Places) -> Result<Box<dyn Subject>> {
+    find_with(options, captured(options)?.as_ref(), places)
+}
+
+/// As [`find`], where the captured launch was read already, if it is one.
+pub fn find_with(
+    options: &KernelOptions,
+    captured: Option<&Captured>,
+    places: Places,
+) -> Result<Box<dyn Subject>> {
     let data = &options.data;
-    if let Some(captured) = captured(options)? {
-        return Ok(Box::new(tune::captured_subject(captured)?));
+    if let Some(captured) = captured {
+        return Ok(Box::new(tune::captured_subject(captured.clone())?));
     }
     if is_file(&options.kernel) {
         if !data.set.is_empty() || data.trace.is_some() {
@@ -115,24 +124,26 @@ pub struct Module {
 }
 
 impl Module {
+    /// The module of a captured launch.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of_captured(captured: &Captured) -> Result<Module> {
+        Ok(Module {
+            text: Arc::new(captured.module.clone().unwrap_or_default()),
+            file: captured.folder.join(MODULE).to_string_lossy().into_owned(),
+            entry: Some(captured.kernel.clone()),
+            launch: tune::captured_subject(captured.clone())?.launch().clone(),
+        })
+    }
+
     /// The module that the options name; nothing if they name another kind of kernel.
     ///
     /// # Errors
     /// The file or its launch file cannot be read.
     pub fn of(options: &KernelOptions) -> Result<Option<Module>> {
         if let Some(captured) = captured(options)? {
-            let file = captured.folder.join(MODULE).to_string_lossy().into_owned();
-            let (text, entry) = (
-                captured.module.clone().unwrap_or_default(),
-                captured.kernel.clone(),
-            );
-            let launch = tune::captured_subject(captured)?.launch().clone();
-            return Ok(Some(Module {
-                text: Arc::new(text),
-                file,
-                entry: Some(entry),
-                launch,
-            }));
+            return Module::of_captured(&captured).map(Some);
         }
         let (file, entry) = file_and_entry(&options.kernel);
         if !is_file(&options.kernel) || !is_ptx(file) {

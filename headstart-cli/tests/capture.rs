@@ -174,6 +174,39 @@ fn every_way_to_the_driver_is_seen() {
     }
 }
 
+/// CuPy, Numba and XLA load machine code that these libraries made: what they made it of is known all the same.
+#[test]
+fn machine_code_of_a_compiler_has_its_text() {
+    let (ptx, place) = (ptx("gather"), Place::new("compiled", 1));
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-O1", "-w", "-shared", "-fPIC"])
+        .arg(programs().join("compiler.c"))
+        .arg("-o")
+        .arg(place.at("libcompiler.so"));
+    let done = compiler.output().expect("a C compiler");
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    place.done(&["capture", "--list", "-o", "cap", "--", "./compiled", &ptx]);
+    let files = fs::read_dir(place.at("cap")).expect("a capture");
+    let files = files.map(|file| file.expect("a file").path());
+    let said: String = files
+        .filter(|path| path.extension().is_some_and(|own| own == "txt"))
+        .map(|path| fs::read_to_string(path).expect("what a process did"))
+        .collect();
+    let linked: Vec<Vec<&str>> = said
+        .lines()
+        .map(|line| line.split('\t').collect::<Vec<&str>>())
+        .filter(|words| words[0] == "linked")
+        .collect();
+    let [[_, first, one], [_, second, other]] = [&linked[0][..], &linked[1][..]] else {
+        panic!("{said}");
+    };
+    assert_eq!((linked.len(), one), (2, other), "{said}");
+    assert_ne!(first, second, "each made its own code");
+    let kept = fs::read(place.at("cap/images").join(one)).expect("the text");
+    assert!(kept == fs::read(&ptx).expect("the text"), "it is as it was given");
+}
+
 /// Captures the program `gather` with a kernel, runs the launch again, tunes it, and runs the program with the better kernel.
 fn becomes_a_better_one(kernel: &str, way: u32) -> Place {
     let ptx = ptx(kernel);
@@ -630,6 +663,12 @@ fn a_loop_that_is_left_early_goes_all_the_way() {
         told.contains("until: 0 of 6 launches") && told.contains("6 launches did not meet"),
         "{told}"
     );
+}
+
+/// Whether the score of a token, a product, is fused with a difference its text leaves to the assembler.
+#[test]
+fn a_step_of_decoding_goes_all_the_way() {
+    goes_all_the_way(&["decode"], &["1", "40", "2"], &["attention"]);
 }
 
 #[test]

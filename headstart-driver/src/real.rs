@@ -119,6 +119,7 @@ macro_rules! functions {
 functions! {
     cuInit(flags: c_uint);
     cuDriverGetVersion(version: *mut c_int);
+    cuDeviceGetCount(count: *mut c_int);
     cuDeviceGetName(name: *mut c_char, length: c_int, device: c_int);
     cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int);
     cuCtxGetDevice(device: *mut c_int);

@@ -10,6 +10,7 @@
 //! ends       INDEX  INSIDE  LENGTH  SIZE    the pointer is an allocation's start, and that has so many elements
 //! aligned    INDEX  INSIDE  BYTES           the pointer is a multiple of it
 //! known      INDEX  INSIDE                  the pointer leads into an allocation, and so into no variable of a module
+//! machine    DRIVER  CAPABILITY             for machine code as this driver makes it for devices of this compute capability
 //! address    KEPT  NAME                     variable KEPT of the better kernel's module holds the address of the program's NAME
 //! ```
 //!
@@ -47,6 +48,10 @@ const ENOUGH: u64 = 8;
 /// Facts of a kernel at most: what they look at is kept for the next launch.
 const MOST_WORDS: usize = 32;
 
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `…_MINOR`.
+const CAPABILITY_MAJOR: c_int = 75;
+const CAPABILITY_MINOR: c_int = 76;
+
 /// A pointer among the parameters: so many bytes inside one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
@@ -74,6 +79,8 @@ struct Better {
     entry: String,
     facts: Vec<Fact>,
     addresses: Vec<KeptAddress>,
+    /// The driver's version and the devices' compute capability for which it computes the same.
+    machine: Option<(u64, u64)>,
 }
 
 /// A better kernel, loaded.
@@ -143,6 +150,7 @@ fn read(text: &str) -> Vec<Better> {
                 entry: entry.to_owned(),
                 facts: Vec::new(),
                 addresses: Vec::new(),
+                machine: None,
             }));
             continue;
         }
@@ -152,6 +160,12 @@ fn read(text: &str) -> Vec<Better> {
                 kept_in: (*kept_in).to_owned(),
                 of: (*of).to_owned(),
             });
+            continue;
+        }
+        if let (["machine", driver, capability], Some(better)) = (&words[..], last.as_mut())
+            && let (Ok(driver), Ok(capability)) = (driver.parse(), capability.parse())
+        {
+            better.machine = Some((driver, capability));
             continue;
         }
         match (fact(&words), last.as_mut()) {
@@ -195,6 +209,16 @@ pub unsafe fn loaded(owner: Handle, image: Option<ImageHash>, is_library: bool) 
     };
     let image = image.to_string();
     for better in table().iter().filter(|better| better.image == image) {
+        if let Some(wanted) = better.machine
+            && !is_machine(wanted)
+        {
+            let (driver, capability) = wanted;
+            let why = format!(
+                "it was tuned with driver {driver} for compute capability {capability}, and other machine code may fuse other products"
+            );
+            record::line(&["trouble", &better.name, &why]);
+            continue;
+        }
         // SAFETY: the caller's.
         match events::relaxed(|| unsafe { load(better, is_library) }) {
             Ok(side) => {
@@ -204,6 +228,26 @@ pub unsafe fn loaded(owner: Handle, image: Option<ImageHash>, is_library: bool) 
             Err(why) => record::line(&["trouble", &better.name, &why]),
         }
     }
+}
+
+/// Whether this is the driver, and all devices have this compute capability.
+fn is_machine((driver, capability): (u64, u64)) -> bool {
+    let (mut version, mut devices) = (0, 0);
+    // SAFETY: places for the answers.
+    let known = unsafe {
+        real::cuDriverGetVersion(&raw mut version) == SUCCESS
+            && real::cuDeviceGetCount(&raw mut devices) == SUCCESS
+    };
+    let has_capability = |device: c_int| {
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: as above.
+        let known = unsafe {
+            real::cuDeviceGetAttribute(&raw mut major, CAPABILITY_MAJOR, device) == SUCCESS
+                && real::cuDeviceGetAttribute(&raw mut minor, CAPABILITY_MINOR, device) == SUCCESS
+        };
+        known && u64::try_from(major * 10 + minor) == Ok(capability)
+    };
+    known && u64::try_from(version) == Ok(driver) && (0..devices).all(has_capability)
 }
 
 unsafe fn load(better: &Better, is_library: bool) -> Result<Side, String> {
@@ -527,10 +571,11 @@ mod tests {
     #[test]
     fn a_kernel_with_a_line_that_is_not_understood_is_left_out() {
         let text = "kernel\tab\tone\tone.ptx\tone\ngroup\t128\t1\t1\napart\t0\t0\t1\t8\n\
-                    kernel\tab\ttwo\ttwo.ptx\ttwo\nmoon\tfull\nshared\t0\nkernel\tcd\tthree\tthree.cubin\tthree\nends\t2\t0\t1024\t4\naddress\tkept\ttable\nknown\t1\t16\n";
+                    kernel\tab\ttwo\ttwo.ptx\ttwo\nmoon\tfull\nshared\t0\nkernel\tcd\tthree\tthree.cubin\tthree\nmachine\t13000\t90\nends\t2\t0\t1024\t4\naddress\tkept\ttable\nknown\t1\t16\n";
         let all = read(text);
         let names: Vec<&str> = all.iter().map(|better| better.name.as_str()).collect();
         assert_eq!(names, ["one", "three"]);
+        assert_eq!((all[0].machine, all[1].machine), (None, Some((13000, 90))));
         let place = |index, inside| Place { index, inside };
         assert_eq!(
             all[0].facts,

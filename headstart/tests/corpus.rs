@@ -262,6 +262,7 @@ fn rests_on_what_it_says(case: &Case, module: &tune::PlannedModule) {
             Granted::NoOverflow => facts.no_overflow = true,
             Granted::VariablesEnd => facts.unbounded_variables = false,
             Granted::DynamicSharedBytes(_) | Granted::Spaces => {}
+            Granted::Fused(_) => panic!("{}: only a captured launch tells that", case.name),
         }
     }
     let imported = ptx::import(&case.text, &case.file, Some(&case.entry), &facts).expect("read again");

@@ -4,8 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use headstart::back::spirv::Target;
-use headstart::capture::Captured;
+use headstart::capture::{Captured, Contraction};
 use headstart::device::sim::Simulator;
+use headstart::ir::Fused;
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Report, page, table};
 use headstart::suggest::quoted;
@@ -70,7 +71,8 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     // Whatever can be wrong is found before the long work starts.
     let named = options.plans.as_deref().filter(|text| *text != LIKELY);
     let plans = named.map(read_plans).transpose()?;
-    let subject = kernel::find(which, Places::Filled)?;
+    let mut captured = kernel::captured(which)?;
+    let mut subject = kernel::find_with(which, captured.as_ref(), Places::Filled)?;
     clock.over("kernel and launch read");
     let measure = measure(options)?;
     let budget = budget(options.budget)?;
@@ -104,7 +106,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--html", path))
         .transpose()?;
-    let module = match &options.output {
+    let mut module = match &options.output {
         Some(path) => {
             let module = match kernel::spirv_module(which)? {
                 Some(module) => Rewritten::Spirv(module, spirv_target(options)?),
@@ -118,11 +120,10 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         }
         None => None,
     };
-    let output = module.as_ref().map(|(_, destination)| destination);
     let outputs = [
         ("--json", json.as_ref()),
         ("--html", html.as_ref()),
-        ("--output", output),
+        ("--output", module.as_ref().map(|(_, destination)| destination)),
     ];
     for (position, (name, one)) in outputs.iter().enumerate() {
         for (other_name, other) in &outputs[..position] {
@@ -137,10 +138,19 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         }
     }
 
-    let captured = kernel::captured(which)?;
-    if let Some(captured) = &captured {
+    if let Some(captured) = &mut captured {
         print(&replayed(captured)?)?;
         clock.over("captured launch run again");
+        // Without an answer the kernel is tuned all the same, and a plan is refused where it would be written back.
+        captured.contraction = tune::contraction(captured, Some(bench.as_ref())).unwrap_or_default();
+        print(&contracted(&captured.contraction))?;
+        if let Contraction::Decided(_) = captured.contraction {
+            subject = Box::new(tune::captured_subject(captured.clone())?);
+            if let Some((Rewritten::Ptx(module), _)) = &mut module {
+                *module = Module::of_captured(captured)?;
+            }
+        }
+        clock.over("open sums decided");
     }
 
     let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
@@ -196,6 +206,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         }
     }
     // Whoever asks for JSON, a page or a module on standard output wants nothing else there.
+    let output = module.as_ref().map(|(_, destination)| destination);
     let taken = [json.as_ref(), html.as_ref(), output]
         .into_iter()
         .flatten()
@@ -278,21 +289,41 @@ fn spirv_target(options: &Tune) -> Result<Target> {
 
 /// The word for the plans that are likely to help, in the place of their names.
 const LIKELY: &str = "likely";
-/// Work-items of a captured launch up to which it is run again on the simulator before it is tuned.
-const MOST_ITEMS: u64 = 1 << 22;
+/// A sentence about what is made of the sums that a captured launch's text leaves to the assembler.
+fn contracted(contraction: &Contraction) -> String {
+    let refused = match contraction {
+        Contraction::Unknown | Contraction::NothingOpen => return String::new(),
+        Contraction::Decided(sums) => {
+            let fused = sums.iter().filter(|sum| **sum != Fused::Nothing).count();
+            let are = |count: usize| if count == 1 { "is" } else { "are" };
+            return format!(
+                "{} of its sums {} left to the assembler. By the bytes that the launch left, {fused} {} fused with a product.\n",
+                sums.len(),
+                are(sums.len()),
+                are(fused)
+            );
+        }
+        Contraction::Untold(number) => format!(
+            "the launch does not tell whether the program's machine code fuses sum {} of these with a product: its bytes are the \
+             same either way",
+            number + 1
+        ),
+        Contraction::NoneFits => "no choice gives the bytes that the launch left".to_owned(),
+        Contraction::TooLong => {
+            "running the launch again for each choice takes too long, or it is not known what the launch left"
+                .to_owned()
+        }
+    };
+    format!("Some of its sums are left to the assembler, so the kernel cannot be put back: {refused}.\n")
+}
 
 /// Runs a captured launch again on the simulator: a sentence about what came of it, where it is known what it left.
 pub fn replayed(captured: &Captured) -> Result<String> {
     if !captured.has_run {
         return Ok(String::new());
     }
-    let product = |sizes: [u32; 3]| {
-        sizes
-            .iter()
-            .fold(1u64, |product, &size| product.saturating_mul(u64::from(size)))
-    };
-    let items = product(captured.groups).saturating_mul(product(captured.group));
-    if items > MOST_ITEMS {
+    let items = captured.work_items();
+    if items > tune::MOST_ITEMS {
         return Ok(format!("Not run again on the simulator: {items} work-items.\n"));
     }
     let replay = tune::replay(captured.clone(), &Simulator::untimed())?;

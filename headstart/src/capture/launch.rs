@@ -7,7 +7,7 @@ use super::manifest::{Manifest, Memory};
 use super::{LAUNCH, MODULE, stored};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::ir::limits;
+use crate::ir::{Fused, limits};
 use crate::suggest::quoted;
 
 /// The longest manifest, in bytes.
@@ -54,6 +54,26 @@ pub struct Captured {
     pub has_run: bool,
     /// The module's text, for [the device](retargeted) that it ran on; nothing if its image has only machine code.
     pub module: Option<String>,
+    /// What the program's machine code makes of the sums that the text leaves to the assembler.
+    pub contraction: Contraction,
+}
+
+/// What is known of a launch's machine code where its text leaves it to the assembler whether products and sums are fused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Contraction {
+    /// Nobody asked yet.
+    #[default]
+    Unknown,
+    /// The text leaves nothing to the assembler.
+    NothingOpen,
+    /// What is made of each sum that it leaves to it, in the order in which they stand.
+    Decided(Vec<Fused>),
+    /// The same bytes come of several choices for this sum, by its number, so that the launch does not tell.
+    Untold(usize),
+    /// No choice that was tried gives the bytes that the launch left.
+    NoneFits,
+    /// There was no time for all that has to be tried, or it is not known what the launch left.
+    TooLong,
 }
 
 /// An allocation that a launch reaches.
@@ -209,8 +229,15 @@ impl Captured {
             memory,
             variables: manifest.variables.iter().map(variable).collect::<Result<_>>()?,
             has_run,
+            contraction: Contraction::Unknown,
             module: module.map(|text| retargeted(text, manifest.capability)),
         })
+    }
+
+    /// The work-items of all its work-groups.
+    pub fn work_items(&self) -> u64 {
+        let sizes = self.groups.iter().chain(&self.group);
+        sizes.fold(1, |product, &size| product.saturating_mul(u64::from(size)))
     }
 
     /// So many bytes of the parameters from a position on, as a number.

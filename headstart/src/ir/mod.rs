@@ -135,7 +135,7 @@ pub use op::{Dependency, Id, LoopWishes, Meeting, Op, OpKind, UnrollWish};
 pub use opaque::{Given, Opaque, PRINTING, Touches, product_sizes};
 pub use parse::{parse, read};
 pub use print::print;
-pub use rule::{FloatRule, Rounding};
+pub use rule::{FloatRule, Fused, Rounding};
 pub use table::{OpClass, Operands, Rules};
 pub use together::{AtomicOp, GroupVoteOp, MemoryOrder, MemoryScope, ReduceOp, ShuffleOp, VoteOp};
 pub use types::{Space, Type};

@@ -57,6 +57,17 @@ pub struct FloatRule {
     pub contract: bool,
 }
 
+/// What an assembler makes of a sum of which an operand is a product, where the text leaves that to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fused {
+    /// Product and sum are rounded each.
+    Nothing,
+    /// The product on the left is rounded together with the sum.
+    Left,
+    /// That on the right.
+    Right,
+}
+
 impl FloatRule {
     /// Rounded to nearest even, subnormal numbers kept, nothing fused: the rule of plain operations.
     pub const EXACT: FloatRule = FloatRule {

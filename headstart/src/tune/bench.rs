@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::sample::Sample;
-use super::workload::Bound;
+use super::workload::{Bound, Workload};
 use crate::back::machine::MachineProgram;
 use crate::device::Device;
 use crate::device::sim::functional::Options;
@@ -103,6 +103,15 @@ pub trait Bench: Sync {
     /// As those of [`Bench::time`].
     fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {
         Ok(self.time(bound, kernel)?.time_ns)
+    }
+
+    /// What a kernel leaves in the outputs of a workload, where the bench runs kernels on a device of its own.
+    ///
+    /// # Errors
+    /// The device cannot run the kernel, or running it went wrong.
+    fn outputs_of(&self, workload: &Workload, kernel: &Arc<Kernel>) -> Result<Option<Vec<Vec<u8>>>> {
+        let _ = (workload, kernel);
+        Ok(None)
     }
 
     /// Whether it can tell itself what the plain kernel leaves at full size: a device that runs kernels, and is compared

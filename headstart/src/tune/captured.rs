@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::bench::Bench;
 use super::drop_in::{self, Note};
 use super::file_subject::FileSubject;
 use super::granted::Granted;
@@ -19,11 +20,11 @@ use super::subject::Subject;
 use super::workload::{Given, Placed, PlacedMemory, Workload};
 use crate::analysis::definitions::Definitions;
 use crate::analysis::{messages, roots};
-use crate::capture::{Allocation, Captured, Difference};
+use crate::capture::{Allocation, Captured, Contraction, Difference};
 use crate::device::{Device, Fill};
 use crate::error::{Error, Result};
 use crate::front::ptx::{Facts, Imported, Origin, ParameterFacts, import};
-use crate::ir::{Kernel, OpKind, Param, Space};
+use crate::ir::{Fused, Kernel, OpKind, Param, Space};
 use crate::prefetch;
 use crate::suggest::quoted;
 
@@ -109,10 +110,9 @@ pub fn captured_subject(captured: Captured) -> Result<FileSubject> {
     read(Arc::new(captured), false)
 }
 
-/// `placed` says that the launch runs in its own address space in any case.
-fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
+/// The text of a captured launch's kernel, and what messages call it.
+fn text_of(captured: &Captured) -> Result<(&str, String)> {
     let file = captured.folder.join(crate::capture::MODULE);
-    let file = file.to_string_lossy();
     let text = captured.module.as_deref().ok_or_else(|| {
         Error::input(format!(
             "kernel {} has no PTX, only machine code",
@@ -120,17 +120,41 @@ fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
         ))
         .accepted("a program compiled with `-gencode arch=compute_90,code=compute_90`, or without `code=`")
     })?;
+    Ok((text, file.to_string_lossy().into_owned()))
+}
+
+/// What is known of a captured launch's kernel whatever its parameters lead to.
+fn shared_facts(captured: &Captured) -> Facts {
+    let fused = match &captured.contraction {
+        Contraction::Decided(fused) => Some(fused.clone()),
+        _ => None,
+    };
+    Facts {
+        dynamic_shared_bytes: Some(captured.shared_bytes),
+        fused,
+        ..Facts::default()
+    }
+}
+
+/// A captured launch's kernel, whatever its parameters lead to.
+///
+/// # Errors
+/// Its image has no PTX; the kernel cannot be read.
+pub(super) fn captured_import(captured: &Captured) -> Result<Imported> {
+    let (text, file) = text_of(captured)?;
+    import(text, &file, Some(&captured.kernel), &shared_facts(captured))
+}
+
+/// `placed` says that the launch runs in its own address space in any case.
+fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
+    let (text, file) = text_of(&captured)?;
     if captured.attributes.contains(&CLUSTER) {
         return Err(
             Error::input("the launch has clusters of work-groups, which are not understood")
                 .accepted("a launch without the attribute of a cluster's dimensions"),
         );
     }
-    let shared = Facts {
-        dynamic_shared_bytes: Some(captured.shared_bytes),
-        ..Facts::default()
-    };
-    let plain = import(text, &file, Some(&captured.kernel), &shared)?;
+    let plain = captured_import(&captured)?;
     let values = values(&captured, &plain)?;
     let is_open = follows_numbers(&plain.kernel);
     let shares = |number: usize| {
@@ -140,7 +164,7 @@ fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
             .count()
             > 1
     };
-    let mut facts = shared;
+    let mut facts = shared_facts(&captured);
     for param in &plain.kernel.params {
         let (Some(known), Some(Value::Inside(number, offset))) = (param.facts, values.get(&param.name))
         else {
@@ -296,10 +320,41 @@ pub struct Replay {
 /// As for [`captured_subject`]; the kernel goes wrong.
 pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
     let captured = Arc::new(captured);
-    let subject = read(Arc::clone(&captured), true)?;
-    let workload: Workload = subject.workload()?;
+    let workload = read(Arc::clone(&captured), true)?.workload()?;
     let kernel = Arc::clone(&workload.kernel);
     let (_, outputs) = workload.bind(device)?.run(device, &kernel)?;
+    compared(&captured, &workload, &outputs)
+}
+
+/// The same on a device that runs kernels, with a choice for each of its open sums written into the kernel; nothing where the
+/// bench does not tell what a kernel leaves.
+///
+/// # Errors
+/// As for [`replay`]; the memory cannot be where it was.
+pub(super) fn replay_on(captured: &Captured, choice: &[Fused], bench: &dyn Bench) -> Result<Option<Replay>> {
+    let with = |contraction: Contraction| {
+        let captured = Captured {
+            contraction,
+            ..captured.clone()
+        };
+        read(Arc::new(captured), true)?.workload()
+    };
+    let open = with(Contraction::Unknown)?;
+    let chosen = with(Contraction::Decided(choice.to_vec()))?;
+    // The bench takes the module as it was for the kernel as it was read: that is the one that leaves the sums open.
+    let kernel = Arc::clone(&chosen.kernel);
+    let workload = Workload {
+        kernel: open.kernel,
+        ..chosen
+    };
+    let outputs = bench.outputs_of(&workload, &kernel)?;
+    outputs
+        .map(|outputs| compared(captured, &workload, &outputs))
+        .transpose()
+}
+
+/// Compares what a launch left in its own address space with what the captured one did.
+fn compared(captured: &Captured, workload: &Workload, outputs: &[Vec<u8>]) -> Result<Replay> {
     let placed = workload.placed.as_ref();
     let placed = placed.ok_or_else(|| Error::bug("a launch that is run again is not where it was"))?;
     let all = || {
@@ -313,7 +368,7 @@ pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
         changed: 0,
         differences: Vec::new(),
     };
-    for (PlacedMemory { address, .. }, now) in placed.memory.iter().zip(&outputs) {
+    for (PlacedMemory { address, .. }, now) in placed.memory.iter().zip(outputs) {
         let own = all().find(|own| own.address == *address);
         let own = own.ok_or_else(|| Error::bug("memory of a captured launch is lost"))?;
         replay.bytes += now.len() as u64;
@@ -451,6 +506,16 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
             Granted::DynamicSharedBytes(bytes) => add(format!("shared {bytes}"), granted.to_string()),
             // Of the code, not of a launch: CUDA C++ has no accesses beyond a variable's end.
             Granted::Spaces | Granted::VariablesEnd => {}
+            Granted::Fused(_) => add(
+                format!("machine {} {}", captured.driver, captured.capability),
+                format!(
+                    "the driver is {}.{} and the GPU's compute capability {}.{}, as when the machine code's sums were compared",
+                    captured.driver / 1000,
+                    captured.driver % 1000 / 10,
+                    captured.capability / 10,
+                    captured.capability % 10
+                ),
+            ),
             Granted::ReadOnly(_) | Granted::NoOverflow => {
                 return Err(refused(&granted.to_string()));
             }
@@ -460,7 +525,7 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::device::sim::Simulator;
     use crate::tune::planned_module;
@@ -492,7 +557,13 @@ mod tests {
         }
     }
 
-    fn captured(kernel: &str, module: &str, parameters: &[u64], memory: Vec<Allocation>) -> Captured {
+    /// A launch of one work-group of 32 whose parameters are these words.
+    pub(in crate::tune) fn captured(
+        kernel: &str,
+        module: &str,
+        parameters: &[u64],
+        memory: Vec<Allocation>,
+    ) -> Captured {
         Captured {
             folder: "cap/k".into(),
             kernel: kernel.to_owned(),
@@ -514,6 +585,7 @@ mod tests {
             variables: Vec::new(),
             has_run: true,
             module: Some(module.to_owned()),
+            contraction: Contraction::Unknown,
         }
     }
 

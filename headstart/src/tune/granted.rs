@@ -35,6 +35,8 @@ pub enum Granted {
     VariablesEnd,
     /// Generic addresses stay in the space that they begin in: accesses through them became accesses of that space.
     Spaces,
+    /// The assembler makes of so many sums, which the text leaves to it, what the captured launch's machine code did.
+    Fused(usize),
 }
 
 impl fmt::Display for Granted {
@@ -65,6 +67,11 @@ impl fmt::Display for Granted {
             Granted::Spaces => write!(
                 f,
                 "a generic address stays in the memory, global, shared or local, that it begins in"
+            ),
+            Granted::Fused(sums) => write!(
+                f,
+                "the program's machine code is as when it was captured: it fuses the same products with {sums} sums that the \
+                 text leaves to the assembler"
             ),
         }
     }
@@ -131,6 +138,9 @@ pub(super) fn granted(
     // Every body rests on it, whatever its plan.
     if original.spaces_inferred {
         needed.push(Granted::Spaces);
+    }
+    if let (false, Some(fused)) = (original.open_sums.is_empty(), &facts.fused) {
+        needed.push(Granted::Fused(fused.len()));
     }
     needed
 }

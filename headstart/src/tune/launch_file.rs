@@ -148,7 +148,7 @@ use super::scalars::Number;
 use crate::error::{Error, Result};
 use crate::files::{self, FileError};
 use crate::front::ptx::{Facts, ParameterFacts};
-use crate::ir::Races;
+use crate::ir::{Fused, Races};
 use crate::suggest::quoted;
 
 /// The longest launch file, in bytes.
@@ -200,6 +200,9 @@ pub struct LaunchFile {
     /// What a captured launch has instead.
     #[serde(skip)]
     captured: Option<Arc<CapturedData>>,
+    /// What the machine code of a captured launch makes of the sums that the text leaves to the assembler.
+    #[serde(skip)]
+    fused: Option<Vec<Fused>>,
 }
 
 /// The same work in another geometry: what differs.
@@ -443,6 +446,7 @@ impl LaunchFile {
             no_overflow: self.no_overflow,
             unbounded_variables: false,
             as_opaque: self.as_opaque,
+            fused: self.fused.clone(),
         }
     }
 
@@ -468,6 +472,7 @@ impl LaunchFile {
             shared_bytes: facts.dynamic_shared_bytes,
             parameters: facts.parameters.iter().map(parameter).collect(),
             captured: Some(captured),
+            fused: facts.fused.clone(),
             ..LaunchFile::default()
         }
     }

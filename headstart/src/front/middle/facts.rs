@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::Races;
+use crate::ir::{Fused, Races};
 
 /// Facts about the launches of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub struct Facts {
     pub unbounded_variables: bool,
     /// Instructions that are not understood are carried as text, and nothing is taken for granted of them.
     pub as_opaque: bool,
+    /// What the assembler made of each sum that the text leaves to it, in the order in which they stand, once somebody found
+    /// out.
+    pub fused: Option<Vec<Fused>>,
 }
 
 /// Facts about the memory behind a pointer.

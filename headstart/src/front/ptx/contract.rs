@@ -10,12 +10,16 @@
 //! one, these products and sums keep the permission ([`FloatRule::contract`]). Of two products that are nothing but the
 //! operands of one sum ptxas fuses the same one wherever they stand (57 entries of the corpus have the original's bits on an
 //! H200). Else (a product is used twice or in another block, its magnitude is taken, one flushes and the other does not) what
-//! it makes of them hangs on the code around: a rewritten entry need not have the original's bits, so none is written. A product in front of a loop is not fused with a sum inside.
+//! it makes of them hangs on the code around. Such a sum is *open*: a rewritten entry need not have the original's bits, so
+//! none is written, unless somebody found out what the original does with each of them ([`Facts::fused`]). A product in front
+//! of a loop is not fused with a sum inside.
+//!
+//! [`Facts::fused`]: crate::front::middle::facts::Facts::fused
 
 use std::collections::{HashMap, HashSet};
 
 use crate::error::Error;
-use crate::ir::{BinaryOp, FloatRule, Kernel, Op, OpKind, Place, Region, UnaryOp, Value};
+use crate::ir::{BinaryOp, FloatRule, Fused, Kernel, Op, OpKind, Place, Region, UnaryOp, Value};
 
 /// Products and sums of halves, single or in pairs, that were written without `.rn`: which of them ptxas fuses is not known.
 #[derive(Clone, Debug, Default)]
@@ -24,10 +28,23 @@ pub(super) struct OpenHalves {
     pub sums: Vec<Value>,
 }
 
+/// What is left of an entry's products and sums.
+pub(super) struct Contracted {
+    /// What may become of each sum that is left to the assembler, in the order in which they stand.
+    pub open_sums: Vec<Vec<Fused>>,
+    /// Why the entry cannot be written back, if the assembler's choice may be another one in other code.
+    pub undecided: Option<Error>,
+}
+
 /// Fuses what was written without `.rn`: the products and sums in `open`. Halves stay undecided.
 ///
-/// Gives why the entry cannot be written back, if the assembler's choice may be another one in other code.
-pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>, halves: &OpenHalves) -> Option<Error> {
+/// `decided` says what becomes of each sum that would be left to the assembler.
+pub(super) fn contract(
+    kernel: &mut Kernel,
+    open: &HashSet<Value>,
+    halves: &OpenHalves,
+    decided: Option<&[Fused]>,
+) -> Contracted {
     let mut uses: HashMap<Value, u32> = HashMap::new();
     kernel.body.walk(&mut |op| {
         op.kind
@@ -39,13 +56,21 @@ pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>, halves: &Open
         open,
         uses,
         products: HashMap::new(),
+        factors: HashMap::new(),
+        decided,
+        open_sums: Vec::new(),
         inside: 0,
         loops: 0,
         left: HashSet::new(),
         alike: HashSet::new(),
     };
     fuser.region(&mut body);
-    let Fuser { mut left, alike, .. } = fuser;
+    let Fuser {
+        mut left,
+        alike,
+        open_sums,
+        ..
+    } = fuser;
     // The permission is for wider numbers: these are read as rounded.
     let mut open_halves: HashSet<Value> = HashSet::new();
     if !halves.products.is_empty() && !halves.sums.is_empty() {
@@ -69,7 +94,10 @@ pub(super) fn contract(kernel: &mut Kernel, open: &HashSet<Value>, halves: &Open
         }
     });
     kernel.body = body;
-    place.map(|place| undecided(kernel, place))
+    Contracted {
+        open_sums,
+        undecided: place.map(|place| undecided(kernel, place)),
+    }
 }
 
 /// Why an entry with such a product or sum cannot be written back.
@@ -89,6 +117,12 @@ struct Fuser<'k> {
     uses: HashMap<Value, u32>,
     /// Products that may be fused, of every region so far.
     products: HashMap<Value, (u32, Value)>,
+    /// The factors of each of those, and of what its sign was changed in.
+    factors: HashMap<Value, Factors>,
+    /// What becomes of each open sum, where that is known.
+    decided: Option<&'k [Fused]>,
+    /// What may become of each, as far as they were seen.
+    open_sums: Vec<Vec<Fused>>,
     /// The loop that is looked at, by number; with each product stands its own. A product from in front of it is not computed again in it.
     inside: u32,
     loops: u32,
@@ -96,6 +130,24 @@ struct Fuser<'k> {
     left: HashSet<Value>,
     /// Those of which it always fuses the same.
     alike: HashSet<Value>,
+}
+
+/// What a product is made of.
+#[derive(Clone, Copy, Debug)]
+struct Factors {
+    x: Value,
+    y: Value,
+    rule: FloatRule,
+    sign: Sign,
+}
+
+/// What became of a product's sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Kept,
+    Changed,
+    /// Its magnitude was taken.
+    Dropped,
 }
 
 impl Fuser<'_> {
@@ -119,6 +171,8 @@ impl Fuser<'_> {
                 OpKind::Binary(BinaryOp::FMul, x, y) if self.open.contains(&op.results[0]) => {
                     let product = op.results[0];
                     self.products.insert(product, (self.inside, product));
+                    let sign = Sign::Kept;
+                    self.factors.insert(product, Factors { x, y, rule, sign });
                     if self.uses.get(&product) == Some(&1) {
                         factors.insert(product, (x, y, rule));
                     }
@@ -151,8 +205,7 @@ impl Fuser<'_> {
                                 .map(|(_, product)| *product)
                                 .collect();
                             if !products.is_empty() {
-                                self.left.extend(products);
-                                self.left.insert(op.results[0]);
+                                self.open_sum(&mut ops, &mut op, (sum, a, b), products);
                             }
                         }
                     }
@@ -161,6 +214,7 @@ impl Fuser<'_> {
                 OpKind::Unary(UnaryOp::FNeg, product) if self.is_product(product) => {
                     let result = op.results[0];
                     self.follow(product, result);
+                    self.signed(product, result, rule, Sign::Changed);
                     let once = self.uses.get(&result) == Some(&1);
                     if let Some(&(x, y, of_product)) = factors.get(&product)
                         && once
@@ -172,6 +226,7 @@ impl Fuser<'_> {
                 }
                 OpKind::Unary(UnaryOp::FAbs, product) if self.is_product(product) => {
                     self.follow(product, op.results[0]);
+                    self.signed(product, op.results[0], rule, Sign::Dropped);
                 }
                 OpKind::Select(_, a, b) => {
                     for product in [a, b] {
@@ -196,6 +251,64 @@ impl Fuser<'_> {
             .is_some_and(|(inside, _)| *inside == self.inside)
     }
 
+    /// A sum of which the assembler may make several things: what was found out, or nothing yet.
+    fn open_sum(
+        &mut self,
+        ops: &mut Vec<Op>,
+        op: &mut Op,
+        (sum, a, b): (BinaryOp, Value, Value),
+        products: Vec<Value>,
+    ) {
+        let rule = op.kind.rule();
+        let fusable = |value: Value| {
+            let factors = self.factors.get(&value).copied();
+            factors.filter(|own| self.is_product(value) && own.rule == rule)
+        };
+        let sides = [(Fused::Left, fusable(a)), (Fused::Right, fusable(b))];
+        let possible = sides.iter().filter(|(_, factors)| factors.is_some());
+        let number = self.open_sums.len();
+        let mut choices = vec![Fused::Nothing];
+        choices.extend(possible.map(|(side, _)| *side));
+        let decided = self.decided.and_then(|all| all.get(number)).copied();
+        let decided = decided.filter(|fused| choices.contains(fused));
+        self.open_sums.push(choices);
+        let Some(decided) = decided else {
+            self.left.extend(products);
+            self.left.insert(op.results[0]);
+            return;
+        };
+        let subtracts = sum == BinaryOp::FSub;
+        let chosen = sides.iter().find(|(side, _)| *side == decided);
+        let Some((side, Some(Factors { x, y, sign, .. }))) = chosen.copied() else {
+            return;
+        };
+        let (other, is_subtracted) = match side {
+            Fused::Left => (b, false),
+            Fused::Nothing | Fused::Right => (a, subtracts),
+        };
+        let other = self.negated(ops, op, other, side == Fused::Left && subtracts);
+        let (x, y) = match sign {
+            Sign::Dropped => (self.magnitude(ops, op, x), self.magnitude(ops, op, y)),
+            Sign::Kept | Sign::Changed => (x, y),
+        };
+        let x = self.negated(ops, op, x, is_subtracted != (sign == Sign::Changed));
+        op.kind = OpKind::Fma(x, y, other).ruled(rule);
+    }
+
+    /// What the sign of a product was changed in has its factors.
+    fn signed(&mut self, product: Value, result: Value, rule: FloatRule, sign: Sign) {
+        if let Some(&factors) = self.factors.get(&product)
+            && factors.sign == Sign::Kept
+            && factors.rule.flush == rule.flush
+        {
+            self.factors.insert(result, Factors { sign, ..factors });
+        }
+    }
+
+    fn magnitude(&mut self, ops: &mut Vec<Op>, like: &Op, value: Value) -> Value {
+        self.unary(ops, like, UnaryOp::FAbs, value)
+    }
+
     /// What is made of a product stands for it.
     fn follow(&mut self, product: Value, result: Value) {
         if let Some(&known) = self.products.get(&product) {
@@ -204,12 +317,16 @@ impl Fuser<'_> {
     }
 
     fn negated(&mut self, ops: &mut Vec<Op>, like: &Op, value: Value, negate: bool) -> Value {
-        if !negate {
-            return value;
+        match negate {
+            true => self.unary(ops, like, UnaryOp::FNeg, value),
+            false => value,
         }
+    }
+
+    fn unary(&mut self, ops: &mut Vec<Op>, like: &Op, operation: UnaryOp, value: Value) -> Value {
         let result = self.kernel.value_like(value);
         ops.push(Op {
-            kind: OpKind::Unary(UnaryOp::FNeg, value),
+            kind: OpKind::Unary(operation, value),
             results: vec![result],
             place: like.place,
         });
@@ -219,6 +336,7 @@ impl Fuser<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::Fused::{self, Left, Nothing, Right};
     use crate::ir::print;
 
     fn contracted(text: &str) -> String {
@@ -226,12 +344,20 @@ mod tests {
     }
 
     fn imported(text: &str) -> super::super::Imported {
+        decided(text, None)
+    }
+
+    fn decided(text: &str, fused: Option<&[Fused]>) -> super::super::Imported {
         let module = format!(
             ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {{\n.reg .f32 %f<9>;\n\
              .reg .b64 %rd<3>;\nld.param.u64 %rd1, [p];\nld.global.f32 %f1, [%rd1];\nld.global.f32 %f2, [%rd1+4];\n\
              ld.global.f32 %f3, [%rd1+8];\n{text}\nst.global.f32 [%rd1+12], %f6;\nret;\n}}\n"
         );
-        let imported = super::super::import(&module, "test.ptx", None, &super::super::Facts::default());
+        let facts = super::super::Facts {
+            fused: fused.map(<[Fused]>::to_vec),
+            ..Default::default()
+        };
+        let imported = super::super::import(&module, "test.ptx", None, &facts);
         imported.expect("it is read")
     }
 
@@ -345,6 +471,77 @@ mod tests {
             let error = imported.original.undecided.expect("undecided");
             assert!(error.to_string().contains("left to the assembler"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_was_found_out_is_carried_out() {
+        let product = "mul.f32 %f4, %f1, %f2;";
+        let twice = format!("{product}\nsub.f32 %f5, %f3, %f4;\nadd.f32 %f6, %f4, %f5;");
+        let two = format!(
+            "{product}\nmul.f32 %f5, %f2, %f3;\nsub.f32 %f6, %f4, %f5;\nst.global.f32 [%rd1+16], %f5;"
+        );
+        let magnitude = format!("{product}\nabs.f32 %f5, %f4;\nsub.f32 %f6, %f3, %f5;");
+        let other_sign =
+            format!("{product}\nneg.f32 %f5, %f4;\nsub.f32 %f6, %f3, %f5;\nst.global.f32 [%rd1+16], %f5;");
+        // What may become of each sum; what does; fused operations, products, sums, changed signs and magnitudes after that.
+        for (text, open, chosen, counts) in [
+            (
+                &twice,
+                vec![vec![Nothing, Right], vec![Nothing, Left]],
+                vec![Nothing, Nothing],
+                [0, 1, 2, 0, 0],
+            ),
+            (
+                &twice,
+                vec![vec![Nothing, Right], vec![Nothing, Left]],
+                vec![Right, Nothing],
+                [1, 1, 1, 1, 0],
+            ),
+            (
+                &twice,
+                vec![vec![Nothing, Right], vec![Nothing, Left]],
+                vec![Right, Left],
+                [2, 0, 0, 1, 0],
+            ),
+            (
+                &two,
+                vec![vec![Nothing, Left, Right]],
+                vec![Left],
+                [1, 1, 0, 1, 0],
+            ),
+            (
+                &two,
+                vec![vec![Nothing, Left, Right]],
+                vec![Right],
+                [1, 2, 0, 1, 0],
+            ),
+            (
+                &magnitude,
+                vec![vec![Nothing, Right]],
+                vec![Right],
+                [1, 0, 0, 1, 2],
+            ),
+            (
+                &other_sign,
+                vec![vec![Nothing, Right]],
+                vec![Right],
+                [1, 1, 0, 1, 0],
+            ),
+        ] {
+            assert_eq!(imported(text).original.open_sums, open, "{text}");
+            let imported = decided(text, Some(&chosen));
+            assert!(imported.original.undecided.is_none(), "{text}");
+            let kernel = print(&imported.kernel);
+            assert!(!kernel.contains("contract"), "{kernel}");
+            let [fused, products, added, subtracted, negated, magnitudes] =
+                ["fma", "fmul", "fadd", "fsub", "fneg", "fabs"]
+                    .map(|op| kernel.matches(&format!("= {op} ")).count());
+            let found = [fused, products, added + subtracted, negated, magnitudes];
+            assert_eq!(found, counts, "{chosen:?}\n{kernel}");
+        }
+        // What cannot be said of a sum leaves it open.
+        assert!(decided(&magnitude, Some(&[Left])).original.undecided.is_some());
+        assert!(decided(&twice, Some(&[Right])).original.undecided.is_some());
     }
 
     #[test]

@@ -257,6 +257,7 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
     let structure::Structured {
         kernel,
         undecided,
+        open_sums,
         spaces_inferred,
     } = structure::kernel(structure::Source {
         text,
@@ -283,6 +284,7 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
         slots: &slots,
         dynamic_shared_bytes: facts.dynamic_shared_bytes.unwrap_or(0),
         undecided: undecided.map(about),
+        open_sums,
         spaces_inferred,
         as_opaque: facts.as_opaque,
         reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),

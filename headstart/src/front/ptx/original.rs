@@ -9,6 +9,7 @@ use super::slots::{From, Slots};
 use super::tree::{Function, Module, Variable};
 use super::{Facts, Imported};
 use crate::error::{Error, Result};
+use crate::ir::Fused;
 
 /// A module and one of its entries.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub struct Original {
     pub reads_dynamic_shared_size: bool,
     /// Why no kernel can be put in the entry's place, if none can.
     pub undecided: Option<Error>,
+    /// What an assembler may make of each sum that the entry leaves to it, in the order in which they stand.
+    pub open_sums: Vec<Vec<Fused>>,
     /// An access through a generic address became one of the space that the address begins in.
     pub spaces_inferred: bool,
     /// Instructions that are not understood are carried as text.
@@ -123,6 +126,8 @@ pub(super) struct Pieces<'p, 't> {
     pub reads_dynamic_shared_size: bool,
     /// Why the entry cannot be written back, if it cannot.
     pub undecided: Option<Error>,
+    /// What may become of each sum that is left to the assembler.
+    pub open_sums: Vec<Vec<Fused>>,
     /// Whether an access through a generic address became one of a space.
     pub spaces_inferred: bool,
     /// [`Facts::as_opaque`](super::Facts::as_opaque).
@@ -218,6 +223,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         dynamic_shared_bytes: pieces.dynamic_shared_bytes,
         reads_dynamic_shared_size: pieces.reads_dynamic_shared_size,
         undecided: pieces.undecided.clone(),
+        open_sums: pieces.open_sums.clone(),
         spaces_inferred: pieces.spaces_inferred,
         as_opaque: pieces.as_opaque,
     })

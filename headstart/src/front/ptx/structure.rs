@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::carry::is_carrying;
-use super::contract::{self, OpenHalves};
+use super::contract::{self, Contracted, OpenHalves};
 use super::flow::Flow;
 use super::kinds::Kinds;
 use super::opaque::is_carried;
@@ -18,7 +18,7 @@ use crate::front::middle::facts::Facts;
 use crate::front::middle::flow::Block;
 use crate::front::middle::regions::{self, Front};
 use crate::front::middle::{Values, copies, countdown, counters};
-use crate::ir::{Array, Builder, FloatMode, Kernel, Place, PlaceData, Type, Value};
+use crate::ir::{Array, Builder, FloatMode, Fused, Kernel, Place, PlaceData, Type, Value};
 use crate::suggest::quoted;
 
 /// What an entry is made of.
@@ -73,6 +73,8 @@ pub(super) struct Structured {
     pub kernel: Kernel,
     /// Why it cannot be written back, if it cannot.
     pub undecided: Option<Error>,
+    /// What may become of each sum that is left to the assembler.
+    pub open_sums: Vec<Vec<Fused>>,
     /// [`Translator::spaces_inferred`].
     pub spaces_inferred: bool,
 }
@@ -113,7 +115,8 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     let spaces_inferred = translator.spaces_inferred;
     kernel.body = body;
     let in_flight = translator.in_flight.take();
-    let undecided = contract::contract(&mut kernel, &open, &open_halves).or(in_flight);
+    let decided = source.facts.fused.as_deref();
+    let Contracted { open_sums, undecided } = contract::contract(&mut kernel, &open, &open_halves, decided);
     cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
     if countdown::unwind(&mut kernel) {
@@ -124,7 +127,8 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     copies::merge(&mut kernel, source.file);
     Ok(Structured {
         kernel,
-        undecided,
+        undecided: undecided.or(in_flight),
+        open_sums,
         spaces_inferred,
     })
 }

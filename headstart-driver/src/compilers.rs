@@ -1,25 +1,30 @@
 //! Libraries that turn text into machine code in a program: nvJitLink and NVRTC.
 //!
-//! CuPy asks NVRTC for machine code, and Numba and XLA hand text to nvJitLink: what the driver loads then has no text. These
-//! libraries are found by `dlsym`, so that what a program asks of them is seen here, and the text is remembered with the
-//! machine code that came of it, as it is for the driver's own linker.
+//! CuPy asks NVRTC for machine code, and Numba hands nvJitLink what it links and optimizes: what the driver loads then has no
+//! text. These libraries are found by `dlsym`, so that what a program asks of them is seen here, and the text is remembered
+//! with the machine code that came of it, as it is for the driver's own linker.
 //!
 //! ```text
-//! nvJitLinkAddData(handle, PTX, text, …)      one more input of this link
-//! nvJitLinkGetLinkedCubin(handle, code)       the machine code that came of them
+//! nvJitLinkCreate(&link, options)             a link begins
+//! nvJitLinkAddData(link, kind, data, …)       one more input: text, or what is optimized when all is there (LTO-IR)
+//! nvJitLinkGetLinkedCubin(link, code)         the machine code that came of them
 //! nvrtcGetCUBIN(program, code)                machine code; nvrtcGetPTX of the same program has its text
 //! ```
+//!
+//! What is optimized when it is linked has a text only if that is asked for: then the same inputs are linked once more, to text.
 //!
 //! A process may have several versions of a library, each with functions of its own: every one that a program asks for gets a
 //! place here, and a function that knows its place. Programs that are linked to these libraries are not seen.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::abi::Handle;
 use crate::images;
+use crate::lock::Lock;
 use crate::real;
 use crate::settings::{self, Mode};
 
@@ -27,9 +32,14 @@ use crate::settings::{self, Mode};
 const PLACES: usize = 4;
 /// `NVJITLINK_SUCCESS` and `NVRTC_SUCCESS`.
 const DONE: c_int = 0;
-/// `NVJITLINK_INPUT_PTX`.
+/// `NVJITLINK_INPUT_PTX` and `NVJITLINK_INPUT_LTOIR`.
 const INPUT_PTX: c_int = 2;
+const INPUT_LTOIR: c_int = 4;
+/// The option that gives text in the place of machine code.
+const TO_TEXT: &CStr = c"-ptx";
 
+type Create = unsafe extern "C" fn(*mut Handle, u32, *const *const c_char) -> c_int;
+type Complete = unsafe extern "C" fn(Handle) -> c_int;
 type AddData = unsafe extern "C" fn(Handle, c_int, *const c_void, usize, *const c_char) -> c_int;
 type AddFile = unsafe extern "C" fn(Handle, c_int, *const c_char) -> c_int;
 type Get = unsafe extern "C" fn(Handle, *mut c_char) -> c_int;
@@ -43,13 +53,38 @@ const fn nothing() -> Own {
     [const { AtomicPtr::new(ptr::null_mut()) }; PLACES]
 }
 
+static CREATE: Own = nothing();
 static ADD_DATA: Own = nothing();
 static ADD_FILE: Own = nothing();
 static GET_LINKED: Own = nothing();
 static DESTROY: Own = nothing();
 static GET_CODE: Own = nothing();
-/// The handles that the libraries with [`GET_CODE`] were asked by.
-static LIBRARIES: Own = nothing();
+/// The handles that the libraries with [`GET_CODE`] and [`GET_LINKED`] were asked by.
+static COMPILERS: Own = nothing();
+static LINKERS: Own = nothing();
+
+/// What the links under way were given.
+static LINKS: Lock<Option<HashMap<usize, Link>>> = Lock::new(None);
+
+/// A link under way.
+#[derive(Default)]
+struct Link {
+    options: Vec<CString>,
+    /// Kind and data of each input.
+    inputs: Vec<(c_int, Vec<u8>)>,
+    /// An input is not known.
+    is_unknown: bool,
+}
+
+/// Holds the lock for the time of a fork.
+pub fn hold() {
+    LINKS.hold();
+}
+
+/// Ends [`hold`].
+pub fn release() {
+    LINKS.release();
+}
 
 /// A function that is looked at: its name, where the libraries' own are kept, and this library's, by place.
 struct Watched {
@@ -70,9 +105,10 @@ macro_rules! places {
     };
 }
 
-fn watched() -> [Watched; 5] {
+fn watched() -> [Watched; 6] {
     let watched = |name, own, ours| Watched { name, own, ours };
     [
+        watched("nvJitLinkCreate", &CREATE, places!(create: Create)),
         watched("nvJitLinkAddData", &ADD_DATA, places!(add_data: AddData)),
         watched("nvJitLinkAddFile", &ADD_FILE, places!(add_file: AddFile)),
         watched("nvJitLinkGetLinkedCubin", &GET_LINKED, places!(get_linked: Get)),
@@ -99,8 +135,10 @@ pub fn instead(handle: *mut c_void, name: &CStr, found: *mut c_void) -> Option<*
     let name = plain(name);
     let watched = watched().into_iter().find(|own| own.name == name)?;
     let place = place_of(watched.own, found)?;
-    if name == "nvrtcGetCUBIN" {
-        LIBRARIES[place].store(handle, Ordering::Release);
+    match name {
+        "nvrtcGetCUBIN" => COMPILERS[place].store(handle, Ordering::Release),
+        "nvJitLinkGetLinkedCubin" => LINKERS[place].store(handle, Ordering::Release),
+        _ => {}
     }
     Some(watched.ours[place].cast_mut())
 }
@@ -124,6 +162,38 @@ macro_rules! own {
     };
 }
 
+/// Does something with what is known of a link.
+fn with_link<T>(link: Handle, act: impl FnOnce(&mut Link) -> T) -> T {
+    act(LINKS
+        .take()
+        .get_or_insert_default()
+        .entry(link as usize)
+        .or_default())
+}
+
+unsafe extern "C" fn create<const PLACE: usize>(
+    link: *mut Handle,
+    count: u32,
+    options: *const *const c_char,
+) -> c_int {
+    // SAFETY: the program's arguments; the library has read the options and written the handle.
+    unsafe {
+        let result = own!(CREATE, PLACE, Create)(link, count, options);
+        if result == DONE {
+            let given = (0..count as usize).map(|number| CStr::from_ptr(*options.add(number)).to_owned());
+            let given = given.collect();
+            images::link_ends(*link);
+            with_link(*link, |own| {
+                *own = Link {
+                    options: given,
+                    ..Link::default()
+                };
+            });
+        }
+        result
+    }
+}
+
 unsafe extern "C" fn add_data<const PLACE: usize>(
     link: Handle,
     kind: c_int,
@@ -134,12 +204,9 @@ unsafe extern "C" fn add_data<const PLACE: usize>(
     // SAFETY: the program's arguments; what the library has taken can be read.
     unsafe {
         let result = own!(ADD_DATA, PLACE, AddData)(link, kind, data, bytes, name);
-        if result == DONE {
-            let is_text = kind == INPUT_PTX && !data.is_null();
-            images::link_input(
-                link,
-                is_text.then(|| std::slice::from_raw_parts(data.cast::<u8>(), bytes)),
-            );
+        if result == DONE && !data.is_null() {
+            let data = std::slice::from_raw_parts(data.cast::<u8>(), bytes);
+            with_link(link, |own| own.inputs.push((kind, data.to_vec())));
         }
         result
     }
@@ -149,7 +216,7 @@ unsafe extern "C" fn add_file<const PLACE: usize>(link: Handle, kind: c_int, fil
     // SAFETY: the program's arguments.
     let result = unsafe { own!(ADD_FILE, PLACE, AddFile)(link, kind, file) };
     if result == DONE {
-        images::link_input(link, None);
+        with_link(link, |own| own.is_unknown = true);
     }
     result
 }
@@ -161,6 +228,10 @@ unsafe extern "C" fn get_linked<const PLACE: usize>(link: Handle, code: *mut c_c
         if result == DONE
             && let Some(code) = images::bytes(code.cast())
         {
+            let own = with_link(link, std::mem::take);
+            for text in own.texts(LINKERS[PLACE].load(Ordering::Acquire)) {
+                images::link_input(link, text.as_deref());
+            }
             images::linked(link, code);
         }
         result
@@ -170,8 +241,10 @@ unsafe extern "C" fn get_linked<const PLACE: usize>(link: Handle, code: *mut c_c
 unsafe extern "C" fn destroy<const PLACE: usize>(link: *mut Handle) -> c_int {
     // SAFETY: the program's argument.
     unsafe {
-        if !link.is_null() {
-            images::link_ends(*link);
+        if !link.is_null()
+            && let Some(links) = LINKS.take().as_mut()
+        {
+            links.remove(&(*link as usize));
         }
         own!(DESTROY, PLACE, Destroy)(link)
     }
@@ -183,12 +256,66 @@ unsafe extern "C" fn get_code<const PLACE: usize>(program: Handle, code: *mut c_
         let result = own!(GET_CODE, PLACE, Get)(program, code);
         if result == DONE
             && let Some(code) = images::bytes(code.cast())
-            && let Some(text) = text_of(LIBRARIES[PLACE].load(Ordering::Acquire), program)
+            && let Some(text) = text_of(COMPILERS[PLACE].load(Ordering::Acquire), program)
         {
             images::link_input(program, Some(&text));
             images::linked(program, code);
         }
         result
+    }
+}
+
+impl Link {
+    /// The texts that machine code was made of; none for an input without a text.
+    ///
+    /// # Safety
+    /// The handle is of the library that linked.
+    unsafe fn texts(self, library: *mut c_void) -> Vec<Option<Vec<u8>>> {
+        if self.is_unknown {
+            return vec![None];
+        }
+        if self.inputs.iter().any(|(kind, _)| *kind == INPUT_LTOIR) {
+            // SAFETY: the caller's.
+            return vec![unsafe { self.as_text(library) }];
+        }
+        let text = |(kind, data)| (kind == INPUT_PTX).then_some(data);
+        self.inputs.into_iter().map(text).collect()
+    }
+
+    /// What comes of the inputs as one text.
+    ///
+    /// # Safety
+    /// The handle is of the library that linked.
+    unsafe fn as_text(&self, library: *mut c_void) -> Option<Vec<u8>> {
+        let options = self.options.iter().map(CString::as_c_str).chain([TO_TEXT]);
+        let options: Vec<*const c_char> = options.map(CStr::as_ptr).collect();
+        // SAFETY: functions of these names take these arguments, and the link is ours.
+        unsafe {
+            let function =
+                |name: &CStr| Some(real::dlsym(library, name.as_ptr())).filter(|own| !own.is_null());
+            let create = transmute::<*mut c_void, Create>(function(c"nvJitLinkCreate")?);
+            let add = transmute::<*mut c_void, AddData>(function(c"nvJitLinkAddData")?);
+            let complete = transmute::<*mut c_void, Complete>(function(c"nvJitLinkComplete")?);
+            let size = transmute::<*mut c_void, GetSize>(function(c"nvJitLinkGetLinkedPtxSize")?);
+            let get = transmute::<*mut c_void, Get>(function(c"nvJitLinkGetLinkedPtx")?);
+            let destroy = transmute::<*mut c_void, Destroy>(function(c"nvJitLinkDestroy")?);
+            let mut link = ptr::null_mut();
+            if create(&raw mut link, options.len() as u32, options.as_ptr()) != DONE {
+                return None;
+            }
+            let add = |(kind, data): &(c_int, Vec<u8>)| {
+                add(link, *kind, data.as_ptr().cast(), data.len(), c"input".as_ptr()) == DONE
+            };
+            let mut bytes = 0;
+            let is_linked = self.inputs.iter().all(add)
+                && complete(link) == DONE
+                && size(link, &raw mut bytes) == DONE
+                && bytes > 1;
+            let mut text = vec![0u8; if is_linked { bytes } else { 0 }];
+            let has_text = is_linked && get(link, text.as_mut_ptr().cast()) == DONE;
+            destroy(&raw mut link);
+            has_text.then_some(text)
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::launches::{self, Launch};
 use crate::lookup::{self, Wrapper};
 use crate::memory::{self, Kind};
 use crate::settings::{self, Mode};
-use crate::{events, functions, images, real, record, replace, snapshot};
+use crate::{compilers, events, functions, images, real, record, replace, snapshot};
 
 /// `CU_DEVICE_ATTRIBUTE_MPS_ENABLED`.
 const MPS_ENABLED: c_int = 133;
@@ -77,6 +77,7 @@ extern "C" fn before_fork() {
     snapshot::hold();
     functions::hold();
     images::hold();
+    compilers::hold();
     replace::hold();
     memory::hold();
     events::hold();
@@ -88,6 +89,7 @@ extern "C" fn after_fork() {
     events::release();
     memory::release();
     replace::release();
+    compilers::release();
     images::release();
     functions::release();
     snapshot::release();

@@ -90,18 +90,18 @@ fn text(device: &dyn KnownDevice) -> String {
         driver.unwrap_or_default(),
     );
     for row in device.reaches() {
-        let reached = match &row.reached {
-            Some(cache) => format!("{cache} reached"),
-            None => "no known effect".to_owned(),
+        let reached = match (&row.reached, row.by) {
+            (Some(cache), by) => format!("{cache} reached, by {by}"),
+            (None, "nothing") => "no effect".to_owned(),
+            (None, by) => format!("no known effect, by {by}"),
         };
         let why = row
             .because
             .filter(|(how, _)| *how == "why")
             .map(|(_, why)| format!(": {why}"));
         text.push_str(&format!(
-            "    {} asked → {reached}, by {}{}\n",
+            "    {} asked → {reached}{}\n",
             row.asked.name(),
-            row.by,
             why.unwrap_or_default()
         ));
     }

@@ -6,14 +6,17 @@
 mod checked;
 pub mod columns;
 pub mod detail;
-pub mod explain;
-pub mod gains;
+pub(crate) mod explain;
+pub(crate) mod gains;
 pub mod number;
+#[cfg(feature = "report")]
 pub mod page;
 pub(crate) mod run;
-pub mod series;
-pub mod short;
+pub(crate) mod series;
+pub(crate) mod short;
+#[cfg(feature = "report")]
 pub mod sweep;
+#[cfg(feature = "report")]
 pub mod table;
 pub mod terms;
 

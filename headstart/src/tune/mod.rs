@@ -24,11 +24,11 @@
 //! | `ways` | what a launch on an Intel GPU decides beside the plan |
 //! | `doubt` | where a simulated answer is within the simulator's error |
 
-pub mod bench;
+pub(crate) mod bench;
 mod captured;
 pub mod check;
 pub mod choose;
-pub mod compare;
+pub(crate) mod compare;
 mod detail;
 pub mod doubt;
 pub mod drop_in;
@@ -41,7 +41,7 @@ pub mod granted;
 mod hashed;
 mod idle;
 pub mod kinds;
-pub mod launch_file;
+pub(crate) mod launch_file;
 mod launch_template;
 mod launched;
 mod listing;
@@ -61,12 +61,12 @@ mod several;
 pub mod space;
 mod spirv_modules;
 mod statements;
-pub mod subject;
+pub(crate) mod subject;
 pub mod threads;
 mod trying;
 pub mod tuned;
 pub mod ways;
-pub mod workload;
+pub(crate) mod workload;
 
 pub use bench::{Bench, Looked, Raced, Right, Timed};
 pub use captured::{Exchange, Replay, captured_subject, exchange, replay};
@@ -76,9 +76,14 @@ pub use exchanged::exchanged;
 pub use file_subject::FileSubject;
 pub use granted::Granted;
 pub use kinds::bench_for;
+#[cfg(feature = "cuda")]
 pub use kinds::cuda::measured::MeasuredBench;
+#[cfg(feature = "cuda")]
 pub use kinds::cuda::{gpu, measured};
+#[cfg(feature = "opencl")]
 pub use kinds::opencl::bench::OpenClBench;
+#[cfg(feature = "opencl")]
+pub use kinds::opencl::own_entry;
 pub use kinds::simulated::bench::SimulatedBench;
 pub use launch_file::LaunchFile;
 pub use launch_template::launch_template;
@@ -91,7 +96,7 @@ pub use proposals::{BATCH, MEASURED, Proposals};
 pub use reasons::{Findings, reasons};
 pub use search::{Asked, Found, Progress, derive, likely, plain, search, tune};
 pub use several::SeveralBench;
-pub use spirv_modules::{PlannedSpirv, best_spirv, own_entry, planned_spirv};
+pub use spirv_modules::{PlannedSpirv, best_spirv, planned_spirv};
 pub use subject::{Reshaped, Subject};
 pub use tuned::{Answers, Tuned, tuned, tuned_telling, tuned_with};
 pub use workload::{Bound, Given, Placed, PlacedMemory, Workload};

@@ -113,6 +113,7 @@ pub mod hint;
 pub mod lsc;
 mod mathematics;
 pub mod pointer;
+#[doc(hidden)]
 pub mod record;
 pub mod reference;
 pub mod scalar;

@@ -9,7 +9,9 @@
 //! A kind is a folder here with its [`Bench`], its [`KnownDevice`] and its [`Kind`], and a row in [`KINDS`]. Everything
 //! else asks the registry: the command line, the list of devices, and what tunes a launch at hand.
 
+#[cfg(feature = "cuda")]
 pub mod cuda;
+#[cfg(feature = "opencl")]
 pub mod opencl;
 pub mod simulated;
 
@@ -22,6 +24,7 @@ use super::bench::Bench;
 use super::several::SeveralBench;
 use super::workload::Workload;
 use crate::back::{ptx, spirv};
+#[cfg(feature = "cuda")]
 use crate::device::cuda::gpu::GpuFacts;
 use crate::device::{CacheState, Description, Device};
 use crate::error::{Error, Result};
@@ -31,7 +34,13 @@ use crate::report::terms::Terms;
 use crate::suggest::quoted;
 
 /// The kinds, in the order in which their devices are listed.
-pub const KINDS: &[Kind] = &[cuda::KIND, opencl::KIND, simulated::KIND];
+pub const KINDS: &[Kind] = &[
+    #[cfg(feature = "cuda")]
+    cuda::KIND,
+    #[cfg(feature = "opencl")]
+    opencl::KIND,
+    simulated::KIND,
+];
 
 /// The devices that are taken where none is named: the first that is there.
 const DEFAULTS: [&str; 2] = ["cuda:0", "sim:h200"];
@@ -115,6 +124,7 @@ pub trait KnownDevice: Send + Sync {
     }
 
     /// What its driver says, where it is an NVIDIA GPU.
+    #[cfg(feature = "cuda")]
     fn gpu(&self) -> Option<&GpuFacts> {
         None
     }

@@ -4,13 +4,11 @@
 use std::sync::Arc;
 
 use crate::back::spirv::Target;
-use crate::device::CacheState;
-use crate::device::cuda::timing::Timing;
 use crate::device::opencl::device::OpenClDevice;
 use crate::device::opencl::platform::{Kind, OpenClFacts};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
-use crate::device::{Command, Device, Program, Queue};
+use crate::device::{CacheState, Command, Device, Program, Queue, Timing};
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::ir::{CacheLevel, Kernel};

@@ -6,9 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Kind, KnownDevice, Opening, Reaches, counts_no_steps};
 use crate::back::spirv;
+use crate::device::opencl::own::{OwnEntry, Passed};
 use crate::device::opencl::platform::{OpenClFacts, count, facts};
 use crate::device::{CacheState, Description};
 use crate::error::{Error, Result};
+use crate::front::spirv::{Argument, Original};
 use crate::ir::CacheLevel;
 use crate::report::terms::Terms;
 use crate::tune::bench::Bench;
@@ -74,5 +76,26 @@ impl KnownDevice for OpenClFacts {
 
     fn spirv_target(&self) -> Option<spirv::Target> {
         Some(self.target())
+    }
+}
+
+/// An entry as a module has it, to be launched on an OpenCL device: the module that it was read from, or one in which it was
+/// exchanged.
+pub fn own_entry(original: &Original, words: &[u32]) -> OwnEntry {
+    let passed = original.arguments.iter().map(|argument| match argument {
+        Argument::Whole(number) => Passed::Whole(*number),
+        Argument::Local(bytes) => Passed::Local(*bytes as usize),
+        Argument::Parts { bytes, parts } => Passed::Parts {
+            bytes: *bytes as usize,
+            parts: parts
+                .iter()
+                .map(|&(start, number)| (start as usize, number))
+                .collect(),
+        },
+    });
+    OwnEntry {
+        module: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        entry: original.entry.clone(),
+        passed: passed.collect(),
     }
 }

@@ -104,7 +104,7 @@
 mod arithmetic;
 mod builder;
 mod compare;
-pub mod copy;
+pub(crate) mod copy;
 mod element;
 pub mod eval;
 mod field;

@@ -67,7 +67,7 @@ impl Worker {
     }
 
     /// Launches a module on restored inputs and outputs that hold one of the
-    /// [poisons](crate::device::cuda::compare::POISONS), and compares on the GPU what it leaves with what is kept.
+    /// poisons (`POISONS`), and compares on the GPU what it leaves with what is kept.
     ///
     /// # Errors
     /// The kernel faulted or ran too long, or nothing is kept.

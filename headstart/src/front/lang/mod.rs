@@ -122,6 +122,9 @@ pub mod sub_group;
 pub mod view;
 pub mod work_item;
 
+// Compilers name them in messages: their short names need a place that is not hidden.
+pub use record::{Place, Recorded};
+
 /// Everything that a kernel's source needs: `use headstart::prelude::*;`.
 pub mod prelude {
     pub use super::approximate::{

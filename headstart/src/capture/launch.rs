@@ -225,7 +225,7 @@ impl Captured {
     }
 
     /// The allocation that an address lies in, by its number; one past its last byte counts as in it.
-    pub fn allocation_of(&self, address: u64) -> Option<usize> {
+    pub(crate) fn allocation_of(&self, address: u64) -> Option<usize> {
         let after = self.memory.partition_point(|own| own.address <= address);
         let number = after.checked_sub(1)?;
         (address < self.memory[number].end()).then_some(number)
@@ -273,7 +273,7 @@ const OLDEST_TARGET: u32 = 80;
 
 /// A module for older GPUs than the one that it ran on, for one of that one's age: nvcc writes PTX for the oldest GPU that it
 /// knows, unless it is told otherwise, and PTX means the same for every later one.
-pub fn retargeted(text: String, capability: u32) -> String {
+pub(crate) fn retargeted(text: String, capability: u32) -> String {
     let Some(line) = text.lines().find(|line| line.trim_start().starts_with(".target")) else {
         return text;
     };

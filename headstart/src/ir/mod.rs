@@ -139,4 +139,5 @@ pub use rule::{FloatRule, Rounding};
 pub use table::{OpClass, Operands, Rules};
 pub use together::{AtomicOp, GroupVoteOp, MemoryOrder, MemoryScope, ReduceOp, ShuffleOp, VoteOp};
 pub use types::{Space, Type};
-pub use verify::{verify, verify_derived};
+pub use verify::verify;
+pub(crate) use verify::verify_derived;

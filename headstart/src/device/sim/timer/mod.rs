@@ -141,7 +141,7 @@ impl Timer {
 
     /// The same, with some sub-groups watched for a while: [`LaunchTime::watched`].
     #[must_use]
-    pub fn with_watch(mut self, watch: Option<Watch>) -> Timer {
+    pub(crate) fn with_watch(mut self, watch: Option<Watch>) -> Timer {
         self.watch = watch;
         self
     }

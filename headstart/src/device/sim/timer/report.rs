@@ -208,13 +208,13 @@ impl LaunchTime {
 
     /// The part of the resident sub-groups' cycles in which they waited for memory: for loads and
     /// asynchronous copies, 0 to 1.
-    pub fn waiting_for_memory(&self) -> f64 {
+    pub(crate) fn waiting_for_memory(&self) -> f64 {
         let waited = |reason: StallReason| self.stalled[reason as usize];
         waited(StallReason::LongScoreboard) + waited(StallReason::AsyncCopy)
     }
 
     /// Bytes that device memory moved.
-    pub fn dram_bytes(&self) -> f64 {
+    pub(crate) fn dram_bytes(&self) -> f64 {
         (self.memory.dram_read_bytes + self.memory.dram_written_bytes) as f64 * self.scale
     }
 

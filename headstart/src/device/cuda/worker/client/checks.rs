@@ -39,7 +39,7 @@ impl Worker {
     ///
     /// # Errors
     /// The kernel faulted or ran too long, or there is no memory for the copy.
-    pub fn refer(&mut self, module: &str, limit: Duration) -> Result<Referred, Failure> {
+    pub(crate) fn refer(&mut self, module: &str, limit: Duration) -> Result<Referred, Failure> {
         self.referred = None;
         let request = Request::Refer {
             module: module.to_owned(),

@@ -52,7 +52,7 @@ pub struct Captured {
     pub variables: Vec<Variable>,
     /// Whether it is known what the launch left in its memory; otherwise `after` is what was there before.
     pub has_run: bool,
-    /// The module's text, for [the device](retargeted) that it ran on; nothing if its image has only machine code.
+    /// The module's text, for the device that it ran on; nothing if its image has only machine code.
     pub module: Option<String>,
 }
 

@@ -14,7 +14,7 @@
 //! values written there must be the same in any order. What commuting operations leave in memory is compared.
 //!
 //! The checker runs a kernel, it does not reason about it: it says "checked", never "proved". Loops should
-//! run the trip counts of [`trip_counts`].
+//! run 0 and 1 times, and D − 1, D, D + 1 and 2 D + 1 times for each distance D of the plan.
 
 mod explain;
 mod linear;

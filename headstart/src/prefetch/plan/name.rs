@@ -37,7 +37,7 @@ impl LoadName {
     ///
     /// # Errors
     /// The name is empty, too long, or holds a character that has a meaning in plans.
-    pub(crate) fn of_param(param: impl Into<String>) -> Result<LoadName> {
+    pub fn of_param(param: impl Into<String>) -> Result<LoadName> {
         let param = param.into();
         check(&param, "a load's name")?;
         Ok(LoadName { param, place: None })

@@ -186,7 +186,7 @@ impl Strategy {
 
     /// To this cache level, if it goes to any.
     #[must_use]
-    pub(crate) fn to_level(self, level: CacheLevel) -> Strategy {
+    pub fn to_level(self, level: CacheLevel) -> Strategy {
         let goes = self.descriptor().takes.levels.contains(&level);
         Strategy {
             level: if goes { Some(level) } else { self.level },
@@ -196,7 +196,7 @@ impl Strategy {
 
     /// In this layout, if it has one.
     #[must_use]
-    pub(crate) fn in_layout(self, layout: Layout) -> Strategy {
+    pub fn in_layout(self, layout: Layout) -> Strategy {
         Strategy {
             layout: self.layout.map(|_| layout),
             ..self
@@ -214,7 +214,7 @@ impl Strategy {
 
     /// Carried out by the work-group together, if it can be.
     #[must_use]
-    pub(crate) fn of_work_group(self) -> Strategy {
+    pub fn of_work_group(self) -> Strategy {
         Strategy {
             scope: match self.descriptor().takes.group {
                 true => Scope::WorkGroup,
@@ -265,17 +265,17 @@ impl Strategy {
     }
 
     /// Whether it is only a hint: the load stays where it is, and results cannot depend on it.
-    pub(crate) fn is_hint(self) -> bool {
+    pub fn is_hint(self) -> bool {
         self.carried() == Carried::Not
     }
 
     /// Whether work-items carry it out together.
-    pub(crate) fn is_joint(self) -> bool {
+    pub fn is_joint(self) -> bool {
         self.descriptor().is_joint
     }
 
     /// Whether its data is said not to be used again.
-    pub(crate) fn is_nontemporal(self) -> bool {
+    pub fn is_nontemporal(self) -> bool {
         self.nontemporal
     }
 

@@ -61,7 +61,7 @@ pub struct LaunchTime {
     pub units: Vec<UnitProfile>,
     /// From which cycle until which each work-group was there that the first simulated core had in its first place.
     pub lives: Vec<(u64, u64)>,
-    /// How the sub-groups that were [watched](super::Timer::with_watch) came along, instruction by instruction.
+    /// How the sub-groups that were watched (`Timer::with_watch`) came along, instruction by instruction.
     pub watched: Vec<Vec<Issue>>,
     /// The part of the resident sub-groups' cycles that waiting at each instruction of the program took, by reason.
     pub waited: Vec<[f64; StallReason::ALL.len()]>,

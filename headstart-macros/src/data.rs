@@ -71,15 +71,15 @@ fn derived(input: &DeriveInput) -> Result<TokenStream> {
     let ends: Vec<TokenStream> = ends.collect();
     let (befores, end) = (&ends[..names.len()], &ends[names.len()]);
     let checks = types.iter().map(|ty| {
-        quote_spanned!(ty.span()=> const _: fn() = || { fn is_data<T: ::headstart::prelude::Data>() {} is_data::<#ty>(); };)
+        quote_spanned!(ty.span()=> const _: fn() = || { fn is_data<T: ::headstart::facade::Data>() {} is_data::<#ty>(); };)
     });
     Ok(quote! {
         #[allow(unused, clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
         const _: () = {
-            use ::headstart::device::Item;
-            use ::headstart::front::lang::record::placed::{self, Fields, Layout, Leaf, Place, Placed};
-            use ::headstart::front::lang::record::Values;
-            use ::headstart::ir::{Type, Value};
+            use ::headstart::facade::Item;
+            use ::headstart::facade::record::placed::{self, Fields, Layout, Leaf, Place, Placed};
+            use ::headstart::facade::record::Values;
+            use ::headstart::facade::ir::{Type, Value};
 
             #(#checks)*
 
@@ -143,7 +143,7 @@ fn derived(input: &DeriveInput) -> Result<TokenStream> {
                 }
             }
 
-            impl ::headstart::prelude::Data for #name {
+            impl ::headstart::facade::Data for #name {
                 type Recorded = Recorded;
             }
         };

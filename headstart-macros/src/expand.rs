@@ -163,7 +163,7 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
         /// # Errors
         /// A size in an attribute is zero or too large, a plan on a loop cannot be read, or a device function
         /// calls itself.
-        pub fn kernel #parameters_of (#(#constants),*) -> ::headstart::Result<::headstart::ir::Kernel> #clause {
+        pub fn kernel #parameters_of (#(#constants),*) -> ::headstart::facade::Result<::headstart::facade::Kernel> #clause {
             #record::kernel(#text, ::core::file!(), || {
                 // Sizes and constants may use the constant parameters, which the next lines hide.
                 #work_group

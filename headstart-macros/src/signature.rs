@@ -84,7 +84,7 @@ impl View {
     pub fn access(&self) -> TokenStream {
         match &self.access {
             Some(access) => quote!(#access),
-            None => quote!(::headstart::front::lang::view::ReadWrite),
+            None => quote!(::headstart::facade::lang::view::ReadWrite),
         }
     }
 }

@@ -83,12 +83,12 @@ impl VisitMut for Strip {
                 };
                 let (method, arguments) = (&call.method, &call.args);
                 quote_spanned!(call.method.span()=>
-                    ::headstart::front::lang::reference::#method(#receiver, #arguments))
+                    ::headstart::facade::reference::#method(#receiver, #arguments))
             }
             Expr::Call(call) => match own_function(call) {
                 Some(method) => {
                     let arguments = &call.args;
-                    quote_spanned!(call.span()=> ::headstart::front::lang::reference::#method(#arguments))
+                    quote_spanned!(call.span()=> ::headstart::facade::reference::#method(#arguments))
                 }
                 None => return,
             },

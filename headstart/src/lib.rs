@@ -64,7 +64,7 @@
 //!
 //! Data flows one way. Read the modules in this order: [`ir`] for what a kernel means, [`prefetch`] for plans and the
 //! passes behind them, [`device::sim`] for how time is predicted, [`tune`] for how a plan is chosen. [`math`] expands
-//! exponentials and the like into IEEE operations, so that every device gives the same bits; [`cleanup`] tidies what
+//! exponentials and the like into IEEE operations, so that every device gives the same bits; `cleanup` tidies what
 //! passes leave behind.
 //!
 //! # Layers
@@ -74,6 +74,7 @@
 //!
 //! ```text
 //!  9  advise    tune
+//!     facade    tune
 //!     testing   tune
 //!  8  tune      capture checker report runtime
 //!  7  report    evidence names
@@ -98,16 +99,27 @@
 //! ```
 
 #![warn(missing_docs)]
+// Dead code shows with all features: without one, what only that one asks for seems to be unused.
+#![cfg_attr(
+    not(all(feature = "cuda", feature = "opencl", feature = "tune", feature = "report")),
+    allow(dead_code, unused_imports)
+)]
 
+#[cfg(feature = "report")]
 pub mod advise;
 pub mod analysis;
 pub mod back;
+#[cfg(feature = "tune")]
 pub mod capture;
+#[cfg(feature = "tune")]
 pub mod checker;
-pub mod cleanup;
+pub(crate) mod cleanup;
 pub mod device;
 pub mod error;
+#[cfg(feature = "tune")]
 pub mod evidence;
+#[doc(hidden)]
+pub mod facade;
 pub mod files;
 pub mod front;
 pub mod ir;
@@ -115,12 +127,14 @@ pub mod math;
 pub mod model;
 pub mod names;
 pub mod prefetch;
-pub mod random;
+pub(crate) mod random;
+#[cfg(feature = "tune")]
 pub mod report;
 pub mod runtime;
 pub mod suggest;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg(feature = "tune")]
 pub mod tune;
 
 pub use error::{Error, Fault, Result};

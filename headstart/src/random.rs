@@ -26,6 +26,7 @@ impl Random {
     }
 
     /// A number from `least` to `most`.
+    #[cfg(any(test, feature = "testing"))]
     pub fn between(&mut self, least: u64, most: u64) -> u64 {
         least + self.below(most.saturating_sub(least) + 1)
     }
@@ -44,6 +45,7 @@ impl Random {
     ///
     /// # Panics
     /// There are none.
+    #[cfg(any(test, feature = "testing"))]
     pub fn choose<'a, T>(&mut self, among: &'a [T]) -> &'a T {
         &among[self.below(among.len() as u64) as usize]
     }

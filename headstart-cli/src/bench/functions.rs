@@ -23,7 +23,7 @@ use headstart::{Error, Result};
 use serde_json::{Value as Json, json};
 
 use crate::arguments;
-use crate::device::ordinal;
+use crate::device;
 use crate::output::explain_command;
 use crate::output::{Destination, json_line, print};
 use crate::published;
@@ -88,7 +88,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
-    let device = CudaDevice::open(ordinal("cuda", &options.device)?)?;
+    let device = CudaDevice::open(device::gpu(&options.device)?.ordinal)?;
     let bench = Bench::new(&device, options)?;
     let facts = device.gpu().facts();
     let mut found = Vec::new();

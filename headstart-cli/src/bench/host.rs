@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::arguments;
-use crate::device::Chosen;
+use crate::device;
 use crate::output::explain_command;
 use crate::output::{Destination, json_line, print};
 use crate::published;
@@ -55,7 +55,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
-    let chosen = Chosen::find(&options.device, &[])?;
+    let chosen = device::find(&options.device, &[])?;
     let title = match (chosen.gpu(), chosen.model()) {
         (Some(facts), _) => facts.name.clone(),
         (_, Some(model)) => model.description().name,
@@ -213,7 +213,7 @@ pub fn serve(options: &arguments::HostTechnique) -> Result<()> {
         .into_iter()
         .find(|technique| technique.page == options.technique);
     let technique = technique.ok_or_else(|| Error::usage("there is no such technique"))?;
-    let chosen = Chosen::find(&options.device, &[])?;
+    let chosen = device::find(&options.device, &[])?;
     let (host, rounds) = match (chosen.gpu(), chosen.model()) {
         (Some(facts), _) => (Host::gpu(facts.ordinal), options.rounds),
         // Every round would be the same.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::accuracy::{self, cases::Case, sides};
 use crate::arguments;
-use crate::device::Chosen;
+use crate::device;
 use crate::output::{Destination, json_line, print};
 use crate::published;
 
@@ -31,7 +31,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
-    let device = Chosen::find(&options.device, &[])?;
+    let device = device::find(&options.device, &[])?;
     let Some(model) = device.model() else {
         return Err(
             Error::usage("the timer's suite is for simulated devices").accepted("`--device sim:NAME`")

@@ -10,13 +10,14 @@ use headstart::device::model::DeviceModel;
 use headstart::ir::Kernel;
 use headstart::tune::Workload;
 use headstart::tune::gpu::{GpuBench, Wanted};
+use headstart::tune::kinds::KnownDevice;
 use headstart::{Error, Result};
 use headstart_gallery::micro::{self, Micro};
 use headstart_gallery::settings::Settings;
 
 use super::points::Point;
 use super::rows::Number;
-use crate::device::Chosen;
+use crate::device;
 
 /// The longest that one launch may take on a GPU.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -37,7 +38,7 @@ impl Meter {
     ///
     /// # Errors
     /// The GPU cannot be opened, or the device is of another kind.
-    pub fn of(device: &Chosen) -> Result<Meter> {
+    pub fn of(device: &dyn KnownDevice) -> Result<Meter> {
         match (device.model(), device.gpu()) {
             (Some(model), _) => Ok(Meter::of_model(model.clone())),
             (_, Some(facts)) => Meter::of_gpu(facts),
@@ -56,10 +57,7 @@ impl Meter {
     /// # Errors
     /// There is none.
     fn of_gpu(facts: &GpuFacts) -> Result<Meter> {
-        let program =
-            std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
-        let gpu = GpuBench::start(&program, &["worker".into()], facts.ordinal)?;
-        Ok(Meter::Gpu(Box::new(gpu)))
+        Ok(Meter::Gpu(Box::new(device::worker(facts)?)))
     }
 
     /// What a microbenchmark gives with settings.

@@ -5,10 +5,11 @@ use std::path::Path;
 use headstart::advise::profiler::{self, Profiled, Profiler, Wanted};
 use headstart::advise::{self, Advice};
 use headstart::suggest::quoted;
+use headstart::tune::kinds::KnownDevice;
 use headstart::{Error, Result};
 
 use crate::arguments::{Advise, KernelOptions};
-use crate::device::Chosen;
+use crate::device;
 use crate::kernel::{self, Places};
 use crate::output::{Destination, json_line, print};
 use crate::progress::{Bar, Clock};
@@ -52,7 +53,7 @@ fn advice(options: &Advise) -> Result<Advice> {
     let given = options
         .device
         .as_deref()
-        .map(|name| Chosen::find(name, overrides))
+        .map(|name| device::find(name, overrides))
         .transpose()?;
     let profile = match (&options.ncu, &options.vtune) {
         (Some(name), _) => Some((Profiler::NsightCompute, name)),
@@ -71,7 +72,7 @@ fn advice(options: &Advise) -> Result<Advice> {
             profiler,
             name,
             None,
-            given.as_ref(),
+            given.as_deref(),
         )?));
     };
     let (cache, max_steps) = (options.cache.l2.into(), options.watchdog.max_steps);
@@ -81,17 +82,17 @@ fn advice(options: &Advise) -> Result<Advice> {
     };
     let subject = kernel::find(&options, Places::Filled)?;
     let profiled = profile
-        .map(|(profiler, name)| read_profile(profiler, name, Some(subject.name()), given.as_ref()))
+        .map(|(profiler, name)| read_profile(profiler, name, Some(subject.name()), given.as_deref()))
         .transpose()?;
     let device = match given {
         Some(device) => device,
         None => match profile {
-            Some((Profiler::VTune, _)) => Chosen::find("sim:pvc-1550", overrides)?,
-            Some((Profiler::NsightCompute, _)) => Chosen::find("sim:h200", overrides)?,
-            None => Chosen::find_or_first(None, overrides)?,
+            Some((Profiler::VTune, _)) => device::find("sim:pvc-1550", overrides)?,
+            Some((Profiler::NsightCompute, _)) => device::find("sim:h200", overrides)?,
+            None => device::find_or_first(None, overrides)?,
         },
     };
-    let bench = device.bench(cache, max_steps)?;
+    let bench = device::open(&*device, cache, max_steps)?;
     let bar = Bar::new(budget);
     match profiled {
         Some(profiled) => Advice::of_profiled_kernel(&profiled, subject.as_ref(), bench.as_ref(), &bar),
@@ -104,7 +105,7 @@ fn read_profile(
     profiler: Profiler,
     name: &str,
     kernel: Option<&str>,
-    device: Option<&Chosen>,
+    device: Option<&dyn KnownDevice>,
 ) -> Result<Profiled> {
     let (file, launch) = match name.rsplit_once('#') {
         Some((file, launch)) if !Path::new(name).exists() => match launch.parse() {
@@ -121,7 +122,7 @@ fn read_profile(
     let wanted = Wanted {
         kernel: kernel.filter(|_| launch.is_none()),
         launch,
-        model: device.and_then(Chosen::model),
+        model: device.and_then(|device| device.model()),
     };
     profiler::read(profiler, Path::new(file), &wanted)
 }

@@ -23,7 +23,7 @@ use crate::bench::compare::{self, Programs, Tools};
 use crate::bench::runs::Runs;
 use crate::bench::shown::{line, milliseconds, trial};
 use crate::bench::{functions, host, peers, timer};
-use crate::device::ordinal;
+use crate::device;
 use crate::output::{Destination, json_line, print};
 use crate::published;
 
@@ -57,9 +57,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         .transpose()?;
     let mut runs = Runs::open(&options.from)?;
     let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
-    let ordinal = ordinal("cuda", &options.device)?;
-    let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
-    let mut bench = GpuBench::start(&program, &["worker".into()], ordinal)?;
+    let mut bench = device::worker(&device::gpu(&options.device)?)?;
     let facts = bench.facts().clone();
     print(&format!(
         "{} · driver for CUDA {} · {} cores\n",

@@ -6,6 +6,7 @@ use std::time::Instant;
 use headstart::device::cuda::gpu::GpuFacts;
 use headstart::device::model::{self, DeviceModel};
 use headstart::report::number::{figures, percent};
+use headstart::tune::kinds::KnownDevice;
 use headstart::{Error, Result};
 use headstart_gallery::micro;
 use rayon::prelude::*;
@@ -16,7 +17,7 @@ use crate::calibrate::fit::{self, Fitted};
 use crate::calibrate::meter::Meter;
 use crate::calibrate::points::{self, Point};
 use crate::calibrate::rows::{Measurements, Row};
-use crate::device::Chosen;
+use crate::device;
 use crate::output::{Destination, json_line, print};
 use crate::published;
 
@@ -31,11 +32,11 @@ pub fn run(options: &Calibrate) -> Result<()> {
             (measurements, points, None)
         }
         None => {
-            let device = Chosen::find_or_first(
+            let device = device::find_or_first(
                 Some(options.device.as_deref().unwrap_or("cuda:0")),
                 &options.model,
             )?;
-            let (mut measurements, meter) = begin(&device)?;
+            let (mut measurements, meter) = begin(&*device)?;
             let points = wanted(points::all(measurements.cores), &options.case)?;
             measure(&mut measurements, meter, &points, json.as_ref())?;
             (
@@ -101,7 +102,7 @@ fn wanted(points: Vec<Point>, cases: &[String]) -> Result<Vec<Point>> {
 }
 
 /// What is known of a device before anything is measured, and what measures it.
-fn begin(device: &Chosen) -> Result<(Measurements, Meter)> {
+fn begin(device: &dyn KnownDevice) -> Result<(Measurements, Meter)> {
     let blank = Measurements {
         command: published::command(),
         device: String::new(),

@@ -8,7 +8,7 @@ use crate::arguments::{Compare, KernelOptions};
 use crate::compare::reports::{is_report, reports};
 use crate::compare::runs::{On, plans, versions};
 use crate::compare::{Comparison, shown};
-use crate::device::Chosen;
+use crate::device;
 use crate::output::{Destination, json_line, print, print_as_it_is};
 use crate::progress::Clock;
 use crate::terminal;
@@ -70,10 +70,10 @@ fn comparison(options: &Compare) -> Result<Comparison> {
         }
     }
     let on = &options.on;
-    let device = Chosen::find_or_first(on.device.as_deref(), &on.model)?;
-    let bench = device.bench(on.cache.l2.into(), on.watchdog.max_steps)?;
+    let device = device::find_or_first(on.device.as_deref(), &on.model)?;
+    let bench = device::open(&*device, on.cache.l2.into(), on.watchdog.max_steps)?;
     let on = On {
-        device: &device,
+        device: &*device,
         bench: bench.as_ref(),
         check: options.check.settings(),
         form: options.code,

@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use headstart::back::ptx::Ptx;
+use headstart::device::cuda::device::describe;
 use headstart::device::cuda::timing::TimingOptions;
-use headstart::device::sim::Simulator;
-use headstart::device::sim::functional::Options;
 use headstart::files;
 use headstart::front::ptx;
 use headstart::ir::limits;
@@ -22,7 +21,7 @@ use headstart::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::device::ordinal;
+use crate::device;
 use crate::output::{Destination, json_line, print};
 use crate::progress::Bar;
 use crate::published;
@@ -34,12 +33,11 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
-    let ordinal = ordinal("cuda", &options.device)?;
-    let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
-    let mut gpu = GpuBench::start(&program, &["worker".into()], ordinal)?;
+    let facts = device::gpu(&options.device)?;
+    let mut gpu = device::worker(&facts)?;
     let tuner = match options.without_tuning {
         true => None,
-        false => Some(MeasuredBench::start(&program, &["worker".into()], ordinal)?),
+        false => Some(MeasuredBench::new(Box::new(device::worker(&facts)?))?),
     };
     let command = published::command();
     let large = large_import(&options.folder).unwrap_or_else(|error| json!({"error": error.to_string()}));
@@ -219,7 +217,7 @@ impl Case<'_> {
         let occupancy = gpu.occupancy(workload, &original);
         let outputs = |found: &Option<Vec<Vec<u8>>>| found.clone().unwrap_or_default();
         let (right, found) = (outputs(&original.found), outputs(&again.found));
-        let simulator = simulated(gpu, workload);
+        let simulator = workload.computed(&workload.kernel, describe(gpu.facts()));
         let agrees = match &simulator {
             Ok(simulated) => said(check::compare_across(workload, simulated, &right)),
             Err(error) => error.to_string(),
@@ -290,13 +288,6 @@ fn said(compared: Result<Outputs>) -> String {
         Ok(_) => "equivalent".to_owned(),
         Err(error) => error.to_string(),
     }
-}
-
-/// What the simulator computes.
-fn simulated(gpu: &GpuBench, workload: &Workload) -> Result<Vec<Vec<u8>>> {
-    let device = headstart::device::cuda::device::describe(gpu.facts());
-    let simulator = Simulator::custom(device, Options::FAST, None);
-    Ok(workload.bind(&simulator)?.run(&simulator, &workload.kernel)?.1)
 }
 
 /// The best of the plans that win most often.

@@ -1,21 +1,14 @@
 //! `headstart devices`: the devices here, simulated ones included, and what becomes of prefetches on each.
 
-use headstart::back::{ptx, spirv};
-use headstart::device::cuda::device::describe;
-use headstart::device::cuda::gpu::{self, GpuFacts};
-use headstart::device::model::{self, DeviceModel, Listed, PrefetchInstruction, Reached};
-use headstart::device::opencl::platform::{self, OpenClFacts};
-use headstart::ir::CacheLevel;
+use headstart::Result;
+use headstart::device::model::{self, Listed};
 use headstart::report::columns::Columns;
 use headstart::report::number;
-use headstart::{Error, Result};
-use serde_json::{Value, json};
+use headstart::tune::kinds::{KINDS, KnownDevice};
+use serde_json::{Map, Value, json};
 
 use crate::arguments;
 use crate::output::{Destination, json_line, print};
-
-/// The levels that can be asked for.
-const LEVELS: [CacheLevel; 4] = [CacheLevel::L1, CacheLevel::L2, CacheLevel::L3, CacheLevel::L4];
 
 /// Runs the command.
 pub fn run(options: &arguments::Devices) -> Result<()> {
@@ -34,31 +27,20 @@ pub fn run(options: &arguments::Devices) -> Result<()> {
             None => print(&listed.iter().map(number_text).collect::<String>()),
         };
     }
-    let models: Vec<DeviceModel> = model::built_in_names()
-        .map(|name| model::built_in(name, &[]))
-        .collect::<Result<_>>()?;
-    // Without a driver there are none; `--device cuda:0` says why.
-    let gpus: Vec<GpuFacts> = (0..gpu::count().unwrap_or(0))
-        .map(|ordinal| gpu::facts(ordinal).map_err(Error::from))
-        .collect::<Result<_>>()?;
-    let opencl: Vec<OpenClFacts> = (0..platform::count().unwrap_or(0))
-        .map(platform::facts)
-        .collect::<Result<_>>()?;
+    let mut all = Vec::new();
+    for kind in KINDS {
+        all.extend(kind.here()?);
+    }
     match json {
-        Some(destination) => {
-            let all: Vec<Value> = gpus
-                .iter()
-                .map(gpu_as_json)
-                .chain(opencl.iter().map(opencl_as_json))
-                .chain(models.iter().map(as_json))
-                .collect();
-            destination.write(&json_line(&all)?)
-        }
-        None => {
-            let here = gpus.iter().map(gpu_text).chain(opencl.iter().map(opencl_text));
-            let all: Vec<String> = here.chain(models.iter().map(text)).collect();
-            print(&all.join("\n"))
-        }
+        Some(destination) => destination.write(&json_line(
+            &all.iter().map(|device| as_json(&**device)).collect::<Vec<_>>(),
+        )?),
+        None => print(
+            &all.iter()
+                .map(|device| text(&**device))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
     }
 }
 
@@ -86,163 +68,68 @@ fn number_as_json(number: &Listed) -> Value {
     })
 }
 
-fn gpu_text(facts: &GpuFacts) -> String {
-    let description = describe(facts);
+fn text(device: &dyn KnownDevice) -> String {
+    let (description, facts) = (device.description(), device.facts());
+    let number = |name: &str| facts.get(name).and_then(Value::as_f64);
+    let bandwidth = number("bandwidth_gb_s").map(|rate| format!(" at {} GB/s", number::figures(rate)));
+    let l2 = number("l2_bytes").map(|bytes| format!(", L2 of {}", number::capacity(bytes as u64)));
+    let driver = facts
+        .get("driver")
+        .and_then(Value::as_str)
+        .map(|driver| format!(", driver {driver}"));
     let mut text = format!(
-        "{:<26} {}\n    {} cores, {} of memory, L2 of {}, work-groups of at most {} work-items, {} of shared memory\n",
+        "{:<26} {}\n    {} cores, {} of memory{}{}, work-groups of at most {} work-items, {} of shared memory{}\n",
         description.name,
         description.title,
         description.cores,
         number::capacity(description.memory_bytes),
-        number::capacity(facts.l2_bytes),
+        bandwidth.unwrap_or_default(),
+        l2.unwrap_or_default(),
         description.max_group_size,
         number::capacity(description.max_shared_bytes),
+        driver.unwrap_or_default(),
     );
-    for level in LEVELS {
-        let (reached, by) = ptx::reached(level);
-        text.push_str(&format!(
-            "    {} asked → {} reached, by {by}\n",
-            level.name(),
-            reached.name()
-        ));
-    }
-    text
-}
-
-fn gpu_as_json(facts: &GpuFacts) -> Value {
-    let description = describe(facts);
-    let levels: serde_json::Map<String, Value> = LEVELS
-        .into_iter()
-        .map(|level| {
-            let (reached, by) = ptx::reached(level);
-            (
-                level.name().to_owned(),
-                json!({"reaches": reached.name(), "by": by}),
-            )
-        })
-        .collect();
-    json!({
-        "device": description.name,
-        "title": description.title,
-        "cores": description.cores,
-        "memory_bytes": description.memory_bytes,
-        "l2_bytes": facts.l2_bytes,
-        "driver": facts.driver,
-        "capability": facts.capability,
-        "max_group_size": description.max_group_size,
-        "max_shared_bytes": description.max_shared_bytes,
-        "sub_group_sizes": description.sub_group_sizes,
-        "prefetch": levels,
-    })
-}
-
-fn opencl_text(facts: &OpenClFacts) -> String {
-    let description = facts.description();
-    let mut text = format!(
-        "{:<26} {}\n    {} cores, {} of memory, work-groups of at most {} work-items, {} of shared memory, driver {}\n",
-        description.name,
-        description.title,
-        description.cores,
-        number::capacity(description.memory_bytes),
-        description.max_group_size,
-        number::capacity(description.max_shared_bytes),
-        facts.driver,
-    );
-    for level in LEVELS {
-        let (reached, by, why) = spirv::reached(facts.target(), level);
-        let reached = reached.map_or("no known effect", CacheLevel::name);
-        text.push_str(&format!(
-            "    {} asked → {reached}, by {by}: {why}\n",
-            level.name()
-        ));
-    }
-    text
-}
-
-fn opencl_as_json(facts: &OpenClFacts) -> Value {
-    let description = facts.description();
-    let levels: serde_json::Map<String, Value> = LEVELS
-        .into_iter()
-        .map(|level| {
-            let (reached, by, why) = spirv::reached(facts.target(), level);
-            (
-                level.name().to_owned(),
-                json!({"reaches": reached.map(CacheLevel::name), "by": by, "why": why}),
-            )
-        })
-        .collect();
-    json!({
-        "device": description.name,
-        "title": description.title,
-        "cores": description.cores,
-        "memory_bytes": description.memory_bytes,
-        "driver": facts.driver,
-        "spirv": facts.spirv,
-        "max_group_size": description.max_group_size,
-        "max_shared_bytes": description.max_shared_bytes,
-        "sub_group_sizes": description.sub_group_sizes,
-        "prefetch": levels,
-    })
-}
-
-fn text(model: &DeviceModel) -> String {
-    let description = model.description();
-    let mut text = format!(
-        "{:<26} {}\n    {} cores, {} of memory at {} GB/s, work-groups of at most {} work-items, {} of shared memory\n",
-        description.name,
-        description.title,
-        description.cores,
-        number::capacity(description.memory_bytes),
-        number::figures(*model.dram.bandwidth),
-        description.max_group_size,
-        number::capacity(description.max_shared_bytes),
-    );
-    for (level, form) in model.prefetch.levels() {
-        let reached = match reached(model, form.reaches) {
-            Some(cache) => format!("{cache} reached, by {}", instruction(form.by)),
-            None => "no effect".to_owned(),
+    for row in device.reaches() {
+        let reached = match (&row.reached, row.by) {
+            (Some(cache), by) => format!("{cache} reached, by {by}"),
+            (None, "nothing") => "no effect".to_owned(),
+            (None, by) => format!("no known effect, by {by}"),
         };
-        text.push_str(&format!("    {} asked → {reached}\n", level.name()));
+        let why = row
+            .because
+            .filter(|(how, _)| *how == "why")
+            .map(|(_, why)| format!(": {why}"));
+        text.push_str(&format!(
+            "    {} asked → {reached}{}\n",
+            row.asked.name(),
+            why.unwrap_or_default()
+        ));
     }
     text
 }
 
-fn as_json(model: &DeviceModel) -> Value {
-    let description = model.description();
-    let levels: serde_json::Map<String, Value> = model
-        .prefetch
-        .levels()
-        .map(|(level, form)| {
-            let reached = json!({"reaches": reached(model, form.reaches), "by": instruction(form.by), "source": form.source});
-            (level.name().to_owned(), reached)
-        })
-        .collect();
-    json!({
-        "device": description.name,
-        "title": description.title,
-        "cores": description.cores,
-        "memory_bytes": description.memory_bytes,
-        "bandwidth_gb_s": *model.dram.bandwidth,
-        "max_group_size": description.max_group_size,
-        "max_shared_bytes": description.max_shared_bytes,
-        "sub_group_sizes": description.sub_group_sizes,
-        "prefetch": levels,
-    })
-}
-
-/// The cache that is reached, as its maker calls it; none where a prefetch has no effect.
-fn reached(model: &DeviceModel, reached: Reached) -> Option<&str> {
-    match reached {
-        Reached::L1 => Some("L1"),
-        Reached::L2 => Some(&model.l2.name),
-        Reached::Nothing => None,
+fn as_json(device: &dyn KnownDevice) -> Value {
+    let description = device.description();
+    let mut levels = Map::new();
+    for row in device.reaches() {
+        let mut reached = json!({"reaches": row.reached, "by": row.by});
+        if let Some((how, what)) = row.because {
+            reached[how] = what.into();
+        }
+        levels.insert(row.asked.name().to_owned(), reached);
     }
-}
-
-fn instruction(instruction: PrefetchInstruction) -> &'static str {
-    match instruction {
-        PrefetchInstruction::Hint => "the prefetch instruction",
-        PrefetchInstruction::ScratchCopy => "an asynchronous copy to a scratch word",
-        PrefetchInstruction::Nothing => "nothing",
+    let mut all = device.facts();
+    for (name, value) in [
+        ("device", json!(description.name)),
+        ("title", json!(description.title)),
+        ("cores", json!(description.cores)),
+        ("memory_bytes", json!(description.memory_bytes)),
+        ("max_group_size", json!(description.max_group_size)),
+        ("max_shared_bytes", json!(description.max_shared_bytes)),
+        ("sub_group_sizes", json!(description.sub_group_sizes)),
+        ("prefetch", Value::Object(levels)),
+    ] {
+        all.insert(name.to_owned(), value);
     }
+    Value::Object(all)
 }

@@ -9,7 +9,7 @@ use headstart::tune::{self, perturb::Engine};
 use headstart::{Error, Result, ir};
 
 use crate::arguments::{Emit, EmitTarget};
-use crate::device::Chosen;
+use crate::device;
 use crate::kernel::{self, Module, Places};
 use crate::output::Destination;
 
@@ -23,10 +23,10 @@ pub fn run(options: &Emit) -> Result<()> {
         (None, EmitTarget::Spirv) => "sim:pvc-1550",
         (None, EmitTarget::Ir | EmitTarget::Ptx | EmitTarget::Machine) => "sim:h200",
     };
-    let device = Chosen::find(name, &options.model)?;
+    let device = device::find(name, &options.model)?;
     let destination = Destination::check("--output", options.output.as_deref().unwrap_or(Path::new("-")))?;
     let workload = subject.workload()?;
-    let bench = device.bench(CacheState::default(), None)?;
+    let bench = device::open(&*device, CacheState::default(), None)?;
     let bench = bench.as_ref();
     let plain = tune::plain(bench, &workload)?;
     let kernel = match tune::derive(bench, &workload, &plain, &plan) {

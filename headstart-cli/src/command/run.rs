@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::arguments::Run;
 use crate::calibrate::meter::Meter;
 use crate::command::tune::replayed;
-use crate::device::Chosen;
+use crate::device;
 use crate::kernel::{self, Places};
 use crate::output::{Destination, json_line, print};
 use crate::progress::Clock;
@@ -20,14 +20,18 @@ pub fn run(options: &Run) -> Result<()> {
     let mut clock = Clock::start();
     let plan: Plan = options.plan.parse()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
-    let device = Chosen::find_or_first(options.on.device.as_deref(), &options.on.model)?;
+    let device = device::find_or_first(options.on.device.as_deref(), &options.on.model)?;
     let json = options
         .json
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
 
-    let bench = device.bench(options.on.cache.l2.into(), options.on.watchdog.max_steps)?;
+    let bench = device::open(
+        &*device,
+        options.on.cache.l2.into(),
+        options.on.watchdog.max_steps,
+    )?;
     let bench = bench.as_ref();
     clock.over("kernel read, device opened");
     let workload = subject.workload()?;
@@ -63,7 +67,7 @@ pub fn run(options: &Run) -> Result<()> {
     // A microbenchmark's number: the launch is timed once more, without its steps.
     let number = match (micro::find(subject.name()), plan == Plan::none()) {
         (Some(micro), true) => {
-            let number = Meter::of(&device)?.number(micro, &settings(&options.kernel.data.set, micro)?)?;
+            let number = Meter::of(&*device)?.number(micro, &settings(&options.kernel.data.set, micro)?)?;
             Some((number.number, micro.unit))
         }
         _ => None,

@@ -16,7 +16,7 @@ use headstart::{Error, Result};
 use crate::arguments::{AtFullSize, KernelOptions, Tune};
 use crate::command::capture::toml_string;
 use crate::command::exec::{TUNED, TUNED_MODULE};
-use crate::device::{self, Chosen};
+use crate::device;
 use crate::kernel::{self, Module, Places};
 use crate::launched::Launches;
 use crate::output::{Destination, json_line, print};
@@ -213,12 +213,9 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         .any(|destination| matches!(destination, Destination::Standard));
     if !taken {
         print(&table::text(&report, terminal::output()))?;
-        if let (Some(model), None) = (
-            device::simulated(options.on.device.as_deref(), &options.on.model)?,
-            &report.partial,
-        ) {
+        if let (Some(model), None) = (bench.simulates(), &report.partial) {
             let ways = tune::ways::ways(
-                &model,
+                model,
                 options.on.cache.l2.into(),
                 subject.as_ref(),
                 Some(&report.best.plan).filter(|plan| !plan.is_none()),
@@ -280,7 +277,7 @@ fn spirv_target(options: &Tune) -> Result<Target> {
     let Some(name) = options.on.device.as_deref() else {
         return Ok(Target::Portable);
     };
-    let device = Chosen::find(name, &options.on.model)?;
+    let device = device::find(name, &options.on.model)?;
     device.spirv_target().ok_or_else(|| {
         Error::device(format!("{} does not run SPIR-V", device.name()))
             .accepted("an Intel or OpenCL device, or no `-o`")

@@ -8,7 +8,7 @@ use headstart::suggest::quoted;
 use headstart::{Error, Result, names};
 
 use super::{Comparison, Counted, Side};
-use crate::device::Chosen;
+use crate::device;
 
 /// The longest report that is read, in bytes.
 const MOST: u64 = 256 << 20;
@@ -52,7 +52,7 @@ pub fn reports(names: [&str; 2]) -> Result<Comparison> {
     }
     // The words are those of the device's users, as far as it is known here.
     if a.device.starts_with("sim:") {
-        let _ = Chosen::find(&a.device, &[]);
+        let _ = device::find(&a.device, &[]);
     }
     let mut warnings = Vec::new();
     for (what, one, other) in [

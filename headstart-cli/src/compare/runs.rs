@@ -6,6 +6,7 @@ use headstart::back::{machine, ptx};
 use headstart::ir::Kernel;
 use headstart::prefetch::Plan;
 use headstart::suggest::quoted;
+use headstart::tune::kinds::KnownDevice;
 use headstart::tune::perturb::{self, Engine, Settings};
 use headstart::tune::{self, Bench, Bound, Right, Subject, Timed, Workload};
 use headstart::{Error, Result, ir, names};
@@ -13,13 +14,12 @@ use headstart::{Error, Result, ir, names};
 use super::code::Difference;
 use super::{Comparison, Counted, Side};
 use crate::arguments::{CodeForm, DataOptions, KernelOptions};
-use crate::device::Chosen;
 use crate::kernel::{self, Module, Places};
 
 /// On which device two kernels are run, and in which form their code is compared.
 pub struct On<'a> {
     /// The device.
-    pub device: &'a Chosen,
+    pub device: &'a dyn KnownDevice,
     /// The same, ready to run.
     pub bench: &'a dyn Bench,
     /// On what plans are checked besides.

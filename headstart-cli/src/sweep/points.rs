@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use super::axis::{MOST_POINTS, Over, Varied};
 use crate::arguments::KernelOptions;
-use crate::device::Chosen;
+use crate::device;
 use crate::kernel::{self, Places};
 use crate::output::explain;
 use crate::progress::{Clock, Points};
@@ -178,7 +178,7 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
     let parameters = first.subject.parameters().into_iter();
     Ok(Sweep {
         kernel: first.subject.name().to_owned(),
-        device: asked_device(asked)?.name(),
+        device: device::find_or_first(asked.device, asked.model)?.name(),
         parameters: parameters
             .filter(|(name, _)| !varied.contains(&name.as_str()))
             .collect(),
@@ -240,10 +240,6 @@ fn position<T: PartialEq>(all: &mut Vec<T>, element: T) -> usize {
     })
 }
 
-fn asked_device(asked: &Asked<'_>) -> Result<Chosen> {
-    Chosen::find_or_first(asked.device, asked.model)
-}
-
 fn setting(
     asked: &Asked<'_>,
     model: &[String],
@@ -251,7 +247,7 @@ fn setting(
     datas: &mut Vec<Vec<String>>,
 ) -> Result<Setting> {
     let overrides: Vec<String> = asked.model.iter().chain(model).cloned().collect();
-    let bench = Chosen::find_or_first(asked.device, &overrides)?.bench(asked.cache, asked.max_steps)?;
+    let bench = device::bench(asked.device, &overrides, asked.cache, asked.max_steps)?;
     let mut options = asked.kernel.clone();
     options.data.set.extend(parameters.iter().cloned());
     let subject = kernel::find(&options, Places::Filled)?;

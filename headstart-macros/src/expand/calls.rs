@@ -14,8 +14,8 @@ use crate::signature::{
 
 /// The ways to call a kernel: on the CPU, and on a device with arguments that the compiler checks.
 pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Parameter]) -> TokenStream {
-    let lang = quote!(::headstart::front::lang);
-    let runtime = quote!(::headstart::runtime);
+    let lang = quote!(::headstart::facade::lang);
+    let runtime = quote!(::headstart::facade);
     let name = &function.sig.ident;
     let generics = without_lifetimes(&function.sig.generics);
     let (parameters_of, _, clause) = generics.split_for_impl();
@@ -36,12 +36,12 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
                 passed.push(quote!(#name));
                 // Atomic elements lie in a plain buffer, which nothing else may reach meanwhile.
                 if let Some(scalar) = atomic_scalar(element) {
-                    buffers.push(quote!(#name: &mut ::headstart::device::TypedBuffer<#scalar>));
+                    buffers.push(quote!(#name: &mut ::headstart::facade::device::TypedBuffer<#scalar>));
                     steps.push(quote!(.slice_mut(#name)));
                     continue;
                 }
                 let element = vector_scalar(element);
-                buffers.push(quote!(#name: &::headstart::device::TypedBuffer<#element>));
+                buffers.push(quote!(#name: &::headstart::facade::device::TypedBuffer<#element>));
                 steps.push(quote_spanned!(element.span()=> .slice(#name)));
             }
             ParameterKind::Slice {
@@ -51,7 +51,7 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
                 types.push(quote!(&mut [#element]));
                 ordinary.push(quote!(#name: &mut [#element]));
                 let element = vector_scalar(element);
-                buffers.push(quote!(#name: &mut ::headstart::device::TypedBuffer<#element>));
+                buffers.push(quote!(#name: &mut ::headstart::facade::device::TypedBuffer<#element>));
                 steps.push(quote_spanned!(element.span()=> .slice_mut(#name)));
                 passed.push(quote!(&mut *#name));
             }
@@ -68,7 +68,7 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
                 } else {
                     quote!(BufferViewMut)
                 };
-                buffers.push(quote!(#name: ::headstart::device::#buffer<'_, #element, #dimensions>));
+                buffers.push(quote!(#name: ::headstart::facade::device::#buffer<'_, #element, #dimensions>));
                 steps.push(quote!(.view(&#name)));
             }
             ParameterKind::Constant(ty) => {
@@ -107,7 +107,7 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
         pub fn reference #parameters_of (
             #geometry: #lang::geometry::Geometry,
             #(#ordinary),*
-        ) -> ::headstart::Result<()> #clause {
+        ) -> ::headstart::facade::Result<()> #clause {
             let #required = #lang::reference::Required { group: &[#((#work_group) as u64),*], sub_group: #sub_group };
             #lang::reference::run(#geometry, &#required, || #name #turbofish (#(#passed),*))
         }
@@ -117,9 +117,9 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
         /// # Errors
         /// The kernel cannot be built, or the device cannot run it.
         pub fn compile #parameters_of (
-            #device: &dyn ::headstart::device::Device,
+            #device: &dyn ::headstart::facade::device::Device,
             #(#constants),*
-        ) -> ::headstart::Result<#runtime::launch::Compiled<fn(#(#types),*)>> #clause {
+        ) -> ::headstart::facade::Result<#runtime::launch::Compiled<fn(#(#types),*)>> #clause {
             #runtime::launch::Compiled::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
         }
 
@@ -129,29 +129,31 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
         /// # Errors
         /// The kernel cannot be built, needs work-groups of its own, or the device cannot run it.
         pub fn over_range #parameters_of (
-            #device: &dyn ::headstart::device::Device,
+            #device: &dyn ::headstart::facade::device::Device,
             #(#constants),*
-        ) -> ::headstart::Result<#runtime::over_range::OverRange<fn(#(#types),*)>> #clause {
+        ) -> ::headstart::facade::Result<#runtime::over_range::OverRange<fn(#(#types),*)>> #clause {
             #runtime::over_range::OverRange::new(#device, Self::kernel #turbofish (#(#constant_names),*)?)
         }
 
-        /// The best form of the kernel for a launch with these arguments, which are read and left as they are: found
-        /// once, remembered after. See `headstart::tune::tuned_launch`.
-        ///
-        /// # Errors
-        /// The device tells no times, an input was not written, or the plain kernel goes wrong.
-        pub fn tuned #parameters_of (
-            #device: &dyn ::headstart::device::Device,
-            #geometry: #lang::geometry::Geometry,
-            #tuned_arguments: #runtime::launch::Arguments<fn(#(#types),*)>,
-            #(#constants),*
-        ) -> ::headstart::Result<::headstart::tune::Best<fn(#(#types),*)>> #clause {
-            ::headstart::tune::tuned_launch(
-                #device,
-                Self::kernel #turbofish (#(#constant_names),*)?,
-                #geometry,
-                &#tuned_arguments,
-            )
+        ::headstart::facade::where_kernels_are_tuned! {
+            /// The best form of the kernel for a launch with these arguments, which are read and left as they are: found
+            /// once, remembered after. See `headstart::tune::tuned_launch`.
+            ///
+            /// # Errors
+            /// The device tells no times, an input was not written, or the plain kernel goes wrong.
+            pub fn tuned #parameters_of (
+                #device: &dyn ::headstart::facade::device::Device,
+                #geometry: #lang::geometry::Geometry,
+                #tuned_arguments: #runtime::launch::Arguments<fn(#(#types),*)>,
+                #(#constants),*
+            ) -> ::headstart::facade::Result<::headstart::facade::Best<fn(#(#types),*)>> #clause {
+                ::headstart::facade::tuned_launch(
+                    #device,
+                    Self::kernel #turbofish (#(#constant_names),*)?,
+                    #geometry,
+                    &#tuned_arguments,
+                )
+            }
         }
 
         /// Arguments for a launch.

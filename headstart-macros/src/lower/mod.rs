@@ -123,7 +123,7 @@ impl Lowering {
 /// The path of the library's `record` module, for a call at this span: the compiler's messages about the call
 /// point there.
 pub fn record_path(span: Span) -> TokenStream {
-    quote_spanned!(span=> ::headstart::front::lang::record)
+    quote_spanned!(span=> ::headstart::facade::record)
 }
 
 /// Line and column (both from 1) of a span. Outside a running macro there is no source: 0.

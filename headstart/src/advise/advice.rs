@@ -148,7 +148,7 @@ fn advise_with(
 impl Advice {
     /// The advice that follows from a run and the plans that were tried. `may_be_split` says whether the work can be
     /// split over more work-groups without changing its results.
-    pub fn of_report(case: &Case<'_>, report: &Report, may_be_split: bool) -> Advice {
+    pub(crate) fn of_report(case: &Case<'_>, report: &Report, may_be_split: bool) -> Advice {
         Advice {
             kernel: report.kernel.clone(),
             device: report.device.clone(),

@@ -20,7 +20,7 @@ mod text;
 
 pub use crate::evidence::{
     Bounds, Cache, Doing, Evidence, LoadTime, LoopLoad, LoopTime, Moment, Profile, Resources, Roof, Roofline,
-    RooflinePoint, Stall, Strip, Timeline, UnitTime, loop_loads, overview,
+    RooflinePoint, Stall, Strip, Timeline, UnitTime, loop_loads,
 };
 pub use crate::tune::{Findings, reasons};
 pub use advice::{Advice, Choice, Program, advise};

@@ -46,7 +46,7 @@ pub fn root(kernel: &Kernel, definitions: &Definitions, pointer: Value) -> Optio
 
 /// Whether an integer may be made of the bits of an address, so that an offset by it may lead anywhere. The distance of
 /// two pointers into one object is none.
-pub fn holds_address(kernel: &Kernel, definitions: &Definitions, value: Value) -> bool {
+pub(crate) fn holds_address(kernel: &Kernel, definitions: &Definitions, value: Value) -> bool {
     let search = Search {
         kernel,
         definitions,
@@ -195,7 +195,7 @@ impl Root {
     }
 
     /// Whether writes through one root can change what is read through the other.
-    pub fn may_alias(self, other: Root, kernel: &Kernel) -> bool {
+    pub(crate) fn may_alias(self, other: Root, kernel: &Kernel) -> bool {
         // A pointer of which nothing is known may lead anywhere.
         let unaliased = |root: Root| root.facts(kernel).is_some_and(|facts| facts.unaliased);
         match (self, other) {

@@ -48,7 +48,7 @@ pub fn expand(kernel: &mut Kernel, form: &Form) {
 }
 
 /// The same, but for those that the device is said to have as they are.
-pub fn expand_others(kernel: &mut Kernel, form: &Form, has: &dyn Fn(&Op) -> bool) {
+pub(crate) fn expand_others(kernel: &mut Kernel, form: &Form, has: &dyn Fn(&Op) -> bool) {
     let is_kept = |op: &Op| is_plain(op, form) || has(op);
     let mut plain = true;
     kernel.body.walk(&mut |op| plain &= is_kept(op));

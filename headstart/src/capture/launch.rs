@@ -52,7 +52,7 @@ pub struct Captured {
     pub variables: Vec<Variable>,
     /// Whether it is known what the launch left in its memory; otherwise `after` is what was there before.
     pub has_run: bool,
-    /// The module's text, for [the device](retargeted) that it ran on; nothing if its image has only machine code.
+    /// The module's text, for the device that it ran on; nothing if its image has only machine code.
     pub module: Option<String>,
     /// What the program's machine code makes of the sums that the text leaves to the assembler.
     pub contraction: Contraction,
@@ -252,7 +252,7 @@ impl Captured {
     }
 
     /// The allocation that an address lies in, by its number; one past its last byte counts as in it.
-    pub fn allocation_of(&self, address: u64) -> Option<usize> {
+    pub(crate) fn allocation_of(&self, address: u64) -> Option<usize> {
         let after = self.memory.partition_point(|own| own.address <= address);
         let number = after.checked_sub(1)?;
         (address < self.memory[number].end()).then_some(number)
@@ -300,7 +300,7 @@ const OLDEST_TARGET: u32 = 80;
 
 /// A module for older GPUs than the one that it ran on, for one of that one's age: nvcc writes PTX for the oldest GPU that it
 /// knows, unless it is told otherwise, and PTX means the same for every later one.
-pub fn retargeted(text: String, capability: u32) -> String {
+pub(crate) fn retargeted(text: String, capability: u32) -> String {
     let Some(line) = text.lines().find(|line| line.trim_start().starts_with(".target")) else {
         return text;
     };

@@ -22,7 +22,7 @@ mod process;
 mod stored;
 
 pub use fat_binary::{Text, texts};
-pub use launch::{Allocation, Captured, Contraction, Difference, Variable, retargeted};
+pub use launch::{Allocation, Captured, Contraction, Difference, Variable};
 pub use process::{Counts, Process, Seen};
 
 /// The manifest of a captured launch, in its folder.

@@ -14,7 +14,7 @@
 //! values written there must be the same in any order. What commuting operations leave in memory is compared.
 //!
 //! The checker runs a kernel, it does not reason about it: it says "checked", never "proved". Loops should
-//! run the trip counts of [`trip_counts`].
+//! run 0 and 1 times, and D − 1, D, D + 1 and 2 D + 1 times for each distance D of the plan.
 
 mod explain;
 mod linear;
@@ -59,23 +59,6 @@ pub struct LoadCounts {
     pub plain: u64,
     /// In the derived one.
     pub derived: u64,
-}
-
-/// Trip counts at which the remainders, prologues and drains of a loop go through all their cases, for the
-/// distances and unroll factors of a plan: 0, 1, and D − 1, D, D + 1, 2 D + 1 for each.
-pub fn trip_counts(distances: &[u64]) -> Vec<u64> {
-    let around = |&distance: &u64| {
-        [
-            distance.saturating_sub(1),
-            distance,
-            distance.saturating_add(1),
-            distance.saturating_mul(2).saturating_add(1),
-        ]
-    };
-    let mut counts: Vec<u64> = distances.iter().flat_map(around).chain([0, 1]).collect();
-    counts.sort_unstable();
-    counts.dedup();
-    counts
 }
 
 /// Checks `derived` against `plain` on the work-groups `groups` of a launch. The launch's buffers are the

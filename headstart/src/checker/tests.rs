@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Report, check, trip_counts};
+use super::{Report, check};
 use crate::Result;
 use crate::device::sim::functional::{BufferMemory, Groups};
 use crate::device::{Argument, Buffer, Element, Fill, Launch, Pattern};
@@ -133,6 +133,23 @@ fn message(derived: &Arc<Kernel>, trips: u64) -> String {
     let error = checked(derived, trips).expect_err("the derived kernel is wrong");
     assert_eq!(error.exit_status(), 4, "{error}");
     error.to_string()
+}
+
+/// Trip counts at which the remainders, prologues and drains of a loop go through all their cases, for the
+/// distances and unroll factors of a plan: 0, 1, and D − 1, D, D + 1, 2 D + 1 for each.
+fn trip_counts(distances: &[u64]) -> Vec<u64> {
+    let around = |&distance: &u64| {
+        [
+            distance.saturating_sub(1),
+            distance,
+            distance.saturating_add(1),
+            distance.saturating_mul(2).saturating_add(1),
+        ]
+    };
+    let mut counts: Vec<u64> = distances.iter().flat_map(around).chain([0, 1]).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Launches: geometry and arguments, and the checks that every device makes alike.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Buffer, Description};
 use crate::ir::{Kernel, Param, Type};
 use crate::{Error, Result};
@@ -340,4 +342,15 @@ fn spelled(sizes: [u32; 3]) -> String {
         [x, y, 1] => format!("{x}×{y}"),
         [x, y, z] => format!("{x}×{y}×{z}"),
     }
+}
+
+/// Some bytes of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    /// The output's place among the outputs.
+    pub output: usize,
+    /// The first byte.
+    pub offset: u64,
+    /// How many.
+    pub bytes: u64,
 }

@@ -30,15 +30,18 @@ mod buffer;
 mod bundle;
 mod cache_state;
 mod counters;
+#[cfg(feature = "cuda")]
 pub mod cuda;
 mod event;
 mod image;
 mod launch;
 mod library;
+#[cfg(feature = "opencl")]
 pub mod opencl;
 mod pattern;
 mod queue;
 pub mod sim;
+mod timing;
 mod typed;
 mod view;
 
@@ -58,10 +61,11 @@ pub use cache_state::CacheState;
 pub use counters::Counters;
 pub use event::{Completion, Event, Outcome, Times};
 pub use image::{Image, Images};
-pub use launch::{Argument, ArgumentFacts, Launch};
+pub use launch::{Argument, ArgumentFacts, Launch, Piece};
 pub use library::{Cache, Library, Programs};
 pub use pattern::Pattern;
 pub use queue::{OutOfOrder, Submitted, Telling, WorkerQueue};
+pub use timing::{Paired, Timing};
 pub use typed::TypedBuffer;
 pub use view::{AsView, BufferView, BufferViewMut};
 

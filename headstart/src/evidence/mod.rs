@@ -17,7 +17,7 @@ mod structure;
 mod timeline;
 
 pub use bounds::{Bounds, Roof, Roofline, RooflinePoint};
-pub use overview::overview;
+pub(crate) use overview::overview;
 pub use profile::{Cache, LoadTime, LoopTime, Profile, Resources, Stall, UnitTime};
 pub use run::Evidence;
 pub use structure::{LoopLoad, loop_loads};

@@ -12,7 +12,7 @@ use super::structure::loop_loads;
 
 /// Sentences about the loads from global memory in a kernel's loops: what is read, how far apart neighbours read, through
 /// which other loads, and what cannot be fetched early. One sentence where there are none.
-pub fn overview(kernel: &Kernel) -> Vec<String> {
+pub(crate) fn overview(kernel: &Kernel) -> Vec<String> {
     let apart = apart(kernel);
     let ids = prefetch::candidates(kernel);
     let loads = loop_loads(kernel);

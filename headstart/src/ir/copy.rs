@@ -30,11 +30,6 @@ impl Copier {
         self.values.get(&value).copied().unwrap_or(value)
     }
 
-    /// What several values have become.
-    pub fn all(&self, values: &[Value]) -> Vec<Value> {
-        values.iter().map(|&value| self.value(value)).collect()
-    }
-
     /// Copies operations in order.
     pub fn ops(&mut self, kernel: &mut Kernel, ops: &[Op]) -> Vec<Op> {
         let kept = ops

@@ -104,7 +104,7 @@
 mod arithmetic;
 mod builder;
 mod compare;
-pub mod copy;
+pub(crate) mod copy;
 mod element;
 pub mod eval;
 mod field;
@@ -139,4 +139,5 @@ pub use rule::{FloatRule, Fused, Rounding};
 pub use table::{OpClass, Operands, Rules};
 pub use together::{AtomicOp, GroupVoteOp, MemoryOrder, MemoryScope, ReduceOp, ShuffleOp, VoteOp};
 pub use types::{Space, Type};
-pub use verify::{verify, verify_derived};
+pub use verify::verify;
+pub(crate) use verify::verify_derived;

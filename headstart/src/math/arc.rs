@@ -52,7 +52,7 @@ const ASIN: [f64; 12] = [
 ];
 
 /// `asin x`: NaN outside of `[-1, 1]`.
-pub fn asin_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn asin_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     let magnitude = x.abs();
     let large = magnitude.greater(0.5);
     let half = magnitude.mul_add(-0.5, 0.5);
@@ -66,7 +66,7 @@ pub fn asin_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
 }
 
 /// `acos x`: NaN outside of `[-1, 1]`.
-pub fn acos_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn acos_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     let magnitude = x.abs();
     let large = magnitude.greater(0.5);
     let half = magnitude.mul_add(-0.5, 0.5);
@@ -81,7 +81,7 @@ pub fn acos_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
 }
 
 /// `atan x`.
-pub fn atan_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn atan_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     let magnitude = x.abs();
     let one = x.same(1.0).copy_sign(x);
     let large = magnitude.greater(1.0);
@@ -92,7 +92,7 @@ pub fn atan_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
 
 /// The angle of the point `(x, y)`, from -π to π; of an origin with signed zeros as IEEE 754
 /// recommends.
-pub fn atan2_f64<A: Arithmetic>(y: Number<A, f64>, x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn atan2_f64<A: Arithmetic>(y: Number<A, f64>, x: Number<A, f64>) -> Number<A, f64> {
     // An angle in the first octant. A NaN stays, on either side.
     let (a, b) = (y.abs(), x.abs());
     let steep = a.greater(b);

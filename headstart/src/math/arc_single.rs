@@ -53,7 +53,7 @@ const ACOS: [f32; 5] = [
 ];
 
 /// `asin x`: NaN outside of `[-1, 1]`.
-pub fn asin_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn asin_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let large = x.abs().greater(0.5);
     // (1-|x|)/2 is 0 or not below 2⁻²⁵, or negative; 0 becomes something that has a reciprocal root.
     let half = x.abs().mul_add(-0.5, 0.5);
@@ -68,7 +68,7 @@ pub fn asin_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 }
 
 /// `acos x`: NaN outside of `[-1, 1]`.
-pub fn acos_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn acos_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let (large, s) = reduce(x);
     let angle = odd(s.copy_sign(x), &ACOS);
     // π/2 - angle, or twice angle, or twice π/2 + angle.
@@ -79,7 +79,7 @@ pub fn acos_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 }
 
 /// `atan x`.
-pub fn atan_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn atan_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let magnitude = x.abs();
     let large = magnitude.greater(1.0);
     let inverse = magnitude.table_reciprocal();
@@ -89,7 +89,7 @@ pub fn atan_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 }
 
 /// The angle of the point `(x, y)`, from -π to π; of an origin with signed zeros as IEEE 754 recommends.
-pub fn atan2_f32<A: Arithmetic>(y: Number<A, f32>, x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn atan2_f32<A: Arithmetic>(y: Number<A, f32>, x: Number<A, f32>) -> Number<A, f32> {
     // An angle in the first octant. A NaN stays, on either side.
     let (a, b) = (y.abs(), x.abs());
     let steep = a.greater(b);

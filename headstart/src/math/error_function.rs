@@ -54,7 +54,7 @@ const EXPONENT_F32: [f32; 9] = [
 ];
 
 /// `erf x` in single precision.
-pub fn erf_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn erf_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     // erf 3.93 rounds to 1.
     let magnitude = x.abs().minimum(3.93);
     let u = polynomial(magnitude, &EXPONENT_F32).mul_add(magnitude, magnitude);
@@ -66,7 +66,7 @@ pub fn erf_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 }
 
 /// `erf x` in double precision.
-pub fn erf_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn erf_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     // erf 5.93 rounds to 1.
     let magnitude = clamp_f64(x.abs(), 5.93);
     let u = polynomial(magnitude, &EXPONENT).mul_add(magnitude, magnitude);

@@ -120,7 +120,7 @@ pub(super) fn quarter_exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32
 }
 
 /// `eˣ` in single precision.
-pub fn exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     // Where log₂ eˣ - ½ is between -126 and 126, from 0 to 1; what lies beyond stays in the rest.
     const RANGE: f32 = 252.0;
     let place = x.mul_add(LOG2_E_F32 / RANGE, 0.5 - 0.5 / RANGE).max(0.0).min(1.0);
@@ -133,7 +133,7 @@ pub fn exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 }
 
 /// `eˣ` in double precision.
-pub fn exp_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn exp_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     // e^±1024 overflows, and underflows to 0.
     let (exponent, r) = reduce_f64(x);
     let (exponent, r) = exponent.limited(r, x, 1024.0);
@@ -149,7 +149,7 @@ pub(super) fn exp_of_sum<A: Arithmetic>(x: Number<A, f64>, low: Number<A, f64>) 
 }
 
 /// `2ˣ` in single precision.
-pub fn exp2_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn exp2_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     // Subnormal results: 2²⁴ times as large first, which is exact.
     let tiny = x.less(-126.0);
     let power = tiny.select(x + 24.0, x).table_exp2();
@@ -157,7 +157,7 @@ pub fn exp2_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 }
 
 /// `2ˣ` in double precision.
-pub fn exp2_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn exp2_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     let exponent = split_f64(x, 1.0);
     let (exponent, rest) = exponent.limited(x - exponent.integer, x, 1100.0);
     exponent.scale(rest, in_halves(rest, &EXP2_F64))

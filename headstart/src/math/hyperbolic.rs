@@ -74,7 +74,7 @@ impl<A: Arithmetic> Halves<A> {
 }
 
 /// `sinh x` in single precision.
-pub fn sinh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn sinh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let quarter = exponential::quarter_exp_f32(x.abs().minimum(MOST_F32));
     let half = quarter.table_reciprocal().mul_add(-0.0625, quarter);
     // The sign by a multiplication: a NaN is then the canonical one.
@@ -83,23 +83,23 @@ pub fn sinh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 }
 
 /// `cosh x` in single precision.
-pub fn cosh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn cosh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let quarter = exponential::quarter_exp_f32(x.abs().minimum(MOST_F32));
     quarter.mul_add(2.0, quarter.table_reciprocal() * 0.125)
 }
 
 /// `sinh x` in double precision.
-pub fn sinh_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn sinh_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     halves_f64(x).sinh(x)
 }
 
 /// `cosh x` in double precision.
-pub fn cosh_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn cosh_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     halves_f64(x).cosh()
 }
 
 /// `tanh x` in single precision.
-pub fn tanh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn tanh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     // 1 - 2/(e^2|x| + 1), also where the power is infinite.
     let power = (x.abs() * (2.0 * std::f32::consts::LOG2_E)).table_exp2();
     let large = (power + 1.0).table_reciprocal().mul_add(-2.0, 1.0);
@@ -108,7 +108,7 @@ pub fn tanh_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 }
 
 /// `tanh x` in double precision.
-pub fn tanh_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn tanh_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     // tanh 20 rounds to 1.
     let twice = clamp_f64(x.abs(), 20.0) * 2.0;
     let (exponent, m) = exponential::less_one_f64(twice);

@@ -188,32 +188,32 @@ const DECIMAL_F32: BaseF32 = BaseF32 {
 };
 
 /// `ln x` in single precision. -∞ for zeros, NaN for what is below.
-pub fn log_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn log_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     single(x, &NATURAL_F32)
 }
 
 /// `ln x` in double precision. -∞ for zeros, NaN for what is below.
-pub fn log_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn log_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     double(x, &NATURAL)
 }
 
 /// `log₂ x` in single precision. -∞ for zeros, NaN for what is below.
-pub fn log2_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn log2_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     single(x, &BINARY_F32)
 }
 
 /// `log₂ x` in double precision. -∞ for zeros, NaN for what is below.
-pub fn log2_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn log2_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     double(x, &BINARY)
 }
 
 /// `log₁₀ x` in single precision. -∞ for zeros, NaN for what is below.
-pub fn log10_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn log10_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     single(x, &DECIMAL_F32)
 }
 
 /// `log₁₀ x` in double precision. -∞ for zeros, NaN for what is below.
-pub fn log10_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn log10_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     double(x, &DECIMAL)
 }
 

@@ -69,7 +69,7 @@ const LN_2: [f64; 2] = [0.693_147_180_559_663, 2.823_529_056_303_157_8e-13];
 const LN_4_3: [f64; 2] = [0.287_682_056_427_001_95, 1.602_477_897_431_421_7e-8];
 
 /// `xʸ` in single precision.
-pub fn pow_f32<A: Arithmetic>(x: Number<A, f32>, y: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn pow_f32<A: Arithmetic>(x: Number<A, f32>, y: Number<A, f32>) -> Number<A, f32> {
     // Of a NaN the largest number, so that what follows is none.
     let Reduced { k, f, upper } = reduce(x.abs().min(f32::MAX).widen());
     let offset = upper.select(f.same(LOG2_4_3), 0.0);
@@ -109,7 +109,7 @@ fn rare_f32<A: Arithmetic>(
 }
 
 /// `xʸ` in double precision.
-pub fn pow_f64<A: Arithmetic>(x: Number<A, f64>, y: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn pow_f64<A: Arithmetic>(x: Number<A, f64>, y: Number<A, f64>) -> Number<A, f64> {
     let magnitude = x.abs();
     let tiny = magnitude.less(f64::MIN_POSITIVE);
     let normal = tiny.select(magnitude * 18_014_398_509_481_984.0, magnitude);

@@ -13,7 +13,7 @@ use super::arithmetic::{Arithmetic, Number};
 const LEAST_SQUARE: f32 = f32::from_bits(27 << 23);
 
 /// `cbrt x` in single precision.
-pub fn cbrt_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn cbrt_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let magnitude = x.abs();
     let tiny = magnitude.less(f32::MIN_POSITIVE);
     let logarithm = tiny.select(magnitude * 16_777_216.0, magnitude).table_log2();
@@ -29,7 +29,7 @@ pub fn cbrt_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 }
 
 /// `cbrt x` in double precision.
-pub fn cbrt_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn cbrt_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     let tiny = (x.high() & 0x7fff_ffff).less(0x0010_0000);
     let scaled = x * 18_014_398_509_481_984.0;
     let high = tiny.select(scaled.high(), x.high()) & 0x7fff_ffff;
@@ -64,7 +64,7 @@ fn reciprocal_cube_root<A: Arithmetic>(m: Number<A, f32>) -> Number<A, f32> {
 }
 
 /// The length of `(x, y)`, in single precision: ∞ if either is infinite, else NaN if either is.
-pub fn hypot_f32<A: Arithmetic>(x: Number<A, f32>, y: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn hypot_f32<A: Arithmetic>(x: Number<A, f32>, y: Number<A, f32>) -> Number<A, f32> {
     let (a, b) = (x.abs(), y.abs());
     let order = a.less(b);
     let (long, short) = (order.select(b, a), order.select(a, b));
@@ -82,7 +82,7 @@ pub fn hypot_f32<A: Arithmetic>(x: Number<A, f32>, y: Number<A, f32>) -> Number<
 }
 
 /// The length of `(x, y)`, in double precision: ∞ if either is infinite, else NaN if either is.
-pub fn hypot_f64<A: Arithmetic>(x: Number<A, f64>, y: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn hypot_f64<A: Arithmetic>(x: Number<A, f64>, y: Number<A, f64>) -> Number<A, f64> {
     let (a, b) = (x.abs(), y.abs());
     let order = a.less(b);
     let (long, short) = (order.select(b, a), order.select(a, b));

@@ -7,11 +7,11 @@
 use super::arithmetic::{Arithmetic, Number};
 
 /// `x` rounded, in single precision.
-pub fn round_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn round_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     (x + x.same(0.499_999_97).copy_sign(x)).trunc()
 }
 
 /// `x` rounded, in double precision.
-pub fn round_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn round_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     (x + x.same(0.499_999_999_999_999_94).copy_sign(x)).trunc()
 }

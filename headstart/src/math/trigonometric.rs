@@ -67,31 +67,31 @@ const TAN_F32: [f32; 6] = [
 ];
 
 /// `sin x` in single precision.
-pub fn sin_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn sin_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let (k, r) = reduce_f32(x);
     sine_f32(r, k)
 }
 
 /// `cos x` in single precision.
-pub fn cos_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn cos_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let (k, r) = reduce_f32(x);
     sine_f32(r, k + 1)
 }
 
 /// `sin x` in double precision.
-pub fn sin_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn sin_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     let (k, r) = reduce_f64(x);
     sine_f64(r, k)
 }
 
 /// `cos x` in double precision.
-pub fn cos_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn cos_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     let (k, r) = reduce_f64(x);
     sine_f64(r, k + 1)
 }
 
 /// `tan x` in single precision.
-pub fn tan_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
+pub(crate) fn tan_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     let (k, r) = reduce_f32(x);
     let square = r * r;
     let tan = square.mul_add(polynomial(square, &TAN_F32), 0.0).mul_add(r, r);
@@ -100,7 +100,7 @@ pub fn tan_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
 }
 
 /// `tan x` in double precision.
-pub fn tan_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
+pub(crate) fn tan_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     let (k, r) = reduce_f64(x);
     let square = r * r;
     let sin = square.mul_add(polynomial(square, &SIN), 0.0).mul_add(r, r);

@@ -118,7 +118,7 @@ impl DeviceModel {
     }
 
     /// Bytes of L1 that a core has left when work-groups of this occupancy are resident.
-    pub fn l1_bytes(&self, occupancy: &Occupancy) -> u64 {
+    pub(crate) fn l1_bytes(&self, occupancy: &Occupancy) -> u64 {
         let Some(l1) = &self.l1 else { return 0 };
         let shared = match &self.registers {
             _ if !l1.holds_shared => 0,

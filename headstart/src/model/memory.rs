@@ -157,7 +157,7 @@ numbers! {
 
 impl Dram {
     /// The part of the bandwidth that scattered reads of one granule each reach.
-    pub fn scattered_efficiency(&self, clock_mhz: f64) -> f64 {
+    pub(crate) fn scattered_efficiency(&self, clock_mhz: f64) -> f64 {
         let rate = f64::from(*self.banks) / f64::from(*self.bank_busy).max(1.0) * self.awake();
         (rate * *self.granule as f64 / self.bytes_per_cycle(clock_mhz)).min(1.0)
     }
@@ -171,7 +171,7 @@ impl Dram {
     }
 
     /// Bandwidth in bytes per cycle of the cores' clock.
-    pub fn bytes_per_cycle(&self, clock_mhz: f64) -> f64 {
+    pub(crate) fn bytes_per_cycle(&self, clock_mhz: f64) -> f64 {
         *self.bandwidth * 1000.0 / clock_mhz
     }
 }

@@ -19,7 +19,7 @@ mod card;
 mod check;
 mod core;
 mod description;
-pub mod hint;
+pub(crate) mod hint;
 mod instruction;
 mod listing;
 mod load;

@@ -134,7 +134,7 @@ pub fn broken(text: &str, width: usize, breaks: &[char]) -> String {
 }
 
 /// Text from outside (a kernel's name, a reason that quotes it) must not move the cursor.
-pub fn on_one_line(text: &str) -> String {
+pub(crate) fn on_one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect()

@@ -6,14 +6,17 @@
 mod checked;
 pub mod columns;
 pub mod detail;
-pub mod explain;
-pub mod gains;
+pub(crate) mod explain;
+pub(crate) mod gains;
 pub mod number;
+#[cfg(feature = "report")]
 pub mod page;
 pub(crate) mod run;
-pub mod series;
-pub mod short;
+pub(crate) mod series;
+pub(crate) mod short;
+#[cfg(feature = "report")]
 pub mod sweep;
+#[cfg(feature = "report")]
 pub mod table;
 pub mod terms;
 
@@ -408,7 +411,7 @@ impl Report {
     }
 
     /// The speedup of what the verdict advises.
-    pub fn advised_speedup(&self) -> f64 {
+    pub(crate) fn advised_speedup(&self) -> f64 {
         match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
             (Verdict::MoreWorkGroups, _, Some(other)) => other.speedup,
             (Verdict::MoreWorkGroups, Some(other), None) => other.speedup,
@@ -438,7 +441,7 @@ impl Report {
     }
 
     /// The trials that did not run, in the order they were tried.
-    pub fn without_time(&self) -> impl Iterator<Item = (&Plan, &str)> {
+    pub(crate) fn without_time(&self) -> impl Iterator<Item = (&Plan, &str)> {
         self.trials
             .iter()
             .filter_map(|trial| trial.reason().map(|reason| (&trial.plan, reason)))

@@ -14,6 +14,7 @@ use crate::device::sim::timer::{Behind, Course, Entrant, StallReason};
 use crate::error::Result;
 use crate::evidence::{Evidence, Profile, Timeline};
 use crate::ir::{CacheLevel, Kernel};
+use crate::model::DeviceModel;
 use crate::model::hint::HintReached;
 use crate::prefetch;
 use crate::report::{AtFullSize, Outputs};
@@ -63,6 +64,11 @@ pub trait Bench: Sync {
     /// Whether nothing more is told in time, where it is such a predictor.
     fn is_out_of_time(&self) -> bool {
         false
+    }
+
+    /// The model, where times are those of one.
+    fn simulates(&self) -> Option<&DeviceModel> {
+        None
     }
 
     /// What predicts its times: the model of a device of the same kind, where there is one.

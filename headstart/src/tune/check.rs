@@ -158,7 +158,7 @@ impl<'d> Checks<'d> {
     }
 
     /// The numbers of iterations at which plans are checked symbolically.
-    pub fn symbolic_sizes(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(crate) fn symbolic_sizes(&self) -> impl Iterator<Item = u64> + '_ {
         self.symbolic.keys().copied()
     }
 
@@ -321,7 +321,7 @@ pub fn compare_across(workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>])
 }
 
 /// When two results of a kernel on two devices are the same that are to have the same bits.
-pub fn approximately(kernel: &Kernel) -> Compare {
+pub(crate) fn approximately(kernel: &Kernel) -> Compare {
     match approximates(kernel) {
         true => Compare::OfLargest(APPROXIMATELY),
         false => exact(kernel),

@@ -48,7 +48,7 @@ impl Compare {
     ///
     /// # Errors
     /// They differ: the first element that does, and both its values. Those of what reads.
-    pub fn check_in_parts(
+    pub(crate) fn check_in_parts(
         self,
         element: Type,
         bytes: u64,
@@ -152,7 +152,7 @@ impl Compare {
     }
 
     /// Whether two results that are the same have the same bits, but for NaNs.
-    pub fn is_exact(self) -> bool {
+    pub(crate) fn is_exact(self) -> bool {
         matches!(self, Compare::Bits | Compare::BitsOrNan)
     }
 }

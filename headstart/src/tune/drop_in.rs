@@ -345,7 +345,7 @@ pub struct Note<'n> {
 
 impl DropIn {
     /// The module with a note at its top.
-    pub fn with_note(&self, original: &Original, note: &Note<'_>) -> String {
+    pub(crate) fn with_note(&self, original: &Original, note: &Note<'_>) -> String {
         let mut lines = vec![format!(
             "Headstart {}: entry `{}` of {} was rewritten with the plan {}",
             env!("CARGO_PKG_VERSION"),

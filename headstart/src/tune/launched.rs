@@ -33,18 +33,17 @@
 //! The arguments are those of the launch at hand: their contents are read, the kernel is tuned on copies, and the answer is
 //! [remembered](super::tuned) for launches whose arguments have the same sizes up to the next power of two.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::bench::Bench;
+use super::kinds::bench_for;
 use super::search::Progress;
 use super::tuned::{Answers, Quiet, Tuned, tuned_telling};
-use super::{Given, MeasuredBench, OpenClBench, SimulatedBench, Workload};
-use crate::device::{Argument, Command, Device, Fill, Queue, model};
+use super::{Given, Workload};
+use crate::device::{Argument, Command, Device, Fill, Queue};
 use crate::error::{Error, Fault, Result};
 use crate::ir::{Kernel, Param};
 use crate::runtime::launch::{Arguments, Compiled, Geometry};
-use crate::suggest::quoted;
 
 /// The best form of a kernel with the signature `S`, ready to launch.
 #[derive(Debug)]
@@ -99,39 +98,6 @@ pub fn tuned_launch_with<S>(
         compiled: Compiled::of(device.compile(&found.kernel)?),
         found,
     })
-}
-
-/// What times plans for a device, by its name: a model for a simulated one, the device itself for others.
-///
-/// Plans for a GPU are tried in processes of their own, which the `headstart` command serves.
-///
-/// # Errors
-/// The device has no times, or its bench cannot be opened.
-pub fn bench_for(device: &dyn Device) -> Result<Box<dyn Bench>> {
-    let name = &device.description().name;
-    let ordinal = |text: &str| text.parse::<usize>().ok();
-    match name.split_once(':') {
-        Some(("sim", rest)) => {
-            let mut parts = rest.split(" --model ");
-            let bare = parts.next().unwrap_or_default();
-            let changed: Vec<String> = parts.map(str::to_owned).collect();
-            Ok(Box::new(SimulatedBench::new(model::find(bare, &changed)?)))
-        }
-        Some(("cuda", rest)) if let Some(ordinal) = ordinal(rest) => {
-            let started = MeasuredBench::start(Path::new("headstart"), &["worker".into()], ordinal);
-            Ok(Box::new(started.map_err(|error| {
-                error.or_accepted("the `headstart` command in PATH: it tries plans in processes of its own")
-            })?))
-        }
-        Some(("opencl", rest)) if let Some(ordinal) = ordinal(rest) => {
-            Ok(Box::new(OpenClBench::open(ordinal)?))
-        }
-        _ => Err(Error::usage(format!(
-            "{} tells no times, so no plan can be chosen on it",
-            quoted(name)
-        ))
-        .accepted("`Simulator::new(\"h200\")`, a GPU, or `tuned_launch_with` with a bench")),
-    }
 }
 
 /// A launch as a workload: its buffers with what they hold.

@@ -12,7 +12,7 @@
 //! | `check`, `compare`, `sample` | whether a derived kernel computes what the plain one computes |
 //! | `perturb` | the same on launches derived from the one at hand |
 //! | `bench` | what plans are checked and timed on |
-//! | `simulated`, `measured`, `gpu`, `opencl` | what times a kernel: a model, a GPU, an OpenCL device |
+//! | `kinds` | the kinds of devices, how they are found and opened: models, GPUs, OpenCL devices |
 //! | `several` | several GPUs at once |
 //! | `detail` | both kernels side by side, for a page |
 //! | `tuned`, `launched` | the best form of a kernel at program start, remembered; the same for a launch at hand |
@@ -24,11 +24,11 @@
 //! | `ways` | what a launch on an Intel GPU decides beside the plan |
 //! | `doubt` | where a simulated answer is within the simulator's error |
 
-pub mod bench;
+pub(crate) mod bench;
 mod captured;
 pub mod check;
 pub mod choose;
-pub mod compare;
+pub(crate) mod compare;
 mod contraction;
 mod detail;
 pub mod doubt;
@@ -38,18 +38,16 @@ mod exchanged;
 mod file_subject;
 mod files_of_launch;
 mod fills;
-pub mod gpu;
 pub mod granted;
 mod hashed;
 mod idle;
-pub mod launch_file;
+pub mod kinds;
+pub(crate) mod launch_file;
 mod launch_template;
 mod launched;
 mod listing;
 pub mod log;
-pub mod measured;
 mod modules;
-pub mod opencl;
 mod permuted;
 pub mod perturb;
 mod proposals;
@@ -61,16 +59,15 @@ pub mod sample;
 mod scalars;
 pub mod search;
 mod several;
-pub mod simulated;
 pub mod space;
 mod spirv_modules;
 mod statements;
-pub mod subject;
+pub(crate) mod subject;
 pub mod threads;
 mod trying;
 pub mod tuned;
 pub mod ways;
-pub mod workload;
+pub(crate) mod workload;
 
 pub use bench::{Bench, Looked, Raced, Right, Timed};
 pub use captured::{Exchange, Replay, captured_subject, exchange, replay};
@@ -80,21 +77,28 @@ pub use detail::detail;
 pub use exchanged::exchanged;
 pub use file_subject::FileSubject;
 pub use granted::Granted;
+pub use kinds::bench_for;
+#[cfg(feature = "cuda")]
+pub use kinds::cuda::measured::MeasuredBench;
+#[cfg(feature = "cuda")]
+pub use kinds::cuda::{gpu, measured};
+#[cfg(feature = "opencl")]
+pub use kinds::opencl::bench::OpenClBench;
+#[cfg(feature = "opencl")]
+pub use kinds::opencl::own_entry;
+pub use kinds::simulated::bench::SimulatedBench;
 pub use launch_file::LaunchFile;
 pub use launch_template::launch_template;
-pub use launched::{Best, bench_for, tuned_launch, tuned_launch_with};
+pub use launched::{Best, tuned_launch, tuned_launch_with};
 pub use log::{Log, Shard};
-pub use measured::MeasuredBench;
 pub use modules::{
     PlannedModule, TunedModule, best_module, best_planned, planned_module, planned_module_with, tuned_module,
 };
-pub use opencl::OpenClBench;
 pub use proposals::{BATCH, MEASURED, Proposals};
 pub use reasons::{Findings, reasons};
 pub use search::{Asked, Found, Progress, derive, likely, plain, search, tune};
 pub use several::SeveralBench;
-pub use simulated::SimulatedBench;
-pub use spirv_modules::{PlannedSpirv, best_spirv, own_entry, planned_spirv};
+pub use spirv_modules::{PlannedSpirv, best_spirv, planned_spirv};
 pub use subject::{Reshaped, Subject};
 pub use tuned::{Answers, Tuned, tuned, tuned_telling, tuned_with};
 pub use workload::{Bound, Given, Placed, PlacedMemory, Workload};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::compare::Compare;
 use super::workload::{Bound, Given, Output, Prepared, Workload};
-use crate::device::cuda::worker::Piece;
+use crate::device::Piece;
 use crate::device::sim::functional::{
     BufferMemory, CompiledKernel, Options, Sampled, has_not_ended, runs_apart,
 };

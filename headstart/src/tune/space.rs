@@ -16,7 +16,7 @@ pub const GROUPS: [u32; 4] = [2, 4, 8, 16];
 /// Iterations in a group, and how far ahead, of the likely plans.
 const LIKELY: [(u32, u32); 4] = [(4, 8), (8, 8), (8, 16), (16, 16)];
 /// Distances of hints that work-items share.
-pub const SHARED_HINTS: [u32; 2] = [4, 16];
+pub(crate) const SHARED_HINTS: [u32; 2] = [4, 16];
 
 /// Every plan of the default space for these loads: unrolling alone; every strategy that fetches values, in every
 /// layout, at every distance; hints to each of the `levels`; and the rings that are filled a group at a time, one or

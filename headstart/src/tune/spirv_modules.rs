@@ -8,10 +8,9 @@ use super::granted::Granted;
 use super::perturb::{self, Engine, Settings};
 use super::subject::Subject;
 use crate::back::spirv::{Options, Target};
-use crate::device::opencl::own::{OwnEntry, Passed};
 use crate::error::{Error, Result};
 use crate::front::ptx::Facts;
-use crate::front::spirv::{Argument, Original};
+use crate::front::spirv::Original;
 use crate::ir::{BinaryOp, Kernel, OpKind};
 use crate::prefetch::{self, Plan};
 use crate::report::Report;
@@ -130,27 +129,6 @@ fn planned(
         plan: applied.plan,
         granted,
     })
-}
-
-/// An entry as a module has it, to be launched on an OpenCL device: the module that it was read from, or one in which it was
-/// exchanged.
-pub fn own_entry(original: &Original, words: &[u32]) -> OwnEntry {
-    let passed = original.arguments.iter().map(|argument| match argument {
-        Argument::Whole(number) => Passed::Whole(*number),
-        Argument::Local(bytes) => Passed::Local(*bytes as usize),
-        Argument::Parts { bytes, parts } => Passed::Parts {
-            bytes: *bytes as usize,
-            parts: parts
-                .iter()
-                .map(|&(start, number)| (start as usize, number))
-                .collect(),
-        },
-    });
-    OwnEntry {
-        module: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
-        entry: original.entry.clone(),
-        passed: passed.collect(),
-    }
 }
 
 /// Whether a kernel has products of floats.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::bench::Bench;
 use super::choose::THRESHOLD;
+use super::kinds::simulated::bench::SimulatedBench;
 use super::search::{derive, plain};
-use super::simulated::SimulatedBench;
 use super::subject::Subject;
 use super::workload::Workload;
 use crate::Result;

@@ -6,8 +6,10 @@
 use std::sync::Arc;
 
 use super::compare::Compare;
-use crate::device::sim::functional::BufferMemory;
-use crate::device::{Argument, Buffer, Command, Device, Fill, Launch, Outcome, Queue};
+use crate::back::machine::target::LEAST_PROMISED;
+use crate::device::sim::Simulator;
+use crate::device::sim::functional::{BufferMemory, Options};
+use crate::device::{Argument, Buffer, Command, Description, Device, Fill, Launch, Outcome, Queue};
 use crate::error::{Error, Result};
 use crate::front::ptx::Original;
 use crate::ir::{Kernel, PointerFacts, Type};
@@ -226,6 +228,28 @@ impl Workload {
             })
             .map(|(_, (_, param))| param.name.clone());
         placed.chain(own)
+    }
+
+    /// How many work-groups a core will hold, where the launch leaves it with few: the compiler may then use
+    /// more registers than it would otherwise dare to.
+    pub fn groups_promised(&self, cores: u32, registers_per_core: u32) -> Option<u32> {
+        let groups: u64 = self.groups.iter().map(|&groups| u64::from(groups)).product();
+        let items: u64 = self.group.iter().map(|&items| u64::from(items)).product();
+        let resident = groups.div_ceil(u64::from(cores.max(1)));
+        let registers = u64::from(registers_per_core) / (resident * items).max(1);
+        u32::try_from(resident)
+            .ok()
+            .filter(|_| registers >= u64::from(LEAST_PROMISED))
+    }
+
+    /// What a kernel computes with these parameters, on the simulator's functional engine without its checks, as on a device
+    /// with these limits.
+    ///
+    /// # Errors
+    /// It goes wrong, or needs what such a device does not have.
+    pub fn computed(&self, kernel: &Arc<Kernel>, device: Description) -> Result<Vec<Vec<u8>>> {
+        let simulator = Simulator::custom(device, Options::FAST, None);
+        Ok(self.bind(&simulator)?.run(&simulator, kernel)?.1)
     }
 
     /// Bytes of all buffers; saturates.

@@ -22,14 +22,13 @@ pub mod sides;
 
 use std::time::Instant;
 
-use headstart::tune::gpu::GpuBench;
 use headstart::tune::{Shard, SimulatedBench};
 use headstart::{Error, Result};
 
 use self::cases::Case;
 use self::record::{Origin, Record, Side};
 use crate::arguments;
-use crate::device::Chosen;
+use crate::device;
 use crate::output::{Destination, print};
 use crate::published;
 
@@ -50,7 +49,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     let mut record = Record::open(path)?;
     record.add(&options.from)?;
     let cases = wanted(options)?;
-    let device = Chosen::find(&options.device, &[])?;
+    let device = device::find(&options.device, &[])?;
     let start = Instant::now();
     let in_time = || {
         options
@@ -66,9 +65,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     };
     match (device.gpu(), device.model()) {
         (Some(facts), _) => {
-            let program =
-                std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
-            let mut bench = GpuBench::start(&program, &["worker".into()], facts.ordinal)?;
+            let mut bench = device::worker(facts)?;
             for case in cases {
                 if !in_time() || record.case(&case.name()).measured.is_some() {
                     continue;

@@ -8,7 +8,7 @@
 //! computes real addresses and takes real branches.
 //!
 //! In order: clean the kernel up (`cleanup`); select instructions; schedule them between jumps;
-//! merge the registers that moves connect; count registers; lay the code out. [`program`] defines the
+//! merge the registers that moves connect; count registers; lay the code out. `program` defines the
 //! result.
 
 mod arithmetic;
@@ -24,13 +24,13 @@ mod liveness;
 mod matrix;
 mod operands;
 mod pressure;
-pub mod program;
+pub(crate) mod program;
 mod recipe;
 mod registers;
 mod schedule;
 mod select;
 mod spaced;
-pub mod target;
+pub(crate) mod target;
 mod window;
 
 pub use program::{

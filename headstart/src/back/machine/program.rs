@@ -339,7 +339,7 @@ impl Instruction {
 impl RegisterList {
     /// The most registers that a list holds: a store of four 64-bit values whose halves were made
     /// apart does not need more.
-    pub const CAPACITY: usize = 8;
+    pub(crate) const CAPACITY: usize = 8;
 
     /// The registers.
     pub fn iter(&self) -> impl Iterator<Item = Register> + '_ {

@@ -140,7 +140,7 @@ impl Target {
     /// once: registers that would keep one of them out are not taken to save time. Intel's threads
     /// have their registers in any case.
     #[must_use]
-    pub fn for_groups(mut self, model: &DeviceModel, groups: u32, group: u32) -> Target {
+    pub(crate) fn for_groups(mut self, model: &DeviceModel, groups: u32, group: u32) -> Target {
         if let Registers::Pooled(registers) = &model.registers {
             let whole = group.next_multiple_of(self.sub_group.max(1));
             let items = groups.max(1).saturating_mul(whole).max(1);
@@ -179,7 +179,7 @@ impl Target {
 
     /// Cycles until a result can be used, as the scheduler assumes. Only their order of magnitude
     /// matters: long ones are started early. The timer has its own, from the device's model.
-    pub fn assumed_latency(&self, class: Class) -> u32 {
+    pub(crate) fn assumed_latency(&self, class: Class) -> u32 {
         match class {
             Class::None => 0,
             Class::Int32 | Class::Int64 | Class::Fp32 | Class::Fp16 => 4,

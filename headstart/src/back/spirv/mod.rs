@@ -49,7 +49,8 @@ use emitter::Emitter;
 
 pub use block::block_instructions;
 pub use prefetch::{Element, Message, instructions, messages, reached};
-pub use side_by_side::{BlockAccess, has_blocks};
+pub use side_by_side::BlockAccess;
+pub(crate) use side_by_side::has_blocks;
 
 /// For whom a module is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -200,7 +201,7 @@ fn identifier(name: &str) -> String {
 }
 
 /// Whether a kernel has prefetches that a sub-group makes together.
-pub fn prefetches_together(kernel: &Kernel) -> bool {
+pub(crate) fn prefetches_together(kernel: &Kernel) -> bool {
     let mut together = false;
     kernel.body.walk(&mut |op| {
         let scope = PrefetchScope::SubGroup;
@@ -210,7 +211,7 @@ pub fn prefetches_together(kernel: &Kernel) -> bool {
 }
 
 /// Whether what a kernel computes depends on the sub-group size: it asks who it is there, or exchanges values.
-pub fn uses_sub_groups(kernel: &Kernel) -> bool {
+pub(crate) fn uses_sub_groups(kernel: &Kernel) -> bool {
     let mut uses = false;
     kernel.body.walk(&mut |op| {
         uses |= match &op.kind {

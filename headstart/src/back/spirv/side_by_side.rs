@@ -51,7 +51,7 @@ impl BlockAccess {
     };
 
     /// What a device has that names these extensions.
-    pub fn of_extensions(extensions: &str, most_items: u32) -> BlockAccess {
+    pub(crate) fn of_extensions(extensions: &str, most_items: u32) -> BlockAccess {
         let known = [
             ("cl_intel_subgroups_char", 1),
             ("cl_intel_subgroups_short", 2),
@@ -72,7 +72,7 @@ impl BlockAccess {
 }
 
 /// Whether a kernel has loads or stores that a sub-group makes as blocks.
-pub fn has_blocks(kernel: &Kernel) -> bool {
+pub(crate) fn has_blocks(kernel: &Kernel) -> bool {
     let mut has = false;
     kernel.body.walk(&mut |op| has |= is_block(op));
     has

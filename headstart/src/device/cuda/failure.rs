@@ -42,7 +42,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Whether nothing more can be done in this process: every later call would fail too.
-    pub fn poisons(self) -> bool {
+    pub(crate) fn poisons(self) -> bool {
         matches!(
             self,
             FailureKind::Fault | FailureKind::TimeLimit | FailureKind::Worker
@@ -85,7 +85,7 @@ impl Failure {
 
     /// Adds the compiler's log.
     #[must_use]
-    pub fn with_log(mut self, log: String) -> Failure {
+    pub(crate) fn with_log(mut self, log: String) -> Failure {
         self.log = log;
         self
     }

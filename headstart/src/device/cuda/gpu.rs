@@ -297,7 +297,7 @@ impl Gpu {
     }
 
     /// Global memory that is free now, in bytes.
-    pub fn free_bytes(&self) -> Result<u64, Failure> {
+    pub(crate) fn free_bytes(&self) -> Result<u64, Failure> {
         self.enter()?;
         let (free, _total) =
             result::mem_get_info().map_err(|error| Failure::of(error, "asking how much memory is free"))?;

@@ -237,7 +237,7 @@ impl Event {
     }
 
     /// Puts the event at the end of a lane.
-    pub fn record_on(&mut self, lane: &Lane) -> Result<(), Failure> {
+    pub(crate) fn record_on(&mut self, lane: &Lane) -> Result<(), Failure> {
         self.gpu.enter()?;
         // SAFETY: event and stream belong to the context that is current.
         unsafe { result::event::record(self.event, lane.stream) }

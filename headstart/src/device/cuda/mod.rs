@@ -1,9 +1,9 @@
 //! NVIDIA GPUs, through the driver that this machine has, if it has one.
 //!
 //! The driver's library is opened at run time, so that nothing of NVIDIA's is needed to build. The files, from the
-//! bottom: [`failure`] sorts error codes; [`gpu`] opens a GPU; [`memory`], [`guarded`], [`module`] and [`launch`] are its
+//! bottom: [`failure`] sorts error codes; [`gpu`] opens a GPU; `memory`, `guarded`, [`module`] and [`launch`] are its
 //! buffers, kernels and queue; `clock` tells their times, `queue` runs commands; [`device`] puts them behind the trait
-//! that all devices share; [`compare`] compares results where they are; [`timing`] times candidates against each other;
+//! that all devices share; `compare` compares results where they are; [`timing`] times candidates against each other;
 //! [`worker`] does that in a process of its own, because a kernel that faults or hangs takes its process's context with
 //! it.
 //!
@@ -13,17 +13,17 @@
 //! ```
 
 mod clock;
-pub mod compare;
+pub(crate) mod compare;
 pub mod device;
 mod elf;
 pub mod failure;
 mod fill;
 pub mod gpu;
-pub mod guarded;
+pub(crate) mod guarded;
 pub mod launch;
-pub mod memory;
+pub(crate) mod memory;
 pub mod module;
-pub mod placed;
+pub(crate) mod placed;
 mod ptxas;
 mod queue;
 pub mod timing;

@@ -251,7 +251,7 @@ impl Function {
     }
 
     /// Allows launches with this much dynamic shared memory. Needed above 48 KiB.
-    pub fn allow_shared_bytes(&self, bytes: u32) -> Result<(), Failure> {
+    pub(crate) fn allow_shared_bytes(&self, bytes: u32) -> Result<(), Failure> {
         self.0.gpu.enter()?;
         let most = self
             .0

@@ -13,7 +13,7 @@
 mod context;
 pub mod device;
 mod failure;
-pub mod own;
+pub(crate) mod own;
 pub mod platform;
 
 pub use device::OpenClDevice;

@@ -4,7 +4,7 @@
 //! a device of it; a [`Clock`] tells it how long a launch takes.
 
 pub mod functional;
-pub mod memory;
+pub(crate) mod memory;
 mod queue;
 mod simulator;
 mod timeline;

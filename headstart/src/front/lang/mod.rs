@@ -113,6 +113,7 @@ pub mod hint;
 pub mod lsc;
 mod mathematics;
 pub mod pointer;
+#[doc(hidden)]
 pub mod record;
 pub mod reference;
 pub mod scalar;
@@ -120,6 +121,9 @@ pub mod select;
 pub mod sub_group;
 pub mod view;
 pub mod work_item;
+
+// Compilers name them in messages: their short names need a place that is not hidden.
+pub use record::{Place, Recorded};
 
 /// Everything that a kernel's source needs: `use headstart::prelude::*;`.
 pub mod prelude {

@@ -108,7 +108,7 @@ fn dot4(a: u64, b: u64, of_a: impl Fn(u8) -> i64, of_b: impl Fn(u8) -> i64) -> u
 }
 
 /// [`OpKind::NoWrap`](super::OpKind::NoWrap): the wrapped result, and whether the promise held.
-pub fn no_wrap(op: NoWrapOp, wrap: Wrap, ty: Type, a: u64, b: u64) -> (u64, bool) {
+pub(crate) fn no_wrap(op: NoWrapOp, wrap: Wrap, ty: Type, a: u64, b: u64) -> (u64, bool) {
     let exact = |a: i128, b: i128| match op {
         NoWrapOp::Add => a + b,
         NoWrapOp::Sub => a - b,

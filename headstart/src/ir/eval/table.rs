@@ -34,13 +34,13 @@ type Row = [u32; 3];
 pub const ROWS: usize = RECIPROCAL_ROWS as usize + RECIPROCAL.len();
 
 /// The first row of [`exp2`].
-pub const EXP2_ROWS: u32 = 0;
+pub(crate) const EXP2_ROWS: u32 = 0;
 
 /// The first row of [`log2`].
-pub const LOG2_ROWS: u32 = EXP2_ROWS + EXP2.len() as u32;
+pub(crate) const LOG2_ROWS: u32 = EXP2_ROWS + EXP2.len() as u32;
 
 /// The first row of [`reciprocal`].
-pub const RECIPROCAL_ROWS: u32 = LOG2_ROWS + LOG2.len() as u32;
+pub(crate) const RECIPROCAL_ROWS: u32 = LOG2_ROWS + LOG2.len() as u32;
 
 /// [`UnaryOp::TableRow`](crate::ir::UnaryOp::TableRow).
 pub fn row(index: u64) -> u64 {
@@ -55,13 +55,13 @@ pub fn row(index: u64) -> u64 {
 }
 
 /// What is added before the cut.
-pub const EXP2_ROUNDING: u32 = 0x77e2;
+pub(crate) const EXP2_ROUNDING: u32 = 0x77e2;
 
 /// What is added before the cut.
-pub const LOG2_ROUNDING: u32 = 0x3345;
+pub(crate) const LOG2_ROUNDING: u32 = 0x3345;
 
 /// What is added before the cut.
-pub const RECIPROCAL_ROUNDING: u32 = 0x47e7;
+pub(crate) const RECIPROCAL_ROUNDING: u32 = 0x47e7;
 
 /// Bits of a binary32's stored significand.
 const FRACTION: u32 = 0x7f_ffff;

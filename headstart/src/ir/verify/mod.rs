@@ -74,7 +74,7 @@ pub fn verify(kernel: &Kernel) -> Result<()> {
 ///
 /// # Errors
 /// As [`verify`], with the other fault.
-pub fn verify_derived(kernel: &Kernel) -> Result<()> {
+pub(crate) fn verify_derived(kernel: &Kernel) -> Result<()> {
     check(kernel).map_err(|violation| match violation.rule {
         Rule::Size => error(kernel, &violation, Error::input),
         _ => error(kernel, &violation, Error::bug),
@@ -93,7 +93,7 @@ pub(super) fn result_types(
 }
 
 /// Whether a float operation can have this rule, of operands that are right for it.
-pub fn can_have(kernel: &Kernel, rule: FloatRule, plain: &OpKind, result: Type) -> bool {
+pub(crate) fn can_have(kernel: &Kernel, rule: FloatRule, plain: &OpKind, result: Type) -> bool {
     rule::ruled(kernel, rule, plain, Some(result)).is_ok()
 }
 

@@ -89,7 +89,7 @@ pub enum PointOutcome {
 
 impl Sweep {
     /// Whether the numbers to show are speedups over the plain kernel; times where nothing but the plain kernel ran.
-    pub fn shows_speedups(&self) -> bool {
+    pub(crate) fn shows_speedups(&self) -> bool {
         self.points.iter().any(|point| !point.plan.is_none())
     }
 
@@ -116,7 +116,7 @@ impl Sweep {
     }
 
     /// The values of a point as `name=value`, of the axes given by position.
-    pub fn values_of(&self, point: &Point, axes: &[usize]) -> String {
+    pub(crate) fn values_of(&self, point: &Point, axes: &[usize]) -> String {
         let values = axes
             .iter()
             .filter_map(|&axis| Some((self.axes.get(axis)?, *point.at.get(axis)?)));

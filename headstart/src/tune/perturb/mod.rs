@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// One without a device of its own, for work-groups of this size.
-    pub fn of_no_device(group: [u32; 3]) -> Engine {
+    pub(crate) fn of_no_device(group: [u32; 3]) -> Engine {
         let options = Options {
             prefetch_bounds: PrefetchBounds::Free,
             ..Options::CHECKING
@@ -408,7 +408,7 @@ pub fn check_wishes(
 ///
 /// # Errors
 /// As for [`check`].
-pub fn check_unless_known(
+pub(crate) fn check_unless_known(
     subject: &dyn Subject,
     plain: &Arc<Kernel>,
     engine: Engine,

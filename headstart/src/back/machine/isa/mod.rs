@@ -1,7 +1,7 @@
 //! What the compilers of different vendors do differently with the same operations and drafts: a folder or file for each
 //! instruction set. The selector and the scheduler ask [`Family::rules`], and know no vendor's habits themselves.
 
-pub mod intel;
+pub(crate) mod intel;
 mod nvidia;
 
 use super::target::Family;

@@ -123,7 +123,7 @@ impl Worker {
     ///
     /// # Errors
     /// As for [`Worker::bind`].
-    pub fn bind_guarded(&mut self, arguments: &[Argument<'_>]) -> Result<(), Failure> {
+    pub(crate) fn bind_guarded(&mut self, arguments: &[Argument<'_>]) -> Result<(), Failure> {
         self.bind_as(arguments, true)
     }
 
@@ -386,7 +386,7 @@ impl Worker {
     ///
     /// # Errors
     /// As for [`Worker::time`].
-    pub fn time_restored(
+    pub(crate) fn time_restored(
         &mut self,
         candidates: &[String],
         options: TimingOptions,

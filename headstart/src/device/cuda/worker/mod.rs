@@ -40,6 +40,7 @@ use super::gpu::GpuFacts;
 use super::launch::Geometry;
 use super::module::Compiled;
 use super::timing::{Timing, TimingOptions};
+pub use crate::device::Piece;
 
 pub use client::{Argument, Checked, Found, Referred, Verified, Worker};
 
@@ -117,7 +118,7 @@ pub enum Request {
         module: String,
         /// The longest that the launch may take.
         limit: Duration,
-        /// Which of the [poisons](super::compare::POISONS).
+        /// Which of the poisons (`compare::POISONS`).
         poison: usize,
     },
     /// Write pieces of outputs to a file, one behind the other.
@@ -208,17 +209,6 @@ pub enum Whose {
     Reference,
     /// Those of the last launch.
     Last,
-}
-
-/// Some bytes of an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Piece {
-    /// The output's place among the outputs.
-    pub output: usize,
-    /// The first byte.
-    pub offset: u64,
-    /// How many.
-    pub bytes: u64,
 }
 
 /// A kernel's text, and how it is launched.

@@ -20,17 +20,17 @@ const WINDOW_BITS: u32 = 60;
 pub(super) const MOST_BUFFERS: usize = (1 << (WINDOW_BITS - GLOBAL_BITS)) - 2;
 
 /// Where a launch's buffer starts.
-pub fn buffer_address(buffer: usize) -> u64 {
+pub(crate) fn buffer_address(buffer: usize) -> u64 {
     (buffer as u64 + 1) << GLOBAL_BITS
 }
 
 /// Where an array starts in its space.
-pub fn array_address(array: Array) -> u64 {
+pub(crate) fn array_address(array: Array) -> u64 {
     (u64::from(array.as_u32()) + 1) << LOCAL_BITS
 }
 
 /// A generic address: its space, and the address there.
-pub fn from_generic(address: u64) -> (Space, u64) {
+pub(crate) fn from_generic(address: u64) -> (Space, u64) {
     let rest = address & ((1 << WINDOW_BITS) - 1);
     match address >> WINDOW_BITS {
         1 => (Space::Shared, rest),
@@ -40,7 +40,7 @@ pub fn from_generic(address: u64) -> (Space, u64) {
 }
 
 /// An address of a space as a generic one.
-pub fn to_generic(space: Space, address: u64) -> u64 {
+pub(crate) fn to_generic(space: Space, address: u64) -> u64 {
     match space {
         Space::Shared => address | 1 << WINDOW_BITS,
         Space::Private => address | 2 << WINDOW_BITS,

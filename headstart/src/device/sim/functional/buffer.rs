@@ -91,7 +91,8 @@ impl BufferMemory {
     }
 
     /// Bytes that exist.
-    pub fn resident_bytes(&self) -> u64 {
+    #[cfg(test)]
+    fn resident_bytes(&self) -> u64 {
         let words = self.pages.iter().filter_map(|page| Some(page.get()?.words.len()));
         words.sum::<usize>() as u64 * 4
     }
@@ -213,7 +214,7 @@ impl BufferMemory {
     }
 
     /// The same contents, apart from these.
-    pub fn snapshot(&self) -> BufferMemory {
+    pub(crate) fn snapshot(&self) -> BufferMemory {
         let copy = |page: &OnceLock<Page>| page.get().map_or_else(OnceLock::new, |page| page.copy().into());
         BufferMemory {
             element: self.element,
@@ -301,7 +302,7 @@ impl BufferMemory {
     }
 
     /// Copies bytes in, from `offset` on; they must lie inside.
-    pub fn copy_in(&self, offset: u64, bytes: &[u8]) {
+    pub(crate) fn copy_in(&self, offset: u64, bytes: &[u8]) {
         for (start, size, part) in pieces(offset, bytes.len()) {
             let mut bits = [0; 8];
             bits[..size as usize].copy_from_slice(&bytes[part..part + size as usize]);

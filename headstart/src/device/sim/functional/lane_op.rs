@@ -531,7 +531,7 @@ impl LaneOp {
     }
 
     /// The register with the mask of those who take part, of an operation that has one.
-    pub fn party(&self) -> Option<Slot> {
+    pub(crate) fn party(&self) -> Option<Slot> {
         match self.kind {
             LaneOpKind::Shuffle { mask, .. }
             | LaneOpKind::Vote { mask, .. }

@@ -67,14 +67,16 @@ pub(crate) use fault::describe_work_item;
 
 pub(crate) use coverage::{Covered, LoopSite, Sites, WayKind};
 
-pub use address::{Layout, array_address, buffer_address, from_generic, to_generic};
+pub use address::Layout;
+pub(crate) use address::from_generic;
 pub use buffer::BufferMemory;
 pub use footprint::Footprint;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use reports::has_not_ended;
 pub use run::{CompiledKernel, Groups, Messages};
-pub use sample::{Sampled, runs_apart};
+pub use sample::Sampled;
+pub(crate) use sample::runs_apart;
 pub(crate) use shadow::FastMap;
 pub use state::{LaunchState, Mode, Options, PrefetchBounds};
 pub(crate) use sub_group::Observer;

@@ -32,7 +32,7 @@ pub struct Sampled {
 }
 
 /// Whether work-groups of a kernel can be run without the others: none can wait for another, or see what it did.
-pub fn runs_apart(kernel: &Kernel) -> bool {
+pub(crate) fn runs_apart(kernel: &Kernel) -> bool {
     let mut meets = false;
     kernel.body.walk(&mut |op| {
         meets |= match &op.kind {
@@ -93,7 +93,7 @@ impl CompiledKernel {
     ///
     /// # Errors
     /// As those of [`CompiledKernel::run`]; there is no such work-group.
-    pub fn run_sample(
+    pub(crate) fn run_sample(
         &self,
         launch: &Launch,
         sub_group_size: u32,

@@ -367,20 +367,10 @@ impl<'l> LaunchState<'l> {
         }
     }
 
-    /// Where the kernel's shared arrays lie.
-    pub fn shared_layout(&self) -> &Layout {
-        &self.shared
-    }
-
-    /// Where the kernel's private arrays lie.
-    pub fn private_layout(&self) -> &Layout {
-        &self.private
-    }
-
     /// The buffer and byte offset that a global address, as the kernel sees it, means, if it lies in one; buffers count in the
     /// order of the parameters that name them first.
     #[inline]
-    pub fn locate(&self, address: u64) -> Option<(usize, u64)> {
+    pub(crate) fn locate(&self, address: u64) -> Option<(usize, u64)> {
         let (_, address) = self.resolve(Space::Global, address);
         self.locate_named(address)
     }

@@ -15,7 +15,7 @@ impl WorkGroup<'_> {
     ///
     /// # Errors
     /// An access is out of bounds or misaligned: which, where, and for which work-item.
-    pub fn touch(
+    pub(crate) fn touch(
         &mut self,
         op: &LaneOp,
         registers: &mut Registers,

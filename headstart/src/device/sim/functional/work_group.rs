@@ -85,7 +85,7 @@ impl SubGroup {
 
     /// The linear number in the work-group of a lane's work-item.
     #[inline]
-    pub fn work_item(&self, lane: usize) -> u32 {
+    pub(crate) fn work_item(&self, lane: usize) -> u32 {
         self.first + lane as u32
     }
 }

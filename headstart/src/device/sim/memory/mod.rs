@@ -366,13 +366,6 @@ impl MemorySystem {
         self.walk.as_ref().map_or(0.0, Walk::found)
     }
 
-    /// Keeps a core's port busy for some cycles more: an instruction whose rate is below the port's.
-    pub fn occupy_port(&mut self, core: usize, now: Cycles, cycles: f64) {
-        let port = &mut self.cores[core].port;
-        let until = port.free().max(now) + cycles;
-        port.block(until);
-    }
-
     /// A load from global memory.
     pub fn load(&mut self, core: usize, now: Cycles, access: &Access) -> Answer {
         self.counters.loads += 1;

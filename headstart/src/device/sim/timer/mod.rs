@@ -6,8 +6,8 @@
 //! instruction's latency, with few scoreboards for what takes no fixed time; units that take an
 //! instruction every few cycles; instruction caches; work-groups resident as the occupancy rules allow,
 //! the next one starting when one ends; barriers, which wait for plain loads but not for asynchronous
-//! copies; copies and waits by token; lanes that part and meet; and the [memory
-//! hierarchy](super::memory).
+//! copies; copies and waits by token; lanes that part and meet; and the memory
+//! hierarchy.
 //!
 //! Of a launch whose work-groups are alike, some cores are simulated, with their share of L2 and device
 //! memory ([`Cores`]); of one whose work-groups differ, some that stand for all, if a [`Survey`] says how;
@@ -22,7 +22,7 @@ mod cost;
 mod fetch;
 mod needed;
 mod pace;
-pub mod profile;
+pub(crate) mod profile;
 mod report;
 mod run;
 mod slowest;
@@ -141,7 +141,7 @@ impl Timer {
 
     /// The same, with some sub-groups watched for a while: [`LaunchTime::watched`].
     #[must_use]
-    pub fn with_watch(mut self, watch: Option<Watch>) -> Timer {
+    pub(crate) fn with_watch(mut self, watch: Option<Watch>) -> Timer {
         self.watch = watch;
         self
     }

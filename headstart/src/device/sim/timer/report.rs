@@ -61,7 +61,7 @@ pub struct LaunchTime {
     pub units: Vec<UnitProfile>,
     /// From which cycle until which each work-group was there that the first simulated core had in its first place.
     pub lives: Vec<(u64, u64)>,
-    /// How the sub-groups that were [watched](super::Timer::with_watch) came along, instruction by instruction.
+    /// How the sub-groups that were watched (`Timer::with_watch`) came along, instruction by instruction.
     pub watched: Vec<Vec<Issue>>,
     /// The part of the resident sub-groups' cycles that waiting at each instruction of the program took, by reason.
     pub waited: Vec<[f64; StallReason::ALL.len()]>,
@@ -208,13 +208,13 @@ impl LaunchTime {
 
     /// The part of the resident sub-groups' cycles in which they waited for memory: for loads and
     /// asynchronous copies, 0 to 1.
-    pub fn waiting_for_memory(&self) -> f64 {
+    pub(crate) fn waiting_for_memory(&self) -> f64 {
         let waited = |reason: StallReason| self.stalled[reason as usize];
         waited(StallReason::LongScoreboard) + waited(StallReason::AsyncCopy)
     }
 
     /// Bytes that device memory moved.
-    pub fn dram_bytes(&self) -> f64 {
+    pub(crate) fn dram_bytes(&self) -> f64 {
         (self.memory.dram_read_bytes + self.memory.dram_written_bytes) as f64 * self.scale
     }
 

@@ -3,7 +3,7 @@
 //! Each of these was read in listings of IGC 2.40 for the kernels of the gallery and their plans; `gallery/tests/ocloc.rs` holds
 //! the machine programs to them.
 
-pub mod recipe;
+pub(crate) mod recipe;
 
 use super::Rules;
 use crate::back::machine::draft::Draft;

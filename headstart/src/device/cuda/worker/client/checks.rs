@@ -39,7 +39,7 @@ impl Worker {
     ///
     /// # Errors
     /// The kernel faulted or ran too long, or there is no memory for the copy.
-    pub fn refer(&mut self, module: &str, limit: Duration) -> Result<Referred, Failure> {
+    pub(crate) fn refer(&mut self, module: &str, limit: Duration) -> Result<Referred, Failure> {
         self.referred = None;
         let request = Request::Refer {
             module: module.to_owned(),
@@ -67,7 +67,7 @@ impl Worker {
     }
 
     /// Launches a module on restored inputs and outputs that hold one of the
-    /// [poisons](crate::device::cuda::compare::POISONS), and compares on the GPU what it leaves with what is kept.
+    /// poisons (`POISONS`), and compares on the GPU what it leaves with what is kept.
     ///
     /// # Errors
     /// The kernel faulted or ran too long, or nothing is kept.

@@ -12,12 +12,7 @@ use std::thread;
 use beside::Beside;
 use hurried::Hurried;
 
-use super::bench::{Bench, Last, Right, Timed};
-use super::check::approximately;
 use super::gpu::{Against, GpuBench, Measured, Wanted, shorter};
-use super::sample::Sample;
-use super::simulated::SimulatedBench;
-use super::workload::{Bound, Workload};
 use crate::back::ptx;
 use crate::device::cuda::device::describe;
 use crate::device::cuda::gpu::GpuFacts;
@@ -34,6 +29,11 @@ use crate::model::occupancy::Footprint;
 use crate::model::{self, DeviceModel};
 use crate::prefetch;
 use crate::report::{AtFullSize, Outputs};
+use crate::tune::bench::{Bench, Last, Right, Timed};
+use crate::tune::check::approximately;
+use crate::tune::kinds::simulated::bench::SimulatedBench;
+use crate::tune::sample::Sample;
+use crate::tune::workload::{Bound, Workload};
 
 /// What measures kernels: a GPU in a process of its own; in tests, something that knows their times.
 pub trait Measures: Send {
@@ -165,9 +165,7 @@ impl MeasuredBench {
 
     /// What the plain kernel computes at full size.
     fn right(&self, workload: &Workload, plain: &Arc<Kernel>) -> Result<Arc<Vec<Vec<u8>>>> {
-        let simulator = Simulator::custom(describe(&self.facts), Options::FAST, None);
-        let (_, outputs) = workload.bind(&simulator)?.run(&simulator, plain)?;
-        Ok(Arc::new(outputs))
+        workload.computed(plain, describe(&self.facts)).map(Arc::new)
     }
 
     /// A kernel alone.

@@ -6,7 +6,6 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use headstart::prefetch::Plan;
 use headstart::report::columns::Columns;
@@ -15,18 +14,7 @@ use headstart::report::terms::Terms;
 use headstart::report::{Report, table};
 use serde_json::Value;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn read(name: &str) -> String {
-    let path = repository().join(name);
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
-fn results(name: &str) -> Value {
-    serde_json::from_str(&read(&format!("results/{name}"))).expect("results are JSON")
-}
+use crate::{read, repository, results_of};
 
 fn report(results: &Value) -> Report {
     serde_json::from_value(results["report"].clone()).expect("a report")
@@ -197,7 +185,7 @@ fn the_checksum_is_that_of_posix() {
 
 #[test]
 fn the_first_page_quotes_the_results() {
-    let workloads = results("workloads-h200.json");
+    let workloads = results_of("workloads-h200.json");
     let case = attention(&workloads);
     compare(
         "README.md",
@@ -205,7 +193,7 @@ fn the_first_page_quotes_the_results() {
         &in_a_sentence(case),
     );
     compare("README.md", "workloads-h200.json", &measured(case));
-    let simulated = report(&results("tune-attention-sim-h200.json"));
+    let simulated = report(&results_of("tune-attention-sim-h200.json"));
     compare(
         "README.md",
         "tune-attention-sim-h200.json",
@@ -215,14 +203,14 @@ fn the_first_page_quotes_the_results() {
 
 #[test]
 fn gather_s_page_and_picture_are_of_one_run() {
-    let made = results("tune-gather-sim-h200.json");
+    let made = results_of("tune-gather-sim-h200.json");
     let report = report(&made);
     compare(
         "docs/gather.md",
         "tune-gather-sim-h200.json",
         &as_code(&table::text(&report, in_a_pipe())),
     );
-    let advised = results("advise-gather-sim-h200.json");
+    let advised = results_of("advise-gather-sim-h200.json");
     let text = advised["text"].as_str().expect("the advice as text");
     compare("docs/gather.md", "advise-gather-sim-h200.json", &as_code(text));
 
@@ -344,7 +332,7 @@ fn commands_of_results_can_be_run_by_a_reader() {
         if !name.ends_with(".json") {
             continue;
         }
-        let value = results(&name);
+        let value = results_of(&name);
         let mut found = Vec::new();
         commands(&value, &mut found);
         private.extend(

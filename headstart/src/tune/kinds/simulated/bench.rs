@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use super::bench::{Bench, Last, Looked, Raced, Timed};
-use super::gpu::promised;
-use super::workload::Bound;
 use crate::back::ptx;
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
@@ -14,9 +11,12 @@ use crate::error::Result;
 use crate::evidence::{Evidence, Profile, Timeline};
 use crate::ir::{CacheLevel, Kernel};
 use crate::model::hint::HintReached;
-use crate::model::{DeviceModel, Reached, Registers};
+use crate::model::{DeviceModel, Reached};
 use crate::prefetch;
 use crate::report::{Geometry, number};
+use crate::tune::bench::{Bench, Last, Looked, Raced, Timed};
+use crate::tune::kinds::KnownDevice;
+use crate::tune::workload::Bound;
 
 /// A simulated device on which plans are tried.
 pub struct SimulatedBench {
@@ -95,13 +95,9 @@ impl SimulatedBench {
     fn ptx(&self, bound: &Bound, kernel: &Kernel) -> Option<String> {
         let target = ptx::Target::for_model(&self.model)?;
         let workload = bound.workload();
-        let groups_per_core = match &self.model.registers {
-            Registers::Pooled(registers) => promised(*self.model.core.count, *registers.per_core, workload),
-            Registers::Fixed(_) => None,
-        };
         let how = ptx::Options {
             group: Some(workload.group),
-            groups_per_core,
+            groups_per_core: KnownDevice::groups_promised(&*self.model, workload),
             ..ptx::Options::new(target)
         };
         ptx::emit(kernel, &how).ok().map(|emitted| emitted.text)
@@ -192,6 +188,10 @@ impl Bench for SimulatedBench {
 
     fn times_at_once(&self) -> bool {
         true
+    }
+
+    fn simulates(&self) -> Option<&DeviceModel> {
+        Some(&self.model)
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {

@@ -2,19 +2,10 @@
 //! H200, and from the instructions in `results/math-instructions.json`. `HEADSTART_BLESS=1` rewrites it.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn results(name: &str) -> Value {
-    let text =
-        std::fs::read_to_string(repository().join("results").join(name)).expect("the results are there");
-    serde_json::from_str(&text).expect("it is JSON")
-}
+use crate::{compare, results_of};
 
 fn list<'v>(of: &'v Value, name: &str) -> &'v [Value] {
     of[name].as_array().expect("a list")
@@ -93,23 +84,15 @@ fn page(times: &Value, instructions: &Value) -> String {
 #[test]
 fn the_page_of_the_functions_is_made_from_the_results() {
     let page = page(
-        &results("functions-h200.json"),
-        &results("math-instructions.json"),
+        &results_of("functions-h200.json"),
+        &results_of("math-instructions.json"),
     );
-    let path = repository().join("docs/functions.md");
-    if std::env::var_os("HEADSTART_BLESS").is_some() {
-        std::fs::write(&path, &page).expect("the page is written");
-    }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        written == page,
-        "docs/functions.md is not what the results say; HEADSTART_BLESS=1 rewrites it"
-    );
+    compare("docs/functions.md", &page);
 }
 
 #[test]
 fn bits_are_those_of_the_host() {
-    for function in list(&results("functions-h200.json"), "functions") {
+    for function in list(&results_of("functions-h200.json"), "functions") {
         assert_eq!(function["bits"], "those of the host", "{}", function["function"]);
     }
 }

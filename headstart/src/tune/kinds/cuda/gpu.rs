@@ -11,10 +11,6 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use super::check::{approximates, compare, compare_across};
-use super::drop_in::drop_in;
-use super::workload::{Given, Workload};
-use crate::back::machine::target::LEAST_PROMISED;
 use crate::back::ptx::{self, HintReached, Options, Ptx, Target};
 use crate::device::cuda::gpu::GpuFacts;
 use crate::device::cuda::launch::Geometry;
@@ -25,6 +21,9 @@ use crate::front::ptx::{Origin, Original};
 use crate::ir::limits::BUFFER_ALIGNMENT;
 use crate::ir::{Kernel, Param, Type};
 use crate::report::Outputs;
+use crate::tune::check::{approximates, compare, compare_across};
+use crate::tune::drop_in::drop_in;
+use crate::tune::workload::{Given, Workload};
 use crate::{Error, Result};
 
 /// A GPU on which kernels are compared.
@@ -110,7 +109,7 @@ impl GpuBench {
     pub fn options(&self, workload: &Workload) -> Options {
         Options {
             group: Some(workload.group),
-            groups_per_core: promised(self.facts.cores, self.facts.registers_per_core, workload),
+            groups_per_core: workload.groups_promised(self.facts.cores, self.facts.registers_per_core),
             lines: false,
             ..Options::new(self.target)
         }
@@ -378,18 +377,6 @@ fn module(name: &str, ptx: &Ptx, workload: &Workload) -> Module {
     }
 }
 
-/// How many work-groups a core will hold, where the launch leaves it with few: the compiler may then use
-/// more registers than it would otherwise dare to.
-pub fn promised(cores: u32, registers_per_core: u32, workload: &Workload) -> Option<u32> {
-    let groups: u64 = workload.groups.iter().map(|&groups| u64::from(groups)).product();
-    let items: u64 = workload.group.iter().map(|&items| u64::from(items)).product();
-    let resident = groups.div_ceil(u64::from(cores.max(1)));
-    let registers = u64::from(registers_per_core) / (resident * items).max(1);
-    u32::try_from(resident)
-        .ok()
-        .filter(|_| registers >= u64::from(LEAST_PROMISED))
-}
-
 /// A kernel in PTX: in a module of its own, or in the place of the entry that it was read from. The kernel as it was read is
 /// that entry itself.
 fn emit(workload: &Workload, kernel: &Kernel, options: &Options) -> Result<Ptx> {
@@ -551,7 +538,7 @@ mod tests {
                 original: None,
                 placed: None,
             };
-            promised(facts.cores, facts.registers_per_core, &workload)
+            workload.groups_promised(facts.cores, facts.registers_per_core)
         };
         assert_eq!(of(1, 128), Some(1));
         assert_eq!(of(132, 128), Some(1));

@@ -13,7 +13,7 @@ use crate::ir::{CacheLevel, Kernel};
 use crate::model::hint::HintReached;
 use crate::prefetch;
 use crate::tune::bench::{Bench, Raced, Timed};
-use crate::tune::simulated::SimulatedBench;
+use crate::tune::kinds::simulated::bench::SimulatedBench;
 use crate::tune::workload::Bound;
 
 /// How long all predictions of a search may take together. By choice: most take less than a second.

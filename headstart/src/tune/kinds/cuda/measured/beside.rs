@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::ir::Kernel;
 use crate::tune::bench::{Bench, Timed};
-use crate::tune::simulated::SimulatedBench;
+use crate::tune::kinds::simulated::bench::SimulatedBench;
 use crate::tune::workload::Workload;
 
 /// How long it is waited for once everything is measured.

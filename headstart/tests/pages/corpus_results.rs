@@ -2,13 +2,10 @@
 //! `HEADSTART_BLESS=1` rewrites it.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
+use crate::{compare, results_of};
 
 /// A number of an object; nothing if it is not there.
 fn number(of: &Value, name: &str) -> Option<f64> {
@@ -133,16 +130,5 @@ fn page(results: &Value) -> String {
 
 #[test]
 fn the_page_is_up_to_date() {
-    let text = std::fs::read_to_string(repository().join("results/corpus-h200.json")).expect("results");
-    let results: Value = serde_json::from_str(&text).expect("JSON");
-    let made = page(&results);
-    let path = repository().join("docs/corpus.md");
-    if std::env::var_os("HEADSTART_BLESS").is_some() {
-        std::fs::write(&path, &made).expect("written");
-    }
-    let there = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        there == made,
-        "docs/corpus.md is not what the results give; HEADSTART_BLESS=1 rewrites it"
-    );
+    compare("docs/corpus.md", &page(&results_of("corpus-h200.json")));
 }

@@ -2,12 +2,12 @@
 //! beside CUDA written by hand. `HEADSTART_BLESS=1` makes them anew.
 
 use std::fmt::Write;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use headstart::prefetch::Plan;
 use headstart::report::{Best, Outcome, Outputs, Report, Trial, Verdict, page};
 use serde_json::Value;
+
+use crate::{compare, results_of};
 
 /// The distances of NVIDIA's article.
 const DISTANCES: [u32; 5] = [2, 4, 6, 8, 12];
@@ -25,17 +25,11 @@ const STRATEGIES: [(&str, &[&str]); 6] = [
     ),
 ];
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 struct Results(Value);
 
 impl Results {
     fn read() -> Results {
-        let path = repository().join("results/bench-h200.json");
-        let text = fs::read_to_string(path).expect("the results are there");
-        Results(serde_json::from_str(&text).expect("they are JSON"))
+        Results(results_of("bench-h200.json"))
     }
 
     fn text(&self, name: &str) -> &str {
@@ -270,23 +264,10 @@ fn empty() -> Report {
     serde_json::from_value(empty).expect("a report")
 }
 
-fn compare(path: &Path, made: &str) {
-    if std::env::var_os("HEADSTART_BLESS").is_some() {
-        fs::write(path, made).expect("the document can be written");
-    }
-    let found = fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        found == made,
-        "{} is not what the results say; HEADSTART_BLESS=1 makes it anew",
-        path.display()
-    );
-}
-
 #[test]
 fn the_page_says_what_was_measured() {
     let results = Results::read();
-    let docs = repository().join("docs");
-    compare(&docs.join("h200.md"), &document(&results));
+    compare("docs/h200.md", &document(&results));
     let of = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
     let first = figure(
         &results,
@@ -296,11 +277,11 @@ fn the_page_says_what_was_measured() {
         },
         "Speedup of the article's kernel on an H200, slots in shared memory as they come",
     );
-    compare(&docs.join("h200-article-1.svg"), &first);
+    compare("docs/h200-article-1.svg", &first);
     let second = figure(
         &results,
         |plan| of(&plan.to_string(), &["/padded", "/interleaved"]),
         "Speedup of the article's kernel on an H200, slots in shared memory padded or interleaved",
     );
-    compare(&docs.join("h200-article-2.svg"), &second);
+    compare("docs/h200-article-2.svg", &second);
 }

@@ -3,22 +3,20 @@
 
 use std::sync::Arc;
 
-use super::bench::{Bench, Last, Right, Timed};
-use super::check;
-use super::workload::{Bound, Prepared, Workload};
 use crate::back::spirv::Target;
-use crate::device::CacheState;
-use crate::device::cuda::timing::Timing;
 use crate::device::opencl::device::OpenClDevice;
 use crate::device::opencl::platform::{Kind, OpenClFacts};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
-use crate::device::{Command, Device, Program, Queue};
+use crate::device::{CacheState, Command, Device, Program, Queue, Timing};
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::ir::{CacheLevel, Kernel};
 use crate::prefetch;
 use crate::report::Outputs;
+use crate::tune::bench::{Bench, Last, Right, Timed};
+use crate::tune::check;
+use crate::tune::workload::{Bound, Prepared, Workload};
 
 /// Launches of each kernel that are counted, after one that is not.
 const ROUNDS: usize = 9;
@@ -62,10 +60,12 @@ impl OpenClBench {
     /// What the plain kernel computes at full size.
     fn right(&self, workload: &Workload, plain: &Arc<Kernel>) -> Result<Arc<Vec<Vec<u8>>>> {
         // The workload's parameters do not change while a search holds its kernel.
-        self.last.known_or(plain, (), || {
-            let simulator = Simulator::custom(self.opencl.description().clone(), Options::FAST, None);
-            Ok(Arc::new(workload.bind(&simulator)?.run(&simulator, plain)?.1))
-        })
+        let computed = || {
+            workload
+                .computed(plain, self.opencl.description().clone())
+                .map(Arc::new)
+        };
+        self.last.known_or(plain, (), computed)
     }
 
     /// Compiles a kernel, launches it once and reads what it computed.

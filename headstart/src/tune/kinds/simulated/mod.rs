@@ -1,0 +1,108 @@
+//! Simulated devices: `sim:NAME`, or a model file.
+
+pub mod bench;
+
+use serde_json::{Map, Value, json};
+
+use super::{Kind, KnownDevice, Opening, Reaches};
+use crate::back::{ptx, spirv};
+use crate::device::Description;
+use crate::error::Result;
+use crate::model::{self, DeviceModel, PrefetchInstruction, Reached, Registers, Vendor};
+use crate::report::terms::Terms;
+use crate::tune::bench::Bench;
+use crate::tune::workload::Workload;
+use bench::SimulatedBench;
+
+/// The kind.
+pub(super) const KIND: Kind = Kind {
+    name: "sim",
+    number: "NAME",
+    has_worker: false,
+    find: |name, overrides| {
+        // A device's own name says which numbers were changed: `h200 --model dram.latency=900`.
+        let mut parts = name.split(" --model ");
+        let bare = parts.next().unwrap_or_default();
+        let changed: Vec<String> = parts
+            .map(str::to_owned)
+            .chain(overrides.iter().cloned())
+            .collect();
+        Ok(Box::new(model::find(bare, &changed)?))
+    },
+    here: || {
+        let all = model::built_in_names()
+            .map(|name| Ok(Box::new(model::built_in(name, &[])?) as Box<dyn KnownDevice>));
+        all.collect()
+    },
+};
+
+impl KnownDevice for DeviceModel {
+    fn description(&self) -> Description {
+        self.description()
+    }
+
+    fn terms(&self) -> Terms {
+        match self.vendor {
+            Vendor::Nvidia => Terms::Cuda,
+            Vendor::Intel => Terms::Sycl,
+        }
+    }
+
+    fn facts(&self) -> Map<String, Value> {
+        [("bandwidth_gb_s".to_owned(), json!(*self.dram.bandwidth))]
+            .into_iter()
+            .collect()
+    }
+
+    fn reaches(&self) -> Vec<Reaches> {
+        let row = |(asked, form): (_, &model::PrefetchForm)| Reaches {
+            asked,
+            reached: match form.reaches {
+                Reached::L1 => Some("L1".to_owned()),
+                Reached::L2 => Some(self.l2.name.clone()),
+                Reached::Nothing => None,
+            },
+            by: match form.by {
+                PrefetchInstruction::Hint => "the prefetch instruction",
+                PrefetchInstruction::ScratchCopy => "an asynchronous copy to a scratch word",
+                PrefetchInstruction::Nothing => "nothing",
+            },
+            because: Some(("source", form.source.clone())),
+        };
+        self.prefetch.levels().map(row).collect()
+    }
+
+    fn bench(&self, opening: &Opening) -> Result<Box<dyn Bench>> {
+        let bench = SimulatedBench::new(self.clone()).with_cache(opening.cache);
+        Ok(Box::new(match opening.max_steps {
+            Some(limit) => bench.with_operation_limit(limit),
+            None => bench,
+        }))
+    }
+
+    fn model(&self) -> Option<&DeviceModel> {
+        Some(self)
+    }
+
+    fn ptx_target(&self) -> Option<ptx::Target> {
+        ptx::Target::for_model(self)
+    }
+
+    fn spirv_target(&self) -> Option<spirv::Target> {
+        match self.vendor {
+            Vendor::Nvidia => None,
+            // A device without a prefetch that does anything is one of those before the Max series.
+            Vendor::Intel => Some(match self.prefetch.l1.reaches {
+                Reached::Nothing => spirv::Target::IntelOlder,
+                _ => spirv::Target::IntelLsc,
+            }),
+        }
+    }
+
+    fn groups_promised(&self, workload: &Workload) -> Option<u32> {
+        match &self.registers {
+            Registers::Pooled(registers) => workload.groups_promised(*self.core.count, *registers.per_core),
+            Registers::Fixed(_) => None,
+        }
+    }
+}

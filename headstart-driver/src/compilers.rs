@@ -34,7 +34,7 @@ const PLACES: usize = 4;
 const DONE: c_int = 0;
 /// `NVJITLINK_INPUT_PTX` and `NVJITLINK_INPUT_LTOIR`.
 const INPUT_PTX: c_int = 2;
-const INPUT_LTOIR: c_int = 4;
+const INPUT_LTOIR: c_int = 3;
 /// The option that gives text in the place of machine code.
 const TO_TEXT: &CStr = c"-ptx";
 

@@ -7,11 +7,12 @@ use std::ffi::{CStr, c_char, c_void};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Once;
 
 use crate::abi::{FAT_BINARY, FAT_WRAPPER, Handle};
 use crate::lock::Lock;
-use crate::record;
 use crate::settings::{self, Mode};
+use crate::{real, record};
 
 /// A hash of an image's bytes, as files are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -191,8 +192,19 @@ pub fn loaded(owner: Handle, bytes: Option<&[u8]>, is_library: bool) -> Option<I
     LOADED.take().get_or_insert_default().insert(owner as usize, own);
     if matches!(settings::mode(), Mode::List | Mode::Capture) {
         record::image(hash, bytes);
+        capability();
     }
     Some(hash)
+}
+
+/// Keeps which device the driver chose code for, once: text for later devices is none for this one.
+fn capability() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if let Some(capability) = real::capability(0) {
+            record::line(&["capability", &capability.to_string()]);
+        }
+    });
 }
 
 /// The same of a file.

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::abi::{CUresult, DevicePtr, Handle, LaunchConfig, NOT_FOUND};
+use crate::abi::{CUresult, DevicePtr, Handle, LaunchConfig, NOT_FOUND, SUCCESS};
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
@@ -83,6 +83,21 @@ pub fn kept(slot: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     let found = symbol(name);
     slot.store(found, Ordering::Relaxed);
     found
+}
+
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `…_MINOR`.
+const CAPABILITY_MAJOR: c_int = 75;
+const CAPABILITY_MINOR: c_int = 76;
+
+/// The compute capability of a device: 90 for 9.0; nothing if the driver does not say.
+pub fn capability(device: c_int) -> Option<u32> {
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: places for the answers.
+    let known = unsafe {
+        cuDeviceGetAttribute(&raw mut major, CAPABILITY_MAJOR, device) == SUCCESS
+            && cuDeviceGetAttribute(&raw mut minor, CAPABILITY_MINOR, device) == SUCCESS
+    };
+    u32::try_from(major * 10 + minor).ok().filter(|_| known)
 }
 
 /// Functions of the driver, each with its arguments.

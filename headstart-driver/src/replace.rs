@@ -48,10 +48,6 @@ const ENOUGH: u64 = 8;
 /// Facts of a kernel at most: what they look at is kept for the next launch.
 const MOST_WORDS: usize = 32;
 
-/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `…_MINOR`.
-const CAPABILITY_MAJOR: c_int = 75;
-const CAPABILITY_MINOR: c_int = 76;
-
 /// A pointer among the parameters: so many bytes inside one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
@@ -238,15 +234,7 @@ fn is_machine((driver, capability): (u64, u64)) -> bool {
         real::cuDriverGetVersion(&raw mut version) == SUCCESS
             && real::cuDeviceGetCount(&raw mut devices) == SUCCESS
     };
-    let has_capability = |device: c_int| {
-        let (mut major, mut minor) = (0, 0);
-        // SAFETY: as above.
-        let known = unsafe {
-            real::cuDeviceGetAttribute(&raw mut major, CAPABILITY_MAJOR, device) == SUCCESS
-                && real::cuDeviceGetAttribute(&raw mut minor, CAPABILITY_MINOR, device) == SUCCESS
-        };
-        known && u64::try_from(major * 10 + minor) == Ok(capability)
-    };
+    let has_capability = |device: c_int| real::capability(device).map(u64::from) == Some(capability);
     known && u64::try_from(version) == Ok(driver) && (0..devices).all(has_capability)
 }
 

@@ -32,10 +32,6 @@ pub struct Chosen {
     is_done: AtomicBool,
 }
 
-/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `…_MINOR`.
-const CAPABILITY_MAJOR: i32 = 75;
-const CAPABILITY_MINOR: i32 = 76;
-
 /// Room that is left on the disk.
 const SPARE: u64 = 256 << 20;
 
@@ -451,22 +447,21 @@ fn wait_for_all(patience: Duration) -> Result<(), String> {
 }
 
 /// The driver's version, the device's name, and its compute capability: 90 for 9.0.
-fn machine() -> (i32, String, i32) {
-    let (mut version, mut device, mut major, mut minor) = (0, 0, 0, 0);
+fn machine() -> (i32, String, u32) {
+    let (mut version, mut device, mut capability) = (0, 0, None);
     let mut name = [0u8; 256];
     // SAFETY: places for the answers.
     unsafe {
         let _ = real::cuDriverGetVersion(&raw mut version);
         if real::cuCtxGetDevice(&raw mut device) == SUCCESS {
             let _ = real::cuDeviceGetName(name.as_mut_ptr().cast(), 255, device);
-            let _ = real::cuDeviceGetAttribute(&raw mut major, CAPABILITY_MAJOR, device);
-            let _ = real::cuDeviceGetAttribute(&raw mut minor, CAPABILITY_MINOR, device);
+            capability = real::capability(device);
         }
     }
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(0);
     (
         version,
         String::from_utf8_lossy(&name[..end]).into_owned(),
-        10 * major + minor,
+        capability.unwrap_or_default(),
     )
 }

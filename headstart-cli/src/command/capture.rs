@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use headstart::capture::{Captured, Counts, LAUNCH, MODULE, Process, WHOLE, texts};
+use headstart::capture::{Captured, Counts, LAUNCH, MODULE, Process, Text, WHOLE, texts};
 use headstart::front::ptx::{Facts, Origin, entries, import};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
@@ -36,8 +36,13 @@ struct Kernel {
 
 /// What there is of a kernel's text.
 enum Ptx {
-    Text { text: String, variables: Vec<String> },
+    Text {
+        text: String,
+        variables: Vec<String>,
+    },
     Unreadable(String),
+    /// Only for devices from this compute capability on, and the program's was older.
+    Newer(u32),
     None,
 }
 
@@ -134,7 +139,8 @@ fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
         own.total_ns = one.total_ns + other.total_ns;
         own.in_graphs = one.in_graphs + other.in_graphs;
     }
-    let mut images: HashMap<String, Vec<String>> = HashMap::new();
+    let mut images: HashMap<String, Vec<Text>> = HashMap::new();
+    let capability = processes.iter().find_map(|process| process.capability);
     let mut kernels = Vec::new();
     for ((name, image), counts) in all {
         let texts = image.clone().map(|hash| {
@@ -142,7 +148,9 @@ fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
                 .entry(hash.clone())
                 .or_insert_with(|| texts_of(folder, &hash, processes))
         });
-        let ptx = texts.map_or(Ptx::None, |texts| ptx_of(texts, &name, counts.shared_bytes));
+        let ptx = texts.map_or(Ptx::None, |texts| {
+            ptx_of(texts, &name, counts.shared_bytes, capability)
+        });
         kernels.push(Kernel {
             name,
             image,
@@ -154,8 +162,8 @@ fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
-/// The modules of PTX in an image; none where it has none, or none that can be taken out.
-fn texts_of(folder: &Path, hash: &str, processes: &[Process]) -> Vec<String> {
+/// The modules of PTX in an image, for the newest devices first; none where it has none, or none that can be taken out.
+fn texts_of(folder: &Path, hash: &str, processes: &[Process]) -> Vec<Text> {
     let of = |hash: &str| {
         let bytes = fs::read(folder.join("images").join(hash)).unwrap_or_default();
         texts(&bytes).unwrap_or_default()
@@ -168,13 +176,16 @@ fn texts_of(folder: &Path, hash: &str, processes: &[Process]) -> Vec<String> {
     }
     // The newest architecture says most.
     found.sort_by_key(|text| std::cmp::Reverse(text.architecture));
-    found.into_iter().map(|text| text.text).collect()
+    found
 }
 
-fn ptx_of(texts: &[String], name: &str, shared_bytes: u32) -> Ptx {
-    let has = |text: &&String| entries(text).is_ok_and(|names| names.iter().any(|own| own == name));
-    let Some(text) = texts.iter().find(has) else {
-        return Ptx::None;
+/// The text of a kernel for a device of this compute capability.
+fn ptx_of(texts: &[Text], name: &str, shared_bytes: u32, capability: Option<u32>) -> Ptx {
+    let has = |text: &&Text| entries(&text.text).is_ok_and(|names| names.iter().any(|own| own == name));
+    let is_newer = |text: &&Text| text.architecture > capability && capability.is_some();
+    let Some(Text { text, .. }) = texts.iter().filter(|text| !is_newer(text)).find(has) else {
+        let oldest = texts.iter().rev().find(has).and_then(|text| text.architecture);
+        return oldest.map_or(Ptx::None, Ptx::Newer);
     };
     let facts = Facts {
         dynamic_shared_bytes: Some(shared_bytes),
@@ -327,6 +338,24 @@ fn outcome(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_for_newer_devices_is_none() {
+        let entry = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+        let text = |architecture| Text {
+            architecture,
+            text: entry.to_owned(),
+        };
+        let texts = [text(Some(120)), text(Some(80))];
+        let of = |texts: &[Text], capability| ptx_of(texts, "k", 0, capability);
+        assert!(matches!(of(&texts, Some(90)), Ptx::Text { .. }));
+        assert!(matches!(of(&texts[..1], Some(90)), Ptx::Newer(120)));
+        assert!(matches!(of(&texts[..1], Some(120)), Ptx::Text { .. }));
+        assert!(matches!(of(&texts[..1], None), Ptx::Text { .. }));
+        // Text alone says itself whom it is for; the driver has taken it.
+        assert!(matches!(of(&[text(None)], Some(90)), Ptx::Text { .. }));
+        assert!(matches!(ptx_of(&texts, "other", 0, Some(90)), Ptx::None));
+    }
 
     #[test]
     fn names_are_as_people_wrote_them() {

@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
     const char *options[] = {"-arch=sm_90", "-lto"};
     int program;
     if (create(&link, 1, options) || add(link, 2, text, bytes, "gather") || linked(link, code) || destroy(&link)) return 7;
-    if (create(&link, 2, options) || add(link, 4, data, bytes + 4, "gather") || linked(link, code)) return 7;
+    if (create(&link, 2, options) || add(link, 3, data, bytes + 4, "gather") || linked(link, code)) return 7;
     if (destroy(&link) || compiled(&program, code)) return 7;
     start();
     CUmodule module = load(argv[1]);

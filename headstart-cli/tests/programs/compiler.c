@@ -24,7 +24,7 @@ int nvJitLinkCreate(void **link, unsigned count, const char **options) {
     return 0;
 }
 int nvJitLinkAddData(void *link, int kind, const void *data, size_t bytes, const char *name) {
-    size_t skipped = kind == 4 ? 4 : 0;
+    size_t skipped = kind == 3 ? 4 : 0;
     memcpy(kept, (const char *)data + skipped, length = bytes - skipped);
     return 0;
 }

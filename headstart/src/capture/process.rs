@@ -21,6 +21,8 @@ pub struct Process {
     pub command: String,
     /// The driver's version; 0 if it is not known.
     pub driver: i64,
+    /// The first device's compute capability, 90 for 9.0; nothing if no image was loaded.
+    pub capability: Option<u32>,
     /// Whether it ended in good order; otherwise it was killed, or is running still.
     pub has_ended: bool,
     /// The images that it loaded, by hash.
@@ -134,6 +136,7 @@ impl Process {
             number,
             command: String::new(),
             driver: 0,
+            capability: None,
             has_ended: false,
             images: HashSet::new(),
             linked: HashMap::new(),
@@ -147,6 +150,7 @@ impl Process {
             match words[..] {
                 ["command", command] => command.clone_into(&mut process.command),
                 ["driver", version] => process.driver = version.parse().unwrap_or(0),
+                ["capability", number] => process.capability = number.parse().ok(),
                 ["image", hash, _] => {
                     process.images.insert(hash.to_owned());
                 }

@@ -31,6 +31,7 @@ pub(super) fn whole(options: &Capture, kernels: &[Kernel], processes: &[Process]
         let ptx = match &kernel.ptx {
             Ptx::Text { .. } => "read".to_owned(),
             Ptx::Unreadable(why) => why.clone(),
+            Ptx::Newer(from) => format!("for compute_{from} alone"),
             Ptx::None => "none".to_owned(),
         };
         let _ = writeln!(
@@ -93,6 +94,7 @@ pub(super) fn table(
             (Some(Ok(name)), _) => format!("captured: {name}"),
             (Some(Err(why)), _) => format!("not captured: {why}"),
             (None, Ptx::None) => "no PTX, machine code alone".to_owned(),
+            (None, Ptx::Newer(from)) => format!("PTX for compute_{from} alone, and this GPU is older"),
             (None, Ptx::Unreadable(why)) => format!("its PTX cannot be read: {why}"),
             (None, Ptx::Text { .. }) => "PTX".to_owned(),
         };

@@ -3,12 +3,18 @@
 
 use std::sync::Arc;
 
+use headstart::advise::advise;
 use headstart::back::machine::{self, Class};
 use headstart::device::sim::Simulator;
-use headstart::device::{CacheState, Command, Device as _, model};
-use headstart::ir::{Kernel, OpKind, print};
+use headstart::device::{CacheState, Command, Device as _, Fill, model};
+use headstart::ir::{Kernel, OpKind, Type, print};
 use headstart::prefetch;
-use headstart::tune::{Bench, SimulatedBench, Subject, Workload, ways};
+use headstart::prefetch::Plan;
+use headstart::report::columns::Columns;
+use headstart::report::{Report, Trial, Way, page, table};
+use headstart::tune::{
+    self, Bench, Compare, Given, Progress, SimulatedBench, Subject, Workload, perturb, plain,
+};
 use headstart_gallery::{kernels, micro};
 
 /// Indices that each work-item follows.
@@ -318,70 +324,161 @@ fn walks_take_memory_accesses() {
     assert!(with - near > 30.0, "{with} and {near} cycles");
 }
 
-/// The notes: sub-group size, registers and work-group size decide beside the plan; each is tried, and what it gives is said apart.
+/// The kernel with settings, on a model of Intel's, with what these plans and the ways to launch it give.
+fn beside_the_plans(name: &str, settings: &[&str], plans: &[&str]) -> Report {
+    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    let chosen = kernels::find(name)
+        .and_then(|kernel| kernel.with(&settings, None))
+        .expect("there");
+    beside(&chosen, plans)
+}
+
+fn beside(subject: &dyn Subject, plans: &[&str]) -> Report {
+    let plans: Vec<Plan> = plans.iter().map(|plan| plan.parse().expect("a plan")).collect();
+    let bench = SimulatedBench::new(model::find("pvc-1550", &[]).expect("a model"));
+    let report = tune::tune(subject, &bench, Some(&plans), &Quiet).expect("tuned");
+    let found = tune::ways(subject, &bench, &report, perturb::Settings::default()).expect("legal");
+    let report = report.with_ways(found.expect("Intel's"));
+    println!("{}", table::text(&report, Columns::UNLIMITED));
+    report
+}
+
+/// Says nothing.
+struct Quiet;
+
+impl Progress for Quiet {
+    fn begin(&self, _: usize) {}
+    fn done(&self, _: &Trial) {}
+}
+
+fn left_out(report: &Report, what: &str) -> bool {
+    let ways = report.ways.as_ref().expect("tried");
+    ways.left_out.iter().any(|reason| reason.starts_with(what))
+}
+
+/// The notes: sub-group size, registers and work-group size decide beside the plan. In the article's loop sixteen iterations' values
+/// do not fit the registers of sub-groups of 32: half as wide sub-groups, or twice the registers, let the plan gain more.
 #[test]
-fn what_else_a_launch_decides_is_tried_beside_the_plan() {
-    let model = model::find("pvc-1550", &[]).expect("a model");
-    let ways = |name: &str, settings: &[&str], plan: &str| {
-        let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-        let chosen = kernels::find(name)
-            .and_then(|kernel| kernel.with(&settings, None))
-            .expect("there");
-        let plan = plan.parse().expect("a plan");
-        let found = ways::ways(&model, CacheState::Flushed, &chosen, Some(&plan)).expect("legal");
-        found.expect("Intel's")
+fn what_else_a_launch_decides_is_searched_beside_the_plan() {
+    let settings = ["groups=64", "elements=65536"];
+    let report = beside_the_plans("article", &settings, &["unroll:4", "unroll:16"]);
+    let ways = report.ways.as_ref().expect("tried");
+    let narrow = Way {
+        sub_group: Some(16),
+        ..Way::default()
     };
-    let found = ways("triad", &["quads=1048576"], "unroll:4");
-    println!("{found}");
-    let changes: Vec<&str> = found
-        .ways
-        .iter()
-        .filter_map(|way| way.change.as_deref())
-        .collect();
-    assert!(
-        changes.contains(&"sub-groups of 16") && changes.contains(&"the large register file"),
-        "{changes:?}"
-    );
-    assert!(
-        found
-            .ways
-            .iter()
-            .all(|way| way.plain_ns > 0.0 && way.planned_ns.is_some())
-    );
-    assert!(found.to_string().contains("The plan gains "), "{found}");
-    // Its author asked for sub-groups of 32.
-    let found = ways(
-        "gather",
-        &["groups=4", "items=16", "table=65536"],
-        "indices=cache:L1:1",
-    );
-    println!("{found}");
-    assert_eq!(found.fixed, ["the kernel requires sub-groups of 32"]);
-    assert!(found.ways.iter().any(|way| {
-        way.change
-            .as_deref()
-            .is_some_and(|change| change.starts_with("work-groups of"))
-    }));
-    // The large register file takes a thread's place: what hides its latency by many threads has half of them.
-    let found = ways(
-        "micro/latency",
-        &[
-            "groups=256",
-            "group=1024",
-            "chains=work-item",
-            "footprint=2^20",
-            "order=random",
-            "steps=64",
-            "warm=0",
-        ],
-        "none",
-    );
-    println!("{found}");
-    let time = |change: Option<&str>| {
-        let way = found.ways.iter().find(|way| way.change.as_deref() == change);
-        way.expect("tried").plain_ns
+    let large = Way {
+        large_registers: true,
+        ..Way::default()
     };
-    let [usual, large] = [time(None), time(Some("the large register file"))];
+    let plan: Plan = "unroll:16".parse().expect("a plan");
+    assert_eq!(report.best.plan, plan);
+    let gain = |way: Way| {
+        ways.speedup(way, &plan).expect("timed") / ways.speedup(Way::default(), &plan).expect("timed")
+    };
+    assert!(
+        gain(narrow) > 1.1 && gain(large) > 1.05,
+        "{} and {}",
+        gain(narrow),
+        gain(large)
+    );
+    // Neither gains what counts without the plan.
+    assert!(ways.speedup(narrow, &Plan::none()).expect("timed") < 1.05);
+    let both = narrow.and(large);
+    assert!(ways.speedup(both, &plan).is_some(), "joined");
+    let best = ways.best.as_ref().expect("a way is part of the answer");
+    assert_eq!((best.way.sub_group, &best.plan), (Some(16), &plan));
+    assert!(best.speedup > 1.1 * report.best.speedup);
+    let reason = report.reasons.last().expect("a reason");
+    for expected in [
+        "sub-groups of 16 alone",
+        "the large register file alone",
+        "with `unroll:16`",
+        "The answer is sub-groups of 16",
+    ] {
+        assert!(reason.contains(expected), "{expected} in {reason}");
+    }
+    assert!(
+        report.conclusion().contains("With sub-groups of 16"),
+        "{}",
+        report.conclusion()
+    );
+    let json = serde_json::to_value(&report).expect("data");
+    assert_eq!(json["ways"]["best"]["sub_group"], 16);
+    assert!(page::html(&report).contains("id=\"launch-settings\""));
+    assert!(ways.trials.len() <= tune::ways::MOST);
+}
+
+/// What must not change does not: a size that the author asked for, one that the results depend on, a group whose items share memory.
+#[test]
+fn what_a_kernel_depends_on_is_left_alone() {
+    let report = beside_the_plans("gather", &["groups=4", "items=16", "table=65536"], &["unroll:4"]);
+    assert!(left_out(&report, "other sub-group sizes: the kernel requires 32"));
+    let ways = report.ways.as_ref().expect("tried");
+    assert!(ways.trials.iter().all(|trial| trial.way.sub_group.is_none()));
+    let groups: Vec<u32> = ways.trials.iter().filter_map(|trial| trial.way.group).collect();
+    assert!(groups.contains(&256) && !groups.contains(&64), "{groups:?}");
+    assert!(left_out(
+        &report,
+        "work-groups of 32, 64: the notes recommend 128 to 2048"
+    ));
+    // No value is kept in the registers that the large file would add.
+    assert!(left_out(
+        &report,
+        "the large register file: the kernel and its fastest plans take"
+    ));
+    // What it writes are numbers in the sub-group; no size is asked for.
+    let text = "hsir 1\nkernel @lanes(\n  %to: ptr.global i32[%to_length] align 4 unaliased,\n  %to_length: i64,\n) {\n  \
+                %g = id.group.x\n  %s = id.group_size.x\n  %l = id.local.x\n  %b = mul %g, %s\n  %i = add %b, %l\n  \
+                %w = extend.u %i to i64\n  %a = address %to + %w * 4\n  %x = id.lane\n  store %a, %x\n  return\n}\n";
+    let kernel = Arc::new(headstart::ir::parse(text, "lanes.hsir").expect("a kernel"));
+    let given = Given::Output {
+        element: Type::I32,
+        length: 512,
+        fill: Fill::Uninitialized,
+        compare: Compare::Bits,
+    };
+    let workload = Workload::new(kernel, 4, 128).with("to", given).expect("fits");
+    let report = beside(&workload, &[]);
+    assert!(left_out(
+        &report,
+        "other sub-group sizes: what the kernel computes depends on the size"
+    ));
+    assert!(left_out(&report, "work-groups of other sizes: nobody says"));
+}
+
+/// The notes: "In situations where there are no barriers or atomics used, the work-group size will not impact the performance."
+#[test]
+fn work_group_sizes_matter_where_work_items_meet_or_the_device_is_not_full() {
+    let report = beside_the_plans("triad", &["quads=1048576"], &["unroll:4"]);
+    assert!(left_out(&report, "work-groups of other sizes: without barriers"));
+}
+
+/// The large register file takes a thread's place: what hides its latency by many threads has half of them.
+#[test]
+fn the_large_register_file_halves_the_threads_of_a_core() {
+    let settings = [
+        "groups=256",
+        "group=1024",
+        "chains=work-item",
+        "footprint=2^20",
+        "order=random",
+        "steps=64",
+        "warm=0",
+    ];
+    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    let chosen = kernels::find("micro/latency").and_then(|kernel| kernel.with(&settings, None));
+    let workload = chosen.expect("there").workload().expect("a workload");
+    let usual =
+        SimulatedBench::new(model::find("pvc-1550", &[]).expect("a model")).with_cache(CacheState::Flushed);
+    let large = usual.with_large_registers().expect("it has one");
+    let time = |bench: &dyn Bench| {
+        let kernel = plain(bench, &workload).expect("a kernel");
+        bench
+            .time_ns(&workload.bind(bench.device()).expect("fits"), &kernel)
+            .expect("a time")
+    };
+    let [usual, large] = [time(&usual), time(large.as_ref())];
     assert!(large > 1.05 * usual, "{usual} and {large} ns");
 }
 
@@ -426,4 +523,52 @@ fn the_examples_ask_for_what_the_page_asks() {
         let text = print(&kernel);
         assert!(expected.is_none_or(|expected| text.contains(expected)), "{text}");
     }
+}
+
+/// What `advise` says of a kernel besides prefetching.
+fn remedies(name: &str, settings: &[&str], device: &str) -> Vec<String> {
+    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    let chosen = kernels::find(name)
+        .and_then(|kernel| kernel.with(&settings, None))
+        .expect("there");
+    let bench = SimulatedBench::new(model::find(device, &[]).expect("a model"));
+    let advice = advise(&chosen, &bench, &Quiet).expect("advice");
+    let told = advice.instead.iter().map(|remedy| {
+        let place = remedy.place.as_deref().unwrap_or_default();
+        format!("{place}: {}", remedy.finding)
+    });
+    told.collect()
+}
+
+/// The notes: lanes that diverge execute both paths; padding removes conditional checks; accesses to one bank are serialized.
+#[test]
+fn advice_names_divergence_checks_and_bank_conflicts() {
+    let settings = ["groups=264", "group=256", "elements=524288"];
+    let says = |told: &[String], what: &str| told.iter().any(|remedy| remedy.contains(what));
+    for device in ["h200", "pvc-1550"] {
+        let branches = remedies("branches", &settings, device);
+        println!("{branches:#?}");
+        assert!(
+            says(&branches, "divergence.rs:16:9: ") && says(&branches, "goes both ways"),
+            "{branches:?}"
+        );
+        for together in ["selection", "edges-padded"] {
+            let told = remedies(together, &settings, device);
+            assert!(
+                !says(&told, "goes both ways") && !says(&told, "conditions are checked"),
+                "{told:?}"
+            );
+        }
+        // No load from global memory lies in its loop.
+        let banks = |stride: &str| remedies("shared-banks", &["groups=132", stride], device);
+        let conflicts = banks("stride=32");
+        println!("{conflicts:#?}");
+        assert!(says(&conflicts, "because of bank conflicts"), "{conflicts:?}");
+        assert!(!says(&banks("stride=1"), "bank conflicts"));
+    }
+    let checked = remedies("edges-checked", &settings, "h200");
+    assert!(
+        says(&checked, "9 conditions are checked in the loop"),
+        "{checked:?}"
+    );
 }

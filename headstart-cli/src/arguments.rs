@@ -170,6 +170,10 @@ pub enum Command {
     Bench(Bench),
     /// Measure a device with microbenchmarks; write its model or compare one with it
     Calibrate(Calibrate),
+    /// Measure a GPU for us: microbenchmarks and the accuracy suite, in one file to send back; make a model of such a file
+    Kit(Kit),
+    /// Say which loops of a program are worth a device, from a profile of it on the host
+    Offload(Offload),
     /// How a plan is written: the language of --plan, --plans and #[prefetch("…")]
     #[command(long_about = PLANS)]
     Plans,
@@ -691,6 +695,54 @@ pub struct Calibrate {
     /// output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// The options of `headstart offload`.
+#[derive(Args, Debug)]
+pub struct Offload {
+    /// The loops: a CSV with the columns loop, seconds (of all calls), calls, and of a call iterations, bytes in, bytes out, bytes,
+    /// flops, flops 64
+    #[arg(value_name = "FILE.csv")]
+    pub profile: PathBuf,
+    /// The device, by its model
+    #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
+    pub device: String,
+    /// Change one number of the device's model; may be repeated
+    #[arg(long, value_name = "PATH=NUMBER")]
+    pub model: Vec<String>,
+    /// Seconds of the whole program on the host [default: those of its loops]
+    #[arg(long, value_name = "SECONDS")]
+    pub program: Option<f64>,
+    /// Write the answer as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// The options of `headstart kit`.
+#[derive(Args, Debug)]
+pub struct Kit {
+    /// The device to measure: `opencl:0`, `cuda:0`, or a simulated one to try it out
+    #[arg(value_name = "DEVICE", conflicts_with = "from")]
+    pub device: Option<String>,
+    /// Read what was measured, make a model of it, and hold that against the measured cases
+    #[arg(long, value_name = "FILE.json")]
+    pub from: Option<PathBuf>,
+    /// Write what is measured to FILE.json, after each step; the same command goes on where it was stopped. With `--from` the
+    /// model's FILE.toml
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// How long it may take, in seconds: nothing is begun after that
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..=864_000))]
+    pub budget: u64,
+    /// Only the microbenchmarks and cases whose names contain this; may be repeated
+    #[arg(long, value_name = "TEXT", conflicts_with = "from")]
+    pub case: Vec<String>,
+    /// With `--from`: the model that the new one is made from [default: the most similar one of the same maker]
+    #[arg(long, value_name = "MODEL", requires = "from")]
+    pub base: Option<String>,
+    /// With `--from`: write the comparison as a page of Markdown to FILE
+    #[arg(long, value_name = "FILE", requires = "from")]
+    pub page: Option<PathBuf>,
 }
 
 /// Which rows `headstart calibrate` compares.

@@ -7,6 +7,7 @@ mod command;
 mod compare;
 mod device;
 mod kernel;
+mod kit;
 mod launched;
 mod output;
 mod program;
@@ -75,6 +76,8 @@ fn run(command: Command) -> Result<u8> {
         Command::Occupancy(options) => command::occupancy::run(&options),
         Command::Bench(options) => command::bench::run(&options),
         Command::Calibrate(options) => command::calibrate::run(&options),
+        Command::Kit(options) => command::kit::run(&options),
+        Command::Offload(options) => command::offload::run(&options),
         Command::Corpus(options) => command::corpus::run(&options),
         Command::HostTechnique(options) => bench::host::serve(&options),
         Command::Worker => headstart::device::cuda::worker::serve(std::io::stdin().lock(), std::io::stdout()),

@@ -35,7 +35,7 @@ enum Kind {
 /// What a technique took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Taken {
-    /// From its first line to its last, in nanoseconds; none where the simulator does not know.
+    /// From its first line to its last, in nanoseconds.
     pub time_ns: Option<f64>,
     /// The kernels' own times, added up, in nanoseconds.
     pub kernels_ns: f64,
@@ -193,6 +193,11 @@ impl Host {
         let start = Instant::now();
         let value = work()?;
         let commands = std::mem::take(&mut self.tally.lock().commands);
+        // What the host has waited for by now: commands, and pages that came over.
+        let seen_ns: Vec<f64> = commands
+            .iter()
+            .map(|sent| sent.event.host_ns().unwrap_or(0.0))
+            .collect();
         let mut ended = Vec::new();
         for sent in &commands {
             ended.push((sent, sent.event.wait()?));
@@ -202,7 +207,7 @@ impl Host {
         let launches = ended.iter().filter(|(sent, _)| sent.is_launch);
         counted.taken.kernels_ns = launches.map(|(_, outcome)| outcome.times.elapsed_ns()).sum();
         counted.taken.time_ns = match self.is_simulated() {
-            true => simulated_ns(&ended),
+            true => Some(simulated_ns(&ended, &seen_ns)),
             false => Some(elapsed_ns),
         };
         counted.found = counted.taken.clone();
@@ -216,28 +221,24 @@ impl Host {
     }
 }
 
-/// From the first submission to the last end, on the clock on which that took longest; the times of contexts that follow
-/// each other are added up. None if a launch's time is not known: the simulator says so of kernels that reach over the
-/// link.
-fn simulated_ns(ended: &[(&Sent, Arc<Outcome>)]) -> Option<f64> {
-    let unknown = |outcome: &Outcome| outcome.notes.iter().any(|note| note.contains("timed as if"));
-    if ended.iter().any(|(_, outcome)| unknown(outcome)) {
-        return None;
-    }
+/// From the first submission to the last end, or until the host has seen what it wanted (`seen_ns`, a command each), on the clock on
+/// which that took longest; the times of contexts that follow each other are added up.
+fn simulated_ns(ended: &[(&Sent, Arc<Outcome>)], seen_ns: &[f64]) -> f64 {
     let mut clocks: Vec<Clock> = ended.iter().map(|(sent, _)| sent.clock).collect();
     clocks.sort_by_key(|clock| clock.number);
     clocks.dedup();
     let span = |clock: &Clock| {
-        let times = ended.iter().filter(|(sent, _)| sent.clock == *clock);
-        let (start, end) = times.fold((f64::MAX, 0.0f64), |(start, end), (_, outcome)| {
+        let times = ended.iter().zip(seen_ns);
+        let times = times.filter(|((sent, _), _)| sent.clock == *clock);
+        let (start, end) = times.fold((f64::MAX, 0.0f64), |(start, end), ((_, outcome), seen)| {
             let times = &outcome.times;
-            (start.min(times.submitted_ns), end.max(times.ended_ns))
+            (start.min(times.submitted_ns), end.max(times.ended_ns).max(*seen))
         });
         (end - start).max(0.0)
     };
     let (following, beside): (Vec<Clock>, Vec<Clock>) = clocks.iter().partition(|clock| clock.follows);
     let longest = beside.iter().map(span).fold(0.0, f64::max);
-    Some(following.iter().map(span).sum::<f64>() + longest)
+    following.iter().map(span).sum::<f64>() + longest
 }
 
 /// A device that counts what is asked of it.

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::arguments;
 use crate::device;
 use crate::output::explain_command;
-use crate::output::{Destination, json_line, print};
+use crate::output::{Destination, json_line, print, print_as_it_is};
 use crate::published;
 
 /// The longest that a technique may take on a GPU, all of its ways together.
@@ -227,7 +227,8 @@ pub fn serve(options: &arguments::HostTechnique) -> Result<()> {
             .unwrap_or_else(|error| record(technique, way.name, Err(&error.to_string())));
         let text = serde_json::to_string(&found);
         let text = text.map_err(|error| Error::bug(format!("a result does not become JSON: {error}")))?;
-        print(&format!("\n{text}\n"))?;
+        // Words of this are compared: they stay as they are, whatever the device calls things.
+        print_as_it_is(&format!("\n{text}\n"))?;
     }
     Ok(())
 }

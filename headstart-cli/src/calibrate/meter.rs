@@ -8,9 +8,9 @@ use headstart::device::cuda::gpu::GpuFacts;
 use headstart::device::cuda::timing::{Timing, TimingOptions};
 use headstart::device::model::DeviceModel;
 use headstart::ir::Kernel;
-use headstart::tune::Workload;
 use headstart::tune::gpu::{GpuBench, Wanted};
 use headstart::tune::kinds::KnownDevice;
+use headstart::tune::{Launches, OpenClBench, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::micro::{self, Micro};
 use headstart_gallery::settings::Settings;
@@ -31,6 +31,8 @@ pub enum Meter {
     Model(Arc<DeviceModel>),
     /// A GPU, through its worker.
     Gpu(Box<GpuBench>),
+    /// An OpenCL device, in this process.
+    OpenCl(Box<OpenClBench>),
 }
 
 impl Meter {
@@ -42,8 +44,12 @@ impl Meter {
         match (device.model(), device.gpu()) {
             (Some(model), _) => Ok(Meter::of_model(model.clone())),
             (_, Some(facts)) => Meter::of_gpu(facts),
-            _ => Err(Error::device("microbenchmarks do not run on OpenCL devices yet")
-                .accepted("`cuda:N`, or a simulated device")),
+            (None, None) => {
+                let Some(facts) = device.opencl() else {
+                    return Err(Error::bug("a device of an unknown kind"));
+                };
+                Ok(Meter::OpenCl(Box::new(OpenClBench::open(facts.ordinal)?)))
+            }
         }
     }
 
@@ -82,49 +88,72 @@ impl Meter {
             }),
             Meter::Gpu(gpu) => {
                 let pair = micro.pair(settings)?;
-                let (cycles, uncertainty) = measured(gpu, &pair.workload, pair.long, pair.short)?;
-                Ok(Number {
-                    number: micro.number_of(settings, cycles),
-                    // A share of the difference is the same share of what follows from it.
-                    spread: if cycles > 0.0 { uncertainty / cycles } else { 1.0 },
-                })
+                let clock = f64::from(gpu.facts().clock_khz) / 1e6;
+                let timings = gpu_timings(gpu, &pair.workload, pair.long, pair.short)?;
+                number_of(micro, settings, &timings, clock)
+            }
+            Meter::OpenCl(bench) => {
+                let pair = micro.pair(settings)?;
+                let kernels: Vec<Arc<Kernel>> = std::iter::once(pair.long).chain(pair.short).collect();
+                let clock = bench.facts().told_clock_mhz() / 1e3;
+                let measured = bench.measure(&pair.workload, &kernels, launches(OPTIONS), false, &|| true)?;
+                let timings: Vec<Timing> = measured
+                    .into_iter()
+                    .flatten()
+                    .map(|one| Ok(one?.timing))
+                    .collect::<Result<_>>()?;
+                number_of(micro, settings, &timings, clock)
             }
         }
     }
 }
 
-/// Cycles that one kernel takes on a GPU, less those of the other if there is one, and how far they might be off: by the
-/// quartiles.
-fn measured(
+/// How a microbenchmark is timed.
+const OPTIONS: TimingOptions = TimingOptions {
+    warm_up: 1,
+    rounds: ROUNDS,
+    cache: CacheState::Flushed,
+    limit: LIMIT,
+};
+
+/// The times of one kernel on a GPU, and of the other if there is one.
+fn gpu_timings(
     gpu: &mut GpuBench,
     workload: &Workload,
     long: Arc<Kernel>,
     short: Option<Arc<Kernel>>,
-) -> Result<(f64, f64)> {
+) -> Result<Vec<Timing>> {
     let kernels: Vec<(String, Arc<Kernel>)> = [("long", Some(long)), ("short", short)]
         .into_iter()
         .filter_map(|(name, kernel)| Some((name.to_owned(), kernel?)))
         .collect();
-    let options = TimingOptions {
-        warm_up: 1,
-        rounds: ROUNDS,
-        cache: CacheState::Flushed,
-        limit: LIMIT,
-    };
-    let timings: Vec<Timing> = gpu
-        .measure(workload, &kernels, &mut || Ok(Wanted::Unread), options)?
-        .into_iter()
-        .map(|trial| Ok(trial?.timing))
-        .collect::<Result<_>>()?;
+    let measured = gpu.measure(workload, &kernels, &mut || Ok(Wanted::Unread), OPTIONS)?;
+    measured.into_iter().map(|trial| Ok(trial?.timing)).collect()
+}
+
+/// A microbenchmark's number from the cycles of one kernel, less those of the other, and how far it might be off: by the quartiles.
+/// `clock` is in cycles a nanosecond.
+fn number_of(micro: &Micro, settings: &Settings, timings: &[Timing], clock: f64) -> Result<Number> {
     let Some((long, short)) = timings.split_first() else {
         return Err(Error::bug("a kernel was not measured"));
     };
-    let cycles_per_ns = f64::from(gpu.facts().clock_khz) / 1e6;
     let before: f64 = short.iter().map(|timing| timing.median_ns).sum();
     let between = |timing: &Timing| timing.upper_quartile_ns - timing.lower_quartile_ns;
     let uncertain = timings.iter().map(between).sum::<f64>() / timings.len() as f64;
-    Ok((
-        (long.median_ns - before) * cycles_per_ns,
-        uncertain * cycles_per_ns,
-    ))
+    let (cycles, uncertainty) = ((long.median_ns - before) * clock, uncertain * clock);
+    Ok(Number {
+        number: micro.number_of(settings, cycles),
+        // A share of the difference is the same share of what follows from it.
+        spread: if cycles > 0.0 { uncertainty / cycles } else { 1.0 },
+    })
+}
+
+/// The same for OpenCL devices.
+pub fn launches(options: TimingOptions) -> Launches {
+    Launches {
+        warm_up: options.warm_up,
+        rounds: options.rounds,
+        cache: options.cache,
+        limit: options.limit,
+    }
 }

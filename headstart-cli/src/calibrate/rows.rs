@@ -47,6 +47,9 @@ pub struct Measurements {
     pub driver: String,
     /// When, in UTC.
     pub date: String,
+    /// The maker of the device, `nvidia` or `intel`; empty for others, and in files of earlier versions, which are NVIDIA's.
+    #[serde(default)]
+    pub maker: Option<String>,
     /// Cores of the device.
     pub cores: u32,
     /// The clock that cycles are counted by, in MHz.

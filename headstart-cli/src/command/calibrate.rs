@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use headstart::device::cuda::gpu::GpuFacts;
-use headstart::device::model::{self, DeviceModel};
+use headstart::device::model::{self, DeviceModel, Vendor};
+use headstart::device::opencl::platform::OpenClFacts;
 use headstart::report::number::{figures, percent};
 use headstart::tune::kinds::KnownDevice;
 use headstart::{Error, Result};
@@ -16,7 +17,7 @@ use crate::calibrate::file::{Base, Named};
 use crate::calibrate::fit::{self, Fitted};
 use crate::calibrate::meter::Meter;
 use crate::calibrate::points::{self, Point};
-use crate::calibrate::rows::{Measurements, Row};
+use crate::calibrate::rows::{Measurements, Number, Row};
 use crate::device;
 use crate::output::{Destination, json_line, print};
 use crate::published;
@@ -102,12 +103,13 @@ fn wanted(points: Vec<Point>, cases: &[String]) -> Result<Vec<Point>> {
 }
 
 /// What is known of a device before anything is measured, and what measures it.
-fn begin(device: &dyn KnownDevice) -> Result<(Measurements, Meter)> {
+pub fn begin(device: &dyn KnownDevice) -> Result<(Measurements, Meter)> {
     let blank = Measurements {
         command: published::command(),
         device: String::new(),
         driver: String::new(),
         date: published::date(),
+        maker: None,
         cores: 0,
         clock_mhz: 0.0,
         l2_bytes: 0,
@@ -121,6 +123,7 @@ fn begin(device: &dyn KnownDevice) -> Result<(Measurements, Meter)> {
             Measurements {
                 device: format!("{} (simulated)", model.title),
                 driver: format!("sim:{}", model.name),
+                maker: Some(maker(model.vendor).to_owned()),
                 cores: *model.core.count,
                 clock_mhz: *model.core.clock,
                 l2_bytes: *model.l2.size,
@@ -130,9 +133,36 @@ fn begin(device: &dyn KnownDevice) -> Result<(Measurements, Meter)> {
             Meter::of(device)?,
         )),
         (_, Some(facts)) => Ok((of_gpu(facts, blank), Meter::of(device)?)),
-        _ => Err(Meter::of(device)
-            .err()
-            .unwrap_or_else(|| Error::bug("an OpenCL device was opened"))),
+        (None, None) => {
+            let Some(facts) = device.opencl() else {
+                return Err(Error::bug("a device of an unknown kind"));
+            };
+            Ok((of_opencl(facts, blank), Meter::of(device)?))
+        }
+    }
+}
+
+fn of_opencl(facts: &OpenClFacts, blank: Measurements) -> Measurements {
+    Measurements {
+        device: facts.name.clone(),
+        driver: facts.driver.clone(),
+        maker: Some(match facts.is_intel_gpu() {
+            true => maker(Vendor::Intel).to_owned(),
+            false => String::new(),
+        }),
+        cores: facts.real_cores(),
+        clock_mhz: facts.told_clock_mhz(),
+        l2_bytes: facts.cache_bytes,
+        memory_bytes: facts.memory_bytes,
+        ..blank
+    }
+}
+
+/// As files name a maker.
+fn maker(vendor: Vendor) -> &'static str {
+    match vendor {
+        Vendor::Nvidia => "nvidia",
+        Vendor::Intel => "intel",
     }
 }
 
@@ -140,6 +170,7 @@ fn of_gpu(facts: &GpuFacts, blank: Measurements) -> Measurements {
     Measurements {
         device: facts.name.clone(),
         driver: published::driver().unwrap_or_else(|| format!("for CUDA {}", facts.driver)),
+        maker: Some(maker(Vendor::Nvidia).to_owned()),
         cores: facts.cores,
         clock_mhz: f64::from(facts.clock_khz) / 1000.0,
         l2_bytes: facts.l2_bytes,
@@ -156,21 +187,6 @@ fn measure(
     json: Option<&Destination>,
 ) -> Result<()> {
     let begun = Instant::now();
-    let row = |point: &Point, outcome: Result<_>| {
-        let unit = micro::find(point.kernel).map_or("", |micro| micro.unit);
-        let (measured, failure) = match outcome {
-            Ok(number) => (Some(number), None),
-            Err(error) => (None, Some(Error::to_string(&error))),
-        };
-        Row {
-            kernel: point.kernel.to_owned(),
-            settings: point.settings.clone(),
-            unit: unit.to_owned(),
-            measured,
-            modelled: None,
-            failure,
-        }
-    };
     let is_quiet = matches!(json, Some(Destination::Standard));
     let mut keep = |row: Row, last: bool| -> Result<()> {
         if !is_quiet {
@@ -194,14 +210,32 @@ fn measure(
                 .enumerate()
                 .try_for_each(|(index, row)| keep(row, index == last))
         }
-        mut gpu @ Meter::Gpu(_) => points
+        mut device => points
             .iter()
             .enumerate()
-            .try_for_each(|(index, point)| keep(row(point, gpu.point(point)), index == last)),
+            .try_for_each(|(index, point)| keep(row(point, device.point(point)), index == last)),
     }
 }
 
-fn line(row: &Row) -> String {
+/// What a microbenchmark gave, as it is kept.
+pub fn row(point: &Point, outcome: Result<Number>) -> Row {
+    let unit = micro::find(point.kernel).map_or("", |micro| micro.unit);
+    let (measured, failure) = match outcome {
+        Ok(number) => (Some(number), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    Row {
+        kernel: point.kernel.to_owned(),
+        settings: point.settings.clone(),
+        unit: unit.to_owned(),
+        measured,
+        modelled: None,
+        failure,
+    }
+}
+
+/// The same for people.
+pub fn line(row: &Row) -> String {
     let name = format!("{} {}", row.kernel, row.settings);
     match (&row.measured, &row.failure) {
         (Some(found), _) => format!("{name:<76} {:>9} {}\n", figures(found.number), row.unit),
@@ -210,7 +244,11 @@ fn line(row: &Row) -> String {
 }
 
 /// The built-in model of the measured device, or the one that is most similar: the next smaller number of cores.
-fn similar(measurements: &Measurements) -> Result<String> {
+pub fn similar(measurements: &Measurements) -> Result<String> {
+    let made_by = measurements
+        .maker
+        .as_deref()
+        .unwrap_or_else(|| maker(Vendor::Nvidia));
     let mut best: Option<(u32, String)> = None;
     for name in model::built_in_names() {
         let model = model::built_in(name, &[])?;
@@ -218,18 +256,20 @@ fn similar(measurements: &Measurements) -> Result<String> {
             return Ok(name.to_owned());
         }
         let off = model.core.count.abs_diff(measurements.cores);
-        if matches!(model.vendor, model::Vendor::Nvidia)
-            && best.as_ref().is_none_or(|(least, _)| off < *least)
-        {
+        if maker(model.vendor) == made_by && best.as_ref().is_none_or(|(least, _)| off < *least) {
             best = Some((off, name.to_owned()));
         }
     }
-    best.map(|(_, name)| name)
-        .ok_or_else(|| Error::bug("there are no models"))
+    best.map(|(_, name)| name).ok_or_else(|| {
+        Error::usage(format!("no model is like {}", measurements.device)).accepted(format!(
+            "`--base MODEL`, one of {}",
+            model::built_in_names().collect::<Vec<_>>().join(", ")
+        ))
+    })
 }
 
 /// What the device says of itself and the model does not have.
-fn of_device(model: &DeviceModel, measurements: &Measurements) -> Vec<(&'static str, f64, String)> {
+pub fn of_device(model: &DeviceModel, measurements: &Measurements) -> Vec<(&'static str, f64, String)> {
     let source = format!("{} says so, driver {}", measurements.device, measurements.driver);
     let mut numbers = Vec::new();
     if *model.core.count != measurements.cores {
@@ -241,7 +281,7 @@ fn of_device(model: &DeviceModel, measurements: &Measurements) -> Vec<(&'static 
     numbers
 }
 
-fn named(path: Option<&Path>, measurements: &Measurements) -> Named {
+pub fn named(path: Option<&Path>, measurements: &Measurements) -> Named {
     let stem = path
         .and_then(Path::file_stem)
         .map(|stem| stem.to_string_lossy().into_owned());
@@ -260,7 +300,7 @@ fn named(path: Option<&Path>, measurements: &Measurements) -> Named {
     }
 }
 
-fn changes(base: &str, fitted: &[Fitted]) -> String {
+pub fn changes(base: &str, fitted: &[Fitted]) -> String {
     let mut text = format!("\nNumbers that were fitted, from those of {base}:\n");
     for one in fitted {
         text.push_str(&format!(

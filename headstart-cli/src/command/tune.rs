@@ -170,9 +170,16 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     };
 
     let bar = Bar::new(budget);
-    let report = tune::search(subject.as_ref(), bench.as_ref(), &asked, &bar)?.report;
+    let mut report = tune::search(subject.as_ref(), bench.as_ref(), &asked, &bar)?.report;
     drop(bar);
     clock.over("search");
+    if report.partial.is_none()
+        && shard.is_none()
+        && let Some(ways) = tune::ways(subject.as_ref(), bench.as_ref(), &report, asked.perturbed)?
+    {
+        report = report.with_ways(ways);
+        clock.over("launch settings tried");
+    }
 
     if let Some(html) = &html {
         let shown = Report {
@@ -213,16 +220,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         .any(|destination| matches!(destination, Destination::Standard));
     if !taken {
         print(&table::text(&report, terminal::output()))?;
-        if let (Some(model), None) = (bench.simulates(), &report.partial) {
-            let ways = tune::ways::ways(
-                model,
-                options.on.cache.l2.into(),
-                subject.as_ref(),
-                Some(&report.best.plan).filter(|plan| !plan.is_none()),
-            )?;
-            print(&ways.map_or(String::new(), |ways| ways.to_string()))?;
-            clock.over("report printed");
-        }
+        clock.over("report printed");
         print(exchanged.as_deref().unwrap_or_default())?;
     }
     if let Some(partial) = &report.partial {

@@ -105,8 +105,11 @@ fn advise_with(
 ) -> Result<Advice> {
     let workload = subject.workload()?;
     let kernel = tune::plain(bench, &workload)?;
-    // Where the simulator proposes what to measure, all plans are worth asking it for.
+    let loads = loop_loads(&kernel);
+    // Where the simulator proposes what to measure, all plans are worth asking it for; where nothing is loaded in a loop there is
+    // none, and what limits the kernel is to be said all the same.
     let likely = match bench.predictor() {
+        _ if loads.is_empty() => Some(Vec::new()),
         Some(_) => None,
         None => {
             let likely = likely_plans_of(&kernel, &bench.levels())?;
@@ -123,7 +126,6 @@ fn advise_with(
         },
         progress,
     )?;
-    let loads = loop_loads(&kernel);
     let own = found.baseline.profile.as_ref();
     let seen = profiled.map(|profiled| profiled.profile.with_gaps_from(own));
     let case = Case {

@@ -23,6 +23,12 @@ const MATTERS: f64 = 0.2;
 const BUSY: f64 = 0.6;
 /// Lines from which on an access of a sub-group counts as scattered.
 const SCATTERED_LINES: f64 = 8.0;
+/// Below this share of active work-items a sub-group diverges.
+const DIVERGES: f64 = 0.85;
+/// Conditions in a loop that are worth a remedy where hardly any work-item goes another way.
+const MANY_CONDITIONS: u32 = 3;
+/// They matter where a unit is busy for this share of the time.
+const COMPUTES: f64 = 0.4;
 
 /// What would help, by what it is about.
 pub fn instead(case: &Case<'_>) -> Vec<Remedy> {
@@ -41,6 +47,7 @@ pub fn instead(case: &Case<'_>) -> Vec<Remedy> {
         bank_conflicts(case),
         waiting_elsewhere(case),
     ];
+    remedies.extend(diverging(case));
     remedies.extend(
         general
             .into_iter()
@@ -88,6 +95,37 @@ fn scattered(case: &Case<'_>, load: &LoadTime) -> Option<Remedy> {
     Some(Remedy {
         finding: format!("{found} {remedy}"),
         place: Some(load.place.clone()).filter(|place| !place.is_empty()),
+    })
+}
+
+/// Work-items of a sub-group that part: it goes both ways, one after the other. And conditions that hardly ever part it, and
+/// are computed all the same.
+fn diverging(case: &Case<'_>) -> Option<Remedy> {
+    let found = case.profile?.diverging.as_ref()?;
+    let is_busy = case
+        .profile
+        .and_then(|profile| profile.units.first())
+        .is_some_and(|unit| unit.busy_ns >= COMPUTES * case.evidence.time_ns);
+    let finding = if found.active < DIVERGES {
+        format!(
+            "{} of a sub-group's work-items are active at an instruction, on average: where they part, the sub-group goes both ways, \
+             one after the other. A selection (`select`, `min`, `max`) in the place of a branch, or data that is sorted so that \
+             neighbours go the same way, would keep them together.",
+            percent(found.active)
+        )
+    } else if found.conditions >= MANY_CONDITIONS && is_busy {
+        format!(
+            "{} conditions are checked in the loop by each work-item, and nearly all of them go the same way ({} active at an \
+             instruction): a buffer that is padded so that nothing has to be checked, or `select`, `min` and `max`, would save that.",
+            found.conditions,
+            percent(found.active)
+        )
+    } else {
+        return None;
+    };
+    Some(Remedy {
+        finding,
+        place: found.place.clone(),
     })
 }
 

@@ -9,11 +9,13 @@
 //! | `profiler` | evidence from a profiler's CSV instead of a run |
 //! | `steps` | the procedure, question by question |
 //! | `instead` | what would help instead |
+//! | `offload` | which loops of a program are worth a device |
 //! | `advice` | all of it for one kernel |
 //! | `text` | that for a terminal |
 
 mod advice;
 mod instead;
+pub mod offload;
 pub mod profiler;
 mod steps;
 mod text;

@@ -6,6 +6,7 @@ mod body;
 mod counted;
 pub mod definitions;
 mod derived;
+pub(crate) mod divided;
 pub(crate) mod effects;
 pub(crate) mod jumps;
 pub mod loops;

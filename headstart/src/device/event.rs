@@ -46,6 +46,12 @@ impl HostClock {
         f64::from_bits(self.0.load(Ordering::Acquire))
     }
 
+    /// So much passes on the host.
+    pub(super) fn pass(&self, ns: f64) {
+        let later = |bits: u64| Some((f64::from_bits(bits) + ns.max(0.0)).to_bits());
+        let _ = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
+    }
+
     /// The host knows of this moment. Times are not negative, so their bits are ordered as they are.
     fn reach(&self, ns: f64) {
         self.0.fetch_max(ns.max(0.0).to_bits(), Ordering::AcqRel);
@@ -129,6 +135,12 @@ impl Event {
             host.reach(outcome.times.ended_ns);
         }
         outcome
+    }
+
+    /// On a device whose clock is simulated, the host's time now, in nanoseconds: what it has waited for, commands and pages of shared
+    /// allocations.
+    pub fn host_ns(&self) -> Option<f64> {
+        self.0.host.as_ref().map(|host| host.now_ns())
     }
 
     /// As [`Event::wait`], by a queue: the host has not waited.

@@ -6,10 +6,12 @@
 //! | `profile` | where its time goes: reasons, loops, loads, units |
 //! | `timeline` | where the time of some sub-groups goes, moment by moment |
 //! | `structure` | what the kernel's text tells of its loads |
+//! | `diverging` | where work-items of a sub-group part |
 //! | `overview` | the same in sentences, told before anything runs |
 //! | `bounds` | how fast the kernel can get at most |
 
 mod bounds;
+mod diverging;
 mod overview;
 mod profile;
 mod run;
@@ -17,6 +19,7 @@ mod structure;
 mod timeline;
 
 pub use bounds::{Bounds, Roof, Roofline, RooflinePoint};
+pub use diverging::Diverging;
 pub(crate) use overview::overview;
 pub use profile::{Cache, LoadTime, LoopTime, Profile, Resources, Stall, UnitTime};
 pub use run::Evidence;

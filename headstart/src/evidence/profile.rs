@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::diverging::Diverging;
 use crate::device::sim::timer::{Code, LaunchTime, StallReason};
 use crate::model::DeviceModel;
 use crate::model::occupancy::{Footprint, Occupancy};
@@ -28,6 +29,9 @@ pub struct Profile {
     pub l2_busy_ns: Option<f64>,
     /// Passes over the banks of shared memory that conflicts added, for each access to it.
     pub bank_conflicts: Option<f64>,
+    /// Where work-items of a sub-group part, and what that costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diverging: Option<Diverging>,
     /// Work-items of a sub-group, and of the largest one that the device has.
     pub sub_group: Option<(u32, u32)>,
 }
@@ -170,8 +174,17 @@ impl Profile {
                 hits: share(memory.l2_hits as f64, memory.l2_sectors as f64),
             }),
             l2_busy_ns: Some(model.nanoseconds(time.l2_busy)),
-            bank_conflicts: (memory.shared_accesses > 0)
-                .then(|| share(memory.bank_conflicts as f64, memory.shared_accesses as f64)),
+            bank_conflicts: (memory.shared_accesses > 0).then(|| {
+                let passes = share(memory.bank_conflicts as f64, memory.shared_accesses as f64);
+                (passes - unavoidable_passes(model, footprint.sub_group)).max(0.0)
+            }),
+            diverging: Diverging::of(
+                kernel,
+                share(
+                    time.work_item_instructions,
+                    time.instructions * f64::from(footprint.sub_group.min(footprint.group).max(1)),
+                ),
+            ),
             sub_group: Some((
                 footprint.sub_group,
                 model
@@ -203,6 +216,7 @@ impl Profile {
             cache: self.cache.clone().or_else(|| other.cache.clone()),
             l2_busy_ns: self.l2_busy_ns.or(other.l2_busy_ns),
             bank_conflicts: self.bank_conflicts.or(other.bank_conflicts),
+            diverging: self.diverging.clone().or_else(|| other.diverging.clone()),
             sub_group: self.sub_group.or(other.sub_group),
         }
     }
@@ -222,6 +236,14 @@ impl Profile {
             waiting.max_by(|one, other| one.waiting.total_cmp(&other.waiting))
         })
     }
+}
+
+/// Passes beyond the first that words side by side take, where a sub-group has more of them than there are banks.
+fn unavoidable_passes(model: &DeviceModel, sub_group: u32) -> f64 {
+    const WORD: u64 = 4;
+    let at_once = (u64::from(*model.shared.banks) * *model.shared.bank_width).max(WORD);
+    let passes = (u64::from(sub_group) * WORD).div_ceil(at_once);
+    passes.saturating_sub(1) as f64
 }
 
 impl Resources {

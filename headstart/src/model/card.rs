@@ -2,7 +2,7 @@
 
 use super::DeviceModel;
 use super::numbers::numbers;
-use super::quantity::{Count, Cycles, GigabytesPerSecond, Quantity};
+use super::quantity::{Bytes, Count, Cycles, GigabytesPerSecond, Quantity};
 
 numbers! {
     /// A card with a device of this model on it, or with several.
@@ -17,6 +17,21 @@ numbers! {
         stack_bandwidth: Quantity<GigabytesPerSecond> = {
         nvidia: 1 because "there is one stack: nothing crosses",
         intel: 1475 because "Intel, GPU Memory System (oneAPI optimization guide): closely matches the bandwidth of the memory of one stack",
+    };
+        /// What a load of the host's memory takes longer than one of the device's: the way over the link and back.
+        host_latency: Quantity<Cycles> = {
+        nvidia: 1900 because "assumed: about a microsecond over PCIe",
+        intel: 1600 because "assumed: about a microsecond over PCIe",
+    };
+        /// Pages in which shared allocations move between the host's memory and the device's.
+        shared_page: Quantity<Bytes> [power_of_two] = {
+        nvidia: 4096 because "the host's pages (x86): whoever touches one that is elsewhere has it moved",
+        intel: 4096 because "oneAPI GPU optimization notes: only what is referenced is moved, with the granularity of a memory page; the host's pages (x86)",
+    };
+        /// From the touch of a shared page that is elsewhere until it starts to move.
+        page_fault: Quantity<Cycles> = {
+        nvidia: 39600 because "Zheng et al., Towards High Performance Paged Memory for GPUs (HPCA 2016): 20 to 50 microseconds a fault; the least",
+        intel: 32000 because "assumed: as NVIDIA's, 20 microseconds",
     };
         /// What that adds to a load's latency.
         stack_latency: Quantity<Cycles> = {
@@ -41,6 +56,15 @@ impl DeviceModel {
     /// How many devices of this model are on one card: at least 1.
     pub fn stacks(&self) -> u32 {
         self.card.as_ref().map_or(1, |card| (*card.stacks).max(1))
+    }
+
+    /// How long so many pages of a shared allocation take, which the host touches one after the other, in nanoseconds. Nothing
+    /// without a link.
+    pub fn shared_pages_ns(&self, pages: u64) -> f64 {
+        self.card.as_ref().map_or(0.0, |card| {
+            let fault = self.nanoseconds(f64::from(*card.page_fault));
+            pages as f64 * (fault + *card.shared_page as f64 / *card.link_bandwidth)
+        })
     }
 
     /// How long a copy takes, in nanoseconds. Without a link (a GPU that shares the host's memory) and within one memory

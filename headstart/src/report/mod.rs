@@ -19,11 +19,13 @@ pub mod sweep;
 #[cfg(feature = "report")]
 pub mod table;
 pub mod terms;
+mod ways;
 
 use std::fmt;
 
 pub use checked::{AtFullSize, Checked, Sample};
 use serde::{Deserialize, Serialize};
+pub use ways::{InAWay, Way, Ways};
 
 use crate::evidence::{Bounds, Roofline};
 use crate::prefetch::Plan;
@@ -63,6 +65,9 @@ pub struct Report {
     /// The fastest plan in that geometry, where one is worth it there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_elsewhere: Option<Elsewhere>,
+    /// What the sub-group size, the register file and the work-group size give beside the plan, where that was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ways: Option<Ways>,
     /// What the device counted, for the plain kernel and for the best plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
@@ -419,6 +424,14 @@ impl Report {
         }
     }
 
+    /// The same with what was tried beside the plans, which is one of the reasons.
+    #[must_use]
+    pub fn with_ways(mut self, ways: Ways) -> Report {
+        self.reasons.extend(ways.reason(&self.best.plan));
+        self.ways = Some(ways);
+        self
+    }
+
     /// The bounds that follow from the plain kernel, beside what the plans took.
     pub(crate) fn beside_the_plans(&self, bounds: Bounds) -> Bounds {
         let fastest = self.fastest_first().first().and_then(|trial| trial.measured());
@@ -469,6 +482,9 @@ impl Report {
                     number::duration(other.time_ns)
                 )
             });
+        let ways = self.ways.as_ref().and_then(Ways::conclusion);
+        let ways = ways.map_or(String::new(), |ways| format!(" {ways}"));
+        let split = split + &ways;
         match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
             (Verdict::MoreWorkGroups, _, Some(other)) => {
                 format!(
@@ -576,6 +592,7 @@ pub(crate) mod tests {
                 speedup: 3.10,
                 perturbed: None,
             }),
+            ways: None,
             counters: vec![Counter {
                 name: "bandwidth".to_owned(),
                 unit: "GB/s".to_owned(),

@@ -70,6 +70,9 @@ pub fn text(report: &Report, columns: Columns) -> String {
             text.push_str(&wrapped(&sentence, "  - ", "    "));
         }
     }
+    if let Some(ways) = &report.ways {
+        text.push_str(&ways.text(columns));
+    }
     text.push_str(&dropped(report, columns));
     text.push_str(&rejected(report, columns));
     for note in report.remarks() {
@@ -133,7 +136,7 @@ pub fn speedups(report: &Report, columns: Columns) -> Option<String> {
 
 /// A table of words and right-aligned numbers. Where it is wider than the terminal, it goes on below with the columns that
 /// did not fit.
-pub(super) fn matrix(
+pub(crate) fn matrix(
     corner: &str,
     header: &[String],
     rows: &[(String, Vec<String>)],

@@ -6,12 +6,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::sample::Sample;
+use super::ways::{Choices, Pressure};
 use super::workload::{Bound, Workload};
 use crate::back::machine::MachineProgram;
 use crate::device::Device;
 use crate::device::sim::functional::Options;
 use crate::device::sim::timer::{Behind, Course, Entrant, StallReason};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evidence::{Evidence, Profile, Timeline};
 use crate::ir::{CacheLevel, Kernel};
 use crate::model::DeviceModel;
@@ -109,6 +110,28 @@ pub trait Bench: Sync {
     /// As those of [`Bench::time`].
     fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {
         Ok(self.time(bound, kernel)?.time_ns)
+    }
+
+    /// What can be chosen on it beside the plan: see [`ways`](mod@super::ways); none where nothing can.
+    fn choices(&self) -> Option<Choices> {
+        None
+    }
+
+    /// The same device where each sub-group has the large register file.
+    ///
+    /// # Errors
+    /// It has none, or does not let a kernel be built for it.
+    fn with_large_registers(&self) -> Result<Box<dyn Bench>> {
+        Err(Error::device("the device has one size of register files"))
+    }
+
+    /// What a kernel's code takes of a work-item's registers; none where that is not known.
+    ///
+    /// # Errors
+    /// The kernel is too large.
+    fn pressure(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Pressure>> {
+        let _ = (bound, kernel);
+        Ok(None)
     }
 
     /// What a kernel leaves in the outputs of a workload, where the bench runs kernels on a device of its own.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::launch_file::LaunchFile;
 use super::modules::granted_for;
-use super::subject::{Reshaped, Subject};
+use super::subject::{Reshaped, Subject, divided_otherwise};
 use super::workload::Workload;
 use crate::error::{Error, Result};
 use crate::front::ptx::{Facts, Imported, Origin, Original};
@@ -127,6 +127,10 @@ impl Subject for FileSubject {
             })
         });
         reshaped.collect()
+    }
+
+    fn regrouped(&self) -> Result<Vec<Reshaped>> {
+        Ok(divided_otherwise(&self.workload()?))
     }
 
     fn granted(&self, plan: &Plan) -> Result<Vec<String>> {

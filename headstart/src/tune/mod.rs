@@ -21,7 +21,7 @@
 //! | `choose` | the verdict, the cheap answer first |
 //! | `reasons` | why the verdict is what it is |
 //! | `elsewhere` | the same work in other geometries |
-//! | `ways` | what a launch on an Intel GPU decides beside the plan |
+//! | `ways` | what a launch on an Intel GPU decides beside the plan: sub-group size, registers, work-group size |
 //! | `doubt` | where a simulated answer is within the simulator's error |
 
 pub(crate) mod bench;
@@ -83,7 +83,7 @@ pub use kinds::cuda::measured::MeasuredBench;
 #[cfg(feature = "cuda")]
 pub use kinds::cuda::{gpu, measured};
 #[cfg(feature = "opencl")]
-pub use kinds::opencl::bench::OpenClBench;
+pub use kinds::opencl::bench::{Launches, OpenClBench, OpenClMeasured};
 #[cfg(feature = "opencl")]
 pub use kinds::opencl::own_entry;
 pub use kinds::simulated::bench::SimulatedBench;
@@ -101,4 +101,5 @@ pub use several::SeveralBench;
 pub use spirv_modules::{PlannedSpirv, best_spirv, planned_spirv};
 pub use subject::{Reshaped, Subject};
 pub use tuned::{Answers, Tuned, tuned, tuned_telling, tuned_with};
+pub use ways::{Choices, Pressure, ways};
 pub use workload::{Bound, Given, Placed, PlacedMemory, Workload};

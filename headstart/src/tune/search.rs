@@ -378,6 +378,7 @@ pub fn search(
         parameters: subject.parameters(),
         plain_best_geometry: plain_best,
         best_elsewhere,
+        ways: None,
         counters: counters(&baseline, best_run.as_ref()),
         bounds,
         roofline,

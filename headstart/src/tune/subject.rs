@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::workload::Workload;
+use crate::analysis::divided;
 use crate::error::Result;
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
@@ -86,6 +87,35 @@ pub struct Reshaped {
     pub workload: Workload,
 }
 
+/// Sizes that a work-group is given where it may have any.
+const GROUP_SIZES: [u32; 6] = [32, 64, 128, 256, 512, 1024];
+
+/// The same launch divided into work-groups of other sizes, where the kernel shows that this changes no results.
+pub(super) fn divided_otherwise(workload: &Workload) -> Vec<Reshaped> {
+    let ([groups, 1, 1], [group, 1, 1]) = (workload.groups, workload.group) else {
+        return Vec::new();
+    };
+    if !divided::may_be_divided_otherwise(&workload.kernel) {
+        return Vec::new();
+    }
+    let items = u64::from(groups) * u64::from(group);
+    let sizes = GROUP_SIZES.into_iter();
+    let sizes = sizes.filter(|&size| size != group && items.is_multiple_of(u64::from(size)));
+    let reshaped = sizes.filter_map(|size| {
+        let workload = Workload {
+            groups: [u32::try_from(items / u64::from(size)).ok()?, 1, 1],
+            group: [size, 1, 1],
+            ..workload.clone()
+        };
+        Some(Reshaped {
+            geometry: workload.geometry(),
+            parameters: Vec::new(),
+            workload,
+        })
+    });
+    reshaped.collect()
+}
+
 /// A workload of one size: plans are checked at that size, on a few work-groups.
 impl Subject for Workload {
     fn name(&self) -> &str {
@@ -98,6 +128,10 @@ impl Subject for Workload {
 
     fn small(&self, _iterations: u64) -> Result<Option<Workload>> {
         Ok(None)
+    }
+
+    fn regrouped(&self) -> Result<Vec<Reshaped>> {
+        Ok(divided_otherwise(self))
     }
 }
 

@@ -45,6 +45,7 @@ const ALL: &[&[Feature]] = &[
     crate::atomics::FEATURES,
     crate::sub_groups::FEATURES,
     crate::blocks::FEATURES,
+    crate::pipeline::FEATURES,
     crate::meeting::FEATURES,
     crate::printing::FEATURES,
     crate::host::FEATURES,

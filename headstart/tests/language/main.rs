@@ -24,6 +24,7 @@ mod mathematics;
 mod meeting;
 mod memory;
 mod parts;
+mod pipeline;
 mod prefetch;
 mod prefetch_signatures;
 mod printing;

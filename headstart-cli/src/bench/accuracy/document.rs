@@ -43,7 +43,8 @@ pub fn summary(judgements: &[Judgement]) -> String {
     text
 }
 
-fn standing(standing: Standing) -> &'static str {
+/// A standing in a word or two.
+pub fn standing(standing: Standing) -> &'static str {
     match standing {
         Standing::Right => "right",
         Standing::NoMatter => "either way",

@@ -14,10 +14,10 @@
 //! | `document` | the pages that are made of them, `docs/accuracy.md` and `docs/accuracy-h100.md` |
 
 pub mod cases;
-mod document;
-mod judge;
+pub mod document;
+pub mod judge;
 mod known;
-mod record;
+pub mod record;
 pub mod sides;
 
 use std::time::Instant;
@@ -128,7 +128,7 @@ pub fn wanted(options: &arguments::Bench) -> Result<Vec<Case>> {
 }
 
 /// A line for people; what went wrong becomes an answer, too.
-fn told(case: &Case, side: Result<Side>) -> Result<Side> {
+pub fn told(case: &Case, side: Result<Side>) -> Result<Side> {
     let side = side.unwrap_or_else(|error| Side {
         error: Some(error.to_string()),
         ..Side::default()

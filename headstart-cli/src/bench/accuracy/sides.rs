@@ -10,17 +10,23 @@ use headstart::ir::Kernel;
 use headstart::prefetch;
 use headstart::tune::check::compare;
 use headstart::tune::gpu::{GpuBench, Measured, Wanted};
-use headstart::tune::{self, Bench, SimulatedBench, Subject, Timed, Workload, threads};
+use headstart::tune::{
+    self, Bench, OpenClBench, OpenClMeasured, SimulatedBench, Subject, Timed, Workload, threads,
+};
 use headstart::{Error, Result};
 
 use super::cases::Case;
 use super::record::{Entry, Side};
+use crate::calibrate::meter::launches;
 
 /// The name of the kernel without a plan.
 const PLAIN: &str = "none";
 
 /// No launch of the list takes longer by far.
 const LIMIT: Duration = Duration::from_secs(2);
+
+/// The same on an OpenCL device, where a launch that takes longer cannot be stopped.
+const LIMIT_BY_OPENCL: Duration = Duration::from_secs(20);
 
 /// The kernels of a case.
 struct Derived {
@@ -120,6 +126,71 @@ fn entry(plan: &str, measured: &Measured, plain_ns: f64) -> Entry {
         between: timing.paired.map(|paired| (paired.least, paired.most)),
         registers: Some(measured.loaded.compiled.registers),
     }
+}
+
+/// Plans that are measured in turns with the plain kernel: each has outputs of its own on the device.
+const AT_ONCE: usize = 15;
+
+/// As [`measured`], on an OpenCL device; none where the time is over before all plans are measured.
+///
+/// # Errors
+/// The plain kernel does not run.
+pub fn measured_by_opencl(
+    bench: &mut OpenClBench,
+    case: &Case,
+    rounds: u32,
+    in_time: &dyn Fn() -> bool,
+) -> Result<Option<Side>> {
+    let start = Instant::now();
+    let derived = derive(case)?;
+    let options = TimingOptions {
+        rounds,
+        cache: CACHE,
+        limit: LIMIT_BY_OPENCL,
+        ..TimingOptions::default()
+    };
+    let Some(((_, plain), others)) = derived.kernels.split_first() else {
+        return Err(Error::bug("there is no plain kernel"));
+    };
+    let mut side = Side {
+        rounds,
+        without: derived.refused,
+        ..Side::default()
+    };
+    for batch in others.chunks(AT_ONCE) {
+        let kernels: Vec<Arc<Kernel>> = std::iter::once(plain)
+            .chain(batch.iter().map(|(_, kernel)| kernel))
+            .map(Arc::clone)
+            .collect();
+        let Some(all) = bench.measure(&derived.workload, &kernels, launches(options), true, in_time)? else {
+            return Ok(None);
+        };
+        let mut all = all.into_iter();
+        let plain = all.next().ok_or_else(|| Error::bug("nothing was measured"))??;
+        if side.plans.is_empty() {
+            side.plain_ns = plain.timing.median_ns;
+        }
+        for ((plan, _), measured) in batch.iter().zip(all) {
+            let checked = measured.and_then(|measured| {
+                compare(&derived.workload, &plain.found, &measured.found)?;
+                Ok(measured)
+            });
+            match checked {
+                Ok(OpenClMeasured { timing, .. }) => side.plans.push(Entry {
+                    plan: plan.clone(),
+                    ns: timing.median_ns,
+                    speedup: timing
+                        .paired
+                        .map_or(plain.timing.median_ns / timing.median_ns, |paired| paired.median),
+                    between: timing.paired.map(|paired| (paired.least, paired.most)),
+                    registers: None,
+                }),
+                Err(error) => side.without.push((plan.clone(), error.to_string())),
+            }
+        }
+    }
+    side.wall_s = start.elapsed().as_secs_f64();
+    Ok(Some(side))
 }
 
 /// Simulates the plans of a case.

@@ -5,8 +5,8 @@
 //! collects it.
 
 mod ncu;
-mod number;
-mod table;
+pub(super) mod number;
+pub(super) mod table;
 mod vtune;
 
 use std::path::Path;

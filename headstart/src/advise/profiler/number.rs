@@ -2,7 +2,7 @@
 
 /// Which character stands between the whole and the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spelling {
+pub(in crate::advise) enum Spelling {
     /// `1,273.44`
     Point,
     /// `1.273,44`
@@ -12,7 +12,7 @@ pub(super) enum Spelling {
 impl Spelling {
     /// The spelling of a file, from its cells: those that can be read in one way only decide, by majority. Where there is
     /// none, the point.
-    pub(super) fn of<'a>(cells: impl Iterator<Item = &'a str>) -> Spelling {
+    pub(in crate::advise) fn of<'a>(cells: impl Iterator<Item = &'a str>) -> Spelling {
         let (mut points, mut commas) = (0, 0);
         for cell in cells {
             match only_reading(cell) {
@@ -29,7 +29,7 @@ impl Spelling {
     }
 
     /// The number that a cell holds; none for `n/a`, words, and what is not a number in this spelling.
-    pub(super) fn number(self, cell: &str) -> Option<f64> {
+    pub(in crate::advise) fn number(self, cell: &str) -> Option<f64> {
         let cell = plain(cell);
         let (thousands, decimal) = match self {
             Spelling::Point => (',', '.'),

@@ -7,7 +7,7 @@ const MAX_ROWS: usize = 1 << 20;
 
 /// A table.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(in crate::advise) struct Table {
     /// The names of its columns.
     pub header: Vec<String>,
     /// Its rows, each with as many cells.
@@ -21,7 +21,7 @@ impl Table {
     ///
     /// # Errors
     /// There is no such line, or a row has another number of cells.
-    pub(super) fn find(text: &str, first: &str, names: &[&str], last: &str) -> Result<Table> {
+    pub(in crate::advise) fn find(text: &str, first: &str, names: &[&str], last: &str) -> Result<Table> {
         let (start, separator) = header(text, first, names).ok_or_else(|| {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             Error::input(format!(
@@ -81,7 +81,7 @@ impl Table {
     }
 
     /// The number of the column of this name, in any case.
-    pub(super) fn column(&self, name: &str) -> Option<usize> {
+    pub(in crate::advise) fn column(&self, name: &str) -> Option<usize> {
         self.header.iter().position(|own| own.eq_ignore_ascii_case(name))
     }
 }

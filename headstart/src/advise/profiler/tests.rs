@@ -263,6 +263,40 @@ fn vtune_s_columns_are_found_by_what_their_names_hold() {
     assert!(refused.to_string().contains("vtune -report"), "{refused}");
 }
 
+/// What VTune counts beyond stalls and bandwidth answers the questions that were open. The file is synthetic.
+#[test]
+fn vtune_s_full_set_answers_the_procedure() {
+    let text = include_str!("../../../tests/data/profiles/vtune-full-synthetic.csv");
+    let profiled = parse(Profiler::VTune, text.as_bytes(), &Wanted::default()).expect("a profile");
+    let evidence = &profiled.evidence;
+    assert_eq!((evidence.groups, evidence.group), (64 * 264 / 128, 128));
+    // 132 work-groups of four threads for 64 cores, which hold 64 threads each.
+    assert!(evidence.is_starved(), "{evidence:?}");
+    let advice = Advice::of_profiler(&profiled);
+    let open: Vec<&str> = advice
+        .steps
+        .iter()
+        .filter(|step| step.answer == Answer::Unknown)
+        .map(|step| step.question)
+        .collect();
+    // What only the kernel's text tells.
+    assert_eq!(
+        open,
+        [
+            "Is the waiting in a sizeable loop?",
+            "Are its iterations independent?"
+        ]
+    );
+    let says = |what: &str| advice.instead.iter().any(|remedy| remedy.finding.contains(what));
+    assert!(
+        says("62 % of a sub-group's work-items are active") || says("61 % of a sub-group's"),
+        "{:?}",
+        advice.instead
+    );
+    let steps = format!("{:?}", advice.steps);
+    assert!(steps.contains("L3 hit rate 16 %"), "{steps}");
+}
+
 /// Cut short anywhere, or with bytes changed anywhere, a file ends in advice or in one line, never in a panic.
 #[test]
 fn mangled_files_end_in_one_line() {

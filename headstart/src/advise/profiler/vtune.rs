@@ -1,15 +1,19 @@
 //! VTune's CSV of GPU compute tasks: `vtune -report hotspots -group-by computing-task -format csv -csv-delimiter comma`.
 //!
 //! The columns are found by what their names hold, since VTune has renamed them with each generation of GPUs (`EU Array`
-//! became `XVE Array`): what is stalled, what waits for the scoreboard (SBID), occupancy, and the memory's bandwidth.
+//! became `XVE Array`): what is stalled, what waits for the scoreboard (SBID), occupancy, and the memory's bandwidth; and of the full
+//! set of counters how often L3 misses, how many lanes of an instruction work (SIMD utilization), what is spilled, and the task's sizes.
+//! What VTune does not count follows from the model and those: which work-groups would fit from the task's sizes and its shared
+//! memory, what is on its way from bandwidth and latency.
 
 use super::number::Spelling;
 use super::table::Table;
 use super::{Profiled, Wanted, spelled};
 use crate::device::sim::timer::StallReason;
 use crate::error::{Error, Result};
-use crate::evidence::{Evidence, Profile, Stall};
+use crate::evidence::{Cache, Diverging, Evidence, Profile, Resources, Stall};
 use crate::model;
+use crate::model::occupancy::Footprint;
 
 /// What the first column is called.
 const TASK: &str = "Computing Task";
@@ -80,6 +84,8 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         (stalled.is_none() && scoreboard.is_none(), "XVE Array: Stalled"),
         (scoreboard.is_none(), "the scoreboard (SBID) share of the stalls"),
         (rate.is_none(), "GPU Memory Bandwidth"),
+        (columns.l3_misses.is_none(), "L3's miss ratio"),
+        (columns.local.is_none(), "the task's work sizes"),
     ]
     .into_iter()
     .filter_map(|(is_missing, name)| is_missing.then_some(name))
@@ -87,7 +93,7 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
     if !missing.is_empty() {
         notes.push(format!(
             "Missing in the profile: {}. To collect them: `vtune -collect gpu-hotspots -knob profiling-mode=characterization \
-             -knob characterization-mode=overview PROGRAM`, and for the stalls' reasons `-knob profiling-mode=source-analysis \
+             -knob characterization-mode=full-compute PROGRAM`, and for the stalls' reasons `-knob profiling-mode=source-analysis \
              -knob source-analysis=stall-sampling`.",
             missing.join(", ")
         ));
@@ -101,13 +107,56 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         (stalled, None) => stalled,
     };
     let model = model.as_ref();
+    let size = |column: Option<usize>| column.and_then(|column| product(&row[column]));
+    let group = size(columns.local)
+        .and_then(|items| u32::try_from(items).ok())
+        .unwrap_or(0);
+    let groups = size(columns.global).map_or(0, |items| items / u64::from(group.max(1)));
+    let simd = number(row, columns.simd)
+        .map(|width| width as u32)
+        .filter(|width| width.is_power_of_two() && (8..=32).contains(width));
+    let shared = number(row, columns.slm).map_or(0, |bytes| bytes as u32);
+    let footprint = Footprint {
+        shared,
+        barrier: shared > 0,
+        ..Footprint::new(group, simd.unwrap_or(32))
+    };
+    let fits = model
+        .filter(|_| group > 0 && groups > 0)
+        .map(|model| model.occupancy(&footprint))
+        .filter(|fits| fits.groups_per_core > 0);
+    // What is spilled has no register left.
+    let spilled = number(row, columns.spilled).is_some_and(|bytes| bytes > 0.0);
+    let resources = model.zip(fits.as_ref()).filter(|_| spilled).map(|(model, fits)| {
+        let all = model.registers_per_work_item(footprint.sub_group);
+        let footprint = Footprint {
+            registers: all,
+            ..footprint
+        };
+        Resources::of(model, &footprint, fits, groups)
+    });
+    if !spilled && columns.spilled.is_some() {
+        notes.push(
+            "The task spills nothing; how many registers it leaves free VTune does not tell.".to_owned(),
+        );
+    }
+    let cache = model.zip(share(columns.l3_misses)).map(|(model, misses)| Cache {
+        name: model.l2.name.clone(),
+        bytes: *model.l2.size,
+        hits: 1.0 - misses,
+    });
+    let diverging = share(columns.lanes).map(|active| Diverging {
+        active,
+        conditions: 0,
+        place: None,
+    });
     let evidence = Evidence {
         cores: model.map_or(0, |model| *model.core.count),
         places: model.map_or(0, |model| *model.core.sub_groups),
-        groups: 0,
-        group: 0,
-        // VTune tells the occupancy that was reached, not what would fit.
-        fits: None,
+        groups,
+        group,
+        // VTune tells the occupancy that was reached; what would fit follows from the task's sizes.
+        fits,
         time_ns,
         memory_bytes: rate.map(|rate| rate * time_ns),
         bandwidth: model.map(|model| *model.dram.bandwidth),
@@ -133,10 +182,25 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         evidence,
         profile: Profile {
             stalls: stalls.into_iter().collect(),
+            resources,
+            cache,
+            diverging,
             ..Profile::default()
         },
         notes,
     })
+}
+
+/// A size in several dimensions, `64 x 264`, multiplied.
+fn product(text: &str) -> Option<u64> {
+    let parts = text
+        .split(['x', '*'])
+        .map(|part| part.trim().replace([',', '\u{a0}'], ""));
+    let sizes: Vec<u64> = parts.map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    sizes
+        .into_iter()
+        .try_fold(1u64, u64::checked_mul)
+        .filter(|&all| all > 0)
 }
 
 /// Where the columns are.
@@ -150,6 +214,14 @@ struct Columns {
     /// Whether the scoreboard's share is one of the stalls and not of the time.
     scoreboard_is_part: bool,
     occupancy: Option<usize>,
+    global: Option<usize>,
+    local: Option<usize>,
+    simd: Option<usize>,
+    spilled: Option<usize>,
+    slm: Option<usize>,
+    l3_misses: Option<usize>,
+    /// Lanes that work.
+    lanes: Option<usize>,
     read: Option<usize>,
     written: Option<usize>,
 }
@@ -177,6 +249,13 @@ impl Columns {
             scoreboard_is_part: scoreboard.is_some_and(|column| names[column].contains("of stall")),
             scoreboard,
             occupancy: find(&["occupancy"]),
+            global: find(&["work size", "global"]),
+            local: find(&["work size", "local"]),
+            simd: find(&["simd width"]),
+            spilled: find(&["spill memory"]),
+            slm: find(&["slm size"]),
+            l3_misses: find(&["l3", "miss ratio"]),
+            lanes: find(&["simd utilization"]),
             read: find(&["gpu memory bandwidth", "read"]),
             written: find(&["gpu memory bandwidth", "writ"]),
         }

@@ -22,6 +22,9 @@ use crate::{Error, Result};
 /// Bytes that the host computes at a time for a pattern.
 const CHUNK_BYTES: u64 = 16 << 20;
 
+/// The option by which Intel's compiler gives each thread twice the registers, and a core half as many threads.
+const LARGE_REGISTERS: &str = "-cl-intel-256-GRF-per-thread";
+
 /// A byte that a kernel hardly computes, so that what it never wrote is noticed.
 const UNWRITTEN: u8 = 0xa5;
 
@@ -102,6 +105,23 @@ impl OpenClDevice {
     /// Gives a launch up after this long. The kernel itself cannot be stopped.
     pub fn set_limit(&mut self, limit: Duration) {
         self.limit = limit;
+    }
+
+    /// Builds what is compiled from now on for the large register file of Intel's GPUs.
+    ///
+    /// # Errors
+    /// The device is none of those, or its runtime does not take the option.
+    pub fn enlarge_registers(&mut self) -> Result<()> {
+        if !self.facts.is_intel_gpu() {
+            return Err(Error::device(format!("{} is no GPU of Intel's", self.facts.name)));
+        }
+        self.build_options = format!("{} {LARGE_REGISTERS}", spirv::BUILD_OPTIONS);
+        let probe = "hsir 1\nkernel @probe(\n  %to: ptr.global i32[%to_length] align 4 unaliased,\n  %to_length: i64,\n) {\n  return\n}\n";
+        let probe = crate::ir::parse(probe, "probe.hsir")?;
+        let spirv = spirv::emit(&probe, &Options::new(spirv::Target::Portable))?;
+        self.context
+            .build(&spirv.bytes(), &self.build_options, &spirv.entry)?;
+        Ok(())
     }
 
     /// Builds what is compiled from now on without the runtime's optimizer, and leaves the machine code of bundles

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use cl3::types::cl_device_id;
 use cl3::{device as cl, platform as platforms};
+use serde::{Deserialize, Serialize};
 
 use super::failure::failure;
 use crate::back::spirv::{BlockAccess, Target};
@@ -18,6 +19,10 @@ const SUB_GROUP_SIZES_INTEL: u32 = 0x4108;
 
 /// The version of a device's hardware, which Intel's runtimes tell (`cl_intel_device_attribute_query`).
 const DEVICE_IP_VERSION_INTEL: u32 = 0x4250;
+
+/// What Intel's GPUs tell of how they are divided (`cl_intel_device_attribute_query`): slices, cores of a slice, engines of a core,
+/// threads of an engine.
+const PARTS_INTEL: [u32; 4] = [0x4252, 0x4253, 0x4254, 0x4255];
 
 /// Intel's first hardware with a load/store cache that takes prefetches: 12.55, which is dg2; pvc is 12.60.
 const FIRST_WITH_LSC: u32 = 12 << 22 | 55 << 14;
@@ -35,6 +40,19 @@ pub enum Kind {
 
 /// The extension by which a device says that its compiler knows OpSubgroupBlockPrefetchINTEL.
 const BLOCK_PREFETCH: &str = "cl_intel_subgroup_buffer_prefetch";
+
+/// How a GPU of Intel's is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntelParts {
+    /// Slices.
+    pub slices: u32,
+    /// Cores (subslices, Xe-cores) of a slice.
+    pub cores_per_slice: u32,
+    /// Vector engines of a core.
+    pub engines_per_core: u32,
+    /// Threads of an engine.
+    pub threads_per_engine: u32,
+}
 
 /// What a device is, as its runtime says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +75,8 @@ pub struct OpenClFacts {
     pub block_access: BlockAccess,
     /// The version of Intel's hardware, major in the upper ten bits and minor in the next eight; none of others.
     pub hardware: Option<u32>,
+    /// How it is divided; none where it is no GPU of Intel's, or does not say.
+    pub parts: Option<IntelParts>,
     /// Cores, as OpenCL counts them (compute units).
     pub cores: u32,
     /// Their highest clock, in MHz.
@@ -75,6 +95,8 @@ pub struct OpenClFacts {
     pub sub_group_sizes: Vec<u32>,
     /// Bytes of a line of the cache in front of global memory.
     pub line_bytes: u32,
+    /// Bytes of that cache.
+    pub cache_bytes: u64,
 }
 
 /// A device and its facts.
@@ -208,6 +230,10 @@ fn ask(id: *mut c_void) -> Result<OpenClFacts> {
             true => number(DEVICE_IP_VERSION_INTEL).ok().map(narrow),
             false => None,
         },
+        parts: match is_intel_gpu {
+            true => parts(&PARTS_INTEL.map(|what| number(what).ok().map(narrow))),
+            false => None,
+        },
         cores: narrow(number(cl::CL_DEVICE_MAX_COMPUTE_UNITS)?),
         clock_mhz: narrow(number(cl::CL_DEVICE_MAX_CLOCK_FREQUENCY)?),
         memory_bytes: number(cl::CL_DEVICE_GLOBAL_MEM_SIZE)?,
@@ -217,6 +243,18 @@ fn ask(id: *mut c_void) -> Result<OpenClFacts> {
         group_dimensions: std::array::from_fn(|axis| dimensions.get(axis).map_or(1, |&size| narrow(size))),
         sub_group_sizes,
         line_bytes: narrow(number(cl::CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE)?),
+        cache_bytes: number(cl::CL_DEVICE_GLOBAL_MEM_CACHE_SIZE)?,
+    })
+}
+
+/// The parts of a GPU, where it told all of them.
+fn parts(told: &[Option<u32>; 4]) -> Option<IntelParts> {
+    let [slices, cores_per_slice, engines_per_core, threads_per_engine] = *told;
+    Some(IntelParts {
+        slices: slices?,
+        cores_per_slice: cores_per_slice?,
+        engines_per_core: engines_per_core?,
+        threads_per_engine: threads_per_engine?,
     })
 }
 
@@ -261,6 +299,28 @@ impl OpenClFacts {
         }
     }
 
+    /// Cores as models count them: Xe-cores and subslices, where OpenCL counts their engines.
+    pub fn real_cores(&self) -> u32 {
+        let parts = self
+            .parts
+            .and_then(|parts| parts.slices.checked_mul(parts.cores_per_slice));
+        parts.filter(|&cores| cores > 0).unwrap_or(self.cores)
+    }
+
+    /// The clock that cycles are counted by, in MHz: the highest one, or 1,000 where the device does not tell it, as on virtual
+    /// machines.
+    pub fn told_clock_mhz(&self) -> f64 {
+        match self.clock_mhz {
+            0 => 1000.0,
+            told => f64::from(told),
+        }
+    }
+
+    /// Whether it is a GPU of Intel's.
+    pub fn is_intel_gpu(&self) -> bool {
+        self.vendor == INTEL && self.kind == Kind::Gpu
+    }
+
     /// Whether it takes the modules that we emit.
     ///
     /// # Errors
@@ -295,6 +355,7 @@ mod tests {
             block_access: BlockAccess::default(),
             spirv: "SPIR-V_1.2 SPIR-V_1.4".into(),
             hardware,
+            parts: None,
             cores: 128,
             clock_mhz: 1600,
             memory_bytes: 48 << 30,
@@ -304,6 +365,7 @@ mod tests {
             group_dimensions: [1024; 3],
             sub_group_sizes: vec![16, 32],
             line_bytes: 64,
+            cache_bytes: 0,
         }
     }
 

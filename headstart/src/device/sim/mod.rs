@@ -4,6 +4,7 @@
 //! a device of it; a [`Clock`] tells it how long a launch takes.
 
 pub mod functional;
+mod home;
 pub(crate) mod memory;
 mod queue;
 mod simulator;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::functional::{BufferMemory, CompiledKernel, Groups, Messages, Options};
+use super::home::{Home, Pages};
 use super::queue::SimulatorQueue;
 use super::timeline::Timeline;
 use super::timer::Timer;
@@ -51,6 +52,17 @@ pub trait Clock: Send + Sync {
     /// How long a copy of so many bytes takes, in nanoseconds.
     fn copy_ns(&self, bytes: u64, way: Way) -> f64 {
         let _ = (bytes, way);
+        0.0
+    }
+
+    /// Bytes of the pages in which shared allocations move; none where they do not.
+    fn shared_page(&self) -> Option<u64> {
+        None
+    }
+
+    /// How long the host waits for so many of them, one after the other, in nanoseconds.
+    fn shared_pages_ns(&self, pages: u64) -> f64 {
+        let _ = pages;
         0.0
     }
 
@@ -232,15 +244,33 @@ impl Device for Simulator {
             ))
             .accepted(format!("it has {room} bytes for all buffers together"))
         })?;
+        let page = shared.clock.as_ref().and_then(|clock| clock.shared_page());
+        let home = match (allocation, page) {
+            (Allocation::Host, _) => Home::Host,
+            (Allocation::Shared, Some(page)) => Home::Shared(Arc::new(Pages::new(bytes, page))),
+            (Allocation::Device | Allocation::Shared, _) => Home::Device,
+        };
         let memory = Arc::new(
             BufferMemory::new(element, length, fill)?
                 .reserved(taken)
-                .in_stack(shared.stack),
+                .in_stack(shared.stack)
+                .at_home(home.clone()),
         );
         let buffer = Buffer::new(element, length, Arc::clone(&memory) as Arc<dyn Any + Send + Sync>);
         Ok(match allocation {
             Allocation::Device => buffer,
-            Allocation::Host | Allocation::Shared => buffer.seen_by_host(allocation, memory),
+            Allocation::Host | Allocation::Shared => match (home, &shared.clock) {
+                (Home::Shared(pages), Some(clock)) => {
+                    let side = SharedSide {
+                        memory,
+                        pages,
+                        clock: Arc::clone(clock),
+                        card: Arc::clone(&shared.card),
+                    };
+                    buffer.seen_by_host(allocation, Arc::new(side))
+                }
+                _ => buffer.seen_by_host(allocation, memory),
+            },
         })
     }
 
@@ -294,6 +324,36 @@ impl HostSide for BufferMemory {
     }
 }
 
+/// A shared allocation as the host sees it: pages that a kernel has touched come over the link, and the host waits for each.
+struct SharedSide {
+    memory: Arc<BufferMemory>,
+    pages: Arc<Pages>,
+    clock: Arc<dyn Clock>,
+    card: Arc<Card>,
+}
+
+impl SharedSide {
+    fn touch(&self, offset: u64, length: u64) {
+        let moved = self.pages.touched_by_host(offset, length);
+        if moved > 0 {
+            self.card.timeline.host().pass(self.clock.shared_pages_ns(moved));
+        }
+    }
+}
+
+impl HostSide for SharedSide {
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.touch(offset, bytes.len() as u64);
+        self.memory.copy_out(offset, bytes)
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.touch(offset, bytes.len() as u64);
+        self.memory.copy_in(offset, bytes);
+        Ok(())
+    }
+}
+
 impl Shared {
     pub(super) fn launch(&self, program: &Program, launch: &Launch) -> Result<(Timing, String)> {
         let kernel = program.kernel();
@@ -330,31 +390,22 @@ impl Shared {
             let measured = clock.time(kernel, timed, &copy, self.stack)?;
             timing.elapsed_ns = measured.elapsed_ns;
             timing.counters.merge(&measured.counters);
-            timing.notes.extend(elsewhere(kernel, launch));
+            take_pages(launch)?;
         }
         Ok((timing, printed))
     }
 }
 
-/// What the timer does not know: that some buffers lie behind the link.
-fn elsewhere(kernel: &Kernel, launch: &Launch) -> Option<String> {
-    let names: Vec<String> = kernel
-        .params
-        .iter()
-        .zip(&launch.arguments)
-        .filter(|(_, argument)| {
-            argument
-                .buffer()
-                .is_some_and(|(buffer, _)| buffer.allocation() != Allocation::Device)
-        })
-        .map(|(param, _)| format!("`{}`", param.name))
-        .collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "not in the device's memory, but timed as if: {}; a real launch takes longer",
-            names.join(", ")
-        )
-    })
+/// What a launch leaves of its shared allocations on the device: all of them, as far as is known.
+fn take_pages(launch: &Launch) -> Result<()> {
+    let arguments = launch.arguments.iter().filter_map(Argument::buffer);
+    for (buffer, _) in arguments {
+        let memory: Arc<BufferMemory> = buffer.implementation()?;
+        if let Home::Shared(pages) = memory.home() {
+            pages.taken_by_device();
+        }
+    }
+    Ok(())
 }
 
 /// The launch on copies of its buffers; arguments that are the same buffer stay the same. Those of parameters that

@@ -79,6 +79,8 @@
 //! - **Loops** take `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]` (keep the loop) and `#[prefetch("PLAN")]`.
 //! - **Hints:** [`prefetch`](fn@hint::prefetch) and [`joint_prefetch`](fn@hint::joint_prefetch), of elements, pointers
 //!   and views: `prefetch(&values[i], L1)`, `joint_prefetch(work_group(), &values[i..i + n], [L2, L1_NT])`.
+//! - **Asynchronous copies** ([`mod@pipeline`]): `pipeline_memcpy_async(&mut tile[i..], &values[j..])`, `pipeline_commit()`,
+//!   `pipeline_wait_prior(3)`.
 //! - **Pointers** ([`mod@pointer`]): `let p = global_ptr(&values[i]);`, `shared_ptr`, `private_ptr`, `generic_ptr`, with
 //!   `add(n) read() raw() span(n) generic() prefetch(n)`.
 //! - **Intel's cache controls** ([`lsc`]): `lsc_prefetch_uint(p, 0, LSC_LDCC_L1C_L3C)`, `lsc_load`.
@@ -112,6 +114,7 @@ pub mod geometry;
 pub mod hint;
 pub mod lsc;
 mod mathematics;
+pub mod pipeline;
 pub mod pointer;
 #[doc(hidden)]
 pub mod record;
@@ -147,6 +150,7 @@ pub mod prelude {
         lsc_prefetch_ulong, lsc_prefetch_ulong2, lsc_prefetch_ulong3, lsc_prefetch_ulong4,
         lsc_prefetch_ulong8, lsc_prefetch_ushort,
     };
+    pub use super::pipeline::{pipeline_commit, pipeline_memcpy_async, pipeline_wait_prior};
     pub use super::pointer::{Ptr, generic_ptr, global_ptr, private_ptr, shared_ptr};
     pub use super::scalar::{Float, Half, Integer, Number, Scalar, Signed};
     pub use super::select::select;

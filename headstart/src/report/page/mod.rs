@@ -66,6 +66,7 @@ pub fn html(report: &Report) -> String {
     figures(&mut page, report);
     gain(&mut page, report);
     plan(&mut page, report);
+    tables::ways(&mut page, report);
     tables::counters(&mut page, report);
     if let Some(known) = &report.detail {
         detail::sections(&mut page, known);

@@ -49,6 +49,49 @@ pub(super) fn counters(page: &mut String, report: &Report) {
     page.push_str("</tbody>\n</table></div>\n</section>\n");
 }
 
+/// What sub-group size, register file and work-group size give beside the plans.
+pub(super) fn ways(page: &mut String, report: &Report) {
+    let Some(found) = &report.ways else { return };
+    page.push_str("<section id=\"ways\">\n<h2>Sub-group size, register file, work-group size</h2>\n");
+    if !found.trials.is_empty() {
+        page.push_str(
+            "<div class=\"scroll\"><table class=\"sorts\" id=\"launch-settings\">\n<thead><tr><th scope=\"col\">compiled and launched\
+             </th><th scope=\"col\">plan</th><th class=\"number\" scope=\"col\">time</th><th class=\"number\" scope=\"col\">\
+             speedup</th></tr></thead>\n<tbody>\n",
+        );
+    }
+    for trial in &found.trials {
+        let class = match &found.best {
+            Some(best) if best == trial => "chosen",
+            _ if trial.way.is_usual() && trial.plan.is_none() => "plain",
+            _ => "",
+        };
+        put(
+            page,
+            format_args!(
+                "<tr class=\"{class}\"><td>{}</td><td class=\"plan\">{}</td><td class=\"number\" data-v=\"{:.1}\">{}</td>\
+                 <td class=\"number\" data-v=\"{:.4}\">{}</td></tr>\n",
+                Escaped(trial.way),
+                Parts(&trial.plan),
+                trial.time_ns,
+                number::duration(trial.time_ns),
+                trial.speedup,
+                number::speedup(trial.speedup),
+            ),
+        );
+    }
+    if !found.trials.is_empty() {
+        page.push_str("</tbody>\n</table></div>\n");
+    }
+    for reason in &found.left_out {
+        put(page, format_args!("<p>Not tried: {}.</p>\n", Prose(reason)));
+    }
+    for how in found.best.iter().flat_map(|best| best.way.how()) {
+        put(page, format_args!("<p>To get {}.</p>\n", Prose(&how)));
+    }
+    page.push_str("</section>\n");
+}
+
 /// Plans with their times, fastest first, and what other geometries give.
 pub(super) fn trials(page: &mut String, report: &Report) {
     let ran = report.fastest_first();

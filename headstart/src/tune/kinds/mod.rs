@@ -26,6 +26,8 @@ use super::workload::Workload;
 use crate::back::{ptx, spirv};
 #[cfg(feature = "cuda")]
 use crate::device::cuda::gpu::GpuFacts;
+#[cfg(feature = "opencl")]
+use crate::device::opencl::platform::OpenClFacts;
 use crate::device::{CacheState, Description, Device};
 use crate::error::{Error, Result};
 use crate::ir::CacheLevel;
@@ -126,6 +128,12 @@ pub trait KnownDevice: Send + Sync {
     /// What its driver says, where it is an NVIDIA GPU.
     #[cfg(feature = "cuda")]
     fn gpu(&self) -> Option<&GpuFacts> {
+        None
+    }
+
+    /// What its runtime says, where it is an OpenCL device.
+    #[cfg(feature = "opencl")]
+    fn opencl(&self) -> Option<&OpenClFacts> {
         None
     }
 

@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use crate::device::sim::home::Home;
 use crate::device::sim::simulator::Reservation;
 use crate::device::{Fill, Pattern};
 use crate::ir::Type;
@@ -35,6 +36,8 @@ pub struct BufferMemory {
     reservation: Option<Reservation>,
     /// The stack of a card in whose memory it lies.
     stack: u32,
+    /// Whether that is the device's memory at all.
+    home: Home,
 }
 
 #[derive(Debug)]
@@ -60,6 +63,7 @@ impl BufferMemory {
             reads: (0..pages).map(|_| AtomicU32::new(0)).collect(),
             reservation: None,
             stack: 0,
+            home: Home::Device,
         })
     }
 
@@ -73,6 +77,17 @@ impl BufferMemory {
     pub(in crate::device::sim) fn in_stack(mut self, stack: u32) -> BufferMemory {
         self.stack = stack;
         self
+    }
+
+    /// The same with another home.
+    pub(in crate::device::sim) fn at_home(mut self, home: Home) -> BufferMemory {
+        self.home = home;
+        self
+    }
+
+    /// Whose memory it lies in.
+    pub(in crate::device::sim) fn home(&self) -> &Home {
+        &self.home
     }
 
     /// The stack of a card in whose memory it lies.
@@ -224,6 +239,7 @@ impl BufferMemory {
             reads: self.reads.iter().map(|_| AtomicU32::new(0)).collect(),
             reservation: None,
             stack: self.stack,
+            home: self.home.clone(),
         }
     }
 

@@ -27,6 +27,7 @@ mod compressed;
 mod counters;
 mod dram;
 mod hints;
+mod host;
 mod in_flight;
 mod l2;
 mod lines;
@@ -55,6 +56,8 @@ pub use compressed::{Compressible, parts};
 use compressed::{Compression, Kept};
 pub use counters::MemoryCounters;
 use dram::Dram;
+use host::HostLink;
+pub use host::WithHost;
 use in_flight::InFlight;
 pub use l2::{Contents, stays_in_l2};
 use l2::{Key, L2, Place};
@@ -122,6 +125,8 @@ pub struct MemorySystem {
     slices: Option<Slices>,
     /// Between stacks, where what is asked for may lie in another one.
     link: Option<Link>,
+    /// To the host, where what is asked for may lie there.
+    host: Option<HostLink>,
     compression: Compression,
     /// Takes hints, a line each.
     hint_port: Port,
@@ -307,6 +312,7 @@ impl MemorySystem {
             l2_port: Port::new(*l2.requests_per_cycle * share),
             slices: Slices::new(*l2.slices, f64::from(*l2.slices), share),
             link: Link::new(model, &extent.placement, simulated, share),
+            host: HostLink::new(model, &extent.placement.with_host, share),
             compression: Compression::new(*model.dram.compression, &extent.compressible),
             hint_port: Port::new(*model.prefetch.lines_per_cycle * share),
             dram: Dram::new(model, share),
@@ -803,12 +809,13 @@ impl MemorySystem {
         }
     }
 
-    /// What bytes of a line that lies in another stack take longer.
+    /// What bytes of a line that lies in another stack, or with the host, take longer.
     fn cross(&mut self, core: usize, now: Cycles, line: u64, bytes: u64) -> Cycles {
         let address = line << self.shape.line_shift();
-        self.link
-            .as_mut()
-            .map_or(0.0, |link| link.cross(core, now, address, bytes as f64))
+        let host = self.host.as_mut();
+        let host = host.map_or(0.0, |host| host.reach(now, address, bytes as f64));
+        let link = self.link.as_mut();
+        host + link.map_or(0.0, |link| link.cross(core, now, address, bytes as f64))
     }
 
     /// A core runs a work-group that belongs to this stack of the device.

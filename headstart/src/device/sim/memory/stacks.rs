@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::host::WithHost;
 use super::port::{Cycles, Port};
 use crate::model::DeviceModel;
 
@@ -16,6 +17,8 @@ pub struct Placement {
     pub elsewhere: Vec<Range<u64>>,
     /// Those that are divided over the stacks of the device, where it has several.
     pub divided: Vec<Range<u64>>,
+    /// Those that lie with the host.
+    pub with_host: WithHost,
 }
 
 /// The link, or the part of it that the simulated cores can claim.

@@ -67,6 +67,9 @@ impl MemorySystem {
             if let Some(recent) = &mut self.recent {
                 recent.write(&key, start);
             }
+            let address = line << self.shape.line_shift();
+            let host = self.host.as_mut();
+            let room = room.max(start) + host.map_or(0.0, |host| host.write(start, address, bytes as f64));
             // L2 holds much that waits for its bank: only what all banks do not keep up with holds up a core.
             self.cores[core]
                 .port

@@ -302,6 +302,14 @@ impl Clock for Timer {
         self.model.copy_ns(bytes, way)
     }
 
+    fn shared_page(&self) -> Option<u64> {
+        self.model.card.as_ref().map(|card| *card.shared_page)
+    }
+
+    fn shared_pages_ns(&self, pages: u64) -> f64 {
+        self.model.shared_pages_ns(pages)
+    }
+
     fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
         self.model.prefetches(kernel)
     }

@@ -9,8 +9,10 @@ use super::stalls::{InstructionProfile, Issue, Watch};
 use super::survey::Chosen;
 use super::{Cores, Raced, Timer};
 use crate::device::sim::functional::{BufferMemory, LaunchState, Options, PrefetchBounds};
+use crate::device::sim::home::Home;
 use crate::device::sim::memory::{
-    Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, parts, spread, stays_in_l2,
+    Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, WithHost, parts, spread,
+    stays_in_l2,
 };
 use crate::device::{CacheState, Launch};
 use crate::ir::{AtomicOp, Kernel, Meeting, OpKind, Space};
@@ -427,9 +429,11 @@ impl Job<'_> {
     /// In which stacks the launch's buffers lie, for the one that runs it.
     fn placement(&self) -> Placement {
         let buffers = self.state.extents().into_iter().zip(self.state.stacks());
+        let with_host = self.with_host();
         match *self.model.core.stacks > 1 {
             true => Placement {
                 divided: buffers.map(|(buffer, _)| buffer).collect(),
+                with_host,
                 ..Placement::default()
             },
             false => Placement {
@@ -437,9 +441,28 @@ impl Job<'_> {
                     .filter(|&(_, stack)| stack != self.stack)
                     .map(|(buffer, _)| buffer)
                     .collect(),
+                with_host,
                 ..Placement::default()
             },
         }
+    }
+
+    /// What of the launch's buffers lies with the host.
+    fn with_host(&self) -> WithHost {
+        let mut found = WithHost::default();
+        for (buffer, memory) in self.state.extents().into_iter().zip(self.state.memories()) {
+            match memory.home() {
+                Home::Device => {}
+                Home::Host => found.pinned.push(buffer),
+                Home::Shared(pages) => {
+                    let pieces = pages.on_host().into_iter();
+                    found
+                        .pages
+                        .extend(pieces.map(|piece| buffer.start + piece.start..buffer.start + piece.end));
+                }
+            }
+        }
+        found
     }
 
     /// What part of each buffer can be compressed, by some of its lines, where the device does that.

@@ -20,6 +20,7 @@ pub mod hints;
 pub mod lsc;
 mod memory;
 pub mod methods;
+pub mod pipeline;
 pub mod placed;
 pub mod places;
 pub mod pointers;

@@ -7,7 +7,8 @@ use super::At;
 use super::tree::{Body, Node, TargetId, VariableData, VariableId};
 use crate::Error;
 use crate::ir::{
-    Builder, ConvertOp, Kernel, LoadData, LoadId, LoopWishes, Op, OpKind, Place, PlaceData, Type, Value,
+    BinaryOp, Builder, ConvertOp, Kernel, LoadData, LoadId, LoopWishes, Op, OpKind, Place, PlaceData, Type,
+    Value,
 };
 
 thread_local! {
@@ -55,6 +56,8 @@ pub struct Recorder {
     extended: HashMap<Value, (ConvertOp, Value)>,
     /// Which values are cut ones that this extension restores.
     cut: HashMap<Value, (ConvertOp, Value)>,
+    /// Most groups of asynchronous copies that a wait leaves on their way, where there is a wait.
+    pub groups_left: Option<u32>,
 }
 
 /// A function that is being recorded.
@@ -78,7 +81,7 @@ impl Recorder {
     pub fn new(name: &'static str, file: &'static str) -> Recorder {
         Recorder {
             kernel: Kernel::new(name),
-            variables: Vec::new(),
+            variables: super::pipeline::variables(),
             frames: vec![Frame {
                 definition: (file, 0),
                 call: None,
@@ -96,6 +99,7 @@ impl Recorder {
             places: HashMap::new(),
             extended: HashMap::new(),
             cut: HashMap::new(),
+            groups_left: None,
         }
     }
 
@@ -204,8 +208,26 @@ impl Recorder {
             let body = self.end();
             self.nodes.extend(body.nodes);
         }
-        let body = Body::new(self.nodes, 0);
+        let mut body = Body::new(self.nodes, 0);
+        super::pipeline::prune(&mut body, self.groups_left);
         (self.kernel, self.variables, body)
+    }
+
+    /// A whole number that is known here: a constant, or what is computed of constants right before.
+    pub fn constant(&self, value: Value) -> Option<u64> {
+        if let Some(bits) = self.kernel.as_constant(value) {
+            return Some(bits);
+        }
+        let of = self.nodes.iter().rev().find_map(|node| match node {
+            Node::Op(op) if op.results == [value] => Some(&op.kind),
+            _ => None,
+        })?;
+        match of {
+            OpKind::Convert(ConvertOp::Truncate | ConvertOp::ExtendU, of) => self.constant(*of),
+            OpKind::Binary(op, x, y) => folded(*op, self.constant(*x)?, self.constant(*y)?),
+            OpKind::NoWrap(op, _, x, y) => folded((*op).into(), self.constant(*x)?, self.constant(*y)?),
+            _ => None,
+        }
     }
 
     /// A load of the source, from the slice or array with this number.
@@ -288,4 +310,14 @@ pub fn usize_from_u32(at: At, write: impl FnOnce(&mut Builder<'_>) -> Value) -> 
         let narrow = recorder.build(at, write);
         super::Recorded::new(recorder.convert(at, ConvertOp::ExtendU, Type::I64, narrow))
     })
+}
+
+/// A sum, difference or product that does not wrap.
+fn folded(op: BinaryOp, x: u64, y: u64) -> Option<u64> {
+    match op {
+        BinaryOp::Add => x.checked_add(y),
+        BinaryOp::Sub => x.checked_sub(y),
+        BinaryOp::Mul => x.checked_mul(y),
+        _ => None,
+    }
 }

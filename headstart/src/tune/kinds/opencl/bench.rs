@@ -2,32 +2,61 @@
 //! the simulator computes there, and timed against each other in turns.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::back::spirv::Target;
 use crate::device::opencl::device::OpenClDevice;
 use crate::device::opencl::platform::{Kind, OpenClFacts};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
-use crate::device::{CacheState, Command, Device, Program, Queue, Timing};
+use crate::device::{CacheState, Command, Device, Fill, Paired, Program, Queue, Timing};
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
-use crate::ir::{CacheLevel, Kernel};
+use crate::ir::{CacheLevel, Kernel, Type};
 use crate::prefetch;
 use crate::report::Outputs;
 use crate::tune::bench::{Bench, Last, Right, Timed};
 use crate::tune::check;
+use crate::tune::ways::Choices;
 use crate::tune::workload::{Bound, Prepared, Workload};
 
 /// Launches of each kernel that are counted, after one that is not.
 const ROUNDS: usize = 9;
 
+/// Bytes that are copied to empty the caches: twice what the device says that they hold, within these.
+const LEAST_FLUSH: u64 = 16 << 20;
+const MOST_FLUSH: u64 = 1 << 30;
+
 /// An OpenCL device on which plans are tried.
 pub struct OpenClBench {
     opencl: OpenClDevice,
+    has_large_registers: bool,
     /// The simulator with the device's limits: it checks more than a device can.
     simulator: Simulator,
     /// What is right for the plain kernel that was asked for last: a search asks plan by plan.
     last: Last<Arc<Vec<Vec<u8>>>>,
+}
+
+/// How kernels are launched to be measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Launches {
+    /// Launches of each that are not counted.
+    pub warm_up: u32,
+    /// Launches of each that are.
+    pub rounds: u32,
+    /// What the caches hold before each of these.
+    pub cache: CacheState,
+    /// The longest that one may take.
+    pub limit: Duration,
+}
+
+/// What was measured of a kernel.
+#[derive(Clone, Debug)]
+pub struct OpenClMeasured {
+    /// Its times.
+    pub timing: Timing,
+    /// What it left, by output, if that was read.
+    pub found: Vec<Vec<u8>>,
 }
 
 /// A kernel, ready to be launched again and again.
@@ -48,13 +77,104 @@ impl OpenClBench {
         let simulator = Simulator::custom(opencl.description().clone(), Options::CHECKING_OPENCL, None);
         Ok(OpenClBench {
             opencl,
+            has_large_registers: false,
             simulator,
             last: Last::default(),
         })
     }
 
-    fn facts(&self) -> &OpenClFacts {
+    /// What the device is.
+    pub fn facts(&self) -> &OpenClFacts {
         self.opencl.facts()
+    }
+
+    /// Launches kernels of a workload in turns, each after something else has gone through the caches where they are to be
+    /// flushed: their times, and what each left, if that is wanted. In order; one that cannot be run has its error. None where
+    /// `in_time` says before a step that there is no time for it.
+    ///
+    /// # Errors
+    /// The data do not fit the device.
+    pub fn measure(
+        &mut self,
+        workload: &Workload,
+        kernels: &[Arc<Kernel>],
+        options: Launches,
+        read: bool,
+        in_time: &dyn Fn() -> bool,
+    ) -> Result<Option<Vec<Result<OpenClMeasured>>>> {
+        self.opencl.set_limit(options.limit);
+        let queue = self.opencl.queue()?;
+        let flush = match options.cache {
+            CacheState::Kept => None,
+            CacheState::Flushed => Some(self.flush()?),
+        };
+        let bound = workload.bind(&self.opencl)?;
+        let warm = |kernel: &Arc<Kernel>| -> Result<Candidate> {
+            let mut candidate = self.compiled(&bound, kernel)?;
+            candidate.launch(queue.as_ref())?;
+            if read {
+                candidate.read(queue.as_ref())?;
+            }
+            for _ in 1..options.warm_up {
+                candidate.launch(queue.as_ref())?;
+            }
+            Ok(candidate)
+        };
+        let mut candidates: Vec<Result<Candidate>> = Vec::with_capacity(kernels.len());
+        for kernel in kernels {
+            if !in_time() {
+                return Ok(None);
+            }
+            candidates.push(warm(kernel));
+        }
+        for round in 0..options.rounds as usize {
+            let count = candidates.len();
+            for turn in 0..count {
+                let place = (round + turn) % count;
+                let Ok(candidate) = &mut candidates[place] else {
+                    continue;
+                };
+                if !in_time() {
+                    return Ok(None);
+                }
+                if let Some(flush) = &flush {
+                    queue.submit(flush.clone(), &[]).wait()?;
+                }
+                match candidate.launch(queue.as_ref()) {
+                    Ok(time) => candidate.times.push(time),
+                    Err(error) => candidates[place] = Err(error),
+                }
+            }
+        }
+        let first = candidates.first().and_then(|first| first.as_ref().ok());
+        let first = first.map(|first| first.times.clone()).unwrap_or_default();
+        let measured = candidates.into_iter().map(|candidate| {
+            let candidate = candidate?;
+            let paired = Paired::of(&first, &candidate.times);
+            let timing = Timing::of(candidate.times, options.cache)
+                .ok_or_else(|| Error::usage("no launch was to be counted").accepted("a round or more"))?;
+            Ok(OpenClMeasured {
+                timing: Timing { paired, ..timing },
+                found: candidate.found,
+            })
+        });
+        Ok(Some(measured.collect()))
+    }
+
+    /// A copy that leaves nothing of what a launch touches in the caches.
+    fn flush(&self) -> Result<Command> {
+        let facts = self.facts();
+        let bytes = (2 * facts.cache_bytes)
+            .clamp(LEAST_FLUSH, MOST_FLUSH)
+            .min(facts.buffer_bytes);
+        let fill = || Fill::Uninitialized;
+        Ok(Command::Copy {
+            from: self.opencl.allocate(Type::I8, bytes, fill())?,
+            from_offset: 0,
+            to: self.opencl.allocate(Type::I8, bytes, fill())?,
+            to_offset: 0,
+            length: bytes,
+        })
     }
 
     /// What the plain kernel computes at full size.
@@ -68,23 +188,20 @@ impl OpenClBench {
         self.last.known_or(plain, (), computed)
     }
 
-    /// Compiles a kernel, launches it once and reads what it computed.
-    fn candidate(&self, queue: &dyn Queue, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Candidate> {
-        let program = self.opencl.compile(kernel)?;
-        let prepared = bound.prepare(&self.opencl)?;
-        let mut candidate = Candidate {
-            program,
-            prepared,
+    fn compiled(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Candidate> {
+        Ok(Candidate {
+            program: self.opencl.compile(kernel)?,
+            prepared: bound.prepare(&self.opencl)?,
             found: Vec::new(),
             times: Vec::new(),
-        };
+        })
+    }
+
+    /// Compiles a kernel, launches it once and reads what it computed.
+    fn candidate(&self, queue: &dyn Queue, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Candidate> {
+        let mut candidate = self.compiled(bound, kernel)?;
         candidate.launch(queue)?;
-        candidate.found = candidate
-            .prepared
-            .outputs
-            .iter()
-            .map(|output| output.read(queue))
-            .collect::<Result<_>>()?;
+        candidate.read(queue)?;
         Ok(candidate)
     }
 
@@ -138,6 +255,12 @@ impl Candidate {
         let command = Command::Launch(self.program.clone(), self.prepared.launch.clone());
         Ok(queue.submit(command, &[]).wait()?.times.elapsed_ns())
     }
+
+    fn read(&mut self, queue: &dyn Queue) -> Result<()> {
+        let outputs = self.prepared.outputs.iter();
+        self.found = outputs.map(|output| output.read(queue)).collect::<Result<_>>()?;
+        Ok(())
+    }
 }
 
 impl Bench for OpenClBench {
@@ -146,7 +269,11 @@ impl Bench for OpenClBench {
     }
 
     fn identity(&self) -> String {
-        format!("{:?}", self.facts())
+        let registers = match self.has_large_registers {
+            true => " with the large register file",
+            false => "",
+        };
+        format!("{:?}{registers}", self.facts())
     }
 
     fn target(&self) -> prefetch::Target {
@@ -170,6 +297,23 @@ impl Bench for OpenClBench {
 
     fn times_at_once(&self) -> bool {
         false
+    }
+
+    fn choices(&self) -> Option<Choices> {
+        let description = self.opencl.description();
+        Some(Choices {
+            sub_group_sizes: description.sub_group_sizes.clone(),
+            sub_group_size: description.default_sub_group_size,
+            threads: None,
+            cores: description.cores,
+        })
+    }
+
+    fn with_large_registers(&self) -> Result<Box<dyn Bench>> {
+        let mut large = OpenClBench::open(self.facts().ordinal)?;
+        large.opencl.enlarge_registers()?;
+        large.has_large_registers = true;
+        Ok(Box::new(large))
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {

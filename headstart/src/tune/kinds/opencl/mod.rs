@@ -74,6 +74,10 @@ impl KnownDevice for OpenClFacts {
         Ok(Box::new(OpenClBench::open(self.ordinal)?))
     }
 
+    fn opencl(&self) -> Option<&OpenClFacts> {
+        Some(self)
+    }
+
     fn spirv_target(&self) -> Option<spirv::Target> {
         Some(self.target())
     }

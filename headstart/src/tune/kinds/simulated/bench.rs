@@ -7,15 +7,16 @@ use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
 use crate::device::sim::timer::{self, Code, Entrant, LaunchTime, StallReason, Survey, Timer};
 use crate::device::{CacheState, Device, Launch};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evidence::{Evidence, Profile, Timeline};
 use crate::ir::{CacheLevel, Kernel};
 use crate::model::hint::HintReached;
-use crate::model::{DeviceModel, Reached};
+use crate::model::{DeviceModel, Reached, Registers};
 use crate::prefetch;
 use crate::report::{Geometry, number};
 use crate::tune::bench::{Bench, Last, Looked, Raced, Timed};
 use crate::tune::kinds::KnownDevice;
+use crate::tune::ways::{Choices, Pressure};
 use crate::tune::workload::Bound;
 
 /// A simulated device on which plans are tried.
@@ -25,6 +26,7 @@ pub struct SimulatedBench {
     timer: Timer,
     cache: CacheState,
     operation_limit: u64,
+    has_large_registers: bool,
     /// What the work-groups of a kernel's launch have to do: that of the search at hand.
     survey: Last<Option<Arc<Survey>>, Geometry>,
 }
@@ -40,6 +42,7 @@ impl SimulatedBench {
             timer: Timer::new(Arc::clone(&model)),
             cache: CacheState::default(),
             operation_limit: options.operation_limit,
+            has_large_registers: false,
             survey: Last::default(),
             model,
         }
@@ -58,13 +61,6 @@ impl SimulatedBench {
     pub fn with_operation_limit(mut self, limit: u64) -> SimulatedBench {
         self.operation_limit = limit;
         self.device = Simulator::custom(self.model.description(), self.engine_options(), None);
-        self
-    }
-
-    /// The same, where each sub-group has the large register file, and a core half as many of them (Intel).
-    #[must_use]
-    pub fn with_large_registers(mut self) -> SimulatedBench {
-        self.timer = self.timer.with_large_registers();
         self
     }
 
@@ -148,9 +144,13 @@ impl Bench for SimulatedBench {
     }
 
     fn identity(&self) -> String {
+        let registers = match self.has_large_registers {
+            true => " with the large register file",
+            false => "",
+        };
         match self.cache {
-            CacheState::Kept => format!("{:?}", self.model),
-            CacheState::Flushed => format!("{:?} {:?}", self.model, self.cache),
+            CacheState::Kept => format!("{:?}{registers}", self.model),
+            CacheState::Flushed => format!("{:?} {:?}{registers}", self.model, self.cache),
         }
     }
 
@@ -188,6 +188,42 @@ impl Bench for SimulatedBench {
 
     fn times_at_once(&self) -> bool {
         true
+    }
+
+    fn choices(&self) -> Option<Choices> {
+        let Registers::Fixed(_) = &self.model.registers else {
+            return None;
+        };
+        let core = &self.model.core;
+        Some(Choices {
+            sub_group_sizes: core.sub_group_sizes.to_vec(),
+            sub_group_size: *core.sub_group_size,
+            threads: Some(*core.sub_groups),
+            cores: *core.count,
+        })
+    }
+
+    fn with_large_registers(&self) -> Result<Box<dyn Bench>> {
+        match &self.model.registers {
+            Registers::Fixed(registers) if registers.has_large_mode => {
+                let mut large = SimulatedBench::new((*self.model).clone())
+                    .with_cache(self.cache)
+                    .with_operation_limit(self.operation_limit);
+                large.timer = large.timer.with_large_registers();
+                large.has_large_registers = true;
+                Ok(Box::new(large))
+            }
+            _ => Err(Error::device("the device has one size of register files")),
+        }
+    }
+
+    fn pressure(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Pressure>> {
+        let (_, code) = self.prepared(bound, kernel)?;
+        let estimate = code.program().register_estimate;
+        Ok(Some(Pressure {
+            registers: estimate.registers,
+            spilled_bytes: estimate.spilled_bytes,
+        }))
     }
 
     fn simulates(&self) -> Option<&DeviceModel> {

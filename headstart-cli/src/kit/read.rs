@@ -1,0 +1,219 @@
+//! What a file of an owner's says: a model of the device, and how often its answers would have been right there.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use headstart::device::model::{self, DeviceModel};
+use headstart::report::number::{duration, figures, percent, speedup};
+use headstart::tune::SimulatedBench;
+use headstart::{Error, Result};
+
+use super::file::Kit;
+use crate::bench::accuracy::cases;
+use crate::bench::accuracy::document::{standing, summary};
+use crate::bench::accuracy::judge::{self, Judgement};
+use crate::bench::accuracy::record::Origin;
+use crate::bench::accuracy::{sides, told};
+use crate::calibrate::file::Base;
+use crate::calibrate::fit::{self, Fitted};
+use crate::calibrate::points;
+use crate::command::calibrate::{changes, named, of_device, similar};
+use crate::published;
+
+/// What is made of a file.
+pub struct Made {
+    /// The new model as text, for `--device FILE.toml`.
+    pub text: String,
+    /// The same.
+    pub model: DeviceModel,
+    /// The numbers that follow from the microbenchmarks.
+    pub fitted: Vec<Fitted>,
+    /// The model that it was made from.
+    pub base: String,
+}
+
+/// The model that follows from a file's microbenchmarks.
+///
+/// # Errors
+/// No model is like the device and none is named, or one that is named does not exist.
+pub fn model_of(kit: &Kit, base: Option<&str>, output: Option<&Path>) -> Result<Made> {
+    let measurements = &kit.calibration;
+    let name = match base {
+        Some(name) => name.to_owned(),
+        None => similar(measurements)?,
+    };
+    let base = Base::find(&name)?;
+    let like = model::find(&name, &[])?;
+    let points = points::all(measurements.cores);
+    let fitted = fit::fit(&base, &points, measurements)?;
+    let text = base.write(
+        &named(output, measurements),
+        &of_device(&like, measurements),
+        &fitted,
+    )?;
+    let model = model::parse(&text, "the new model", &[])?;
+    Ok(Made {
+        text,
+        model,
+        fitted,
+        base: name,
+    })
+}
+
+/// Simulates the measured cases on a model, as many as the time allows, and judges them.
+///
+/// # Errors
+/// A plan of the file cannot be read.
+pub fn held_against(kit: &mut Kit, model: &DeviceModel, budget: Duration) -> Result<Vec<Judgement>> {
+    let begun = Instant::now();
+    let bench = SimulatedBench::new(model.clone()).with_cache(sides::CACHE);
+    for case in cases::all() {
+        let record = kit
+            .accuracy
+            .cases
+            .iter_mut()
+            .find(|record| record.case == case.name());
+        let Some(record) =
+            record.filter(|record| record.measured.as_ref().is_some_and(|side| side.error.is_none()))
+        else {
+            continue;
+        };
+        if begun.elapsed() >= budget {
+            break;
+        }
+        record.simulated = Some(told(&case, sides::simulated(&bench, &case))?);
+    }
+    kit.accuracy.simulated_by = Some(Origin {
+        command: published::command(),
+        date: published::date(),
+        device: format!("sim:{}", model.name),
+        driver: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    });
+    judge::of(&kit.accuracy)
+}
+
+/// What the file is, for people.
+pub fn described(kit: &Kit) -> String {
+    let mut text = format!(
+        "{}, driver {}, measured {} with version {} in {} s\n",
+        kit.calibration.device,
+        kit.calibration.driver,
+        kit.calibration.date,
+        kit.version,
+        figures(kit.seconds)
+    );
+    for (name, value) in &kit.facts {
+        let _ = writeln!(text, "  {name}: {value}");
+    }
+    let failed: Vec<&str> = kit
+        .calibration
+        .rows
+        .iter()
+        .filter_map(|row| row.failure.as_deref())
+        .collect();
+    let _ = writeln!(
+        text,
+        "{} microbenchmarks, {} of which the device does not run; {} cases",
+        kit.calibration.rows.len(),
+        failed.len(),
+        kit.accuracy.cases.len()
+    );
+    text
+}
+
+/// What the model became, and how its answers stand, for people.
+pub fn told_of(made: &Made, judgements: &[Judgement]) -> String {
+    let mut text = changes(&made.base, &made.fitted);
+    let mut errors: Vec<f64> = made.fitted.iter().map(|one| one.error().abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    if let (Some(median), Some(worst)) = (errors.get(errors.len() / 2), errors.last()) {
+        let _ = writeln!(
+            text,
+            "{} numbers: median error {}, worst {}",
+            errors.len(),
+            percent(*median),
+            percent(*worst)
+        );
+    }
+    text.push('\n');
+    text.push_str(&summary(judgements));
+    text
+}
+
+/// The same as a page of Markdown.
+pub fn page(kit: &Kit, made: &Made, judgements: &[Judgement]) -> String {
+    let mut text = format!(
+        "# {} held against its model\n\nMeasured {} with driver {}, version {}. The model was made from `{}` by `headstart kit --from`.\n\n",
+        kit.calibration.device, kit.calibration.date, kit.calibration.driver, kit.version, made.base
+    );
+    text.push_str("| the device | says |\n|---|---|\n");
+    for (name, value) in &kit.facts {
+        let _ = writeln!(text, "| {name} | {value} |");
+    }
+    text.push_str("\n## Numbers of the model\n\n| number | before | now | from | measured | with it |\n|---|---|---|---|---|---|\n");
+    for one in &made.fitted {
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} | `{} {}` | {} | {} |",
+            one.key,
+            figures(one.before),
+            figures(one.value),
+            one.kernel,
+            one.settings,
+            figures(one.measured),
+            figures(one.modelled)
+        );
+    }
+    text.push_str(
+        "\n## Cases\n\n| case | plain kernel, simulated over measured | best plan, measured | simulation alone says | of it measured | that is |\n\
+         |---|---|---|---|---|---|\n",
+    );
+    for judgement in judgements {
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} `{}` | {} `{}` | {} | {} |",
+            judgement.case,
+            figures(judgement.plain_ratio),
+            speedup(judgement.best_speedup),
+            judgement.best,
+            judgement.alone.says.name(),
+            judgement.alone.pick,
+            speedup(judgement.alone.measured),
+            standing(judgement.alone.standing),
+        );
+    }
+    let only: Vec<_> = kit
+        .accuracy
+        .cases
+        .iter()
+        .filter_map(|case| Some((case, case.measured.as_ref()?.error.as_ref()?)))
+        .collect();
+    if !only.is_empty() {
+        text.push_str("\n## Cases that the device does not run\n\n");
+    }
+    for (case, error) in only {
+        let _ = writeln!(text, "- `{}`: {error}", case.case);
+    }
+    let _ = writeln!(
+        text,
+        "\nMeasured in {}, {} microbenchmarks and {} cases.",
+        duration(kit.seconds * 1e9),
+        kit.calibration.rows.len(),
+        kit.accuracy.cases.len()
+    );
+    text
+}
+
+/// Refuses a file that holds nothing.
+///
+/// # Errors
+/// Nothing was measured.
+pub fn check(kit: &Kit) -> Result<()> {
+    match kit.calibration.rows.iter().any(|row| row.measured.is_some()) {
+        true => Ok(()),
+        false => Err(Error::input("no microbenchmark of the file was measured")
+            .accepted("a file that `headstart kit DEVICE -o FILE` has written to")),
+    }
+}

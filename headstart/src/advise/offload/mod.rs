@@ -1,0 +1,19 @@
+//! Which loops of a program are worth a device: what a profile of the program on the host says of each, against what a device
+//! needs for it at least.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `loops` | the profile: a CSV with a row for each loop |
+//! | `estimate` | what a device takes for a loop: copies, launches, and the least of the loop itself |
+//! | `text` | the answer for a terminal |
+//!
+//! The estimate of the device is a lower bound, so that a loop that is not worth it here is not worth it at all; one that is needs
+//! its kernel, which `headstart tune` looks at.
+
+mod estimate;
+mod loops;
+mod text;
+
+pub use estimate::{Limit, LoopEstimate, Offload, Worth, offload};
+pub use loops::{HostLoop, loops_of};
+pub use text::text;

@@ -1,0 +1,73 @@
+//! The answer for a terminal.
+
+use std::fmt::Write;
+
+use super::estimate::{Limit, LoopEstimate, Offload, Worth};
+use crate::report::columns::Columns;
+use crate::report::number::{duration, speedup};
+use crate::report::table::matrix;
+
+/// The whole answer, ending with a line break.
+pub fn text(found: &Offload, columns: Columns) -> String {
+    let header: Vec<String> = [
+        "host",
+        "copies",
+        "launches",
+        "kernel",
+        "at most",
+        "if data stay",
+        "limit",
+        "worth it",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let rows: Vec<(String, Vec<String>)> = found
+        .loops
+        .iter()
+        .map(|own| (own.name.clone(), cells(own)))
+        .collect();
+    let mut text = format!(
+        "On the {}, at least\n{}\n\n",
+        found.device,
+        matrix("loop", &header, &rows, columns)
+    );
+    let count = |worth: Worth| found.loops.iter().filter(|own| own.worth == worth).count();
+    let sentence = format!(
+        "Of {} loops {} are worth the device with their copies, {} more where their data stay there. The program takes {}; with the \
+         former it is at most {} as fast, with all of these {}. What a kernel reaches of that `headstart tune` says.",
+        found.loops.len(),
+        count(Worth::Yes),
+        count(Worth::IfDataStay),
+        duration(found.program_ns),
+        speedup(found.speedup),
+        speedup(found.speedup_if_data_stay)
+    );
+    // Writing to a String cannot fail.
+    let _ = write!(text, "{}", columns.wrapped(&sentence, "", ""));
+    text
+}
+
+fn cells(own: &LoopEstimate) -> Vec<String> {
+    let limit = match own.limit {
+        Limit::Copies => "copies",
+        Limit::Launches => "launches",
+        Limit::Memory => "memory",
+        Limit::Arithmetic => "arithmetic",
+        Limit::Latency => "latency",
+    };
+    let worth = match own.worth {
+        Worth::Yes => "yes",
+        Worth::IfDataStay => "if data stay",
+        Worth::No => "no",
+    };
+    vec![
+        duration(own.host_ns),
+        duration(own.copies_ns),
+        duration(own.launches_ns),
+        duration(own.kernel_ns),
+        speedup(own.speedup),
+        speedup(own.speedup_if_data_stay),
+        limit.to_owned(),
+        worth.to_owned(),
+    ]
+}

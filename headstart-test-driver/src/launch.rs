@@ -6,6 +6,7 @@ use headstart::Fault;
 use headstart::device::{Argument, Command, Launch};
 use headstart::front::ptx::Origin;
 use headstart::ir::Type;
+use headstart::ir::line::PrintLimits;
 
 use crate::modules::Function;
 use crate::state::{
@@ -126,6 +127,7 @@ pub fn launch(
         operation_limit: None,
         first_groups: None,
         memory: state.all_memory(),
+        print_limits: PrintLimits::default(),
     };
     match state.run(Command::Launch(loaded.program.clone(), launch)) {
         Ok(outcome) => {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Buffer, Description};
+use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, Param, Type};
 use crate::{Error, Result};
 
@@ -26,6 +27,8 @@ pub struct Launch {
     /// Buffers that lie at addresses of a program's choosing, as a capture or a driver has them: a pointer inside a
     /// structure or a buffer leads there. Each with its first byte's address. Only simulators have such launches.
     pub memory: Vec<(u64, Buffer)>,
+    /// How much is kept of what it prints. Only simulators can be told.
+    pub print_limits: PrintLimits,
 }
 
 /// What a parameter gets.
@@ -82,6 +85,7 @@ impl Launch {
             operation_limit: None,
             first_groups: None,
             memory: Vec::new(),
+            print_limits: PrintLimits::default(),
         }
     }
 
@@ -100,6 +104,10 @@ impl Launch {
                 Error::usage("a launch on memory at addresses of a program's choosing")
                     .accepted("a simulated device, or buffers"),
             );
+        }
+        if self.print_limits != PrintLimits::default() {
+            return Err(Error::usage("a launch with limits of its own for what it prints")
+                .accepted("a simulated device, or the device's own limits"));
         }
         match self.first_groups {
             None => Ok(()),

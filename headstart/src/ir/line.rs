@@ -6,6 +6,45 @@
 use super::Type;
 use super::eval;
 
+/// How much of what a launch prints is kept: the two numbers of SYCL's `stream(BufferSize, MaxStatementSize, …)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrintLimits {
+    /// Bytes of all lines, in the order of the work-items. Lines for which there is no room are left out.
+    pub buffer_bytes: usize,
+    /// Bytes of one line. What is longer is cut off there.
+    pub line_bytes: usize,
+}
+
+impl Default for PrintLimits {
+    fn default() -> PrintLimits {
+        PrintLimits::USUAL
+    }
+}
+
+impl PrintLimits {
+    /// As much as the buffer of NVIDIA's driver holds, in lines of any length.
+    pub const USUAL: PrintLimits = PrintLimits {
+        buffer_bytes: 1 << 20,
+        line_bytes: usize::MAX,
+    };
+
+    /// A line as far as it may go; its end stays.
+    pub(crate) fn cut(&self, mut line: String) -> String {
+        if line.len() > self.line_bytes {
+            let ends = line.ends_with('\n');
+            let mut end = self.line_bytes - usize::from(ends).min(self.line_bytes);
+            while !line.is_char_boundary(end) {
+                end -= 1;
+            }
+            line.truncate(end);
+            if ends && self.line_bytes > 0 {
+                line.push('\n');
+            }
+        }
+        line
+    }
+}
+
 /// How a value is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {

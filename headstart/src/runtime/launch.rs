@@ -118,6 +118,7 @@ impl<S> Compiled<S> {
             operation_limit: None,
             first_groups: None,
             memory: Vec::new(),
+            print_limits: geometry.print_limits,
         };
         let program = self.program_for(geometry.default_level).clone();
         kept::keep(&program, &launch, queue, after);

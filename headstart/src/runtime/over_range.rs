@@ -32,6 +32,7 @@ use super::kept;
 use super::launch::Arguments;
 use crate::cleanup;
 use crate::device::{Argument, Command, Description, Device, Event, Launch, Program, Queue};
+use crate::ir::line::PrintLimits;
 use crate::ir::{
     Builder, CompareOp, Id, Kernel, NoWrapOp, OpKind, Param, Region, Type, Value, Wrap, verify_derived,
 };
@@ -118,6 +119,7 @@ impl<S> OverRange<S> {
             operation_limit: None,
             first_groups: None,
             memory: Vec::new(),
+            print_limits: PrintLimits::default(),
         };
         kept::keep(&self.program, &launch, queue, &[]);
         queue.submit(Command::Launch(self.program.clone(), launch), &[])

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::device::sim::functional::{BufferMemory, CompiledKernel, Groups, Options};
 use crate::device::{Argument, Buffer, Launch};
 use crate::error::Result;
+use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, Space, Type};
 use crate::tune::{Given, Workload};
 
@@ -62,6 +63,7 @@ pub fn bind(workload: &Workload) -> Result<(Launch, Vec<Arc<BufferMemory>>)> {
         operation_limit: Some(OPERATIONS),
         first_groups: None,
         memory: Vec::new(),
+        print_limits: PrintLimits::default(),
     };
     Ok((launch, memories))
 }

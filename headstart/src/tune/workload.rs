@@ -12,6 +12,7 @@ use crate::device::sim::functional::{BufferMemory, Options};
 use crate::device::{Argument, Buffer, Command, Description, Device, Fill, Launch, Outcome, Queue};
 use crate::error::{Error, Result};
 use crate::front::ptx::Original;
+use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, PointerFacts, Type};
 
 /// A kernel, its geometry, and what each of its parameters gets.
@@ -335,6 +336,7 @@ impl Bound {
             operation_limit: None,
             first_groups: None,
             memory,
+            print_limits: PrintLimits::default(),
         };
         Ok(Prepared { launch, outputs })
     }

@@ -8,8 +8,7 @@ use crate::conformance::Feature;
 const GEOMETRY: Geometry = Geometry {
     groups: [3, 1, 1],
     group: [40, 1, 1],
-    sub_group_size: None,
-    default_level: headstart::ir::CacheLevel::L1,
+    ..Geometry::new(1, 1)
 };
 const ITEMS: usize = 120;
 

@@ -8,8 +8,7 @@ use crate::conformance::Feature;
 const ONE: Geometry = Geometry {
     groups: [2, 1, 1],
     group: [48, 1, 1],
-    sub_group_size: None,
-    default_level: headstart::ir::CacheLevel::L1,
+    ..Geometry::new(1, 1)
 };
 const ITEMS: usize = 96;
 const SCALE: f64 = 1.5;

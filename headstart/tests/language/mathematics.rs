@@ -8,8 +8,7 @@ use crate::conformance::Feature;
 const ONE: Geometry = Geometry {
     groups: [1, 1, 1],
     group: [128, 1, 1],
-    sub_group_size: None,
-    default_level: headstart::ir::CacheLevel::L1,
+    ..Geometry::new(1, 1)
 };
 
 /// Every function that is expanded, in one precision; arguments inside the functions' domains, for the bits

@@ -10,8 +10,7 @@ use crate::conformance::Feature;
 const ONE: Geometry = Geometry {
     groups: [2, 1, 1],
     group: [32, 1, 1],
-    sub_group_size: None,
-    default_level: headstart::ir::CacheLevel::L1,
+    ..Geometry::new(1, 1)
 };
 
 /// Sorts in a private array whose length is a constant of the kernel; the array in the inner block is new in

@@ -61,6 +61,33 @@ twice 2000000000000000000000000000000 0 1 2
     }
 }
 
+/// As by SYCL's `stream(64, 16, …)`.
+#[test]
+fn a_launch_says_how_much_is_kept() {
+    #[kernel]
+    fn counts() {
+        println!("item {} of {}", global_id(), global_size());
+    }
+    let device = Simulator::untimed();
+    let queue = device.queue().expect("a queue");
+    let compiled = counts::compile(&device).expect("compiles");
+    let printed = |geometry: Geometry| {
+        let event = compiled.launch(&*queue, geometry, counts::arguments());
+        event.wait().expect("runs").printed.clone()
+    };
+    let all = printed(Geometry::new(1, 100));
+    assert!(
+        all.starts_with("item 0 of 100\nitem 1 of 100\n") && all.ends_with("item 99 of 100\n"),
+        "{all}"
+    );
+    // Lines of 12 bytes, and room for five.
+    let some = printed(Geometry::new(1, 100).print_limits(64, 12));
+    assert_eq!(
+        some,
+        "item 0 of 1\nitem 1 of 1\nitem 2 of 1\nitem 3 of 1\nitem 4 of 1\n… and 95 more, which were not kept\n"
+    );
+}
+
 #[test]
 fn what_is_too_much_is_counted() {
     #[kernel]
@@ -89,7 +116,7 @@ fn what_is_too_much_is_counted() {
 /// What this module shows of the language.
 pub const FEATURES: &[Feature] = &[Feature {
     name: "printing",
-    spelled: "`println!(\"x = {x}, {:x}\", bits)`",
+    spelled: "`println!(\"x = {x}, {:x}\", bits)`; on the simulator `Geometry::print_limits`, as SYCL's `stream` has them",
     kernel: says::kernel,
     test: lines_come_in_the_order_of_the_work_items,
 }];

@@ -8,8 +8,7 @@ use crate::conformance::Feature;
 const ONE: Geometry = Geometry {
     groups: [1, 1, 1],
     group: [64, 1, 1],
-    sub_group_size: None,
-    default_level: headstart::ir::CacheLevel::L1,
+    ..Geometry::new(1, 1)
 };
 
 /// Every form of a range, from bounds that the compiler does not know; hashes what the counter was.

@@ -9,8 +9,7 @@ use crate::conformance::Feature;
 const ONE: Geometry = Geometry {
     groups: [2, 1, 1],
     group: [64, 1, 1],
-    sub_group_size: None,
-    default_level: headstart::ir::CacheLevel::L1,
+    ..Geometry::new(1, 1)
 };
 
 /// Arithmetic in 16 bits, conversions, comparisons, functions.

@@ -59,8 +59,7 @@ fn views_agree() {
     let geometry = Geometry {
         groups: [2, 2, 1],
         group: [8, 2, 1],
-        sub_group_size: None,
-        default_level: headstart::ir::CacheLevel::L1,
+        ..Geometry::new(1, 1)
     };
     let noise = noise(ROWS * COLUMNS * 2);
     let cells: Vec<Cell> = noise[..ROWS * COLUMNS]

@@ -44,7 +44,7 @@ fn answers_agree() {
         groups,
         group,
         sub_group_size: Some(size),
-        default_level: headstart::ir::CacheLevel::L1,
+        ..Geometry::new(1, 1)
     };
     for geometry in [
         geometry([3, 1, 1], [50, 1, 1], 32),

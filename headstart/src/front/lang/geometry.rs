@@ -1,6 +1,7 @@
 //! How many work-items a kernel is run for: by a device, or by the reference on the CPU.
 
 use crate::ir::CacheLevel;
+use crate::ir::line::PrintLimits;
 
 /// How many work-items run, and in what groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,22 +14,36 @@ pub struct Geometry {
     pub sub_group_size: Option<u32>,
     /// Where prefetches go for which nobody named a level.
     pub default_level: CacheLevel,
+    /// How much of what the kernel prints is kept. Devices other than the simulator have limits of their own.
+    pub print_limits: PrintLimits,
 }
 
 impl Geometry {
     /// `groups` work-groups of `group` work-items along one dimension.
-    pub fn new(groups: u32, group: u32) -> Geometry {
+    pub const fn new(groups: u32, group: u32) -> Geometry {
         Geometry {
             groups: [groups, 1, 1],
             group: [group, 1, 1],
             sub_group_size: None,
             default_level: CacheLevel::L1,
+            print_limits: PrintLimits::USUAL,
         }
+    }
+
+    /// With so much kept of what the kernel prints, as by SYCL's `stream(buffer_bytes, line_bytes, …)`: bytes of all lines, and
+    /// of one. A line that is too long is cut off, and one for which there is no room left out.
+    #[must_use]
+    pub const fn print_limits(self, buffer_bytes: usize, line_bytes: usize) -> Geometry {
+        let print_limits = PrintLimits {
+            buffer_bytes,
+            line_bytes,
+        };
+        Geometry { print_limits, ..self }
     }
 
     /// With prefetches to this level where nobody named one; to L1 unless said otherwise.
     #[must_use]
-    pub fn default_level(self, level: CacheLevel) -> Geometry {
+    pub const fn default_level(self, level: CacheLevel) -> Geometry {
         Geometry {
             default_level: level,
             ..self
@@ -37,7 +52,7 @@ impl Geometry {
 
     /// With sub-groups of this size.
     #[must_use]
-    pub fn sub_group_size(self, size: u32) -> Geometry {
+    pub const fn sub_group_size(self, size: u32) -> Geometry {
         Geometry {
             sub_group_size: Some(size),
             ..self

@@ -6,6 +6,7 @@ use super::data::{Change, Own};
 use crate::device::sim::functional::BufferMemory;
 use crate::device::{Argument, Buffer, Fill, Launch};
 use crate::error::Result;
+use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, Type};
 use crate::tune::compare::Compare;
 use crate::tune::workload::{Given, Workload};
@@ -286,6 +287,7 @@ impl Variant {
             operation_limit: Some(steps),
             first_groups: None,
             memory: Vec::new(),
+            print_limits: PrintLimits::default(),
         };
         Ok((launch, memories))
     }

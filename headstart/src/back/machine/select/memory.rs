@@ -149,11 +149,9 @@ impl Selector<'_, '_> {
                     ..draft
                 });
             }
-            // A sub-group issues together; and nobody times what prints.
-            OpKind::Fence(..)
-            | OpKind::Meet(Meeting::SubGroup(_))
-            | OpKind::Depend(_)
-            | OpKind::Print { .. } => {
+            OpKind::Print { values, .. } => self.print(op, values),
+            // A sub-group issues together.
+            OpKind::Fence(..) | OpKind::Meet(Meeting::SubGroup(_)) | OpKind::Depend(_) => {
                 let uses = self.read_operands(op).into_iter().flatten().collect();
                 let draft = self.access(Class::Fence, op, uses, None);
                 self.emit(Draft { fixed: true, ..draft });
@@ -227,6 +225,40 @@ impl Selector<'_, '_> {
             memory,
             ..Draft::new(class, op.place)
         }
+    }
+
+    /// A line goes into a buffer in memory, for the host to write out later: an atomic operation reserves room, and each value
+    /// is stored there. These are the instructions; which lines of the memory they reach is not known, and takes no time.
+    fn print(&mut self, op: &Op, values: &[Value]) {
+        let room = self.register(1);
+        let reserve = Class::Atomic {
+            space: Space::Global,
+            bytes: 4,
+        };
+        let reserve = self.access(reserve, op, Vec::new(), None);
+        self.emit(Draft {
+            steps: Vec::new(),
+            defines: vec![room],
+            fixed: true,
+            ..reserve
+        });
+        for &value in values {
+            let mut uses = self.in_register(value, op.place);
+            uses.push(room);
+            let store = Class::Store {
+                space: Space::Global,
+                bytes: self.bytes(&[value]),
+            };
+            let store = self.access(store, op, uses, None);
+            self.emit(Draft {
+                steps: Vec::new(),
+                fixed: true,
+                ..store
+            });
+        }
+        // What stands for the line itself: nothing moves across it.
+        let line = self.access(Class::Fence, op, vec![room], None);
+        self.emit(Draft { fixed: true, ..line });
     }
 
     /// The register that an access writes: chosen already where two sides of an `if` share it.

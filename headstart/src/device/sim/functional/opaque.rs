@@ -138,7 +138,7 @@ impl WorkGroup<'_> {
                 Known::Print => {
                     let (text, at) = (argument(registers, 0, lane), argument(registers, 1, lane));
                     let line = self.formatted(text, at, item, place)?;
-                    self.prints.add(item, line);
+                    self.prints.add(item, line, &self.state.launch.print_limits);
                     0
                 }
                 Known::Assert => {

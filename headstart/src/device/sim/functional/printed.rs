@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Most bytes that are kept of what one launch prints: as much as the buffer of NVIDIA's driver holds.
-pub(super) const MOST_BYTES: usize = 1 << 20;
+use crate::ir::line::PrintLimits;
 
 /// What a work-group has printed.
 #[derive(Debug, Default)]
@@ -15,26 +14,30 @@ pub(super) struct Prints {
     /// For each line, whose it is.
     lines: Vec<(u32, String)>,
     bytes: usize,
-    /// Lines that were printed when there were [`MOST_BYTES`] already.
+    /// Lines that were printed when there were more bytes than are kept already.
     lost: u64,
 }
 
 impl Prints {
     /// Adds a line of a work-item.
-    pub fn add(&mut self, item: u32, line: String) {
+    pub fn add(&mut self, item: u32, line: String, limits: &PrintLimits) {
         // Twice as many, for lines of earlier work-items may come later.
-        if self.bytes > 2 * MOST_BYTES {
+        if self.bytes / 2 > limits.buffer_bytes {
             self.lost += 1;
             return;
         }
+        let line = limits.cut(line);
         self.bytes += line.len();
         self.lines.push((item, line));
     }
 }
 
 /// What a launch has printed.
-#[derive(Debug, Default)]
-pub(super) struct Printed(Mutex<Kept>);
+#[derive(Debug)]
+pub(super) struct Printed {
+    kept: Mutex<Kept>,
+    most_bytes: usize,
+}
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -44,6 +47,14 @@ struct Kept {
 }
 
 impl Printed {
+    /// Nothing yet.
+    pub fn new(limits: &PrintLimits) -> Printed {
+        Printed {
+            kept: Mutex::default(),
+            most_bytes: limits.buffer_bytes,
+        }
+    }
+
     /// Adds what a work-group has printed, at its end.
     pub fn add(&self, group: u64, mut prints: Prints) {
         if prints.lines.is_empty() {
@@ -51,7 +62,7 @@ impl Printed {
         }
         // Stable: each work-item's lines stay in its order.
         prints.lines.sort_by_key(|&(item, _)| item);
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.lost += prints.lost;
         kept.bytes += prints.bytes;
         let lines = prints.lines.into_iter().map(|(_, line)| line).collect();
@@ -59,7 +70,7 @@ impl Printed {
         // What lies behind the limit stays there, whatever comes.
         while let Some((&last, lines)) = kept.groups.last_key_value() {
             let bytes: usize = lines.iter().map(String::len).sum();
-            if kept.bytes - bytes < MOST_BYTES {
+            if kept.bytes - bytes < self.most_bytes {
                 break;
             }
             kept.lost += lines.len() as u64;
@@ -70,11 +81,11 @@ impl Printed {
 
     /// All of it, and how much is missing.
     pub fn text(&self) -> String {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
         let mut lost = kept.lost;
         for line in kept.groups.values().flatten() {
-            if lost > kept.lost || text.len() + line.len() > MOST_BYTES {
+            if lost > kept.lost || text.len() + line.len() > self.most_bytes {
                 lost += 1;
             } else {
                 text.push_str(line);
@@ -93,12 +104,17 @@ mod tests {
 
     #[test]
     fn the_first_work_items_are_kept_whatever_the_order() {
+        let limits = PrintLimits {
+            buffer_bytes: 1 << 12,
+            line_bytes: usize::MAX,
+        };
         let text = |order: &[u64]| {
-            let printed = Printed::default();
+            let printed = Printed::new(&limits);
             for &group in order {
                 let mut prints = Prints::default();
                 for item in [1, 0] {
-                    prints.add(item, format!("{group}.{item}{}\n", "x".repeat(MOST_BYTES / 8)));
+                    let line = format!("{group}.{item}{}\n", "x".repeat(limits.buffer_bytes / 8));
+                    prints.add(item, line, &limits);
                 }
                 printed.add(group, prints);
             }
@@ -107,5 +123,25 @@ mod tests {
         let in_order = text(&[0, 1, 2, 3, 4, 5]);
         assert!(in_order.starts_with("0.0x") && in_order.ends_with("… and 5 more, which were not kept\n"));
         assert_eq!(text(&[5, 3, 0, 4, 1, 2]), in_order);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_cut_off_and_keeps_its_end() {
+        let cut = |line: &str, line_bytes| {
+            let limits = PrintLimits {
+                line_bytes,
+                ..PrintLimits::default()
+            };
+            limits.cut(line.to_owned())
+        };
+        assert_eq!(cut("sum 12345\n", 10), "sum 12345\n");
+        assert_eq!(cut("sum 12345\n", 8), "sum 123\n");
+        assert_eq!(cut("sum 12345", 8), "sum 1234");
+        // Not inside a character.
+        assert_eq!(cut("µs µs\n", 6), "µs \n");
+        assert_eq!(
+            (cut("sum\n", 1), cut("sum\n", 0)),
+            ("\n".to_owned(), String::new())
+        );
     }
 }

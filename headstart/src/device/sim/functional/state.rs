@@ -314,7 +314,7 @@ impl<'l> LaunchState<'l> {
             meant: Mutex::default(),
             is_incomplete: AtomicBool::new(false),
             atomics: (0..ATOMIC_LOCKS).map(|_| Mutex::default()).collect(),
-            printed: Printed::default(),
+            printed: Printed::new(&launch.print_limits),
             arguments,
             groups: launch.group_count(),
         })

@@ -481,7 +481,8 @@ impl<'l> WorkGroup<'l> {
                 for lane in mask.lanes() {
                     let bits = values.iter().map(|&(ty, slot)| (ty, registers.get(slot)[lane]));
                     let line = line::written(text, &bits.collect::<Vec<_>>());
-                    self.prints.add(sub_group.work_item(lane), line);
+                    let limits = &self.state.launch.print_limits;
+                    self.prints.add(sub_group.work_item(lane), line, limits);
                 }
                 Ok(())
             }

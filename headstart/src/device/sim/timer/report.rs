@@ -100,8 +100,8 @@ impl Sample {
         self.groups == self.of_groups
     }
 
-    /// How far the time may be from that of the whole, as a part of it, where work-groups differ: what it was at most for 19 of
-    /// 20 samples of launches whose work-groups differ much.
+    /// How far the time may be from that of the whole, as a part of it, where work-groups differ: what it was at most for 17 of
+    /// 20 samples of launches whose work-groups differ much (`gallery/tests/sampling.rs`).
     pub fn within(&self) -> Option<f64> {
         self.is_stratified.then_some(WITHIN)
     }

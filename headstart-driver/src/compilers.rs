@@ -26,7 +26,7 @@ use crate::abi::Handle;
 use crate::images;
 use crate::lock::Lock;
 use crate::real;
-use crate::settings::{self, Mode};
+use crate::settings;
 
 /// Libraries of a kind that are told apart; what a program asks of further ones is not seen.
 const PLACES: usize = 4;
@@ -129,7 +129,7 @@ fn plain(name: &str) -> &str {
 /// What a program gets in the place of a compiler's function that it asked for; nothing for others.
 pub fn instead(handle: *mut c_void, name: &CStr, found: *mut c_void) -> Option<*mut c_void> {
     let name = name.to_str().ok()?;
-    if !name.trim_start_matches('_').starts_with("nv") || !is_watching() {
+    if !name.trim_start_matches('_').starts_with("nv") || !settings::mode().captures() {
         return None;
     }
     let name = plain(name);
@@ -149,10 +149,6 @@ fn place_of(own: &Own, found: *mut c_void) -> Option<usize> {
         let taken = own[place].compare_exchange(ptr::null_mut(), found, Ordering::AcqRel, Ordering::Acquire);
         taken.is_ok() || taken == Err(found)
     })
-}
-
-fn is_watching() -> bool {
-    matches!(settings::mode(), Mode::List | Mode::Capture)
 }
 
 /// A library's own function. A program has it only after it got a place.
@@ -182,7 +178,6 @@ unsafe extern "C" fn create<const PLACE: usize>(
         if result == DONE {
             let given = (0..count as usize).map(|number| CStr::from_ptr(*options.add(number)).to_owned());
             let given = given.collect();
-            images::link_ends(*link);
             with_link(*link, |own| {
                 *own = Link {
                     options: given,
@@ -229,10 +224,9 @@ unsafe extern "C" fn get_linked<const PLACE: usize>(link: Handle, code: *mut c_c
             && let Some(code) = images::bytes(code.cast())
         {
             let own = with_link(link, std::mem::take);
-            for text in own.texts(LINKERS[PLACE].load(Ordering::Acquire)) {
-                images::link_input(link, text.as_deref());
+            if let Some(texts) = own.texts(LINKERS[PLACE].load(Ordering::Acquire)) {
+                images::made(code, &texts);
             }
-            images::linked(link, code);
         }
         result
     }
@@ -258,25 +252,24 @@ unsafe extern "C" fn get_code<const PLACE: usize>(program: Handle, code: *mut c_
             && let Some(code) = images::bytes(code.cast())
             && let Some(text) = text_of(COMPILERS[PLACE].load(Ordering::Acquire), program)
         {
-            images::link_input(program, Some(&text));
-            images::linked(program, code);
+            images::made(code, &[text]);
         }
         result
     }
 }
 
 impl Link {
-    /// The texts that machine code was made of; none for an input without a text.
+    /// The texts that machine code was made of; nothing if an input has none, or none is known.
     ///
     /// # Safety
     /// The handle is of the library that linked.
-    unsafe fn texts(self, library: *mut c_void) -> Vec<Option<Vec<u8>>> {
-        if self.is_unknown {
-            return vec![None];
+    unsafe fn texts(self, library: *mut c_void) -> Option<Vec<Vec<u8>>> {
+        if self.is_unknown || self.inputs.is_empty() {
+            return None;
         }
         if self.inputs.iter().any(|(kind, _)| *kind == INPUT_LTOIR) {
             // SAFETY: the caller's.
-            return vec![unsafe { self.as_text(library) }];
+            return Some(vec![unsafe { self.as_text(library) }?]);
         }
         let text = |(kind, data)| (kind == INPUT_PTX).then_some(data);
         self.inputs.into_iter().map(text).collect()

@@ -179,7 +179,7 @@ exported! {
         options: *mut c_int, values: *mut *mut c_void,
     ) {
         let result = real::cuLinkAddData_v2(state, kind, data, bytes, name, count, options, values);
-        if result == SUCCESS && matches!(settings::mode(), Mode::List | Mode::Capture) {
+        if result == SUCCESS && settings::mode().captures() {
             let is_text = kind == INPUT_PTX && !data.is_null();
             images::link_input(state, is_text.then(|| std::slice::from_raw_parts(data.cast::<u8>(), bytes)));
         }
@@ -189,7 +189,7 @@ exported! {
         state: Handle, kind: c_int, file: *const c_char, count: c_uint, options: *mut c_int, values: *mut *mut c_void,
     ) {
         let result = real::cuLinkAddFile_v2(state, kind, file, count, options, values);
-        if result == SUCCESS && matches!(settings::mode(), Mode::List | Mode::Capture) {
+        if result == SUCCESS && settings::mode().captures() {
             images::link_input(state, None);
         }
         result
@@ -198,7 +198,7 @@ exported! {
         let mut length = 0;
         let place = if bytes.is_null() { &raw mut length } else { bytes };
         let result = real::cuLinkComplete(state, image, place);
-        if result == SUCCESS && matches!(settings::mode(), Mode::List | Mode::Capture) && !image.is_null() {
+        if result == SUCCESS && settings::mode().captures() && !image.is_null() {
             // As it is found when it is loaded.
             if let Some(code) = images::bytes(*image) {
                 images::linked(state, code);

@@ -11,7 +11,7 @@ use std::sync::Once;
 
 use crate::abi::{FAT_BINARY, FAT_WRAPPER, Handle};
 use crate::lock::Lock;
-use crate::settings::{self, Mode};
+use crate::settings;
 use crate::{real, record};
 
 /// A hash of an image's bytes, as files are named.
@@ -55,16 +55,7 @@ pub fn release() {
 
 /// A link gets an input: text, or something else.
 pub fn link_input(state: Handle, text: Option<&[u8]>) {
-    let text = text.map(|text| {
-        let end = text
-            .iter()
-            .rposition(|&byte| byte != 0)
-            .map_or(0, |last| last + 1);
-        let text = &text[..end];
-        let hash = hash(text);
-        record::image(hash, text);
-        hash
-    });
+    let text = text.map(kept);
     let mut links = LINKS.take();
     let all = links
         .get_or_insert_default()
@@ -83,14 +74,36 @@ pub fn linked(state: Handle, code: &[u8]) {
         .as_mut()
         .and_then(|links| links.remove(&(state as usize)));
     if let Some(Some(texts)) = texts {
-        let code = hash(code).to_string();
-        let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
-        let words: Vec<&str> = ["linked", &code]
-            .into_iter()
-            .chain(texts.iter().map(String::as_str))
-            .collect();
-        record::line(&words);
+        record_made(code, &texts);
     }
+}
+
+/// Machine code was made of these texts.
+pub fn made(code: &[u8], texts: &[Vec<u8>]) {
+    let texts: Vec<ImageHash> = texts.iter().map(|text| kept(text)).collect();
+    record_made(code, &texts);
+}
+
+fn record_made(code: &[u8], texts: &[ImageHash]) {
+    let code = hash(code).to_string();
+    let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+    let words: Vec<&str> = ["linked", &code]
+        .into_iter()
+        .chain(texts.iter().map(String::as_str))
+        .collect();
+    record::line(&words);
+}
+
+/// Keeps a text without the zeros behind it; its hash.
+fn kept(text: &[u8]) -> ImageHash {
+    let end = text
+        .iter()
+        .rposition(|&byte| byte != 0)
+        .map_or(0, |last| last + 1);
+    let text = &text[..end];
+    let hash = hash(text);
+    record::image(hash, text);
+    hash
 }
 
 /// A link is given up, or its result is no longer needed.
@@ -190,7 +203,7 @@ pub fn loaded(owner: Handle, bytes: Option<&[u8]>, is_library: bool) -> Option<I
         is_library,
     };
     LOADED.take().get_or_insert_default().insert(owner as usize, own);
-    if matches!(settings::mode(), Mode::List | Mode::Capture) {
+    if settings::mode().captures() {
         record::image(hash, bytes);
         capability();
     }

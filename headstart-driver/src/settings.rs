@@ -22,6 +22,13 @@ pub enum Mode {
     Exec,
 }
 
+impl Mode {
+    /// Whether what the program does is written down.
+    pub fn captures(self) -> bool {
+        matches!(self, Mode::List | Mode::Capture)
+    }
+}
+
 /// The settings.
 #[derive(Clone, Debug)]
 pub struct Settings {

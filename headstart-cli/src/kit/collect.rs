@@ -205,7 +205,7 @@ impl Measurer {
     }
 }
 
-/// What is there of what there is to be, for people.
+/// Which parts of the kit are measured and which are missing, for people.
 pub fn summary(kit: &Kit, progress: &Progress) -> String {
     let failed = kit
         .calibration

@@ -61,7 +61,7 @@ pub fn model_of(kit: &Kit, base: Option<&str>, output: Option<&Path>) -> Result<
     })
 }
 
-/// Simulates the measured cases on a model, as many as the time allows, and judges them.
+/// Simulates as many of the measured cases as the time allows on a model, and compares the two.
 ///
 /// # Errors
 /// A plan of the file cannot be read.

@@ -106,8 +106,8 @@ fn advise_with(
     let workload = subject.workload()?;
     let kernel = tune::plain(bench, &workload)?;
     let loads = loop_loads(&kernel);
-    // Where the simulator proposes what to measure, all plans are worth asking it for; where nothing is loaded in a loop there is
-    // none, and what limits the kernel is to be said all the same.
+    // Where the simulator proposes what to measure, all plans are worth asking it for. A kernel without a load in a loop has no
+    // plans, but the report still says what limits it.
     let likely = match bench.predictor() {
         _ if loads.is_empty() => Some(Vec::new()),
         Some(_) => None,

@@ -5,8 +5,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "report")]
 use super::columns::Columns;
 use super::number::{duration, speedup};
+#[cfg(feature = "report")]
 use super::table::matrix;
 use crate::prefetch::Plan;
 
@@ -206,6 +208,7 @@ impl Ways {
     }
 
     /// A table of the ways, what was left out and how the best one is asked for, for a terminal; empty where none was tried.
+    #[cfg(feature = "report")]
     pub fn text(&self, columns: Columns) -> String {
         if self.trials.is_empty() && self.left_out.is_empty() {
             return String::new();

@@ -155,7 +155,7 @@ fn kernel(model: &DeviceModel, own: &HostLoop) -> (f64, Limit) {
     let core = &model.core;
     let cores = f64::from(*core.count);
     let resident = cores * f64::from(*core.sub_groups) * f64::from(*core.sub_group_size);
-    // Nothing is said: as many as fit.
+    // A profile without iterations: assume that the device is full.
     let items = if own.iterations > 0.0 {
         own.iterations
     } else {

@@ -247,6 +247,22 @@ impl Kind {
     }
 }
 
+/// The devices of a kind that numbers them.
+#[cfg(any(feature = "cuda", feature = "opencl"))]
+fn numbered<D: KnownDevice + 'static>(
+    count: usize,
+    facts: impl Fn(usize) -> Result<D>,
+) -> Result<Vec<Box<dyn KnownDevice>>> {
+    let known = |number| Ok(Box::new(facts(number)?) as Box<dyn KnownDevice>);
+    (0..count).map(known).collect()
+}
+
+/// Facts by name.
+fn named<const N: usize>(facts: [(&str, Value); N]) -> Map<String, Value> {
+    let facts = facts.into_iter();
+    facts.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 /// # Errors
 /// Steps are to be counted on a device that counts none.
 fn counts_no_steps(name: &str, opening: &Opening) -> Result<()> {

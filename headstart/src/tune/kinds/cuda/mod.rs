@@ -5,7 +5,7 @@ pub mod measured;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, KnownDevice, Opening, Reaches, counts_no_steps};
+use super::{Kind, KnownDevice, Opening, Reaches, counts_no_steps, named, numbered};
 use crate::back::ptx;
 use crate::device::Description;
 use crate::device::cuda::device::describe;
@@ -27,11 +27,7 @@ pub(super) const KIND: Kind = Kind {
         Ok(Box::new(facts(KIND.ordinal(number, "GPU")?)?))
     },
     // Without a driver there are none; `--device cuda:0` says why.
-    here: || {
-        let all =
-            (0..count().unwrap_or(0)).map(|ordinal| Ok(Box::new(facts(ordinal)?) as Box<dyn KnownDevice>));
-        all.collect()
-    },
+    here: || numbered(count().unwrap_or(0), |ordinal| Ok(facts(ordinal)?)),
 };
 
 impl KnownDevice for GpuFacts {
@@ -44,15 +40,11 @@ impl KnownDevice for GpuFacts {
     }
 
     fn facts(&self) -> Map<String, Value> {
-        let facts = [
+        named([
             ("l2_bytes", json!(self.l2_bytes)),
             ("driver", json!(self.driver)),
             ("capability", json!(self.capability)),
-        ];
-        facts
-            .map(|(name, value)| (name.to_owned(), value))
-            .into_iter()
-            .collect()
+        ])
     }
 
     fn reaches(&self) -> Vec<Reaches> {

@@ -4,7 +4,7 @@ pub mod bench;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, KnownDevice, Opening, Reaches, counts_no_steps};
+use super::{Kind, KnownDevice, Opening, Reaches, counts_no_steps, named, numbered};
 use crate::back::spirv;
 use crate::device::opencl::own::{OwnEntry, Passed};
 use crate::device::opencl::platform::{OpenClFacts, count, facts};
@@ -25,11 +25,7 @@ pub(super) const KIND: Kind = Kind {
         KIND.has_no_model(number, overrides)?;
         Ok(Box::new(facts(KIND.ordinal(number, "device")?)?))
     },
-    here: || {
-        let all =
-            (0..count().unwrap_or(0)).map(|ordinal| Ok(Box::new(facts(ordinal)?) as Box<dyn KnownDevice>));
-        all.collect()
-    },
+    here: || numbered(count().unwrap_or(0), facts),
 };
 
 impl KnownDevice for OpenClFacts {
@@ -42,11 +38,7 @@ impl KnownDevice for OpenClFacts {
     }
 
     fn facts(&self) -> Map<String, Value> {
-        let facts = [("driver", json!(self.driver)), ("spirv", json!(self.spirv))];
-        facts
-            .map(|(name, value)| (name.to_owned(), value))
-            .into_iter()
-            .collect()
+        named([("driver", json!(self.driver)), ("spirv", json!(self.spirv))])
     }
 
     fn reaches(&self) -> Vec<Reaches> {

@@ -4,7 +4,7 @@ pub mod bench;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, KnownDevice, Opening, Reaches};
+use super::{Kind, KnownDevice, Opening, Reaches, named};
 use crate::back::{ptx, spirv};
 use crate::device::Description;
 use crate::error::Result;
@@ -49,9 +49,7 @@ impl KnownDevice for DeviceModel {
     }
 
     fn facts(&self) -> Map<String, Value> {
-        [("bandwidth_gb_s".to_owned(), json!(*self.dram.bandwidth))]
-            .into_iter()
-            .collect()
+        named([("bandwidth_gb_s", json!(*self.dram.bandwidth))])
     }
 
     fn reaches(&self) -> Vec<Reaches> {
